@@ -1,6 +1,6 @@
 from django.apps import AppConfig
 
-from .settings import private_files
+from .installation import private_files
 
 
 class DashboardConfig(AppConfig):

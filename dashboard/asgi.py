@@ -11,8 +11,9 @@ django.setup(set_prefix=False)  # what follows may import models
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
-from django.conf import settings  # noqa: E402
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
+
+from machines.conf import conf  # noqa: E402
 
 from .checks import system_checks  # noqa: E402
 from .live.routing import websocket_urlpatterns  # noqa: E402
@@ -31,7 +32,7 @@ if refusals := system_checks.refusals():
 
 application = ProtocolTypeRouter(
     {
-        "http": Admission(ThreadedHandler(), EventLoopHandler(), Slots.of(settings.SIGNALBOX_THREADS)),
+        "http": Admission(ThreadedHandler(), EventLoopHandler(), Slots.of(conf.THREADS)),
         "websocket": SocketAdmission(
             SocketIds(SocketCookieLimits(SameOrigin(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))))
         ),

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
-from django.conf import settings
 from redis import RedisCluster
+
+from machines.conf import conf
 
 from .engine import Engine
 from .engine.connection.client import Client, connect
@@ -42,11 +43,11 @@ def get_engine() -> Engine:
 
 def _wanted() -> Wanted:
     return (
-        settings.REDIS_URL,
-        settings.SIGNALBOX_PREFIX,
-        settings.SIGNALBOX_PARTITIONS,
-        settings.SIGNALBOX_REPLICAS,
-        settings.SIGNALBOX_REPLICA_TIMEOUT,
+        conf.REDIS_URL,
+        conf.PREFIX,
+        conf.PARTITIONS,
+        conf.REPLICAS,
+        conf.REPLICA_TIMEOUT,
     )
 
 

@@ -32,8 +32,9 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from dashboard.checks import redis_accounts
-from dashboard.settings import stores
+from dashboard.installation import stores
 from machines.server import Cluster, Server
+from tests.configuration import configure
 
 from . import once
 
@@ -58,9 +59,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """A test that forgets to ask for a prefix must not reach the server of whoever runs it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what runs in its background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # else no process of a test could be interrupted
-    django_settings.REDIS_URL = NOWHERE
+    configure(django_settings, REDIS_URL=NOWHERE)
     django_settings.CACHES = stores.caches(NOWHERE, "test:")
-    django_settings.SIGNALBOX_HOME = Path(tempfile.gettempdir()) / "signalbox-test-home-that-is-not-there"
+    configure(django_settings, HOME=Path(tempfile.gettempdir()) / "signalbox-test-home-that-is-not-there")
     django_settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     _use_database(config, os.environ.get("DATABASE_URL_TEST", ""))
     once.share()
@@ -168,8 +169,8 @@ def cleaner(redis_url: str) -> Iterator[redis.Redis]:
 def prefix(redis_url: str, cleaner: redis.Redis, settings) -> Iterator[str]:
     """A key prefix of this test's own, with the site, its cache and its sessions pointed at it."""
     prefix = f"t{secrets.token_hex(4)}:"
-    settings.REDIS_URL = redis_url
-    settings.SIGNALBOX_PREFIX = prefix
+    configure(settings, REDIS_URL=redis_url)
+    configure(settings, PREFIX=prefix)
     settings.CACHES = stores.caches(redis_url, prefix)
     yield prefix
     for pattern in (prefix, stores.web_prefix(prefix)):

@@ -14,7 +14,7 @@ import argparse
 import textwrap
 from dataclasses import dataclass
 
-from dashboard.settings.stores import web_prefix
+from dashboard.installation.stores import web_prefix
 from machines.engine.connection.server_permissions import READS, STEP
 
 PREFIX = "sb:"

@@ -5,6 +5,7 @@
     E003  the server has no functions               E008  sessions or cache are on no shared store
     E004  the server may throw keys away            W009  DEBUG is on while the site answers to foreign names
     W005  the server keeps nothing over a restart   W010  machines accept senders that no definition names
+    E016  the dict SIGNALBOX has a name or value that does not fit
     W012  slots of the cluster have no owner        E011  the account lacks a permission
     W013  one lost shard would stop the whole cluster
     W014  fewer than two replicas                   W015  min-replicas-to-write is not set
@@ -24,10 +25,15 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import ERROR, CheckMessage, Error, Tags, Warning, register, run_checks
+from django.core.exceptions import ImproperlyConfigured
 from redis import RedisCluster
 from redis.exceptions import ResponseError
 
-from dashboard.settings.stores import SESSION_ENGINES
+from dashboard.installation import environment
+from dashboard.installation.stores import SESSION_ENGINES
+from dashboard.live.limits import limits
+from machines.conf import conf
+from machines.conf.resolver import find_problems
 from machines.engine.connection import server_permissions
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.client import FAILURES
@@ -48,6 +54,8 @@ def redis_server(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Everything about the server, or about each primary of a cluster."""
     from machines.connections import get_engine
 
+    if find_problems():  # which ``configuration`` says
+        return []
     try:
         client = get_engine().client
         nodes = list_nodes(client)
@@ -83,7 +91,7 @@ def _describe(error: Exception, node: str) -> CheckMessage:
     if server_permissions.is_denied(str(error)) or isinstance(error, NotPermitted):
         named = server_permissions.find_missing(str(error)) or "a permission"
         return _lacking([*getattr(error, "missing", ())] or [named])
-    place = f"the node {node} of {shown(settings.REDIS_URL)}" if node else shown(settings.REDIS_URL)
+    place = f"the node {node} of {shown(conf.REDIS_URL)}" if node else shown(conf.REDIS_URL)
     return Warning(
         f"Redis does not answer at {place}: {error}",
         hint="Start it, or set REDIS_URL. `make demo` brings a server of its own.",
@@ -131,10 +139,10 @@ def _functions(client: Any) -> Iterator[CheckMessage]:
 
 def _permissions(client: Any) -> Iterator[CheckMessage]:
     """Asks for each command that a step may run: a step that lacks one is refused half-way."""
-    caller = Caller(client, settings.SIGNALBOX_PREFIX)
+    caller = Caller(client, conf.PREFIX)
     caller.require()
     try:
-        missing = caller.missing_commands(f"{settings.SIGNALBOX_PREFIX}permitted")
+        missing = caller.missing_commands(f"{conf.PREFIX}permitted")
     except NotPermitted:
         raise
     except EngineFault:  # another release's library, which cannot be asked
@@ -258,9 +266,33 @@ INSTALLATION_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (_sen
 
 
 @register(TAG)
+def configuration(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """The dict ``SIGNALBOX``: names and values, and settings of Django that were meant as keys of it."""
+    found: list[CheckMessage] = [
+        Error(problem, hint="docs/settings.md has every key.", id="signalbox.E016") for problem in find_problems()
+    ]
+    if not found:
+        try:
+            limits()
+        except ImproperlyConfigured as error:
+            found.append(Error(str(error), hint="dashboard/live/limits.py has every limit.", id="signalbox.E016"))
+    strays = [name for name in dir(settings) if name.startswith("SIGNALBOX_")]
+    return found + [
+        Error(
+            f"nothing reads {name} in Django's settings; settings of Signalbox are keys of the dict SIGNALBOX",
+            hint=f'Write SIGNALBOX = {{"{name.removeprefix("SIGNALBOX_")}": ...}}.',
+            id="signalbox.E016",
+        )
+        for name in strays
+    ]
+
+
+@register(TAG)
 def variables(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """A misspelt variable does nothing, silently. Only ours are looked at; the environment holds much else."""
-    known = [*settings.ENVIRONMENT.names, *OTHER_NAMES]
+    if not environment.is_own_site():  # another project has variables of its own
+        return []
+    known = [*environment.of_process().names, *OTHER_NAMES]
     strangers = [name for name in os.environ if name.startswith("SIGNALBOX_") and name not in known]
     return [
         Warning(f"nothing reads the variable {name}", hint=_suggestion(name, known), id="signalbox.W007")
@@ -270,6 +302,8 @@ def variables(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(TAG, Tags.caches)
 def stores(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    if not environment.is_own_site():  # another project knows where its sessions and its cache have to be
+        return []
     backend = settings.CACHES.get("default", {}).get("BACKEND", "")
     sessions = settings.SESSION_ENGINE
     if backend.startswith("django_redis.") and sessions in SESSION_ENGINES.values():
@@ -287,7 +321,7 @@ def stores(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 @register(TAG, Tags.security)
 def debug(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     foreign = sorted(set(settings.ALLOWED_HOSTS) - LOCAL)
-    if not settings.DEBUG or not foreign:
+    if not environment.is_own_site() or not settings.DEBUG or not foreign:
         return []
     return [
         Warning(

@@ -16,6 +16,7 @@ from django.conf import settings
 
 from dashboard.checks.system_checks import shown
 from dashboard.serving import port
+from machines.conf import conf
 from machines.server import Cluster, FolderInUse, Server
 from machines.server.folder import Lock
 
@@ -76,8 +77,8 @@ class Demo:
         self._line("redis", _describe(self._server))
         self._line("database", preparation.database())
         self._line("machines", preparation.machines())
-        accounts = logins.prepare(settings.SIGNALBOX_HOME)
-        cast = Processes(settings.SIGNALBOX_HOME / "logs", keep=[lock.descriptor], say=self._say)
+        accounts = logins.prepare(conf.HOME)
+        cast = Processes(conf.HOME / "logs", keep=[lock.descriptor], say=self._say)
         stack.callback(cast.stop)
         self._raise_curtain(cast, listener)
         self._announce(port.address(listener), accounts)
@@ -86,7 +87,7 @@ class Demo:
             time.sleep(LOOK_EVERY)
 
     def _only_one(self, stack: ExitStack) -> Lock:
-        folder = settings.SIGNALBOX_HOME
+        folder = conf.HOME
         try:
             lock = Lock(folder)
         except FolderInUse as error:
@@ -126,9 +127,7 @@ class Demo:
         while not _healthy(url):
             self._look(cast)
             if time.monotonic() > deadline:
-                raise DemoFailed(
-                    f"the site does not answer at {url}healthz; see {settings.SIGNALBOX_HOME}/logs/site.log"
-                )
+                raise DemoFailed(f"the site does not answer at {url}healthz; see {conf.HOME}/logs/site.log")
             time.sleep(0.1)
 
     def _announce(self, url: str, accounts: list[logins.Login]) -> None:
@@ -136,7 +135,7 @@ class Demo:
         for account in accounts:
             password = account.password or "(changed since: python manage.py changepassword)"
             self._say(f"  Log in  {account.name:<10} {password:<14} {account.may}")
-        self._say(f"\n  Ctrl-C stops everything. Logs are in {settings.SIGNALBOX_HOME / 'logs'}.\n")
+        self._say(f"\n  Ctrl-C stops everything. Logs are in {conf.HOME / 'logs'}.\n")
 
     def _look(self, cast: Processes) -> None:
         if self._parent and self._parent.is_ending():
@@ -176,7 +175,7 @@ def _deaf() -> None:
 
 def _describe(server: Server | Cluster | None) -> str:
     if server is None:
-        return shown(settings.REDIS_URL)
+        return shown(conf.REDIS_URL)
     if isinstance(server, Cluster):
         copies = len(server.nodes) - server.primaries
         return f"cluster of {server.primaries} primaries and {copies} replicas, in {server.folder}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from django.contrib.auth import get_user_model
 
-from dashboard.settings import home
+from dashboard.installation import home
 from machines.access.permissions import ROLES
 from machines.access.roles import make
 

@@ -14,8 +14,10 @@ from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from dashboard.checks import system_checks
-from dashboard.settings import stores
+from dashboard.installation import stores
+from dashboard.installation.environment import of_process
 from machines.catalog.publishing import publish, restore
+from machines.conf import conf
 from machines.connections import get_engine
 from machines.engine.errors import EngineUnavailable, SignalboxError
 from machines.formats import load
@@ -31,15 +33,15 @@ def redis(stack: ExitStack, *, cluster: bool = False) -> Server | Cluster | None
     """A Valkey of our own that ends with us, or a cluster of them, or None where another Redis was named. It answers
     and is fit for us."""
     server: Server | Cluster | None = None
-    if not settings.ENVIRONMENT.secret("REDIS_URL"):
-        server = stack.enter_context(_cluster() if cluster else Server(settings.SIGNALBOX_HOME / "valkey"))
+    if not of_process().secret("REDIS_URL"):
+        server = stack.enter_context(_cluster() if cluster else Server(conf.HOME / "valkey"))
         _point_at(server.url)
     elif cluster:
         raise DemoFailed("REDIS_URL names a Redis already; unset it, or leave out --cluster")
     try:
         get_engine().ping()
     except EngineUnavailable as error:
-        raise DemoFailed(f"Redis does not answer at {system_checks.shown(settings.REDIS_URL)}: {error}") from None
+        raise DemoFailed(f"Redis does not answer at {system_checks.shown(conf.REDIS_URL)}: {error}") from None
     if refusals := system_checks.refusals():
         raise DemoFailed(refusals)
     return server
@@ -47,7 +49,7 @@ def redis(stack: ExitStack, *, cluster: bool = False) -> Server | Cluster | None
 
 def _cluster() -> Cluster:
     """With a password of its own, since its ports are open to every user of this machine."""
-    folder = settings.SIGNALBOX_HOME / "cluster"
+    folder = conf.HOME / "cluster"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / "password"
     if not file.exists():
@@ -59,10 +61,10 @@ def _cluster() -> Cluster:
 def _point_at(url: str) -> None:
     """This process and those it starts use the server that has just been started."""
     os.environ["REDIS_URL"] = url
-    settings.REDIS_URL = url
-    if not settings.ENVIRONMENT.secret("CACHE_URL"):
-        settings.CACHES = stores.caches(url, settings.SIGNALBOX_PREFIX)
-        settings.SESSION_ENGINE = stores.session_engine(settings.ENVIRONMENT.text("SIGNALBOX_SESSIONS"), url)
+    settings.SIGNALBOX = settings.SIGNALBOX | {"REDIS_URL": url}
+    if not of_process().secret("CACHE_URL"):
+        settings.CACHES = stores.caches(url, conf.PREFIX)
+        settings.SESSION_ENGINE = stores.session_engine(of_process().text("SIGNALBOX_SESSIONS"), url)
 
 
 def database() -> str:

@@ -18,8 +18,7 @@ from collections import Counter
 from typing import Any
 from zlib import crc32
 
-from django.conf import settings
-
+from machines.conf import conf
 from machines.connections import get_engine
 from machines.engine import Instance, errors
 from machines.mapreduce import mapper, reducer
@@ -168,4 +167,4 @@ def _work(job: Job, share: float = 1.0) -> None:
 
 def _pace() -> float:
     """Seconds of work, around the demo's pace; none outside of it."""
-    return settings.SIGNALBOX_DEMO_PACE / 1000 * random.uniform(0.5, 1.5)
+    return conf.DEMO_PACE / 1000 * random.uniform(0.5, 1.5)

@@ -1,6 +1,6 @@
 """Every limit and interval of the live view.
 
-Override single ones with ``SIGNALBOX_LIVE = {"reconcile": 5.0}`` in the settings; an unknown name
+Override single ones with ``SIGNALBOX["LIVE"] = {"reconcile": 5.0}`` in the settings; an unknown name
 stops the start. Times are seconds, sizes bytes.
 """
 
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+
+from machines.conf import conf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,14 +78,14 @@ class Limits:
 
 def limits() -> Limits:
     """The limits in force: the defaults and what the settings say otherwise."""
-    given = getattr(settings, "SIGNALBOX_LIVE", {})
+    given = conf.LIVE
     known = {field.name for field in fields(Limits)}
     unknown = sorted(set(given) - known)
     if unknown:
         raise ImproperlyConfigured(
-            f"SIGNALBOX_LIVE: no limit named {', '.join(unknown)}; there are {', '.join(sorted(known))}"
+            f'SIGNALBOX["LIVE"]: no limit named {", ".join(unknown)}; there are {", ".join(sorted(known))}'
         )
-    return Limits(**(_of_person(settings.SIGNALBOX_SOCKETS) | given))
+    return Limits(**(_of_person(conf.SOCKETS) | given))
 
 
 def _of_person(sockets: int) -> dict[str, int | float]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 
-from django.conf import settings
 from django.db import Error
 from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse
@@ -15,6 +14,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 
 from dashboard.live.hub.hub import sockets
 from machines.access.permissions import EVERYTHING, NOTHING, Scope, scope_of
+from machines.conf import conf
 from machines.connections import get_engine, get_pattern
 from machines.engine import EngineUnavailable, SignalboxError, Survey
 from machines.management.maintenance import DUTIES
@@ -37,7 +37,7 @@ CHALLENGE = 'Bearer realm="signalbox"'
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
     """200, 401 and 403 as the setting has it, 404 where it is off; 503 with ``signalbox_up 0`` while Redis is away."""
-    if settings.SIGNALBOX_METRICS == "off":
+    if conf.METRICS == "off":
         raise Http404("Metrics are disabled.")
     if not _scope(request):
         return _refusal(request)
@@ -72,7 +72,7 @@ def _activity(request: HttpRequest, survey: Survey) -> Activity | None:
 
 def _scope(request: HttpRequest) -> Scope:
     """The machines to tell of. The token is looked at first: who sends it needs no session, and so no cache."""
-    mode = settings.SIGNALBOX_METRICS
+    mode = conf.METRICS
     if mode == "open" or has_token(request):
         return EVERYTHING
     return scope_of(request.user) if mode == "login" else NOTHING
@@ -80,7 +80,7 @@ def _scope(request: HttpRequest) -> Scope:
 
 def _refusal(request: HttpRequest) -> HttpResponse:
     """Answers 403 to an account without the permission, 401 without an account."""
-    if settings.SIGNALBOX_METRICS == "login" and request.user.is_authenticated:
+    if conf.METRICS == "login" and request.user.is_authenticated:
         return HttpResponse("permission denied\n", content_type="text/plain; charset=utf-8", status=403)
     answer = HttpResponse("a bearer token is required\n", content_type="text/plain; charset=utf-8", status=401)
     answer["WWW-Authenticate"] = CHALLENGE

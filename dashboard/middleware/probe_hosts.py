@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction
-from django.conf import settings
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 
 from dashboard.metrics.tokens import has_token
 from dashboard.shared.async_middleware import AsyncMiddleware
+from machines.conf import conf
 
 PROBES = frozenset({"/healthz", "/readyz"})
 METRICS = "/metrics"
@@ -49,5 +49,5 @@ def accept_any_host(request: HttpRequest) -> None:
 def is_probe(request: HttpRequest) -> bool:
     """Tell whether the request may name any host."""
     if request.path_info == METRICS:
-        return settings.SIGNALBOX_METRICS == "open" or (settings.SIGNALBOX_METRICS != "off" and has_token(request))
+        return conf.METRICS == "open" or (conf.METRICS != "off" and has_token(request))
     return request.path_info in PROBES

@@ -27,8 +27,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django_redis.exceptions import ConnectionInterrupted
 
+from dashboard.installation.stores import SESSION_ENGINES
 from dashboard.live.hub import hub
-from dashboard.settings.stores import SESSION_ENGINES
 from machines.connections import get_engine
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.client import FAILURES, Client

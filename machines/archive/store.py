@@ -7,10 +7,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from .names import FOLDER
+from machines.conf import conf
+from machines.conf.archive_names import FOLDER
+
 from .record import ArchivedRecord, Page
 from .sql import SqlArchive
 
@@ -73,7 +74,7 @@ class NoArchive:
 
 def get_archive() -> Archive:
     """Return the archive that ``SIGNALBOX_ARCHIVE`` names. Raises ImproperlyConfigured where pyarrow is missing."""
-    return _make(settings.SIGNALBOX_ARCHIVE)
+    return _make(conf.ARCHIVE)
 
 
 @lru_cache(maxsize=8)

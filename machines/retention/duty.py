@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from django.conf import settings
-
 from machines.archive.record import ArchivedRecord
 from machines.archive.store import Archive, get_archive
 from machines.catalog import builtin_machines
+from machines.conf import conf
+from machines.conf.retention_policy import parse_policy
 from machines.engine import Engine, errors, limits
 from machines.engine.definitions.reading.retention import Retention, find_retention
 from machines.engine.instances.retirement import Batch, FinishedInstance, Retirement
@@ -24,7 +24,6 @@ from machines.engine.keys import Partition
 from machines.models.database_retry import DatabaseRetry
 
 from .pacing import ServerShare
-from .policy import parse_policy
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +92,7 @@ class RetentionDuty:
 
     def _list_bounds(self) -> list[MachineBounds]:
         """List the machines that have bounds. A definition is read once for each version."""
-        default = parse_policy(settings.SIGNALBOX_RETAIN).machines
+        default = parse_policy(conf.RETAIN).machines
         found = []
         for machine, current in self._engine.recent_versions().items():
             held = self._bounds.get(machine)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.conf import settings
-
 from machines.archive.store import get_archive
 from machines.catalog import builtin_machines
 from machines.catalog.outlines import stored
+from machines.conf import conf
+from machines.conf.retention_policy import parse_policy
 from machines.engine import Engine, errors
 from machines.engine.definitions.reading.retention import Retention, find_retention
 from machines.models import ArchiveTotal
-
-from .policy import parse_policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class KeptFigures:
 def read_archive_figures(machine: str, version: int) -> ArchiveFigures:
     """Read the bounds of a machine, whose current version this is, and how much of it is archived. Two queries."""
     own = find_retention(stored(machine, version, without=("drawing",)).definition)
-    default = Retention() if machine in builtin_machines.NAMES else parse_policy(settings.SIGNALBOX_RETAIN).machines
+    default = Retention() if machine in builtin_machines.NAMES else parse_policy(conf.RETAIN).machines
     bounds = own.over(default)
     total = ArchiveTotal.objects.filter(machine=machine).first()
     archives = get_archive().enabled and bounds.archive is not False

@@ -14,6 +14,7 @@ from typing import Any
 import redis
 from django.conf import settings
 
+from machines.conf import conf
 from machines.engine import Engine
 from machines.engine.connection import client as connection
 from machines.engine.connection import routing
@@ -75,7 +76,7 @@ def _servers(engine: Engine) -> Iterator[tuple[redis.Redis, str]]:
         yield server, f"{_literal(engine.keys.prefix)}*"
         if web:
             yield server, f"{_literal(web)}*"
-    if "://" in elsewhere and elsewhere != settings.REDIS_URL and web:
+    if "://" in elsewhere and elsewhere != conf.REDIS_URL and web:
         for server in routing.list_nodes(connection.connect(elsewhere)):
             yield server, f"{_literal(web)}*"
 

@@ -7,14 +7,13 @@ import logging
 import time
 from datetime import UTC, datetime
 
-from django.conf import settings
 from django.db import connection
 from django.db.models import Model, QuerySet
 
 from machines.archive import sql
+from machines.conf import conf
+from machines.conf.retention_policy import Policy, TableBound, parse_policy
 from machines.models import ArchivedInstance, AuditEntry, Delivery, Measurement
-
-from .policy import Policy, TableBound, parse_policy
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +27,7 @@ MODELS: dict[str, type[Model]] = {
 
 def read_policy() -> Policy:
     """Return what ``SIGNALBOX_RETAIN`` says."""
-    return parse_policy(settings.SIGNALBOX_RETAIN)
+    return parse_policy(conf.RETAIN)
 
 
 def prune(now: int | None = None) -> dict[str, int]:

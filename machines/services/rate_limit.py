@@ -6,10 +6,9 @@ bulks, approved requests and the command line have none.
 
 from __future__ import annotations
 
-from django.conf import settings
-
 from machines.access.client_address import network_of
 from machines.audit.entries import REFUSED, record
+from machines.conf import conf
 from machines.connections import get_throttle
 from machines.engine import EngineUnavailable, rates
 from machines.patterns.throttle import MAX_LIMIT
@@ -25,7 +24,7 @@ BY_ACCOUNT, BY_ADDRESS, TOLD = "fire.account", "fire.address", "fire.told"
 def spend(actor: Actor, action: str, **about: str) -> None:
     """One event, repair or new instance by somebody at a page. Raises TooFast, and stands in the audit as ``action``,
     refused, once in the time of the rate. ``about``: as ``machines.audit.entries.record`` takes it."""
-    rate = rates.parse_rate(settings.SIGNALBOX_FIRE_RATE)
+    rate = rates.parse_rate(conf.FIRE_RATE)
     if rate is None or actor.door not in DOORS:
         return
     quota, per = rate[0], rate[1] / 1000

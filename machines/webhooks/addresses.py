@@ -14,7 +14,8 @@ import re
 import socket
 
 import httpx
-from django.conf import settings
+
+from machines.conf import conf
 
 from .errors import BadWebhook, Unreachable
 
@@ -86,7 +87,7 @@ async def resolved(url: httpx.URL) -> list[str]:
 
 def is_allowed(host: str) -> bool:
     """Says whether the settings of this installation name it."""
-    return host.strip("[]").lower() in {name.strip("[]").lower() for name in settings.SIGNALBOX_WEBHOOK_HOSTS}
+    return host.strip("[]").lower() in {name.strip("[]").lower() for name in conf.WEBHOOK_HOSTS}
 
 
 def may_lead_to(host: str, address: Address) -> bool:
@@ -120,7 +121,7 @@ def _inner(address: Address) -> Address:
 
 def _port_refused(url: httpx.URL) -> str | None:
     """Why the port is none for a webhook; None where it is."""
-    port, allowed = url.port or PORTS[url.scheme], {*PORTS.values(), *settings.SIGNALBOX_WEBHOOK_PORTS}
+    port, allowed = url.port or PORTS[url.scheme], {*PORTS.values(), *conf.WEBHOOK_PORTS}
     if port in allowed:
         return None
     listed = ", ".join(map(str, sorted(allowed)))

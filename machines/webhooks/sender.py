@@ -11,10 +11,10 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.db.models import F, Q
 from django.utils import timezone
 
+from machines.conf import conf
 from machines.connections import get_throttle
 from machines.engine import EngineUnavailable, rates
 from machines.models import Delivery, Webhook
@@ -108,7 +108,7 @@ def claim(now: datetime) -> list[Delivery]:
 def _has_room(webhook: Webhook) -> bool:
     """Whether its receiver may get one more now, whichever webhooks lead there. What has to wait stays due. Without
     Redis there is no limit: deliveries need none."""
-    rate = rates.parse_rate(settings.SIGNALBOX_WEBHOOK_RATE)
+    rate = rates.parse_rate(conf.WEBHOOK_RATE)
     if rate is None:
         return True
     try:

@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group
 from machines.admin.context import instance_url
 from machines.catalog.publishing import publish
 from machines.models import AuditEntry, Machine
+from tests.configuration import configure
 
 from .conftest import ID
 
@@ -139,7 +140,8 @@ def test_looking_does_not_fire(operator, machine, instance, engine) -> None:
 
 
 def test_an_outage_is_said_and_not_hidden(operator, machine, instance, settings) -> None:
-    caches, settings.REDIS_URL = settings.CACHES, "unix:///nonexistent/admin.sock"
+    caches = settings.CACHES
+    configure(settings, REDIS_URL="unix:///nonexistent/admin.sock")
     response = operator.get(instance_url(machine, ID))
     assert (response.status_code, caches) == (503, settings.CACHES)
     assert b"SB500" in response.content

@@ -10,6 +10,7 @@ from machines.admin.context import instance_url, instances_url
 from machines.catalog.publishing import adopt_all, publish
 from machines.models import Machine
 from tests.catalog.samples import door, example
+from tests.configuration import configure
 
 from .conftest import ID
 
@@ -51,7 +52,7 @@ def test_the_list_names_what_scripts_have_published_and_writes_nothing(admin_cli
 
 
 def test_the_list_is_there_while_redis_is_down(admin_client, machine: Machine, settings) -> None:
-    settings.REDIS_URL = "unix:///nonexistent/admin.sock"
+    configure(settings, REDIS_URL="unix:///nonexistent/admin.sock")
     page = admin_client.get(LIST).content.decode()
     assert "activation" in page
     assert "could not be looked up" in page

@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 
 from machines.engine import Engine
+from tests.configuration import configure
 from tests.live.builders import GATE, SHIFT
 from tests.live.sockets import make_user
 
@@ -73,6 +74,6 @@ def test_without_the_library_it_is_loaded(gate: Engine, viewer: Client) -> None:
 
 
 def test_without_redis_it_is_a_503_with_a_code(gate: Engine, viewer: Client, settings) -> None:
-    settings.REDIS_URL = "unix:///nonexistent/engine.sock"
+    configure(settings, REDIS_URL="unix:///nonexistent/engine.sock")
     response = viewer.get(URL, {"topic": "machine:gate"})
     assert (response.status_code, response.json()["code"]) == (503, "SB606")

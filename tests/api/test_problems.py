@@ -11,6 +11,7 @@ from django.test import Client
 from dashboard.shared.errors import problems
 from machines.engine.limits import MAX_DEFINITION
 from machines.models import Approval
+from tests.configuration import configure
 
 from .conftest import ALL, Caller
 
@@ -101,7 +102,7 @@ def test_head_is_get_without_a_body(door, boss):
 
 
 def test_without_redis_it_is_a_503_that_says_when_to_come_back(door, boss, settings):
-    settings.REDIS_URL = "unix:///nonexistent/engine.sock"
+    configure(settings, REDIS_URL="unix:///nonexistent/engine.sock")
     answer = boss.get(HERE)
     assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (503, "SB500", "5")
 
@@ -132,7 +133,7 @@ def test_a_session_needs_its_csrf_token_for_what_changes_something(door, user_of
 
 
 def test_who_asks_too_often_is_told_when_to_come_back(door, boss, caller, settings):
-    settings.SIGNALBOX_API_RATE = "2/h"
+    configure(settings, API_RATE="2/h")
     first, second, third = (boss.get("/me") for _ in range(3))
     assert (first["RateLimit-Policy"], first["RateLimit"].partition(";t=")[0]) == (
         '"caller";q=2;w=3600',
@@ -141,13 +142,13 @@ def test_who_asks_too_often_is_told_when_to_come_back(door, boss, caller, settin
     assert (second.status_code, third.status_code, third.json()["code"]) == (200, 429, "SB725")
     assert 0 < int(third["Retry-After"]) <= 1800
     assert caller("view").get("/me").status_code == 200  # a budget of its own
-    settings.SIGNALBOX_API_RATE = "off"
+    configure(settings, API_RATE="off")
     assert "RateLimit" not in boss.get("/me")
 
 
 def test_an_address_has_a_budget_for_all_its_tokens_together(door, caller, settings, monkeypatch):
     monkeypatch.setattr("dashboard.api.framework.rate_limits.PER_ADDRESS", 2)
-    settings.SIGNALBOX_API_RATE = "2/h"
+    configure(settings, API_RATE="2/h")
     several = [caller("view") for _ in range(3)]
     told = [who.get("/me").status_code for who in several + several]
     assert told == [200, 200, 200, 200, 429, 429]

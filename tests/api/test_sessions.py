@@ -9,10 +9,11 @@ from functools import partial
 import pytest
 from django.test import Client
 
-from dashboard.settings.log_format import Line
+from dashboard.installation.log_format import Line
 from machines.access import token_sessions, tokens
 from machines.models import AuditEntry, Token
 from machines.patterns import Sessions
+from tests.configuration import configure
 
 from .conftest import ALL, Caller
 
@@ -128,7 +129,7 @@ def test_there_are_only_so_many_of_a_token(holder, monkeypatch):
 
 
 def test_token_and_sessions_share_one_budget(holder, settings):
-    settings.SIGNALBOX_API_RATE = "3/m"
+    configure(settings, API_RATE="3/m")
     session, _ = made(holder)
     assert [session.get("/me").status_code, holder.get("/me").status_code, session.get("/me").status_code] == [
         200, 200, 429,
@@ -162,7 +163,7 @@ def test_what_is_no_session_is_nobody(door, text):
 
 def test_without_redis_it_is_a_problem_and_not_a_401(holder, settings):
     session, _ = made(holder)
-    settings.REDIS_URL = "unix:///nonexistent/none.sock"
+    configure(settings, REDIS_URL="unix:///nonexistent/none.sock")
     for answer in (session.get("/sessions/current"), holder.post("/sessions", {})):
         assert (answer.status_code, answer["Content-Type"]) == (503, "application/problem+json")
         assert answer["Retry-After"]

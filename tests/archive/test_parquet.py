@@ -8,9 +8,11 @@ import pyarrow.parquet as files
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from machines.archive import names, store
+from machines.archive import store
 from machines.archive.parquet import ParquetArchive
+from machines.conf import archive_names
 from machines.models import ArchiveTotal
+from tests.configuration import configure
 
 from .conftest import at
 
@@ -79,12 +81,12 @@ def test_an_erasure_leaves_the_others(archive, record, tmp_path):
 
 
 def test_the_setting_names_it(settings, tmp_path, monkeypatch):
-    settings.SIGNALBOX_ARCHIVE = f"parquet:{tmp_path}"
+    configure(settings, ARCHIVE=f"parquet:{tmp_path}")
     assert isinstance(store.get_archive(), ParquetArchive)
-    assert names.is_archive("parquet:/var/archive")
-    assert not names.is_archive("parquet:relative")
-    assert not names.is_archive("parquet:/")
-    settings.SIGNALBOX_ARCHIVE = f"parquet:{tmp_path}/other"
+    assert archive_names.is_archive("parquet:/var/archive")
+    assert not archive_names.is_archive("parquet:relative")
+    assert not archive_names.is_archive("parquet:/")
+    configure(settings, ARCHIVE=f"parquet:{tmp_path}/other")
     monkeypatch.setitem(sys.modules, "machines.archive.parquet", None)
     with pytest.raises(ImproperlyConfigured, match=r"requirements-parquet\.txt"):
         store.get_archive()

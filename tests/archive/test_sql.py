@@ -12,6 +12,7 @@ from machines.archive.sql import SqlArchive, find_month, make_partition
 from machines.engine import BadInput
 from machines.models import ArchivedInstance, ArchiveTotal, AuditEntry
 from machines.retention import tables
+from tests.configuration import configure
 
 from .conftest import at
 
@@ -105,14 +106,14 @@ def test_each_month_has_a_partition_where_the_database_has_partitions(record):
 
 def test_old_archives_go_by_age_and_number(record, settings):
     archive.write([record("a", "2025-01-31"), record("b", "2026-02-01"), record("c", "2026-02-20")])
-    settings.SIGNALBOX_RETAIN = "archive=30d"
+    configure(settings, RETAIN="archive=30d")
     tables.prune(at("2026-03-10"))
     assert names(archive.search("parcel")) == ["c"]
     assert ArchiveTotal.objects.get().instances == 1
     if connection.vendor == "postgresql":
         assert partitions() == {"202602": 1}
     archive.write([record("d", "2026-03-01")])
-    settings.SIGNALBOX_RETAIN = "archive_most=1"
+    configure(settings, RETAIN="archive_most=1")
     tables.prune(at("2026-03-10"))
     assert names(archive.search("parcel")) == ["d"]
 
@@ -128,10 +129,10 @@ def test_the_audit_goes_by_age_and_number(settings):
     for number in range(6):
         entry = AuditEntry(actor="ann", action="fire", outcome="done", at=tables._at(at("2026-03-01") + number))
         entry.save()
-    settings.SIGNALBOX_RETAIN = "audit_most=4"
+    configure(settings, RETAIN="audit_most=4")
     assert tables.prune(at("2026-03-02"))["audit"] == 2
-    settings.SIGNALBOX_RETAIN = "audit=1d"
+    configure(settings, RETAIN="audit=1d")
     assert tables.prune(at("2026-03-02") + 4)["audit"] == 2
     assert AuditEntry.objects.count() == 2
-    settings.SIGNALBOX_RETAIN = ""
+    configure(settings, RETAIN="")
     assert tables.prune() == {"audit": 0, "statistics": 0, "webhooks": 0, "archive": 0}

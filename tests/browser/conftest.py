@@ -22,9 +22,10 @@ import redis
 from django.db import connection
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+from dashboard.installation import stores
 from dashboard.serving import port
-from dashboard.settings import stores
 from machines.server.guarded import Guarded
+from tests.configuration import configure
 from tests.conftest import missing, remove
 from tests.pages.conftest import activation, devices, user_of, waiting
 
@@ -85,8 +86,8 @@ def _database_url() -> str:
 @pytest.fixture
 def prefix(our_prefix: str, redis_url: str, settings) -> Iterator[str]:
     """The same prefix for every test here, since the site keeps running; empty at the start of each."""
-    settings.REDIS_URL = redis_url
-    settings.SIGNALBOX_PREFIX = our_prefix
+    configure(settings, REDIS_URL=redis_url)
+    configure(settings, PREFIX=our_prefix)
     settings.CACHES = stores.caches(redis_url, our_prefix)
     yield our_prefix
     with redis.Redis.from_url(redis_url) as client:

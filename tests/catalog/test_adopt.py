@@ -8,6 +8,7 @@ from machines.catalog.outlines import stored, stored_current
 from machines.catalog.publishing import adopt, adopt_published, publish
 from machines.engine import Engine, EngineUnavailable, UnknownMachine
 from machines.models import Machine, MachineVersion
+from tests.configuration import configure
 
 from .samples import door, wider_door
 
@@ -59,7 +60,7 @@ def test_a_version_is_found_in_sql_then_in_redis_then_nowhere(engine: Engine) ->
 
 def test_a_known_machine_is_found_while_redis_is_down(engine: Engine, settings) -> None:
     publish(door())
-    settings.REDIS_URL = "unix:///nonexistent/catalog.sock"
+    configure(settings, REDIS_URL="unix:///nonexistent/catalog.sock")
     assert stored_current("door").definition == door()
     with pytest.raises(EngineUnavailable):
         stored_current("gate")

@@ -18,6 +18,7 @@ from machines.catalog.publishing import publish
 from machines.engine import Engine
 from machines.engine.definitions import schema
 from machines.models import AuditEntry, MachineVersion
+from tests.configuration import configure
 from tests.conftest import remove
 
 from .samples import BROKEN, EXAMPLES, door, wider_door
@@ -137,7 +138,7 @@ def test_restore_publishes_what_redis_lost(engine: Engine, prefix: str) -> None:
 
 @pytest.mark.django_db
 def test_without_redis_publishing_says_so_with_a_code(settings, file) -> None:
-    settings.REDIS_URL = "unix:///nonexistent/command.sock"
+    configure(settings, REDIS_URL="unix:///nonexistent/command.sock")
     with pytest.raises(CommandError, match="SB500"):
         run("publish", file(door()))
 

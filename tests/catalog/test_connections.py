@@ -8,19 +8,20 @@ import pytest
 
 from machines.connections import get_engine
 from machines.engine import Engine, EngineUnavailable
+from tests.configuration import configure
 
 
 def test_it_is_the_same_engine_for_every_thread(settings) -> None:
-    settings.SIGNALBOX_PREFIX = "one:"
+    configure(settings, PREFIX="one:")
     with ThreadPoolExecutor(8) as pool:
         engines = list(pool.map(lambda _: get_engine(), range(32)))
     assert len({id(engine) for engine in engines}) == 1
 
 
 def test_other_settings_give_another_engine(settings) -> None:
-    settings.SIGNALBOX_PREFIX = "one:"
+    configure(settings, PREFIX="one:")
     first = get_engine()
-    settings.SIGNALBOX_PREFIX = "two:"
+    configure(settings, PREFIX="two:")
     assert get_engine() is not first
     assert get_engine().keys.prefix == "two:"
 

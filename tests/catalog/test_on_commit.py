@@ -11,6 +11,7 @@ from django.db import transaction
 
 from machines.engine import errors
 from machines.jobs import enqueue, fire_on_commit
+from tests.configuration import configure
 from tests.conftest import NOWHERE
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -158,7 +159,7 @@ def test_what_the_engine_refuses_after_the_commit_is_logged_and_raised(orders, c
 
 
 def test_a_job_that_redis_is_not_there_for_is_logged_whole(orders, settings, caplog):
-    settings.REDIS_URL = NOWHERE
+    configure(settings, REDIS_URL=NOWHERE)
     with caplog.at_level(logging.ERROR), pytest.raises(errors.EngineUnavailable), transaction.atomic():
         enqueue("orders", "pack", {"order": 17}, unique="order-17")
     for part in ("'machine': 'orders'", "'src': 'pack'", "{'order': 17}", "'unique': 'order-17'"):

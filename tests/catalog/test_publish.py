@@ -8,6 +8,7 @@ from django.contrib.auth import get_user_model
 from machines.catalog.publishing import publish
 from machines.engine import DefinitionError, Engine, EngineUnavailable
 from machines.models import Machine, MachineVersion
+from tests.configuration import configure
 
 from .samples import BROKEN, door, example, wider_door
 
@@ -75,7 +76,7 @@ def test_what_is_no_definition_is_refused_with_findings(engine: Engine, thing: o
 
 
 def test_without_redis_nothing_is_recorded(settings) -> None:
-    settings.REDIS_URL = "unix:///nonexistent/catalog.sock"
+    configure(settings, REDIS_URL="unix:///nonexistent/catalog.sock")
     with pytest.raises(EngineUnavailable):
         publish(door())
     assert not Machine.objects.exists()

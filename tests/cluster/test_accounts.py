@@ -10,6 +10,7 @@ import pytest
 from dashboard.checks.redis_accounts import ACCOUNTS
 from machines.engine import Engine, NotPermitted
 from machines.server import Cluster
+from tests.configuration import configure
 from tests.security.disclosure.planted import NAME
 from tests.security.permissions.test_acl import HARMLESS, at_engine, at_patterns, at_reading
 
@@ -69,7 +70,7 @@ def empty(nodes: Nodes) -> Iterator[Nodes]:
 
 def engine_of(nodes: Nodes, name: str, settings: object) -> Engine:
     """An engine of an account, with the site pointed at it."""
-    settings.REDIS_URL, settings.SIGNALBOX_PREFIX = nodes.url(name), PREFIX
+    configure(settings, REDIS_URL=nodes.url(name), PREFIX=PREFIX)
     return Engine.from_url(nodes.url(name), prefix=PREFIX, partitions=6)
 
 

@@ -14,6 +14,7 @@ from dashboard.examples import views
 from dashboard.examples.patterns import MOST_KEYS, ORDER, sections
 from dashboard.examples.patterns.traffic import PatternTraffic
 from dashboard.pages.shared.navigation import list_navigation_links
+from tests.configuration import configure
 from tests.engine.dumps import keys_left
 from tests.pages.conftest import as_, user_of
 from tests.pages.reading import Element, fields, read
@@ -147,7 +148,7 @@ def test_a_person_who_hammers_is_refused_and_nobody_else(client, as_, monkeypatc
 
 @pytest.mark.parametrize("address", ["/patterns/", "/patterns/throttle/", "/patterns/throttle/hit/"])
 def test_without_redis_it_is_the_usual_outage(client, settings, address):
-    settings.REDIS_URL = "unix:///nonexistent/none.sock"
+    configure(settings, REDIS_URL="unix:///nonexistent/none.sock")
     answer = client.post(address) if address.endswith("hit/") else client.get(address)
     assert answer.status_code == 503
     assert b"SB500" in answer.content

@@ -9,6 +9,7 @@ from machines.connections import get_engine
 from machines.engine import BadInput, Engine, EngineUnavailable, Fire
 from machines.engine.keys import PREFIX
 from machines.server import Cluster, Server
+from tests.configuration import configure
 from tests.engine.builders import counter, machine, publish
 from tests.installation.processes import eventually
 
@@ -158,8 +159,8 @@ def test_a_server_without_replicas_is_asked_for_none(own_engine):
 
 
 def test_the_setting_is_the_default_of_the_site_and_a_page_says_what_was_not_replicated(own_server, link, settings):
-    settings.REDIS_URL, settings.SIGNALBOX_PREFIX = own_server.url, PREFIX
-    settings.SIGNALBOX_REPLICAS, settings.SIGNALBOX_REPLICA_TIMEOUT = 1, SHORT
+    configure(settings, REDIS_URL=own_server.url, PREFIX=PREFIX)
+    configure(settings, REPLICAS=1, REPLICA_TIMEOUT=SHORT)
     engine = get_engine()
     assert words(engine.fire("tally", "x", "tick")) == ("replicated", 1)
     link.freeze()

@@ -10,6 +10,8 @@ import os
 import socket
 import sys
 
+from tests.configuration import configure
+
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
@@ -17,7 +19,7 @@ def main() -> None:
     from django.conf import settings
 
     django.setup()
-    settings.SIGNALBOX_LIVE = json.loads(os.environ.get("LIMITS_OF_THIS_TEST", "{}"))
+    configure(settings, LIVE=json.loads(os.environ.get("LIMITS_OF_THIS_TEST", "{}")))
     from django.contrib.auth.models import User
     from django.core.management import call_command
 

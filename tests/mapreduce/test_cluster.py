@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.configuration import configure
 from tests.engine.connection import clusters
 
 from .app import handlers
@@ -13,7 +14,7 @@ from .builders import made, work_off
 @pytest.fixture
 def cluster(nodes, prefix, settings):
     """An engine on the cluster; the handlers of this process use it, too."""
-    settings.REDIS_URL = clusters.url_of(nodes)
+    configure(settings, REDIS_URL=clusters.url_of(nodes))
     with clusters.engine_on(nodes, prefix, partitions=6) as engine:
         yield engine
 

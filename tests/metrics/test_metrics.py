@@ -15,6 +15,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from dashboard.metrics.families import Snapshot, registry
+from machines.conf import conf
 from machines.connections import get_pattern
 from machines.engine import Refused, WorkerInfo
 from machines.engine.rates import estimate_quantile
@@ -22,6 +23,7 @@ from machines.management.maintenance import DUTIES
 from machines.models import Approval, SamplingTurn
 from machines.patterns import Locks
 from machines.statistics import recording
+from tests.configuration import configure
 
 TOKEN = "a-token-of-some-length"
 ERRAND = {
@@ -54,7 +56,7 @@ class Read(dict):
 
 @pytest.fixture
 def opened(settings, prefix):
-    settings.SIGNALBOX_METRICS = "open"
+    configure(settings, METRICS="open")
 
 
 @pytest.fixture
@@ -221,7 +223,7 @@ def test_scrapes_have_nothing_in_common():
 
 
 def test_redis_away_is_a_503_that_says_so(opened, settings):
-    settings.REDIS_URL = "unix:///nonexistent/signalbox.sock"
+    configure(settings, REDIS_URL="unix:///nonexistent/signalbox.sock")
     answer = Client().get("/metrics")
     assert answer.status_code == 503
     assert Read(answer.content.decode()) == {"signalbox_up": {(): 0}}
@@ -247,7 +249,7 @@ def signed_in(db, *codenames: str) -> Client:
 
 
 def test_by_default_one_has_to_be_signed_in_and_may_look(prefix, db, settings):
-    assert (settings.SIGNALBOX_METRICS, settings.SIGNALBOX_METRICS_TOKEN) == ("login", "")
+    assert (conf.METRICS, conf.METRICS_TOKEN) == ("login", "")
     assert code() == 401
     assert Client().get("/metrics")["WWW-Authenticate"].startswith("Bearer")
     assert code(signed_in(db)) == 403
@@ -256,7 +258,7 @@ def test_by_default_one_has_to_be_signed_in_and_may_look(prefix, db, settings):
 
 
 def test_a_token_opens_it(prefix, db, settings):
-    settings.SIGNALBOX_METRICS_TOKEN = TOKEN
+    configure(settings, METRICS_TOKEN=TOKEN)
     assert code(**bearer(TOKEN)) == 200
     basic = base64.b64encode(f"x:{TOKEN}".encode()).decode()
     for wrong in (
@@ -271,13 +273,13 @@ def test_a_token_opens_it(prefix, db, settings):
 
 
 def test_with_a_token_alone_nobody_else_may(prefix, db, settings):
-    settings.SIGNALBOX_METRICS, settings.SIGNALBOX_METRICS_TOKEN = "token", TOKEN
+    configure(settings, METRICS="token", METRICS_TOKEN=TOKEN)
     assert code(signed_in(db, "view_machine")) == 401
     assert code(**bearer(TOKEN)) == 200
 
 
 def test_switched_off_it_is_not_there(prefix, db, settings):
-    settings.SIGNALBOX_METRICS, settings.SIGNALBOX_METRICS_TOKEN = "off", TOKEN
+    configure(settings, METRICS="off", METRICS_TOKEN=TOKEN)
     assert code(**bearer(TOKEN)) == 404
     assert code(signed_in(db, "view_machine")) == 404
 
@@ -294,7 +296,7 @@ def no_database(django_db_blocker, monkeypatch):
 
 
 def test_a_token_needs_neither_session_nor_database(prefix, settings, no_database):
-    settings.SIGNALBOX_METRICS_TOKEN = TOKEN
+    configure(settings, METRICS_TOKEN=TOKEN)
     settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}
     answer = Client().get("/metrics", headers=bearer(TOKEN))
     read = Read(answer.content.decode())

@@ -14,6 +14,7 @@ from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
 from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Throttle, Verdict
 from machines.patterns.throttle import REMEMBERED, AdvanceCache
+from tests.configuration import configure
 from tests.engine.instances.racing import in_threads
 from tests.installation.processes import eventually
 
@@ -167,7 +168,7 @@ def test_a_foreign_key_in_the_way_is_an_error_and_stays_as_it_is(throttle, engin
 
 
 def test_without_redis_it_says_so_and_allows_nothing_by_itself(prefix, settings):
-    settings.REDIS_URL = "unix:///nonexistent/none.sock"
+    configure(settings, REDIS_URL="unix:///nonexistent/none.sock")
     with pytest.raises(EngineUnavailable):
         get_throttle().take("api", "k", limit=1, per=1)
 

@@ -13,6 +13,7 @@ from machines.models import ArchivedInstance, ArchiveTotal
 from machines.retention import duty as module
 from machines.retention.duty import RetentionDuty
 from machines.retention.pacing import OVERHEAD, ServerShare
+from tests.configuration import configure
 from tests.retention.conftest import DAY, archived, run
 
 
@@ -48,7 +49,7 @@ def test_they_go_by_number_the_oldest_first(engine, duty, ship):
 
 
 def test_the_installation_bounds_machines_that_say_nothing(engine, duty, ship, settings):
-    settings.SIGNALBOX_RETAIN = "finished=1d"
+    configure(settings, RETAIN="finished=1d")
     ship("a")
     run(duty)
     assert left(engine) == []
@@ -58,7 +59,7 @@ def test_the_installation_bounds_machines_that_say_nothing(engine, duty, ship, s
 
 
 def test_machines_of_the_product_keep_what_they_need(engine, duty, settings):
-    settings.SIGNALBOX_RETAIN = "finished=0s"
+    configure(settings, RETAIN="finished=0s")
     ends = {"id": "bulk", "initial": "a", "states": {"a": {"on": {"go": "b"}}, "b": {"type": "final"}}}
     engine.publish(ends)
     engine.create("bulk", "x", now=1)
@@ -69,14 +70,14 @@ def test_machines_of_the_product_keep_what_they_need(engine, duty, settings):
 
 @pytest.mark.parametrize("how", ["definition", "setting"])
 def test_without_an_archive_they_go_without_a_copy(engine, duty, ship, settings, how):
-    settings.SIGNALBOX_ARCHIVE = "none" if how == "setting" else "sql"
+    configure(settings, ARCHIVE="none" if how == "setting" else "sql")
     ship("a", retain={"finished": "1d", "archive": how == "setting"})
     run(duty)
     assert (left(engine), ArchivedInstance.objects.count()) == ([], 0)
 
 
 def test_they_go_to_parquet_files(engine, duty, ship, settings, tmp_path):
-    settings.SIGNALBOX_ARCHIVE = f"parquet:{tmp_path}"
+    configure(settings, ARCHIVE=f"parquet:{tmp_path}")
     ship("a", "b", retain="1d")
     run(duty)
     assert (left(engine), archived(), ArchivedInstance.objects.count()) == ([], ["a", "b"], 0)

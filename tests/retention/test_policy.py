@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from machines.conf.retention_policy import BadPolicy, Policy, TableBound, is_policy, parse_policy
 from machines.engine.definitions.reading.retention import Retention
-from machines.retention.policy import BadPolicy, Policy, TableBound, is_policy, parse_policy
 
 DAY = 86_400_000
 

@@ -14,11 +14,12 @@ from typing import Any
 from unittest import mock
 
 import redis
+from django.conf import settings as django_settings
 from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.test import Client, override_settings
 
-from dashboard.settings import stores
+from dashboard.installation import stores
 from machines import diagrams
 from machines.catalog.publishing import adopt_all
 from machines.connections import get_engine
@@ -33,7 +34,7 @@ from tests.pages.conftest import TOKEN, example, furnish
 from tests.pages.table import OF_KEY, OF_WORKER
 
 #: limits have tests of their own, and nobody reaches them here
-NO_LIMITS = {"SIGNALBOX_API_RATE": "", "SIGNALBOX_FIRE_RATE": "", "SIGNALBOX_LOGIN_ATTEMPTS": 100_000}
+NO_LIMITS = {"API_RATE": "off", "FIRE_RATE": "off", "LOGIN_ATTEMPTS": 10_000}
 
 
 class Keys:
@@ -158,9 +159,9 @@ def _forget(*_: Any, **__: Any) -> None:
 def made(redis_url: str, build: Callable[[Engine], None]) -> Iterator[World]:
     """A world on a prefix of its own, in a transaction that is never committed."""
     prefix = f"t{secrets.token_hex(4)}:"
-    settings = {"REDIS_URL": redis_url, "SIGNALBOX_PREFIX": prefix, "CACHES": stores.caches(redis_url, prefix)}
+    ours = django_settings.SIGNALBOX | NO_LIMITS | {"REDIS_URL": redis_url, "PREFIX": prefix}
     with ExitStack() as held:
-        held.enter_context(override_settings(**settings, **NO_LIMITS))
+        held.enter_context(override_settings(SIGNALBOX=ours, CACHES=stores.caches(redis_url, prefix)))
         held.enter_context(mock.patch("django.test.client.store_rendered_templates", _forget))
         client = held.enter_context(redis.Redis.from_url(redis_url))
         keys = Keys(client, prefix)

@@ -13,9 +13,11 @@ from django.utils import timezone
 
 from machines.access import last_seen, tokens
 from machines.access.last_seen import Noting
+from machines.conf import conf
 from machines.connections import get_pattern
 from machines.models import LastSeen, Receipt, Token
 from machines.worker.maintenance.buffer_flush import BufferFlush
+from tests.configuration import configure
 from tests.patterns.rewinding import older, rewind
 
 
@@ -137,12 +139,12 @@ def test_entries_in_another_order_leave_the_latest_moment(ann, noting, monkeypat
 
 
 def test_no_request_fails_where_nothing_can_be_noted_and_redis_is_left_alone_for_a_while(ann, noting, clock, settings):
-    engine_url = settings.REDIS_URL
+    engine_url = conf.REDIS_URL
     client = Client()
     client.force_login(ann)
-    settings.REDIS_URL = "unix:///nonexistent/none.sock"
+    configure(settings, REDIS_URL="unix:///nonexistent/none.sock")
     assert client.get("/admin/password_change/").status_code == 200  # the session's Redis is there
-    settings.REDIS_URL = engine_url
+    configure(settings, REDIS_URL=engine_url)
     clock.now += last_seen.AWAY - 1
     noting.token(1)
     assert get_pattern(last_seen.buffer).size() == 0

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from tests.configuration import configure
 from tests.security.requests.test_headers import check
 
 FOREIGN = ("10.42.0.7:8000", "evil.example", "[fd00::7]:8000", "not a host", "box.internal")
@@ -48,19 +49,19 @@ def test_a_request_without_a_host_is_a_probe_as_well(site, engine):
 
 
 def test_metrics_are_read_from_any_host_with_the_token_or_where_they_are_open(ask, engine, settings):
-    settings.SIGNALBOX_METRICS_TOKEN = TOKEN
+    configure(settings, METRICS_TOKEN=TOKEN)
     bearer = {"Authorization": f"Bearer {TOKEN}"}
     assert ask("/metrics", FOREIGN[0], **bearer).status_code == 200
     assert ask("/metrics", FOREIGN[0], Authorization="Bearer another").status_code == 400
     assert ask("/", FOREIGN[0], **bearer).status_code == 400
-    settings.SIGNALBOX_METRICS = "open"
+    configure(settings, METRICS="open")
     assert ask("/metrics", FOREIGN[0]).status_code == 200
-    settings.SIGNALBOX_METRICS = "off"
+    configure(settings, METRICS="off")
     assert ask("/metrics", FOREIGN[0], **bearer).status_code == 400
 
 
 def test_a_process_that_runs_is_alive_while_its_stores_are_away(site, settings):
-    settings.REDIS_URL = "unix:///nonexistent/none.sock"
+    configure(settings, REDIS_URL="unix:///nonexistent/none.sock")
     answer = httpx.get(f"{site}/healthz?process", timeout=60)
     assert (answer.status_code, answer.json()) == (200, {"status": "ok", "process": "ok"})
     assert httpx.get(f"{site}/healthz", timeout=60).status_code == 503

@@ -12,6 +12,7 @@ from machines.patterns import Count
 from machines.patterns.cardinality import ERROR
 from machines.statistics import activity as activities
 from machines.statistics.activity import ActivityCounter, activity, kept_activity, together
+from tests.configuration import configure
 from tests.engine.builders import publish
 from tests.engine.dumps import unchanged
 from tests.engine.instances.racing import in_threads
@@ -158,7 +159,7 @@ def test_whoever_pulls_a_lever_counts_and_nobody_else(prefix, db):
 
 
 def test_an_action_is_written_where_nobody_can_be_counted(prefix, db, settings):
-    settings.REDIS_URL = "unix:///nonexistent/none.sock"
+    configure(settings, REDIS_URL="unix:///nonexistent/none.sock")
     assert entries.record(get_user_model().objects.create(username="ann"), "suspend")
 
 

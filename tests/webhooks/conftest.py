@@ -11,6 +11,7 @@ import pytest
 
 from machines.services.actor import Actor
 from machines.webhooks import management
+from tests.configuration import configure
 from tests.engine.builders import machine, publish
 from tests.pages.conftest import as_, user_of
 
@@ -71,9 +72,9 @@ class Receiver:
 
 @pytest.fixture
 def receiver(settings) -> Iterator[Receiver]:
-    settings.SIGNALBOX_WEBHOOK_HOSTS = ["127.0.0.1"]
+    configure(settings, WEBHOOK_HOSTS=["127.0.0.1"])
     receiver = Receiver()
-    settings.SIGNALBOX_WEBHOOK_PORTS = [receiver.server.server_address[1]]
+    configure(settings, WEBHOOK_PORTS=[receiver.server.server_address[1]])
     yield receiver
     receiver.close()
 

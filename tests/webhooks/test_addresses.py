@@ -8,6 +8,7 @@ import pytest
 
 from machines.webhooks.addresses import checked, is_public, resolved
 from machines.webhooks.errors import BadWebhook, Unreachable
+from tests.configuration import configure
 
 # Azure's and Oracle's are public addresses to Python 3.11; the last ones wrap Azure's.
 METADATA = [
@@ -73,7 +74,7 @@ def test_what_is_no_address_for_a_webhook_is_said(url):
 
 
 def test_a_host_that_was_named_may_lie_inside_and_no_other(settings):
-    settings.SIGNALBOX_WEBHOOK_HOSTS = ["127.0.0.1", "[::1]"]
+    configure(settings, WEBHOOK_HOSTS=["127.0.0.1", "[::1]"])
     assert str(checked("http://127.0.0.1:80/x?y=1")) == "http://127.0.0.1/x?y=1"
     assert checked("http://[::1]/").host == "::1"
     with pytest.raises(BadWebhook):
@@ -87,7 +88,7 @@ def test_a_name_that_is_none_is_an_attempt_that_failed(monkeypatch):
 
 @pytest.mark.parametrize("address", METADATA)
 def test_a_host_that_was_named_leads_to_no_metadata_service_unless_its_very_address_was(address, settings, monkeypatch):
-    settings.SIGNALBOX_WEBHOOK_HOSTS = ["hooks.example", "10.0.0.7"]
+    configure(settings, WEBHOOK_HOSTS=["hooks.example", "10.0.0.7"])
     assert leads_to(monkeypatch, ["10.0.0.7"]) == "10.0.0.7"
     assert "SIGNALBOX_WEBHOOK_HOSTS" in leads_to(monkeypatch, ["10.0.0.7", address])
     host = f"[{address}]" if ":" in address else address
@@ -97,7 +98,7 @@ def test_a_host_that_was_named_leads_to_no_metadata_service_unless_its_very_addr
 
 @pytest.mark.parametrize("address", ["168.63.129.16", "fd00:ec2::254"])
 def test_a_metadata_service_is_open_where_its_address_was_named(address, settings, monkeypatch):
-    settings.SIGNALBOX_WEBHOOK_HOSTS = [address]
+    configure(settings, WEBHOOK_HOSTS=[address])
     host = f"[{address}]" if ":" in address else address
     assert checked(f"http://{host}/").host == address
     assert leads_to(monkeypatch, [address]) == host
@@ -106,13 +107,13 @@ def test_a_metadata_service_is_open_where_its_address_was_named(address, setting
 @pytest.mark.parametrize("port", [22, 25, 6379, 5432, 8080, 65535])
 def test_other_ports_than_80_and_443_take_a_setting_when_it_is_written_and_when_it_is_sent(port, settings, monkeypatch):
     for host in ("hooks.example", "10.0.0.7"):
-        settings.SIGNALBOX_WEBHOOK_HOSTS = ["10.0.0.7"]
+        configure(settings, WEBHOOK_HOSTS=["10.0.0.7"])
         url = f"https://{host}:{port}/"
-        settings.SIGNALBOX_WEBHOOK_PORTS = []
+        configure(settings, WEBHOOK_PORTS=[])
         with pytest.raises(BadWebhook, match=rf"port {port} .* 80, 443\..*SIGNALBOX_WEBHOOK_PORTS"):
             checked(url)
         assert "SIGNALBOX_WEBHOOK_PORTS" in leads_to(monkeypatch, ["93.184.216.34"], url)
-        settings.SIGNALBOX_WEBHOOK_PORTS = [port]
+        configure(settings, WEBHOOK_PORTS=[port])
         assert checked(url).port == port
         assert leads_to(monkeypatch, ["93.184.216.34"], url) == "93.184.216.34"
 

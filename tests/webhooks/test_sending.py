@@ -12,6 +12,7 @@ from django.utils import timezone
 from machines.models import Delivery, Webhook
 from machines.webhooks import management, sender
 from machines.webhooks.fan_out import FanOut
+from tests.configuration import configure
 from tests.engine.instances.racing import in_threads
 
 
@@ -139,7 +140,7 @@ def test_one_that_hangs_is_left_after_its_time_and_holds_up_no_other(engine, bel
 
 
 def test_nobody_there_is_an_attempt_that_failed(engine, bell, hook, receiver, settings):
-    settings.SIGNALBOX_WEBHOOK_PORTS = [9]
+    configure(settings, WEBHOOK_PORTS=[9])
     hook(url="http://127.0.0.1:9/x")
     ring(engine, bell)
     pumped(engine)
@@ -151,7 +152,7 @@ def test_a_port_that_is_not_open_to_webhooks_any_more_is_an_attempt_that_failed(
     hook()
     ring(engine, bell)
     pumped(engine)
-    settings.SIGNALBOX_WEBHOOK_PORTS = []
+    configure(settings, WEBHOOK_PORTS=[])
     sender.send_due()
     assert "SIGNALBOX_WEBHOOK_PORTS" in Delivery.objects.get().last["error"]
     assert receiver.requests == []
@@ -249,7 +250,7 @@ def test_a_worker_has_both_duties_and_one_that_ends_with_its_work_has_none(engin
 def test_over_the_rate_of_its_receiver_a_delivery_waits_and_another_receiver_does_not(
     engine, bell, hook, receiver, settings
 ):
-    settings.SIGNALBOX_WEBHOOK_RATE = "2/h"
+    configure(settings, WEBHOOK_RATE="2/h")
     hook("one"), hook("two")  # to the same host
     for _ in range(2):
         ring(engine, bell)
@@ -257,11 +258,11 @@ def test_over_the_rate_of_its_receiver_a_delivery_waits_and_another_receiver_doe
     assert [sender.send_due() for _ in range(2)] == [2, 0]
     waiting = Delivery.objects.filter(state="waiting")
     assert [(delivery.tries, delivery.due <= timezone.now()) for delivery in waiting] == [(0, True), (0, True)]
-    settings.SIGNALBOX_WEBHOOK_HOSTS = ["127.0.0.1", "localhost"]
+    configure(settings, WEBHOOK_HOSTS=["127.0.0.1", "localhost"])
     Webhook.objects.filter(name="two").update(url=receiver.url.replace("127.0.0.1", "localhost"))
     left = Delivery.objects.filter(state="waiting", webhook__name="two").count()
     assert sender.send_due() == left
-    settings.SIGNALBOX_WEBHOOK_RATE = "off"
+    configure(settings, WEBHOOK_RATE="off")
     assert sender.send_due() == 2 - left
 
 
@@ -269,5 +270,5 @@ def test_without_redis_deliveries_go_out_all_the_same(engine, bell, hook, receiv
     hook()
     ring(engine, bell)
     pumped(engine)
-    settings.REDIS_URL = "unix:///nonexistent/none.sock"
+    configure(settings, REDIS_URL="unix:///nonexistent/none.sock")
     assert sender.send_due() == 1

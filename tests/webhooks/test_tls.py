@@ -7,6 +7,7 @@ import pytest
 
 from machines.models import Delivery
 from machines.webhooks import http_post, management, sender
+from tests.configuration import configure
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def certificate(tmp_path):
 @pytest.fixture
 def secure(receiver, certificate, settings, monkeypatch):
     """The receiver behind TLS, its certificate trusted; its URL with another host."""
-    settings.SIGNALBOX_WEBHOOK_HOSTS = ["localhost", "127.0.0.1"]
+    configure(settings, WEBHOOK_HOSTS=["localhost", "127.0.0.1"])
     served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     served.load_cert_chain(*certificate)
     receiver.server.socket = served.wrap_socket(receiver.server.socket, server_side=True)

@@ -11,6 +11,7 @@ import pytest
 from dashboard.examples import handlers
 from machines.worker.job import Job
 from machines.worker.registry import discover
+from tests.configuration import configure
 
 from .builders import drain
 
@@ -194,7 +195,7 @@ def test_many_devices_at_once_all_reach_the_end(engine, flow):
 
 
 def test_with_a_pace_set_the_work_takes_its_time_and_ends_when_the_job_is_withdrawn(engine, flow, settings):
-    settings.SIGNALBOX_DEMO_PACE = 60_000
+    configure(settings, DEMO_PACE=60_000)
     flow()
     (taken,) = engine.take("new_device", "start", "w1")
     job = Job(taken)

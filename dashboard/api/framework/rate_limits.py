@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from machines.access.client_address import network_of
+from machines.conf import conf
 from machines.connections import get_throttle
 from machines.engine import rates
 from machines.patterns import Verdict
@@ -59,7 +59,7 @@ def cost_of(size: int) -> int:
 def spend(key: str, address: str, cost: int = 1) -> Limit | None:
     """A request of a known caller that counts as ``cost``; what their own budget is then, None where there is no limit.
     Raises TooMany."""
-    parsed = rates.parse_rate(settings.SIGNALBOX_API_RATE)
+    parsed = rates.parse_rate(conf.API_RATE)
     if parsed is None:
         return None
     quota, window = parsed[0], parsed[1] / 1000
@@ -71,7 +71,7 @@ def spend(key: str, address: str, cost: int = 1) -> Limit | None:
 
 def charge(key: str, cpu: float) -> Limit | None:
     """So many seconds of processor time, counted once they are known; with less left than that, all that is left."""
-    parsed, cost = rates.parse_rate(settings.SIGNALBOX_API_RATE), int(cpu / PER_CPU)
+    parsed, cost = rates.parse_rate(conf.API_RATE), int(cpu / PER_CPU)
     if parsed is None or cost < 1:
         return None
     quota, window = parsed[0], parsed[1] / 1000

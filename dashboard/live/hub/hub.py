@@ -14,7 +14,6 @@ import time
 import weakref
 from collections.abc import Callable
 
-from django.conf import settings
 from redis.exceptions import RedisError
 
 from dashboard.live import frames
@@ -23,6 +22,7 @@ from dashboard.live.outbox import Outbox
 from dashboard.live.protocol import ErrorCode
 from dashboard.live.topics import Topic
 from machines.audit.request_context import run_in_own_context
+from machines.conf import conf
 from machines.engine.keys import Keys
 
 from .connections import HubConnections
@@ -251,7 +251,7 @@ def hub() -> Hub:
     loop = asyncio.get_running_loop()
     found = _hubs.get(loop)
     if found is None:
-        found = _hubs[loop] = Hub(settings.REDIS_URL, Keys(settings.SIGNALBOX_PREFIX), limits())
+        found = _hubs[loop] = Hub(conf.REDIS_URL, Keys(conf.PREFIX), limits())
     return found
 
 

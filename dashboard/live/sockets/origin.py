@@ -53,7 +53,7 @@ def _is_host(origin_scheme: str, netloc: str, scheme: str, host: str) -> bool:
     # A proxy that ends TLS may hand the request on as ws: the scheme then says nothing, the host still does.
     return (origin_domain, origin_port or DEFAULT_PORTS[origin_scheme]) == (
         domain,
-        port or (DEFAULT_PORTS[origin_scheme] if settings.BEHIND_TLS else DEFAULT_PORTS.get(scheme, "80")),
+        port or (DEFAULT_PORTS[origin_scheme] if settings.SECURE_PROXY_SSL_HEADER else DEFAULT_PORTS.get(scheme, "80")),
     )
 
 

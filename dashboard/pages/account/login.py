@@ -17,7 +17,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.contrib.auth.views import LoginView, LogoutView
@@ -31,6 +30,7 @@ from dashboard.shared.errors.pages import render_error
 from dashboard.shared.errors.statuses import CROWDED, LOGIN_THROTTLED
 from machines.access.client_address import network_of
 from machines.audit.entries import DONE, REFUSED, record, source_of
+from machines.conf import conf
 from machines.connections import get_throttle
 from machines.engine.errors import EngineUnavailable
 
@@ -49,7 +49,7 @@ class LoginAttempt:
 
     def wait(self) -> float:
         """Count the attempt and return 0, or return the seconds until the next one is allowed."""
-        limit, per = settings.SIGNALBOX_LOGIN_ATTEMPTS, settings.SIGNALBOX_LOGIN_WINDOW
+        limit, per = conf.LOGIN_ATTEMPTS, conf.LOGIN_WINDOW
         for name, times in ((BY_ADDRESS, PER_ADDRESS), (BY_NAME, 1)):
             verdict = get_throttle().count(name, self.keys[name], limit=limit * times, per=per)
             if not verdict.allowed:

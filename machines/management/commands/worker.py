@@ -7,10 +7,10 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 import machines
+from machines.conf import conf
 from machines.connections import get_engine, get_pattern
 from machines.engine import arguments, errors, limits
 from machines.management.maintenance import make_exclusive_duties, make_shared_duties
@@ -62,7 +62,7 @@ class Command(BaseCommand):
         scheduler = _scheduler(options)
         duties = _duties(options, scheduler)
         launcher = Launcher(
-            get_engine(), registry, options, version=machines.__version__, url=settings.REDIS_URL, duties=duties
+            get_engine(), registry, options, version=machines.__version__, url=conf.REDIS_URL, duties=duties
         )
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: launcher.stop())
@@ -89,7 +89,7 @@ class Command(BaseCommand):
                 concurrency=given["concurrency"],
                 prefetch=given["prefetch"],
                 grace=given["grace"],
-                helper_limit=float(settings.SIGNALBOX_LEASE_HELPER),
+                helper_limit=float(conf.LEASE_HELPER),
                 drain=given["drain"],
                 once=given["once"],
             )

@@ -3,6 +3,7 @@
 import pytest
 
 from machines.engine import Engine
+from tests.configuration import configure
 from tests.engine.builders import door, publish
 
 from . import clusters, slots
@@ -81,9 +82,8 @@ def test_the_command_prints_what_it_finds_and_fails(engine, prefix, settings):
 
     from machines import connections
 
-    settings.REDIS_URL = "redis+cluster://" + ",".join(
-        f"127.0.0.1:{node.port}" for node in engine.client.get_primaries()
-    )
+    seeds = ",".join(f"127.0.0.1:{node.port}" for node in engine.client.get_primaries())
+    configure(settings, REDIS_URL=f"redis+cluster://{seeds}")
     publish(engine, door(), "x")
     said = StringIO()
     call_command("machine", "check", stdout=said)

@@ -7,6 +7,7 @@ import redis
 
 from dashboard.checks import system_checks
 from machines.server import Server
+from tests.configuration import configure
 from tests.installation.processes import ROOT, eventually
 
 
@@ -23,7 +24,7 @@ def own(tmp_path_factory):
 
 @pytest.fixture
 def server(own, prefix, settings):
-    settings.REDIS_URL = own
+    configure(settings, REDIS_URL=own)
     with redis.Redis.from_url(own, decode_responses=True) as client:
         before = client.config_get("*")
         yield client
@@ -72,12 +73,12 @@ def test_an_account_that_may_not_do_enough_is_told_what_it_lacks(server, own, se
     server.acl_setuser(
         "narrow", enabled=True, passwords=["+secret"], keys=["*"], channels=["*"], commands=["+@all", *rules]
     )
-    settings.REDIS_URL = own.replace("unix://", "unix://narrow:secret@")
+    configure(settings, REDIS_URL=own.replace("unix://", "unix://narrow:secret@"))
     assert set(found()) == {id}
 
 
 def test_a_server_that_is_away_is_a_warning_without_its_password(prefix, settings):
-    settings.REDIS_URL = "redis://:hunter2@127.0.0.1:1/0"
+    configure(settings, REDIS_URL="redis://:hunter2@127.0.0.1:1/0")
     [(id, message)] = found().items()
     assert id == "signalbox.W001"
     assert "redis://:***@127.0.0.1:1/0" in message

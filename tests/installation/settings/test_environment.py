@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from dashboard.settings.environment import Environment
+from dashboard.installation.environment import Environment
 
 
 def read(**values: str) -> Environment:

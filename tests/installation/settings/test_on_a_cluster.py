@@ -7,9 +7,10 @@ from django.core.cache import cache
 from django.test import Client
 
 from dashboard.checks import system_checks
+from dashboard.installation import stores
 from dashboard.serving import cache_connections
-from dashboard.settings import stores
 from machines.server.node import Node
+from tests.configuration import configure
 from tests.engine.connection import clusters
 from tests.installation.processes import eventually
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.cluster
 @pytest.fixture
 def installation(cluster, prefix, settings):
     """The site pointed at the cluster."""
-    settings.REDIS_URL = cluster.url
+    configure(settings, REDIS_URL=cluster.url)
     settings.CACHES = stores.caches(cluster.url, prefix)
     settings.SESSION_ENGINE = stores.session_engine("", cluster.url)
     for node in cluster.nodes:
@@ -75,7 +76,7 @@ def test_an_account_that_lacks_a_command_on_one_primary_is_told(installation, se
             )
     with installation.primary_nodes()[1].client() as client:
         client.execute_command("ACL", "SETUSER", "narrow", "-xautoclaim")
-    settings.REDIS_URL = installation.url.replace("://", "://narrow:pw@")
+    configure(settings, REDIS_URL=installation.url.replace("://", "://narrow:pw@"))
     found = list_found()
     assert set(found) == {"signalbox.E011"}
     assert "lacks xautoclaim" in found["signalbox.E011"]

@@ -9,7 +9,7 @@ from dashboard.live.sockets.origin import SameOrigin, allows
 def hosts(settings):
     settings.ALLOWED_HOSTS = ["box.example.com", "localhost", "[::1]"]
     settings.CSRF_TRUSTED_ORIGINS = ["https://front.example.com", "https://*.apps.example.com"]
-    settings.BEHIND_TLS = False
+    settings.SECURE_PROXY_SSL_HEADER = None
     return settings
 
 
@@ -53,7 +53,7 @@ def test_a_page_of_another_site_may_not(origin, host):
 
 
 def test_a_proxy_that_ends_tls_hands_on_plain_websockets(hosts):
-    hosts.BEHIND_TLS = True
+    hosts.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     assert allows("https://box.example.com", "box.example.com", "ws")
 
 

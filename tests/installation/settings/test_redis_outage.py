@@ -8,15 +8,16 @@ from dashboard.serving.sessions import SessionStore
 from dashboard.shared.errors import redis_outage
 from machines.engine.errors import EngineUnavailable
 from machines.server import Server
+from tests.configuration import configure
 
 
 @pytest.fixture
 def server(tmp_path, prefix, settings, db):
     """A server the test may stop, with the site pointed at it."""
-    from dashboard.settings import stores
+    from dashboard.installation import stores
 
     server = Server(tmp_path / "own").start()
-    settings.REDIS_URL = server.url
+    configure(settings, REDIS_URL=server.url)
     settings.CACHES = stores.caches(server.url, prefix)
     yield server
     server.stop()

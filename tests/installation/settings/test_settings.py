@@ -8,16 +8,19 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from dashboard.installation.environment import of_process
 from tests.installation.processes import ROOT
 
 pytestmark = pytest.mark.faults
 SHOW = """
 import json
 from django.conf import settings
-print(json.dumps({name: str(getattr(settings, name)) for name in dir(settings) if name.isupper()}))
+found = {name: str(getattr(settings, name)) for name in dir(settings) if name.isupper()}
+print(json.dumps(found | {"SIGNALBOX": {name: str(value) for name, value in settings.SIGNALBOX.items()}}))
 """
 
 
@@ -39,7 +42,7 @@ def start(tmp_path):
 
 @pytest.fixture
 def settings_with(start):
-    def read(**options) -> dict[str, str]:
+    def read(**options) -> dict[str, Any]:
         done = start(**options)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
@@ -50,8 +53,8 @@ def settings_with(start):
 def test_it_starts_with_no_environment_at_all(settings_with):
     found = settings_with()
     assert found["DEBUG"] == "False"
-    assert found["REDIS_URL"] == "redis://127.0.0.1:6379/0"
-    assert found["SIGNALBOX_PREFIX"] == "sb:"
+    assert found["SIGNALBOX"]["REDIS_URL"] == "redis://127.0.0.1:6379/0"
+    assert found["SIGNALBOX"]["PREFIX"] == "sb:"
     assert "sqlite3" in found["DATABASES"]
 
 
@@ -106,7 +109,7 @@ def test_a_home_that_cannot_be_made_stops_the_start(start, tmp_path):
 
 
 def test_many_processes_that_start_at_once_agree_on_the_key(start, tmp_path):
-    code = "import sys; from pathlib import Path; from dashboard.settings import home"
+    code = "import sys; from pathlib import Path; from dashboard.installation import home"
     code += "; print(home.secret_key(Path(sys.argv[1])))"
     command = [sys.executable, "-c", code, str(tmp_path / "new")]
     racers = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(6)]
@@ -142,18 +145,18 @@ def test_a_server_that_runs_in_the_home_folder_is_found(settings_with, tmp_path)
     from machines.server import Server
 
     with Server(tmp_path / "home" / "valkey") as server:
-        assert settings_with()["REDIS_URL"] == server.url
-    assert settings_with()["REDIS_URL"] == "redis://127.0.0.1:6379/0"
+        assert settings_with()["SIGNALBOX"]["REDIS_URL"] == server.url
+    assert settings_with()["SIGNALBOX"]["REDIS_URL"] == "redis://127.0.0.1:6379/0"
 
 
-def test_every_setting_is_on_the_settings_page(settings):
+def test_every_setting_is_on_the_settings_page():
     page = (ROOT / "docs" / "settings.md").read_text()
     described = set(re.findall(r"`([A-Z][A-Z_]+)`", page))
-    read = set(settings.ENVIRONMENT.names) | {"SIGNALBOX_TEST_SERVER", "SIGNALBOX_TEST_ACCOUNT"}
+    read = set(of_process().names) | {"SIGNALBOX_TEST_SERVER", "SIGNALBOX_TEST_ACCOUNT"}
     assert read - described == set(), "settings that docs/settings.md does not name"
 
 
-def test_the_settings_page_invents_nothing(settings):
+def test_the_settings_page_invents_nothing():
     page = (ROOT / "docs" / "settings.md").read_text()
     rows = set(re.findall(r"^\| `([A-Z_]+)`", page, re.MULTILINE))
     for_tests = {name for name in rows if name.endswith("_TEST")} | {
@@ -161,12 +164,12 @@ def test_the_settings_page_invents_nothing(settings):
         "SIGNALBOX_TEST_SERVER",
         "SIGNALBOX_TEST_ACCOUNT",
     }
-    assert rows - set(settings.ENVIRONMENT.names) - for_tests == set()
+    assert rows - set(of_process().names) - for_tests == set()
 
 
 def test_no_variable_is_read_past_the_readers():
-    """Only settings.py and the test suite look at the environment."""
-    allowed = {"dashboard/settings.py", "dashboard/checks/system_checks.py", "dashboard/asgi.py"}
+    """Only the settings and the test suite look at the environment."""
+    allowed = {"dashboard/installation/environment.py", "dashboard/checks/system_checks.py", "dashboard/asgi.py"}
     reading = re.compile(r"os\.(environ(\.get\(|\[\")|getenv)")
     found = {
         str(path.relative_to(ROOT))

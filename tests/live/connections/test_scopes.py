@@ -19,6 +19,7 @@ from machines.catalog.publishing import adopt
 from machines.engine import Engine, WorkerInfo
 from machines.engine.keys import Keys
 from tests.catalog.samples import example
+from tests.configuration import configure
 from tests.live.builders import Screen, drain, live, world
 from tests.live.sockets import Socket, sign_in, visitor
 from tests.live.table import OF_MACHINE, PLAIN
@@ -97,7 +98,7 @@ async def test_topics_of_many_machines_hold_those_in_scope_alone(site) -> None:
 
 
 async def test_a_right_on_one_machine_given_and_withdrawn_takes_effect_while_a_socket_is_open(site, settings) -> None:
-    settings.SIGNALBOX_LIVE = {"recheck": 0.1}
+    configure(settings, LIVE={"recheck": 0.1})
     user, cookie = await database_sync_to_async(granted)("one", "shift", "view")
     socket = await opened(cookie)
     await socket.subscribe("overview", "machine:shift")
@@ -140,7 +141,7 @@ def vault(engine: Engine) -> Filled:
 
 
 async def test_what_is_sensitive_is_masked_without_the_right_and_shown_with_it(vault, engine, settings) -> None:
-    settings.SIGNALBOX_LIVE = {"recheck": 0.1}
+    configure(settings, LIVE={"recheck": 0.1})
     user, cookie = await visitor("viewer", "view")
     _, whole = await visitor("supervisor", "view", "reveal")
     here, job = f"instance:{NAME}/{vault.shut}", f"job:{NAME}/{vault.leased}"

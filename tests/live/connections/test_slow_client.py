@@ -8,6 +8,7 @@ from dashboard.live.hub.hub import hub
 from dashboard.live.protocol import CloseCode
 from dashboard.live.sockets.consumer import LiveConsumer
 from machines.engine import Engine
+from tests.configuration import configure
 from tests.live.sockets import PATIENCE, Socket, visitor
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def _impatient(settings) -> None:
-    settings.SIGNALBOX_LIVE = {"send_deadline": 0.3, "close_grace": 0.3, "reconcile": 0.05}
+    configure(settings, LIVE={"send_deadline": 0.3, "close_grace": 0.3, "reconcile": 0.05})
 
 
 async def opened(*, room: int) -> Socket:
@@ -38,7 +39,7 @@ async def test_a_client_that_takes_nothing_is_let_go_and_the_others_see_on(gate:
 
 
 async def test_a_client_that_wakes_up_in_time_is_told_why(gate: Engine, settings, monkeypatch) -> None:
-    settings.SIGNALBOX_LIVE = {"send_deadline": 0.3, "close_grace": PATIENCE, "reconcile": 0.05}
+    configure(settings, LIVE={"send_deadline": 0.3, "close_grace": PATIENCE, "reconcile": 0.05})
     let_go, end = asyncio.Event(), LiveConsumer._end
 
     def ended(consumer: LiveConsumer, code: CloseCode | None) -> None:
@@ -53,7 +54,7 @@ async def test_a_client_that_wakes_up_in_time_is_told_why(gate: Engine, settings
 
 
 async def test_a_slow_client_skips_values_and_ends_with_the_true_one(gate: Engine, settings) -> None:
-    settings.SIGNALBOX_LIVE = {}
+    configure(settings, LIVE={})
     socket = await opened(room=2)
     await socket.sees("machine:gate")
     for _ in range(20):

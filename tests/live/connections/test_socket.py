@@ -7,9 +7,10 @@ import pytest
 from channels.db import database_sync_to_async
 from django.contrib.auth.models import User
 
+from dashboard.installation import stores
 from dashboard.live.protocol import CloseCode, ErrorCode
-from dashboard.settings import stores
 from machines.engine import Engine
+from tests.configuration import configure
 from tests.live.sockets import Socket, sign_in, visitor
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -103,7 +104,7 @@ async def test_names_with_everything_in_them(gate: Engine, socket: Socket) -> No
 
 
 async def test_a_socket_watches_so_many_topics_and_no_more(gate: Engine, settings) -> None:
-    settings.SIGNALBOX_LIVE = {"topics_per_socket": 3}
+    configure(settings, LIVE={"topics_per_socket": 3})
     _, cookie = await visitor("viewer", "view")
     socket = Socket(cookie)
     await socket.connect()
@@ -178,7 +179,7 @@ async def silence(socket: Socket) -> None:
 
 async def watching(settings, recheck: float = 0.1) -> tuple[User, str, Socket]:
     """A socket that is looked at again very often."""
-    settings.SIGNALBOX_LIVE = {"recheck": recheck}
+    configure(settings, LIVE={"recheck": recheck})
     user, cookie = await visitor("viewer", "view")
     socket = Socket(cookie)
     await socket.connect()
@@ -266,7 +267,7 @@ async def test_while_rights_cannot_be_told_nothing_is_shown(gate: Engine, settin
 
 
 async def test_a_full_process_says_come_back_later(gate: Engine, settings) -> None:
-    settings.SIGNALBOX_LIVE = {"sockets": 1}
+    configure(settings, LIVE={"sockets": 1})
     _, cookie = await visitor("viewer", "view")
     first, second = Socket(cookie), Socket(cookie)
     await first.connect()

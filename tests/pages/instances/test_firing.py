@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
+from machines.conf import conf
+from tests.configuration import configure
 from tests.pages.reading import fields, read
 
 ID = "ATV-123:NBCSports"
@@ -226,13 +228,13 @@ def test_when_redis_does_not_answer_the_same_form_can_be_sent_again(as_, engine,
     """Sessions are on a server that does; only the engine is away."""
     client = as_("operator")
     form = sent(client, "entitle", **{"payload-token": "MTOB1J"})
-    there = settings.REDIS_URL
-    settings.REDIS_URL = "unix:///nonexistent/signalbox.sock"
+    there = conf.REDIS_URL
+    configure(settings, REDIS_URL="unix:///nonexistent/signalbox.sock")
     answer = client.post(FIRE, form)
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     again = fields(next(form for form in read(answer).all("form") if form["action"] == FIRE))
     assert again == form
-    settings.REDIS_URL = there
+    configure(settings, REDIS_URL=there)
     assert client.post(FIRE, again).status_code == 302
     assert engine.get("activation", ID).state == "Active"
 

@@ -13,6 +13,7 @@ from machines.models import AuditEntry
 from machines.services import Actor, instances
 from machines.services.errors import TooFast
 from tests.admin.conftest import machine, staff
+from tests.configuration import configure
 from tests.pages.reading import read
 
 __all__ = ["machine", "staff"]
@@ -34,7 +35,7 @@ def fired(engine):
 
 @pytest.fixture(autouse=True)
 def rate(settings):
-    settings.SIGNALBOX_FIRE_RATE = "2/h"
+    configure(settings, FIRE_RATE="2/h")
 
 
 def test_past_the_rate_nothing_moves_and_the_page_says_when_to_come_back(as_, engine, waiting, fired):
@@ -112,8 +113,8 @@ def test_no_other_door_has_it(user_of, waiting, source):
 
 def test_it_can_be_switched_off_and_without_redis_the_outage_is_what_is_told(as_, waiting, fired, settings):
     client = as_("supervisor")
-    settings.SIGNALBOX_FIRE_RATE = "off"
+    configure(settings, FIRE_RATE="off")
     assert {fired(client).status_code for _ in range(5)} == {302}
-    settings.SIGNALBOX_FIRE_RATE = "2/h"
-    settings.REDIS_URL = "unix:///nonexistent/none.sock"
+    configure(settings, FIRE_RATE="2/h")
+    configure(settings, REDIS_URL="unix:///nonexistent/none.sock")
     assert client.post(f"{HERE}fire/", WRONG).status_code == 503

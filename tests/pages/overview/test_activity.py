@@ -18,6 +18,7 @@ from machines.catalog.publishing import adopt
 from machines.patterns import Count
 from machines.patterns.cardinality import ERROR
 from machines.statistics import scoreboards
+from tests.configuration import configure
 from tests.engine.builders import machine
 from tests.pages.reading import read
 
@@ -78,7 +79,7 @@ def test_an_estimate_has_three_digits_and_says_how_good_it_is():
 
 
 def test_the_metrics_have_the_same_figures(settings, moved, user_of):
-    settings.SIGNALBOX_METRICS = "open"
+    configure(settings, METRICS="open")
     entries.record(user_of("operator", "ann"), "fire")
     text = Client().get("/metrics").content.decode()
     assert 'signalbox_instances_moved{machine="lamp",period="month"} 2.0' in text

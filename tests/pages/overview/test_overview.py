@@ -19,6 +19,7 @@ from machines.engine import Refused, WorkerInfo
 from machines.models import Approval, Machine
 from machines.patterns import Stats
 from machines.statistics import Storm, recording
+from tests.configuration import configure
 from tests.engine.builders import machine
 from tests.pages.reading import read
 from tests.statistics.conftest import flush
@@ -90,7 +91,7 @@ def test_a_machine_redis_no_longer_has_is_named(as_, engine, activation):
 
 def test_redis_away_is_a_503_with_its_code(as_, activation, settings):
     client = as_("viewer")
-    settings.REDIS_URL = "unix:///nonexistent/signalbox.sock"
+    configure(settings, REDIS_URL="unix:///nonexistent/signalbox.sock")
     answer = client.get("/")
     assert answer.status_code == 503
     assert "SB500" in read(answer).text

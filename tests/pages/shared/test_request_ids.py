@@ -11,14 +11,15 @@ import pytest
 from django.conf import settings as configured
 from django.test import AsyncClient
 
+from dashboard.installation.log_format import Asked, Line
 from dashboard.middleware.request_ids import Ids, ids, named
-from dashboard.settings.log_format import Asked, Line
 from machines.audit.entries import record
 from machines.audit.request_context import given_id, request_id, run_in_own_context
 from machines.connections import get_engine
 from machines.engine.ids import codec
 from machines.engine.ids.codec import decode, encode_local
 from machines.models import AuditEntry
+from tests.configuration import configure
 from tests.installation.processes import eventually
 from tests.live.sockets import Socket
 from tests.pages.reading import fields, read
@@ -123,7 +124,7 @@ async def test_a_task_that_outlives_its_request_works_for_none():
 
 
 def test_without_redis_an_id_says_that_it_was_made_without(client, settings, db):
-    settings.REDIS_URL = "unix:///nonexistent/none.sock"
+    configure(settings, REDIS_URL="unix:///nonexistent/none.sock")
     answer = client.get("/healthz")
     assert decode(answer.headers["X-Request-Id"]).node is None
     assert answer.status_code in (200, 503)
@@ -131,7 +132,7 @@ def test_without_redis_an_id_says_that_it_was_made_without(client, settings, db)
 
 def test_no_request_waits_for_a_redis_that_hangs(settings):
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        settings.REDIS_URL = f"redis://127.0.0.1:{silent.getsockname()[1]}"
+        configure(settings, REDIS_URL=f"redis://127.0.0.1:{silent.getsockname()[1]}")
         own = Ids()
         made = [own.take() for _ in range(200)]
         asking = [thread for thread in threading.enumerate() if thread.name == "request ids" and thread.is_alive()]

@@ -20,8 +20,8 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
+from dashboard.installation.log_format import Line
 from dashboard.models import SavedView
-from dashboard.settings.log_format import Line
 from dashboard.shared.access import RIGHTS
 from machines.catalog.publishing import adopt
 from machines.engine import Engine

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from dashboard.settings import stores
+from dashboard.installation import stores
+from tests.configuration import configure
 
 from .payloads import MACHINE
 from .site import HOST, PREFIX, furnished
@@ -22,7 +23,7 @@ def server(program_of_this_run: str | None) -> Iterator[Stage]:
 @pytest.fixture
 def sited(server: Stage, settings, transactional_db: None) -> Iterator[Stage]:
     """The same with Django on it."""
-    settings.REDIS_URL, settings.SIGNALBOX_PREFIX = server.server.url, PREFIX
+    configure(settings, REDIS_URL=server.server.url, PREFIX=PREFIX)
     settings.CACHES = stores.caches(server.server.url, PREFIX)
     settings.ALLOWED_HOSTS = [HOST]
     server.fresh()

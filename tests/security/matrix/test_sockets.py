@@ -14,6 +14,7 @@ from django.urls import reverse
 from dashboard.live import protocol, topics
 from dashboard.live.protocol import CloseCode, ErrorCode
 from machines.engine import Engine
+from tests.configuration import configure
 from tests.live.sockets import PATIENCE, Socket
 from tests.live.table import OF_MACHINE, PLAIN, RIGHT
 from tests.security.people import BY_NAME, KINDS, Kind, make_client
@@ -40,7 +41,7 @@ def may(kind: Kind, topic: str) -> bool:
 @pytest.fixture
 def clients(engine: Engine, transactional_db: None, settings: Any) -> dict[Kind, Client]:
     """The world of the matrix, where other threads see it, and a client of each kind."""
-    settings.SIGNALBOX_LIVE = {"commands": 1000, "notices": 100}
+    configure(settings, LIVE={"commands": 1000, "notices": 100})
     build(engine)
     return {kind: make_client(kind) for kind in KINDS}
 

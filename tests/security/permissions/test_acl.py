@@ -22,13 +22,14 @@ from django.test import Client
 
 from dashboard.checks import redis_accounts
 from dashboard.checks.redis_accounts import ACCOUNTS
-from dashboard.settings import stores
+from dashboard.installation import stores
 from machines.engine import Engine, NotPermitted, WorkerInfo
 from machines.engine.connection import library, server_permissions
 from machines.patterns import Bus, Cardinality, Locks, Records, Scoreboard, Sessions, Stream, Throttle, WriteBuffer
 from machines.patterns.cas import Values
 from machines.patterns.write_buffer import Write
 from machines.server import Server
+from tests.configuration import configure
 from tests.conftest import program
 from tests.engine.builders import door, errand, machine
 from tests.installation.processes import ROOT, eventually
@@ -95,8 +96,8 @@ def as_account(place: Place, settings, request: pytest.FixtureRequest) -> Iterat
     made: list[Engine] = []
 
     def act(name: str) -> Engine:
-        settings.REDIS_URL = place.url(name)
-        settings.SIGNALBOX_PREFIX = PREFIX
+        configure(settings, REDIS_URL=place.url(name))
+        configure(settings, PREFIX=PREFIX)
         settings.CACHES = stores.caches(place.url(name), PREFIX)
         made.append(Engine.from_url(place.url(name), prefix=PREFIX))
         return made[-1]

@@ -11,6 +11,7 @@ from machines import offload
 from machines.access import tokens
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
 from tests.api.conftest import ALL, Caller, caller, door, drawing, user_of
+from tests.configuration import configure
 
 __all__ = ["caller", "door", "drawing", "user_of"]  # those of the API: a user has rights there, and no role
 
@@ -78,7 +79,7 @@ def test_no_helper_is_a_503_that_says_when_to_come_back(door, caller, monkeypatc
 
 
 def test_size_and_work_count_in_the_budget_of_requests(door, caller, settings):
-    settings.SIGNALBOX_API_RATE = "1000/h"
+    configure(settings, API_RATE="1000/h")
     who, body = caller("view"), json.dumps({"definition": long(70)})
     assert left(who.get("/me")) == 999
     spent = 999 - left(who.post(CHECK, body))
@@ -87,7 +88,7 @@ def test_size_and_work_count_in_the_budget_of_requests(door, caller, settings):
 
 
 def test_work_past_the_budget_takes_all_that_is_left(door, caller, settings):
-    settings.SIGNALBOX_API_RATE = "15/h"
+    configure(settings, API_RATE="15/h")
     who = caller("view")
     first = who.post(CHECK, {"definition": long(70)})
     assert (first.status_code, left(first)) == (200, 0)
@@ -95,7 +96,7 @@ def test_work_past_the_budget_takes_all_that_is_left(door, caller, settings):
 
 
 def test_a_large_body_is_refused_before_it_is_read_where_the_budget_is_too_small(door, caller, settings):
-    settings.SIGNALBOX_API_RATE = "10/h"
+    configure(settings, API_RATE="10/h")
     who = caller("view")
     for _ in range(3):
         who.get("/me")

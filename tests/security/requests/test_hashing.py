@@ -10,6 +10,7 @@ from dashboard.serving import password_hashing
 from dashboard.serving.password_hashing import Logins, TooManyLogins
 from machines.access.client_address import network_of
 from machines.models import AuditEntry
+from tests.configuration import configure
 from tests.installation.settings.test_settings import settings_with, start
 
 __all__ = ["settings_with", "start"]
@@ -61,7 +62,7 @@ def test_an_ipv6_network_is_one_address(hashes, db, engine):
 
 
 def test_what_is_refused_for_that_is_no_attempt(hashes, db, engine, settings):
-    settings.SIGNALBOX_LOGIN_ATTEMPTS = 1
+    configure(settings, LOGIN_ATTEMPTS=1)
     with password_hashing.logins.one(HERE), password_hashing.logins.one(HERE):
         assert [attempt().status_code for _ in range(3)] == [429] * 3
     assert not AuditEntry.objects.exists()
@@ -69,7 +70,7 @@ def test_what_is_refused_for_that_is_no_attempt(hashes, db, engine, settings):
 
 
 def test_what_the_limit_of_attempts_refuses_costs_no_hash(hashes, db, engine, settings):
-    settings.SIGNALBOX_LOGIN_ATTEMPTS = 2
+    configure(settings, LOGIN_ATTEMPTS=2)
     assert [attempt().status_code for _ in range(5)] == [200, 200, 429, 429, 429]
     assert hashes() == 2
 

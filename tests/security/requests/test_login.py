@@ -11,6 +11,7 @@ from machines import connections
 from machines.access.client_address import network_of
 from machines.connections import get_engine
 from machines.models import AuditEntry
+from tests.configuration import configure
 from tests.conftest import NOWHERE
 from tests.engine.instances.racing import in_threads
 
@@ -19,7 +20,7 @@ PAGES, ADMIN = "/accounts/login/", "/admin/login/"
 
 @pytest.fixture
 def sue(django_user_model, prefix, settings):
-    settings.SIGNALBOX_LOGIN_ATTEMPTS = 3
+    configure(settings, LOGIN_ATTEMPTS=3)
     return django_user_model.objects.create_superuser("sue", password="right")
 
 
@@ -119,6 +120,6 @@ def _code() -> int:
 
 
 def test_without_redis_nobody_logs_in(sue, settings):
-    settings.REDIS_URL = NOWHERE
+    configure(settings, REDIS_URL=NOWHERE)
     for url in (PAGES, ADMIN):
         assert attempt(url, password="right").status_code == 503

@@ -12,6 +12,7 @@ from django.test import Client
 
 from dashboard.live.hub import hub as hubs
 from dashboard.serving import health, server, shutdown
+from tests.configuration import configure
 
 READY = dict.fromkeys(("redis", "cache", "sessions", "database", "migrations", "library", "live", "process"), "ok")
 
@@ -42,7 +43,7 @@ def test_a_migration_that_is_not_applied_is_said(engine, db):
 
 
 def test_a_library_that_is_not_there_is_loaded_and_one_that_cannot_be_is_said(own_server, prefix, settings, db):
-    settings.REDIS_URL = own_server.url
+    configure(settings, REDIS_URL=own_server.url)
     assert answer()[0] == 200  # nothing had loaded it
     with redis.Redis.from_url(own_server.url) as client:
         assert b"sb_library" in str(client.function_list()).encode()

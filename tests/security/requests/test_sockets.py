@@ -15,6 +15,7 @@ from dashboard.live.sockets.permissions import Rights, RightsUnknown, asking
 from dashboard.live.sockets.quotas import Quotas, quotas
 from dashboard.live.topics import parse
 from machines.engine.keys import Keys
+from tests.configuration import configure
 from tests.live.conftest import gate
 from tests.live.sockets import PATIENCE, Socket, sign_in, visitor
 
@@ -25,7 +26,7 @@ KEYS = Keys("t:")
 @pytest.fixture
 def limit(settings):
     def to(**limits):
-        settings.SIGNALBOX_LIVE = {"reconcile": 60.0} | limits
+        configure(settings, LIVE={"reconcile": 60.0} | limits)
 
     return to
 

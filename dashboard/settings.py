@@ -1,101 +1,39 @@
-"""Django settings. They are read from the environment; every value has a default (docs/settings.md)."""
+"""Settings of Signalbox's own site. They are read from the environment; every value has a default (docs/settings.md).
+
+What the apps read is in the dict ``SIGNALBOX`` (``machines.conf``). A project that mounts the dashboard has settings
+of its own and never imports these.
+"""
 
 from __future__ import annotations
 
-import os
-import re
 from pathlib import Path
 from zoneinfo import available_timezones
 
 from csp.constants import NONCE, NONE, SELF
-from django.core.exceptions import ImproperlyConfigured
 
-from machines.archive import names as archives
-from machines.engine import rates
-from machines.engine.limits import LONGEST_WAIT, MAX_PARTITIONS, MOST_REPLICAS
-from machines.retention import policy
+from dashboard.installation import home, stores
+from dashboard.installation.environment import of_process
+from machines.conf.table import SETTINGS
 
-from . import home, stores
-from .environment import Environment
+BASE_DIR = Path(__file__).resolve().parents[1]
+_env = of_process()
 
-BASE_DIR = Path(__file__).resolve().parents[2]
-ENVIRONMENT = Environment(os.environ)
-_env = ENVIRONMENT
-
-SIGNALBOX_HOME = Path(_env.text("SIGNALBOX_HOME", str(BASE_DIR / ".signalbox"))).expanduser().absolute()
+_home = SETTINGS["HOME"].kind.read("SIGNALBOX_HOME", _env.text("SIGNALBOX_HOME", str(BASE_DIR / ".signalbox")))
 DEBUG = _env.flag("DEBUG")
-SECRET_KEY = _env.secret("SECRET_KEY") or home.secret_key(SIGNALBOX_HOME)
+SECRET_KEY = _env.secret("SECRET_KEY") or home.secret_key(_home)
 
 # Who may call us, and by which name.
 ALLOWED_HOSTS = _env.words("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = _env.words("CSRF_TRUSTED_ORIGINS")
 BEHIND_TLS = _env.flag("BEHIND_TLS")
 
-# Requests that one web process works on at a time; one address gets half of that, one caller a quarter.
-SIGNALBOX_LEASE_HELPER = _env.integer("SIGNALBOX_LEASE_HELPER", 600, low=0, high=86400)
-SIGNALBOX_THREADS = _env.integer("SIGNALBOX_THREADS", 16, low=4, high=256)
-
-# Open pages of one person that one web process keeps up to date by a socket; of one address ten times as many.
-SIGNALBOX_SOCKETS = _env.integer("SIGNALBOX_SOCKETS", 40, low=1, high=100_000)
-
-# Attempts to log in: so many for one name in so many seconds, and five times as many from one address.
-SIGNALBOX_LOGIN_ATTEMPTS = _env.integer("SIGNALBOX_LOGIN_ATTEMPTS", 10, low=1, high=10_000)
-SIGNALBOX_LOGIN_WINDOW = _env.integer("SIGNALBOX_LOGIN_WINDOW", 300, low=1, high=86_400)
-
-# Hosts that webhooks may lead to although they are none of the public internet.
-SIGNALBOX_WEBHOOK_HOSTS = _env.words("SIGNALBOX_WEBHOOK_HOSTS")
-# Ports that webhooks may lead to beside 80 and 443.
-SIGNALBOX_WEBHOOK_PORTS = _env.integers("SIGNALBOX_WEBHOOK_PORTS", low=1, high=65_535)
-
-# The engine.
-REDIS_URL = _env.url("REDIS_URL", home.redis_url(SIGNALBOX_HOME), stores.REDIS_SCHEMES)
-SIGNALBOX_PREFIX = _env.checked(
-    "SIGNALBOX_PREFIX",
-    "sb:",
-    lambda prefix: re.fullmatch(r"[A-Za-z0-9_.-]{1,40}:", prefix) is not None,
-    "1 to 40 letters, digits, '_', '.' or '-', and a ':' at the end",
-)
-# Partitions of a machine that is published for the first time and does not say; 0: by the number of primaries.
-SIGNALBOX_PARTITIONS = _env.integer("SIGNALBOX_PARTITIONS", 0, low=1, high=MAX_PARTITIONS)
-# Replicas that a change of an instance waits for, and for how many ms.
-SIGNALBOX_REPLICAS = _env.integer("SIGNALBOX_REPLICAS", 0, low=0, high=MOST_REPLICAS)
-SIGNALBOX_REPLICA_TIMEOUT = _env.integer("SIGNALBOX_REPLICA_TIMEOUT", 1000, low=1, high=LONGEST_WAIT)
-SIGNALBOX_EXAMPLES = _env.flag("SIGNALBOX_EXAMPLES", True)
-SIGNALBOX_DEMO_PACE = _env.integer("SIGNALBOX_DEMO_PACE", 0, low=0, high=60_000)  # ms an example's handler takes
-
-
-def _rate(name: str, default: str) -> str:
-    return _env.checked(
-        name,
-        default,
-        lambda rate: rate == "off" or rates.parse_rate(rate) is not None,
-        f'a rate such as "{default}", or off',
-    )
-
-
-# Limits over all processes. How often one person may fire, repair and create on pages and in the admin (one address
-# five times as often); how often one token or user may call the API (one address ten times as often); how many
-# deliveries one receiver of webhooks gets.
-SIGNALBOX_FIRE_RATE = _rate("SIGNALBOX_FIRE_RATE", "120/m")
-SIGNALBOX_API_RATE = _rate("SIGNALBOX_API_RATE", "1200/m")
-SIGNALBOX_WEBHOOK_RATE = _rate("SIGNALBOX_WEBHOOK_RATE", "600/m")
-
-# What is kept: bounds for all machines and for tables of the database, and where finished instances go before they go.
-SIGNALBOX_RETAIN = _env.checked("SIGNALBOX_RETAIN", "", policy.is_policy, policy.WANTED)
-SIGNALBOX_ARCHIVE = _env.checked("SIGNALBOX_ARCHIVE", "sql", archives.is_archive, archives.WANTED)
-
-# Prometheus. A token alone opens it to every client that sends it; "login" takes one, too, where there is one.
-SIGNALBOX_METRICS = _env.choice("SIGNALBOX_METRICS", "login", ["off", "login", "token", "open"])
-SIGNALBOX_METRICS_TOKEN = _env.secret("SIGNALBOX_METRICS_TOKEN")
-if SIGNALBOX_METRICS == "token" and not SIGNALBOX_METRICS_TOKEN:
-    raise ImproperlyConfigured("SIGNALBOX_METRICS is token, so SIGNALBOX_METRICS_TOKEN has to hold one")
-if 0 < len(SIGNALBOX_METRICS_TOKEN) < 16:
-    raise ImproperlyConfigured("SIGNALBOX_METRICS_TOKEN is too short to be a secret; use 16 characters or more")
+# What the apps read.
+SIGNALBOX = _env.signalbox(HOME=_home, REDIS_URL=home.redis_url(_home))
 
 # Beside the engine: SQL, cache, sessions.
-DATABASES = {"default": stores.database(_env.url("DATABASE_URL", "", stores.DATABASE_SCHEMES), SIGNALBOX_HOME)}
-CACHE_URL = _env.url("CACHE_URL", "", stores.REDIS_SCHEMES) or REDIS_URL
-CACHES = stores.caches(CACHE_URL, SIGNALBOX_PREFIX)
+DATABASES = {"default": stores.database(_env.url("DATABASE_URL", "", stores.DATABASE_SCHEMES), _home)}
+CACHE_URL = _env.url("CACHE_URL", "", stores.REDIS_SCHEMES) or SIGNALBOX["REDIS_URL"]
+CACHES = stores.caches(CACHE_URL, SIGNALBOX["PREFIX"])
 SESSION_ENGINE = stores.session_engine(_env.choice("SIGNALBOX_SESSIONS", "", ["redis", "sql", ""]), CACHE_URL)
 SESSION_COOKIE_AGE = 14 * 86400  # seconds
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -111,7 +49,7 @@ INSTALLED_APPS = [
     "guardian",
     "machines",
     "dashboard",
-    *(["dashboard.examples"] if SIGNALBOX_EXAMPLES else []),
+    *(["dashboard.examples"] if SIGNALBOX["EXAMPLES"] else []),
 ]
 MIDDLEWARE = [
     "dashboard.middleware.request_ids.RequestIds",
@@ -225,14 +163,14 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "line": {
-            "()": "dashboard.settings.log_format.Line",
+            "()": "dashboard.installation.log_format.Line",
             "format": "{asctime} {levelname} {name}{asked}: {message}",
             "style": "{",
         }
     },
     "filters": {
-        "refusals": {"()": "dashboard.settings.log_format.Refusals"},
-        "asked": {"()": "dashboard.settings.log_format.Asked"},
+        "refusals": {"()": "dashboard.installation.log_format.Refusals"},
+        "asked": {"()": "dashboard.installation.log_format.Asked"},
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["asked"]}},
     "root": {"handlers": ["console"], "level": "WARNING"},

@@ -1,0 +1,202 @@
+"""Kinds of settings: each rule about a value once, for text of an environment variable and for a value of Python.
+
+``parse(label, text)`` reads the text of a variable, ``read(label, value)`` a value of the dict ``SIGNALBOX``. Both
+return the value, or raise ``Unfit`` with a sentence that begins with the label. Nothing here shows a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from machines.engine import rates
+from machines.engine.connection.redis_url import read_url
+from machines.engine.errors import BadInput
+
+TRUE = frozenset({"1", "true", "yes", "on"})
+FALSE = frozenset({"0", "false", "no", "off"})
+
+
+class Unfit(ValueError):
+    """A value does not fit; the message names it and says what would fit."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A text without further rules."""
+
+    def parse(self, label: str, text: str) -> Any:
+        return self.read(label, text)
+
+    def read(self, label: str, value: Any) -> Any:
+        if not isinstance(value, str):
+            raise Unfit(f"{label} is {_name(value)}; it must be a text")
+        return value
+
+
+@dataclass(frozen=True)
+class Flag(Kind):
+    def parse(self, label: str, text: str) -> bool:
+        if text.lower() not in TRUE | FALSE:
+            raise Unfit(f"{label}={text.lower()!r} is neither true nor false; use 1 or 0")
+        return text.lower() in TRUE
+
+    def read(self, label: str, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise Unfit(f"{label}={value!r} is neither True nor False")
+        return value
+
+
+@dataclass(frozen=True)
+class Integer(Kind):
+    low: int
+    high: int
+
+    def parse(self, label: str, text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise Unfit(f"{label}={text!r} is not a whole number") from None
+        return self.read(label, number)
+
+    def read(self, label: str, value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise Unfit(f"{label}={value!r} is not a whole number")
+        if not self.low <= value <= self.high:
+            raise Unfit(f"{label}={value} is out of range; it may be {self.low} to {self.high}")
+        return value
+
+
+@dataclass(frozen=True)
+class Words(Kind):
+    """A list of texts; separated by commas in a variable."""
+
+    def parse(self, label: str, text: str) -> list[str]:
+        found = [word.strip() for word in text.split(",")]
+        return [word for word in found if word]
+
+    def read(self, label: str, value: Any) -> list[str]:
+        if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+            raise Unfit(f'{label} must be a list of texts: ["a", "b"]')
+        return list(value)
+
+
+@dataclass(frozen=True)
+class Integers(Kind):
+    """A list of whole numbers; separated by commas in a variable."""
+
+    low: int
+    high: int
+
+    def parse(self, label: str, text: str) -> list[int]:
+        words = Words().parse(label, text)
+        for word in words:
+            if not (word.isascii() and word.isdigit() and len(word) < 19):
+                raise Unfit(f"{label} holds {word!r}, which is not a whole number")
+        return self.read(label, [int(word) for word in words])
+
+    def read(self, label: str, value: Any) -> list[int]:
+        if not isinstance(value, list | tuple):
+            raise Unfit(f"{label} must be a list of whole numbers: [8443]")
+        for number in value:
+            if not isinstance(number, int) or isinstance(number, bool):
+                raise Unfit(f"{label} holds {number!r}, which is not a whole number")
+            if not self.low <= number <= self.high:
+                raise Unfit(f"{label} holds {number}, which is out of range; it may be {self.low} to {self.high}")
+        return list(value)
+
+
+@dataclass(frozen=True)
+class Choice(Kind):
+    allowed: tuple[str, ...]
+
+    def read(self, label: str, value: Any) -> str:
+        if value not in self.allowed:
+            raise Unfit(f"{label}={value!r} is not one of {', '.join(filter(None, self.allowed))}")
+        return str(value)
+
+
+@dataclass(frozen=True)
+class Checked(Kind):
+    """A text for which ``fits`` holds; ``wanted`` says in words what that is."""
+
+    fits: Callable[[str], bool]
+    wanted: str
+
+    def read(self, label: str, value: Any) -> str:
+        if not isinstance(value, str) or not self.fits(value):
+            raise Unfit(f"{label}={value!r} does not fit; it must be {self.wanted}")
+        return value
+
+
+@dataclass(frozen=True)
+class Rate(Kind):
+    example: str
+
+    def read(self, label: str, value: Any) -> str:
+        if not isinstance(value, str) or (value != "off" and rates.parse_rate(value) is None):
+            raise Unfit(f'{label}={value!r} does not fit; it must be a rate such as "{self.example}", or off')
+        return value
+
+
+@dataclass(frozen=True)
+class Url(Kind):
+    """A URL of one of ``schemes``. It may carry a password, so no message shows it."""
+
+    schemes: tuple[str, ...]
+
+    def read(self, label: str, value: Any) -> str:
+        scheme, mark, _ = value.partition("://") if isinstance(value, str) else ("", "", "")
+        if not mark or scheme not in self.schemes:
+            raise Unfit(f"{label} must start with {' or '.join(f'{scheme}://' for scheme in self.schemes)}")
+        try:
+            _ = read_url(value) if "+" in scheme else urlsplit(value).port
+        except BadInput as error:
+            raise Unfit(f"{label} is {error.message}") from None
+        except ValueError as error:
+            raise Unfit(f"{label} is not a URL: {error}") from None
+        return str(value)
+
+
+@dataclass(frozen=True)
+class Secret(Kind):
+    """A text of at least so many characters, or none."""
+
+    least: int = 0
+
+    def read(self, label: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise Unfit(f"{label} must be a text")
+        if 0 < len(value) < self.least:
+            raise Unfit(f"{label} is too short to be a secret; use {self.least} characters or more")
+        return value
+
+
+@dataclass(frozen=True)
+class Folder(Kind):
+    """A path, as a text or a ``Path``; made absolute."""
+
+    def read(self, label: str, value: Any) -> Path:
+        if not isinstance(value, str | Path) or not str(value):
+            raise Unfit(f"{label}={value!r} is no path of a folder")
+        return Path(value).expanduser().absolute()
+
+
+@dataclass(frozen=True)
+class Numbers(Kind):
+    """A dict of numbers by name. No variable holds one."""
+
+    def read(self, label: str, value: Any) -> dict[str, float]:
+        if not isinstance(value, Mapping):
+            raise Unfit(f"{label} is {_name(value)}; it must be a dict")
+        for name, number in value.items():
+            if not isinstance(number, int | float) or isinstance(number, bool):
+                raise Unfit(f"{label}[{name!r}]={number!r} is no number")
+        return dict(value)
+
+
+def _name(value: Any) -> str:
+    return f"of the type {type(value).__name__}"

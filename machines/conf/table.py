@@ -1,0 +1,89 @@
+"""Every setting of the apps, once: its key in the dict ``SIGNALBOX``, its variable, its kind and its default.
+
+``docs/settings.md`` says what each does; a test holds its rows to this table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from machines.engine.connection.redis_url import SCHEMES
+from machines.engine.limits import LONGEST_WAIT, MAX_PARTITIONS, MOST_REPLICAS
+
+from . import archive_names, retention_policy
+from .kinds import Checked, Choice, Flag, Folder, Integer, Integers, Kind, Numbers, Rate, Secret, Unfit, Url, Words
+
+REDIS = "redis://127.0.0.1:6379/0"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """``default``: where nothing is said. It need not fit the kind: 0 partitions mean that the engine decides.
+
+    ``variable``: the name in the environment of Signalbox's own site; empty: there is none.
+    ``secret``: a variable of that name with ``_FILE`` may name a file with the value.
+    """
+
+    name: str
+    kind: Kind
+    default: Any
+    variable: str
+    secret: bool = False
+
+    def read(self, label: str, value: Any) -> Any:
+        """Return a value of Python, or raise ``Unfit``."""
+        return value if type(value) is type(self.default) and value == self.default else self.kind.read(label, value)
+
+
+def _setting(name: str, kind: Kind, default: Any, variable: str | None = None, *, secret: bool = False) -> Setting:
+    return Setting(name, kind, default, f"SIGNALBOX_{name}" if variable is None else variable, secret)
+
+
+def is_prefix(text: str) -> bool:
+    """Tell whether keys may begin with a text."""
+    return re.fullmatch(r"[A-Za-z0-9_.-]{1,40}:", text) is not None
+
+
+TABLE = (
+    # The engine.
+    _setting("REDIS_URL", Url(SCHEMES), REDIS, "REDIS_URL", secret=True),
+    _setting("PREFIX", Checked(is_prefix, "1 to 40 letters, digits, '_', '.' or '-', and a ':' at the end"), "sb:"),
+    _setting("PARTITIONS", Integer(1, MAX_PARTITIONS), 0),
+    _setting("REPLICAS", Integer(0, MOST_REPLICAS), 0),
+    _setting("REPLICA_TIMEOUT", Integer(1, LONGEST_WAIT), 1000),
+    # Limits over all processes.
+    _setting("FIRE_RATE", Rate("120/m"), "120/m"),
+    _setting("API_RATE", Rate("1200/m"), "1200/m"),
+    _setting("WEBHOOK_RATE", Rate("600/m"), "600/m"),
+    _setting("LOGIN_ATTEMPTS", Integer(1, 10_000), 10),
+    _setting("LOGIN_WINDOW", Integer(1, 86_400), 300),
+    # Limits of one process.
+    _setting("SOCKETS", Integer(1, 100_000), 40),
+    _setting("THREADS", Integer(4, 256), 16),
+    _setting("LIVE", Numbers(), {}, ""),
+    _setting("LEASE_HELPER", Integer(0, 86_400), 600),
+    # Webhooks.
+    _setting("WEBHOOK_HOSTS", Words(), []),
+    _setting("WEBHOOK_PORTS", Integers(1, 65_535), []),
+    # What is kept.
+    _setting("RETAIN", Checked(retention_policy.is_policy, retention_policy.WANTED), ""),
+    _setting("ARCHIVE", Checked(archive_names.is_archive, archive_names.WANTED), "sql"),
+    # Prometheus.
+    _setting("METRICS", Choice(("off", "login", "token", "open")), "login"),
+    _setting("METRICS_TOKEN", Secret(least=16), "", secret=True),
+    # Signalbox's own site and its demo.
+    _setting("HOME", Folder(), ".signalbox"),
+    _setting("EXAMPLES", Flag(), True),
+    _setting("DEMO_PACE", Integer(0, 60_000), 0),
+)
+
+SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in TABLE}
+
+
+def check_together(values: Mapping[str, Any], label: Callable[[str], str]) -> None:
+    """Raise ``Unfit`` where two values contradict each other; ``label`` gives a name as its owner wrote it."""
+    if values["METRICS"] == "token" and not values["METRICS_TOKEN"]:
+        raise Unfit(f"{label('METRICS')} is token, so {label('METRICS_TOKEN')} has to hold one")
