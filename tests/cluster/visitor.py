@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -13,9 +14,14 @@ TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 
 
 class Visitor:
-    def __init__(self, origin: str) -> None:
+    """``transport``: the way to the site, where it is not the usual one; ``headers``: sent with each request."""
+
+    def __init__(
+        self, origin: str, *, transport: httpx.BaseTransport | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
         self.origin = origin
-        self._http = httpx.Client(base_url=origin, timeout=TIMEOUT, headers={"Accept": "text/html", "Origin": origin})
+        sent = {"Accept": "text/html", "Origin": origin, **(headers or {})}
+        self._http = httpx.Client(base_url=origin, timeout=TIMEOUT, headers=sent, transport=transport)
 
     def close(self) -> None:
         self._http.close()
@@ -36,11 +42,17 @@ class Visitor:
         """The text of a page, as a person reads it: hidden parts too, each run of white space as one space."""
         return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", "", self.get(path).text)))
 
-    def post(self, path: str, *, at: str, **fields: Any) -> httpx.Response:
-        """Post a form. ``at``: the page that it stands on, which has the token of its forms."""
+    def post(self, path: str, *, at: str, origin: str = "", **fields: Any) -> httpx.Response:
+        """Post a form. ``at``: the page that it stands on, which has the token of its forms; ``origin``: of the page
+        that sends it, where that is another."""
         found = TOKEN.search(self.get(at).text)
         assert found, f"{at} has no form"
-        return self._http.post(path, data={"csrfmiddlewaretoken": found[1], **fields})
+        headers = {"Origin": origin or self.origin}
+        return self._http.post(path, data={"csrfmiddlewaretoken": found[1], **fields}, headers=headers)
+
+    def send(self, path: str, content: bytes = b"") -> httpx.Response:
+        """Post something that is no form of the site."""
+        return self._http.post(path, content=content)
 
     def call(self, method: str, path: str, **options: Any) -> httpx.Response:
         """Call the API with the session."""

@@ -13,6 +13,7 @@ from django.core.management import load_command_class
 from django.urls import resolve
 
 import machines
+from dashboard.installation import environment
 from dashboard.serving import admission, server
 from machines.worker import supervisor
 
@@ -43,14 +44,14 @@ def test_each_process_is_started_by_a_command_with_options_that_it_has(process):
 
 @each
 def test_each_variable_is_one_that_something_reads(process):
-    assert set(process.variables) - OF_PYTHON - OF_UVICORN <= set(settings.ENVIRONMENT.names)
+    assert set(process.variables) - OF_PYTHON - OF_UVICORN <= set(environment.of_process().names)
     source = inspect.getsource(uvicorn.config)
     assert all(name in source for name in OF_UVICORN)
 
 
 @each
 def test_no_secret_stands_in_the_environment(process):
-    secrets = {name.removesuffix("_FILE") for name in settings.ENVIRONMENT.names if name.endswith("_FILE")}
+    secrets = {name.removesuffix("_FILE") for name in environment.of_process().names if name.endswith("_FILE")}
     assert not secrets & set(process.variables)
     if process.where != "Dockerfile":
         assert {"SECRET_KEY_FILE", "REDIS_URL_FILE", "DATABASE_URL_FILE"} <= set(process.variables)

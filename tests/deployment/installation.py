@@ -1,0 +1,141 @@
+"""Starts what the files of ``deploy/`` start, as processes of this machine: Redis with its accounts, and the units'
+commands."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from machines.server import Guarded, binary
+from machines.server.cluster import free_ports
+from tests.conftest import program as program_called
+from tests.installation.processes import ROOT, eventually
+
+from . import files
+
+PROGRAM = [sys.executable, str(ROOT / "manage.py")]
+"""In place of the script ``signalbox``."""
+
+
+def write_secrets(folder: Path) -> Path:
+    """Run make-secrets in a copy of ``deploy/``; return the folder of its files."""
+    folder.mkdir()
+    shutil.copy(files.DEPLOY / "make-secrets", folder)
+    shutil.copytree(files.DEPLOY / "redis", folder / "redis")
+    subprocess.run(["sh", folder / "make-secrets"], check=True)
+    return folder / "secrets"
+
+
+class RedisServer:
+    """A server with ``deploy/redis/redis.conf``, on a port and in a folder of its own."""
+
+    def __init__(self, folder: Path, secrets: Path, program: str | None = "") -> None:
+        folder.mkdir()
+        (self.port,) = free_ports(1)
+        config = files.read("redis/redis.conf").replace("dir /data", f"dir {folder}")
+        config = config.replace("/etc/redis/users.acl", str(secrets / "users.acl"))
+        (folder / "redis.conf").write_text(f"{config}\nport {self.port}\nbind 127.0.0.1\n", encoding="utf-8")
+        self._folder = folder
+        self._program = binary.find(program_called(program or ""))
+
+    def url(self, account: str, secrets: Path) -> str:
+        """The URL that make-secrets wrote for an account, with this server in place of that of compose."""
+        return (secrets / f"redis_url_{account}").read_text().replace("@redis:6379", f"@127.0.0.1:{self.port}")
+
+    def client(self, **options: Any) -> redis.Redis:
+        return redis.Redis(port=self.port, decode_responses=True, **options)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        with (self._folder / "log").open("ab") as log:
+            process = Guarded([self._program, str(self._folder / "redis.conf")], output=log, grace=30)
+        try:
+            eventually(self._answers, f"the server answers: {(self._folder / 'log').read_text()}")
+            yield
+        finally:
+            process.stop()
+
+    def _answers(self) -> bool:
+        try:
+            with self.client(username="signalbox-probe", password="none") as probe:
+                return bool(probe.ping())
+        except redis.RedisError:
+            return False
+
+
+class Units:
+    """Runs the ExecStart lines of the units in a folder of their own, with the variables that the units give them.
+
+    ``values``: what stands in the files of /etc/signalbox that units are given as credentials, by name.
+    """
+
+    def __init__(self, folder: Path, values: dict[str, str], **variables: str) -> None:
+        self.folder = folder
+        self.state = folder / "state"
+        self.state.mkdir(parents=True)
+        self._values, self._variables = values, variables
+        (self.port,) = free_ports(1)
+        self.processes: dict[str, Guarded] = {}
+
+    def environment(self, name: str) -> dict[str, str]:
+        """The variables of a unit, and nothing of this process but its path."""
+        found = files.environment_file()
+        credentials = self.folder / f"credentials of {name}"
+        credentials.mkdir(exist_ok=True)
+        for line in files.unit(name)["LoadCredential"]:
+            as_name, _, path = line.partition(":")
+            (credentials / as_name).write_text(self._values[Path(path).name], encoding="utf-8")
+        for line in files.unit(name)["Environment"]:
+            pairs = [pair.split("=", 1) for pair in shlex.split(line)]
+            found |= {key: value.replace("%d", str(credentials)) for key, value in pairs}
+        found["SIGNALBOX_HOME"] = str(self.state)
+        return {"PATH": os.environ["PATH"], **found, **self._variables}
+
+    def command(self, name: str) -> list[str]:
+        (line,) = files.unit(name)["ExecStart"]
+        _, *arguments = shlex.split(re.sub(r"--port \d+", f"--port {self.port}", line))
+        return [*PROGRAM, *arguments]
+
+    def run(self, name: str, *words: str) -> str:
+        """Run a unit to its end, or another command (``words``) with its variables."""
+        command = [*PROGRAM, *words] if words else self.command(name)
+        done = subprocess.run(
+            command, cwd=self.state, env=self.environment(name), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def start(self, name: str) -> None:
+        (stop,) = files.unit(name)["TimeoutStopSec"]
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self.processes[name] = Guarded(
+                self.command(name), output=log, env=self.environment(name), cwd=self.state, grace=float(stop)
+            )
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text(encoding="utf-8")
+
+    def stop(self) -> dict[str, int]:
+        """Stop all together; return their exit codes."""
+        for process in self.processes.values():
+            process.ask()
+        return {name: process.stop() for name, process in self.processes.items()}
+
+    def listens(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
