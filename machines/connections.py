@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
@@ -21,6 +22,7 @@ Wanted = tuple[str, str, int, int, int]
 
 _making = threading.Lock()
 _made: tuple[Wanted, Engine] | None = None
+_given: Engine | None = None
 
 PARTITIONS_PER_PRIMARY = 4  # so that a cluster can grow to four times its size without moving instances
 
@@ -31,6 +33,8 @@ def get_engine() -> Engine:
     Makes no connection by itself, but for a cluster, so it succeeds when Redis is down. Safe to call from any thread.
     """
     global _made
+    if _given is not None:
+        return _given
     wanted = _wanted()
     held = _made
     if held is not None and held[0] == wanted:
@@ -61,7 +65,20 @@ def _make(url: str, prefix: str, partitions: int, replicas: int, timeout: int) -
 def engine_at_hand() -> Engine | None:
     """The same where it is made already, else None: for those who must not wait, as making one for a cluster does."""
     held = _made
+    if _given is not None:
+        return _given
     return held[1] if held is not None and held[0] == _wanted() else None
+
+
+@contextlib.contextmanager
+def use_engine(engine: Engine) -> Iterator[None]:
+    """Have ``get_engine`` return this engine in all threads of the process, whatever the settings say: for tests."""
+    global _given
+    before, _given = _given, engine
+    try:
+        yield
+    finally:
+        _given = before
 
 
 def is_spread() -> bool:

@@ -34,6 +34,11 @@ def decode(text: str | bytes) -> str | Finding:
     return decoded.removeprefix(_BOM)
 
 
+def describe_unreadable(error: OSError) -> Finding:
+    """Say why a file cannot be read."""
+    return make_finding("SB136", "", f"the file cannot be read: {error.strerror}", "check that it exists, and its mode")
+
+
 def stem(base: str | Path | None) -> str:
     """The name of the file a text comes from, fit for a machine; empty where there is no file."""
     file = Path(base) if base is not None else None

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-import traceback
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from machines.access.redaction import MASK, Redactor
 from machines.engine import Engine, errors
 from machines.worker.counters import Counters
+from machines.worker.failure import format_error, format_trace, list_bases
 from machines.worker.job import Job
 from machines.worker.reconnect import forget_connections
 from machines.worker.reconnect_backoff import Backoff
@@ -22,9 +22,6 @@ from .progress_reporter import ProgressReporter
 log = logging.getLogger(__name__)
 
 MISSING_DELAY = 5_000  # ms a job whose handler is not here is set aside, so that it does not come straight back
-MAX_ERROR = 1_000  # characters of an exception's text that reach the machine as event.error
-MAX_TRACE = 16_000  # characters of a traceback that are kept
-GAP = "\n...\n"
 MOST = 300  # ends told in one go: some milliseconds, and those that end meanwhile go with the next
 
 Done = tuple[Job, Any]
@@ -213,9 +210,9 @@ class Completer:
 
     def _fail(self, job: Job, error: BaseException) -> str:
         kind = type(error).__name__
-        text, trace = _text(error)[:MAX_ERROR], _trace(error)
+        text, trace = format_error(error), format_trace(error)
         self._flush(job)
-        place = self._engine.fail(job.taken, text, kind=kind, trace=trace, kinds=bases(error))
+        place = self._engine.fail(job.taken, text, kind=kind, trace=trace, kinds=list_bases(error))
         said = self._said(job, text)
         log.warning("%s: attempt %s of %s failed, now %s: %s: %s", job, job.attempt, job.attempts, place, kind, said)
         return place
@@ -242,29 +239,3 @@ class Completer:
     def _hand_back(self, job: Job) -> str:
         self._engine.hand_back(job.taken)
         return "returned"
-
-
-def _text(error: BaseException) -> str:
-    """What it says of itself; an exception that cannot even say that is a failed attempt like any other."""
-    kind = type(error).__name__
-    try:
-        return str(error) or kind
-    except Exception as another:
-        return f"{kind}, whose text cannot be had: {type(another).__name__}"
-
-
-def _trace(error: BaseException) -> str:
-    """The traceback. Of one that is too long the middle goes: people look for where it began and how it ended."""
-    try:
-        whole = "".join(traceback.format_exception(error))
-    except Exception:
-        return "".join(traceback.format_tb(error.__traceback__))[-MAX_TRACE:]
-    if len(whole) <= MAX_TRACE:
-        return whole
-    half = (MAX_TRACE - len(GAP)) // 2
-    return whole[:half] + GAP + whole[-half:]
-
-
-def bases(error: BaseException) -> list[str]:
-    """The names of what an exception is besides its own kind, up to but without Exception."""
-    return [c.__name__ for c in type(error).__mro__[1:] if issubclass(c, Exception) and c is not Exception]

@@ -8,7 +8,8 @@ import pytest
 
 from machines.engine import Engine, errors
 from machines.worker.counters import Counters
-from machines.worker.execution.completer import Completer, bases
+from machines.worker.execution.completer import Completer
+from machines.worker.failure import list_bases
 from machines.worker.execution.in_flight import InFlightJobs
 from machines.worker.execution.progress_reporter import ProgressReporter
 from machines.worker.job import Job
@@ -169,8 +170,8 @@ def test_the_kinds_of_an_exception_are_the_names_of_its_bases():
     class Odd(KeyError, ValueError):
         pass
 
-    assert bases(Odd()) == ["KeyError", "LookupError", "ValueError"]
-    assert bases(Exception()) == []
+    assert list_bases(Odd()) == ["KeyError", "LookupError", "ValueError"]
+    assert list_bases(Exception()) == []
 
 
 class Mute(Exception):

@@ -1,0 +1,105 @@
+"""Virtual time: a clock that a test moves, and an engine whose calls happen at its time."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from machines.engine import Engine, SignalboxError
+from machines.engine.definitions.durations import HINT, parse_duration
+from machines.engine.instances import fire as fire_calls
+from machines.engine.jobs import enqueue as enqueue_calls
+
+Duration = str | int | float | timedelta
+Moment = int | datetime
+
+
+class Clock:
+    """A clock that stands still until it is moved, and only moves forward. ``now`` is in ms since the epoch, as
+    everywhere in the engine; it begins at the real time."""
+
+    def __init__(self, now: int | None = None) -> None:
+        self.now = time.time_ns() // 1_000_000 if now is None else now
+
+    def move(self, now: int) -> None:
+        self.now = max(self.now, now)
+
+
+def read_duration(duration: Duration) -> int:
+    """Return a duration in ms: of seconds, of a timedelta, or of a text such as ``"30d"`` or ``"1h 30m"``. Raises
+    ValueError."""
+    if isinstance(duration, timedelta):
+        length: float | None = duration / timedelta(milliseconds=1)
+    elif isinstance(duration, str):
+        parts = [parse_duration(part) for part in duration.split()] or [None]
+        length = None if None in parts else sum(part or 0 for part in parts)
+    elif isinstance(duration, (int, float)) and not isinstance(duration, bool):
+        length = duration * 1000
+    else:
+        length = None
+    if length is None or not 0 <= length < 1e14:
+        raise ValueError(f"{duration!r} is no duration; {HINT}, a number of seconds or a timedelta")
+    return round(length)
+
+
+def read_moment(moment: Moment) -> int:
+    """Return a moment in ms since the epoch. Raises ValueError."""
+    if isinstance(moment, datetime):
+        if moment.tzinfo is None:
+            raise ValueError(f"{moment!r} has no time zone; write datetime(..., tzinfo=UTC)")
+        return round(moment.timestamp() * 1000)
+    if isinstance(moment, int) and not isinstance(moment, bool):
+        return moment
+    raise ValueError(f"{moment!r} is no moment; write ms since the epoch, or a datetime with a time zone")
+
+
+class ClockedEngine(Engine):
+    """An engine whose calls happen at the time of ``clock``, unless a call says ``now``."""
+
+    clock: Clock
+
+    @classmethod
+    def at(cls, clock: Clock, url: str, **options: Any) -> ClockedEngine:
+        engine = cls.from_url(url, **options)
+        assert isinstance(engine, cls)
+        engine.clock = clock
+        return engine
+
+    def fire_many(self, calls: Iterable[Any], **options: Any) -> Any:
+        return super().fire_many([self._stamp(call, fire_calls.read_call) for call in calls], **options)
+
+    def enqueue_many(self, items: Iterable[Any]) -> Any:
+        return super().enqueue_many([self._stamp(item, enqueue_calls.read_item) for item in items])
+
+    def _stamp(self, item: Any, read: Callable[[Any], Any]) -> Any:
+        """Return one call of many with the time of the clock; what is no call stays for the engine to refuse."""
+        if isinstance(item, Mapping):
+            return item if item.get("now") is not None else {**item, "now": self.clock.now}
+        try:
+            call = read(item)
+        except SignalboxError:
+            return item
+        return call if call.now is not None else replace(call, now=self.clock.now)
+
+
+def _at_clock(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def call(self: ClockedEngine, *args: Any, now: int | None = None, **options: Any) -> Any:
+        return method(self, *args, now=self.clock.now if now is None else now, **options)
+
+    return call
+
+
+def _clock_methods() -> None:
+    """Have every public method of the engine that takes ``now`` use the clock."""
+    for name, method in inspect.getmembers(Engine, inspect.isfunction):
+        if not name.startswith("_") and "now" in inspect.signature(method).parameters:
+            setattr(ClockedEngine, name, _at_clock(method))
+
+
+_clock_methods()

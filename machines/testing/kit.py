@@ -1,0 +1,211 @@
+"""What the fixture ``signalbox`` gives."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from machines.catalog.definition_files import compile_file, find_files
+from machines.engine import DefinitionError, Engine, Instance, PublishedMachine
+from machines.engine.connection.client import connect
+
+from .assertions import Assertions
+from .clock import Clock, ClockedEngine, Duration, Moment, read_duration, read_moment
+from .django_binding import bind, list_app_folders
+from .job_runner import Handlers, JobRun, JobRunner
+from .report import describe_history, describe_instance
+
+MOST_MOMENTS = 100_000  # due moments that one call of advance passes
+MOST_RUNS = 1_000  # jobs that one call of run_jobs runs
+
+
+class Signalbox(Assertions):
+    """Machines of one test: an engine on keys of its own, and a clock that the test moves.
+
+    ``engine``: an Engine whose calls happen at the time of the clock; ``url`` and ``prefix``: where its keys are;
+    ``now``: the time of the clock in ms since the epoch. It begins at the real time and stands still until ``advance``.
+    """
+
+    def __init__(self, engine: ClockedEngine, url: str, folders: Sequence[Path]) -> None:
+        """``folders``: where relative paths of definitions are looked up, in this order."""
+        self.engine: Engine = engine
+        self.url = url
+        self.prefix = engine.keys.prefix
+        self._clock = engine.clock
+        self._folders = folders
+
+    @property
+    def now(self) -> int:
+        return self._clock.now
+
+    # Machines and instances
+
+    def publish(self, definition: dict[str, Any] | str | Path) -> PublishedMachine:
+        """Publish a definition, given as a dict or as the path of a file of any format, relative to the test's folder
+        or to pytest's root. Raises DefinitionError with every finding, FileNotFoundError."""
+        if isinstance(definition, (str, Path)):
+            return self.engine.publish(compile_file(self._find(Path(definition))))
+        return self.engine.publish(definition)
+
+    def create(
+        self, machine: str, id: str | None = None, data: Mapping[str, Any] | None = None, **options: Any
+    ) -> Instance:
+        """Create an instance, as ``Engine.create`` does."""
+        return self.engine.create(machine, id, data, **options)
+
+    def fire(
+        self, machine: str, id: str, event: str, payload: Mapping[str, Any] | None = None, **options: Any
+    ) -> Instance:
+        """Send an event to an instance, as ``Engine.fire`` does."""
+        return self.engine.fire(machine, id, event, payload, **options)
+
+    def get(self, machine: str, id: str) -> Instance:
+        """Read an instance, as ``Engine.get`` does."""
+        return self.engine.get(machine, id)
+
+    def history(self, machine: str, id: str) -> str:
+        """Return the history of an instance as text, oldest step first."""
+        return describe_history(self.engine, machine, id, limit=100)
+
+    def describe(self, machine: str, id: str) -> str:
+        """Return an instance with its data, timers, jobs, problems and history as text."""
+        return describe_instance(self.engine, machine, id)
+
+    # Time
+
+    def advance(self, duration: Duration, *, run_jobs: bool | Handlers = False) -> int:
+        """Move the clock, and do what becomes due on the way, in order, each at its own moment; return how many timers
+        fired, jobs became ready or were taken back, and messages were delivered.
+
+        ``duration``: a text such as "30d" or "1h 30m", a number of seconds, or a timedelta. ``run_jobs``: run ready
+        jobs at each of these moments, first at the present one, by the registered handlers or by these. Raises
+        AssertionError for a timer whose step fails.
+        """
+        return self._advance(self.now + read_duration(duration), run_jobs)
+
+    def advance_to(self, moment: Moment, *, run_jobs: bool | Handlers = False) -> int:
+        """Move the clock to a moment that is not past, a datetime or ms since the epoch, as ``advance`` does."""
+        target = read_moment(moment)
+        if target < self.now:
+            raise ValueError(f"{moment!r} is before the present of this test, {self.now}; the clock only moves forward")
+        return self._advance(target, run_jobs)
+
+    def _advance(self, target: int, run_jobs: bool | Handlers) -> int:
+        moved = 0
+        for _ in range(MOST_MOMENTS):
+            if run_jobs:
+                self.run_jobs(None if run_jobs is True else run_jobs)
+            count, due = self._drive()
+            moved += count
+            if due is None or due > target:
+                if count:
+                    continue  # what moved may have made jobs ready, or messages due, at this moment
+                if self.now == target:
+                    return moved
+                self._clock.move(target)
+            else:
+                self._clock.move(due)
+        raise AssertionError(
+            f"the clock passed {MOST_MOMENTS} moments at which something was due, and there are more until the target; "
+            "a timer that arms itself again needs shorter steps of advance"
+        )
+
+    def _drive(self) -> tuple[int, int | None]:
+        """Do what is due now in all machines; return how much moved, and when something is due next."""
+        machines = list(self.engine.machines())
+        report = self.engine.drive(machines, retry=True)
+        if report.faults:
+            raise report.faults[0]
+        due = min(report.dues.values(), default=None)
+        if not report.moved and due is not None:
+            self._require_no_failed_timers(machines)
+        return report.moved, due
+
+    def _require_no_failed_timers(self, machines: list[str]) -> None:
+        """Fail for a timer whose step failed: the engine would try it again every minute."""
+        for machine in machines:
+            if not self.engine.live(machine).late:
+                continue
+            for instance in self.engine.find(machine, error="timer"):
+                raise AssertionError(f"a timer cannot fire\n{self.describe(machine, instance.id)}")
+
+    # Jobs
+
+    def run_jobs(
+        self,
+        handlers: Handlers | None = None,
+        *,
+        machine: str | None = None,
+        queue: str | None = None,
+        limit: int = MOST_RUNS,
+        reraise: bool = False,
+    ) -> list[JobRun]:
+        """Run ready jobs in this process until there are none, and return what ran, in order.
+
+        ``handlers``: name -> function, plain or async, in place of those that ``@handler`` registered. A handler that
+        raises fails its attempt as in a worker: it is tried again after its backoff (``advance``, then ``run_jobs``),
+        or dead. Its traceback is printed, and is in the ``JobRun``; with ``reraise`` its exception is raised after the
+        attempt is recorded. Raises AssertionError for a job without a handler.
+        """
+        __tracebackhide__ = True
+        machines = sorted(self.engine.machines()) if machine is None else [machine]
+        runner = JobRunner(self.engine, handlers)
+        return runner.run(machines, queue, limit, reraise)
+
+    # Definitions
+
+    def publish_folder(self, folder: str | Path) -> list[PublishedMachine]:
+        """Publish every definition of a folder and the folders below it."""
+        return [self.engine.publish(compile_file(file)) for file in find_files(self._find(Path(folder)))]
+
+    def _find(self, path: Path) -> Path:
+        for folder in self._folders:
+            if (folder / path).exists():
+                return folder / path
+        where = ", ".join(str(folder) for folder in dict.fromkeys(self._folders))
+        raise FileNotFoundError(f"there is no {path} in {where}")
+
+
+@contextlib.contextmanager
+def open_kit(url: str, *, folders: Sequence[Path], base: Path, root: Path) -> Iterator[Signalbox]:
+    """Give the kit of one test, and remove its keys afterwards. ``folders``: definitions to publish first, next to
+    those of the apps of a Django project; ``base``: the folder of the test; ``root``: that of the run."""
+    prefix = f"t{secrets.token_hex(6)}:"
+    with contextlib.ExitStack() as undo:
+        engine = ClockedEngine.at(Clock(), url, prefix=prefix)
+        undo.callback(engine.client.close)
+        undo.callback(remove_keys, url, prefix)
+        undo.enter_context(bind(engine, url, prefix))
+        kit = Signalbox(engine, url, [base, root, Path.cwd()])
+        _publish_all(kit, [*folders, *list_app_folders()])
+        yield kit
+
+
+def _publish_all(kit: Signalbox, folders: Sequence[Path]) -> None:
+    """Publish the definitions that every test finds; fail with the findings where one cannot be published."""
+    for folder in folders:
+        try:
+            kit.publish_folder(folder)
+        except DefinitionError as error:
+            pytest.fail("\n".join(error.__notes__), pytrace=False)
+        except FileNotFoundError as error:
+            pytest.fail(f"the pytest option signalbox_definitions: {error}", pytrace=False)
+
+
+def remove_keys(url: str, prefix: str) -> None:
+    """Remove every key that starts with ``prefix``, and no other."""
+    client = connect(url)
+    try:
+        nodes = client.get_primaries() if isinstance(client, redis.RedisCluster) else [None]
+        for node in nodes:
+            where = {"target_nodes": node} if node is not None else {}
+            for key in list(client.scan_iter(match=f"{prefix}*", count=10_000, **where)):
+                client.unlink(key)
+    finally:
+        client.close()

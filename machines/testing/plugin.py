@@ -1,0 +1,47 @@
+"""The pytest plugin ``signalbox``: options and fixtures.
+
+Every pytest run of an environment with Signalbox imports this module, so it imports pytest alone; what the fixtures
+need is imported when a test asks for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from .kit import Signalbox
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addini(
+        "signalbox_url", "URL of a Redis or Valkey that runs, in place of a server for each test run", default=""
+    )
+    parser.addini(
+        "signalbox_definitions",
+        "folders with definitions that every test with the fixture `signalbox` finds published",
+        type="paths",
+        default=[],
+    )
+
+
+@pytest.fixture(scope="session")
+def signalbox_url(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of the server of this run, of each process of pytest-xdist its own: a Valkey that lives as long as the
+    run, or the server that SIGNALBOX_TEST_URL or the option ``signalbox_url`` names."""
+    from .server import serve
+
+    with serve(pytestconfig.getini("signalbox_url"), tmp_path_factory) as url:
+        yield url
+
+
+@pytest.fixture
+def signalbox(request: pytest.FixtureRequest, signalbox_url: str) -> Iterator[Signalbox]:
+    """An engine on keys of this test alone, with a clock that the test moves. See docs/testing.md."""
+    from .kit import open_kit
+
+    folders = request.config.getini("signalbox_definitions")
+    with open_kit(signalbox_url, folders=folders, base=request.path.parent, root=request.config.rootpath) as kit:
+        yield kit
