@@ -69,7 +69,7 @@ MIDDLEWARE = [
     "dashboard.shared.errors.redis_outage.RedisOutageMiddleware",
     "dashboard.shared.errors.pages.EngineErrorMiddleware",
 ]
-ROOT_URLCONF = "dashboard.urls"
+ROOT_URLCONF = "dashboard.site_urls"
 ASGI_APPLICATION = "dashboard.asgi.application"
 TEMPLATES = [
     {

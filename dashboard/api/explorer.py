@@ -75,7 +75,7 @@ class Section:
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
     context = {"section": "account", "sections": sections(), "schemas": schemas(), "codes": problems.list_codes()}
-    return render_page(request, "api/explorer.html", context)
+    return render_page(request, "signalbox/api/explorer.html", context)
 
 
 @lru_cache(maxsize=1)

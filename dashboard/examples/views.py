@@ -58,7 +58,7 @@ def show(request: HttpRequest) -> HttpResponse:
     told = _told(request)
     parts = [(section, _rendered_if_there(request, section, told)) for section in sections().values()]
     context = {"section": "patterns", "parts": parts, "may_act": anywhere(request.user, "fire")}
-    return render_page(request, "patterns/page.html", context)
+    return render_page(request, "signalbox/patterns/page.html", context)
 
 
 @require("view")
@@ -116,7 +116,7 @@ def _known(name: str) -> Section:
 
 
 def _place(section: Section) -> str:
-    return f"{reverse('patterns')}#{section.name}"
+    return f"{reverse('signalbox:patterns')}#{section.name}"
 
 
 def _told(request: HttpRequest) -> Told | None:
@@ -138,7 +138,7 @@ def _rendered_if_there(request: HttpRequest, section: Section, told: Told | None
     except Exception as error:
         if not (is_spread() and is_outage(error)):
             raise
-        return render_to_string("patterns/away.html", {"section": section}, request)
+        return render_to_string("signalbox/patterns/away.html", {"section": section}, request)
 
 
 def _rendered(request: HttpRequest, section: Section, told: Told | None) -> SafeString:
@@ -150,7 +150,7 @@ def _rendered(request: HttpRequest, section: Section, told: Told | None) -> Safe
         "standing": _standing(shown.get("keys", [])),
         "now_ms": shown.get("now_ms", int(time.time() * 1000)),
     }
-    return render_to_string("patterns/section.html", context, request)
+    return render_to_string("signalbox/patterns/section.html", context, request)
 
 
 def _standing(names: list[str]) -> list[Key]:

@@ -103,7 +103,7 @@ def refused(request: HttpRequest, refusal: Refusal) -> HttpResponse:
         response = problems.answer_problem(request, refusal.code, refusal.message)
     else:
         facts = {"status": known.status, "code": refusal.code, "title": known.title, "message": refusal.message}
-        page = render_to_string("error.html", facts | {"request": request})
+        page = render_to_string("signalbox/error.html", facts | {"request": request})
         response = HttpResponse(page, status=known.status)
     response["Cache-Control"] = "no-store"
     if refusal.retry_after:

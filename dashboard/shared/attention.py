@@ -52,12 +52,12 @@ class Stuck:
     @property
     def url(self) -> str:
         """Return the address of the list of these instances."""
-        return f"{reverse('machine', args=[self.machine])}?{self._terms}#instances"
+        return f"{reverse('signalbox:machine', args=[self.machine])}?{self._terms}#instances"
 
     @property
     def act_url(self) -> str:
         """Return the address of a bulk action on them."""
-        return f"{reverse('bulk-new', args=[self.machine])}?{self._terms}"
+        return f"{reverse('signalbox:bulk-new', args=[self.machine])}?{self._terms}"
 
     @property
     def _terms(self) -> str:
@@ -141,7 +141,7 @@ def _stuck_alarm(stuck: Stuck) -> Alarm:
 
 def _approvals_alarm(count: int) -> Alarm:
     text = "1 action waits" if count == 1 else f"{count:,} actions wait"
-    return Alarm(f"{text} for approval", reverse("approvals"))
+    return Alarm(f"{text} for approval", reverse("signalbox:approvals"))
 
 
 def _refusals_alarm(storm: Storm) -> Alarm:
@@ -149,23 +149,23 @@ def _refusals_alarm(storm: Storm) -> Alarm:
     named = [event or "events that no state accepts" for event in storm.events[:MAX_NAMED]]
     more = f" and {len(storm.events) - MAX_NAMED} more" if len(storm.events) > MAX_NAMED else ""
     text = f"about {storm.rate:,.0f} events per minute refused by {storm.machine}: {', '.join(named)}{more}"
-    return Alarm(text, f"{reverse('machine', args=[storm.machine])}#chart-refused")
+    return Alarm(text, f"{reverse('signalbox:machine', args=[storm.machine])}#chart-refused")
 
 
 def _metrics_alarm(ms: int) -> Alarm:
     text = f"no metrics recorded for {times.format_age(ms / 1000)} although workers are running: see the worker logs"
-    return Alarm(text, reverse("workers"))
+    return Alarm(text, reverse("signalbox:workers"))
 
 
 def _writes_alarm(name: str, stats: Stats) -> Alarm:
     verb = "wait" if name.endswith("s") else "waits"
     text = f"{name} {verb} to be written to the database for {times.format_age(stats.oldest)}: see the worker logs"
-    return Alarm(text, f"{reverse('workers')}#unwritten")
+    return Alarm(text, f"{reverse('signalbox:workers')}#unwritten")
 
 
 def _failing_timers_alarm(machine: str, count: int) -> Alarm:
     text = f"{_pluralize(count, 'timer')} of {machine} due, but the step fails; retried every minute"
-    return Alarm(text, reverse("machine", args=[machine]))
+    return Alarm(text, reverse("signalbox:machine", args=[machine]))
 
 
 def _is_forgotten(stats: QueueStats) -> bool:
@@ -176,16 +176,16 @@ def _paused_alarm(machine: str, stats: QueueStats) -> Alarm:
     since, by = (stats.paused.since, stats.paused.actor) if stats.paused else (0, "")
     told = f" by {by}" if by else ""
     text = f"{machine}/{stats.queue} paused for {times.format_age((stats.now - since) / 1000)}{told}"
-    return Alarm(text, reverse("queue", args=[machine, stats.queue]))
+    return Alarm(text, reverse("signalbox:queue", args=[machine, stats.queue]))
 
 
 def _overdue_timers_alarm(machine: str, count: int) -> Alarm:
     text = f"{_pluralize(count, 'timer')} of {machine} overdue: no worker is running"
-    return Alarm(text, reverse("machine", args=[machine]))
+    return Alarm(text, reverse("signalbox:machine", args=[machine]))
 
 
 def _queue_alarms(depth: Depth, served: set[str]) -> Iterator[Alarm]:
-    address = reverse("queue", args=[depth.machine, depth.queue])
+    address = reverse("signalbox:queue", args=[depth.machine, depth.queue])
     if depth.dead:
         yield Alarm(f"{_pluralize(depth.dead, 'job')} dead on {depth.route}", f"{address}?place=dead")
     if depth.ready and depth.route not in served:
@@ -198,7 +198,7 @@ def _handler_alarms(depth: Depth, working: Iterable[WorkerInfo]) -> Iterator[Ala
     missing = sorted(set.intersection(*lacking)) if lacking else []
     if missing and depth.ready + depth.delayed:
         text = f"no worker has a handler for {', '.join(missing)}, needed by jobs on {depth.route}"
-        yield Alarm(text, reverse("queue", args=[depth.machine, depth.queue]))
+        yield Alarm(text, reverse("signalbox:queue", args=[depth.machine, depth.queue]))
 
 
 def _pluralize(count: int, what: str) -> str:

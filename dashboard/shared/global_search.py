@@ -44,17 +44,17 @@ def search(request: HttpRequest, asked: str) -> Iterator[Hit]:
     yield from _find_by_prefix(engine, names, asked)
     if JOB.fullmatch(asked):
         for name in engine.find_machines(asked, names, of="job")[:MAX_HITS]:
-            yield Hit("job", asked, reverse("job", args=[name, asked]), name, exact=True)
+            yield Hit("job", asked, reverse("signalbox:job", args=[name, asked]), name, exact=True)
     wanted = asked.lower()
     for name in [name for name in names if wanted in name.lower()][:MAX_HITS]:
-        yield Hit("machine", name, reverse("machine", args=[name]), exact=name == asked)
+        yield Hit("machine", name, reverse("signalbox:machine", args=[name]), exact=name == asked)
     for name, queue in [pair for pair in engine.queue_names(names) if wanted in pair[1].lower()][:MAX_HITS]:
-        yield Hit("queue", queue, reverse("queue", args=[name, queue]), name, exact=queue == asked)
+        yield Hit("queue", queue, reverse("signalbox:queue", args=[name, queue]), name, exact=queue == asked)
 
 
 def _find_by_id(engine: Engine, names: list[str], id: str) -> Iterator[Hit]:
     for name in engine.find_machines(id, names)[:MAX_HITS]:
-        yield Hit("instance", id, reverse("instance", args=[name, id]), name, exact=True)
+        yield Hit("instance", id, reverse("signalbox:instance", args=[name, id]), name, exact=True)
 
 
 def _find_by_prefix(engine: Engine, machines: list[str], prefix: str) -> Iterator[Hit]:
@@ -62,4 +62,4 @@ def _find_by_prefix(engine: Engine, machines: list[str], prefix: str) -> Iterato
     for name in engine.find_indexed(IDS, machines)[:BY_PREFIX]:
         for instance in engine.find(name, id_prefix=prefix, limit=MAX_HITS):
             if instance.id != prefix:
-                yield Hit("instance", instance.id, reverse("instance", args=[name, instance.id]), name)
+                yield Hit("instance", instance.id, reverse("signalbox:instance", args=[name, instance.id]), name)

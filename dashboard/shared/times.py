@@ -1,4 +1,4 @@
-"""Formats times. ``static/js/shared/ages.js`` updates them with the same words, and ``format.js`` formats them alike.
+"""Formats times. ``static/signalbox/js/shared/ages.js`` updates them with the same words; ``format.js`` formats alike.
 
 Times are in the zone and on the clock of the person (``dashboard.shared.time_zones``), with the offset from UTC, since
 abbreviations such as IST name several zones.

@@ -17,8 +17,8 @@ from django.utils.safestring import SafeString, mark_safe
 from machines import diagrams
 from machines.models import Machine, MachineVersion
 
-STYLES = ["machines/diagram.css", "machines/admin.css"]
-SCRIPTS = [Script("machines/frame.js", type="module")]
+STYLES = ["signalbox/admin/diagram.css", "signalbox/admin/admin.css"]
+SCRIPTS = [Script("signalbox/admin/frame.js", type="module")]
 
 
 def screen(

@@ -9,7 +9,7 @@ marks parts on the server, ``standalone(svg)`` brings its own stylesheet and can
 
 What is in the SVG, and what may be painted on it
 -------------------------------------------------
-Nothing has an inline style or script, all colour comes from ``static/machines/diagram.css``; without that
+Nothing has an inline style or script, all colour comes from ``static/signalbox/admin/diagram.css``; without that
 file the drawing is still readable (``currentColor`` on no background). User-written text is only ever
 text or an attribute's value, never markup. Ids carry no prefix: one diagram of a machine to a page. ::
 

@@ -28,7 +28,7 @@ class Pair(forms.MultiWidget):
 class TextOrEmpty(Pair):
     """A text, and a box to tick when it is meant to be empty rather than not sent."""
 
-    template_name = "machines/forms/text_or_empty.html"
+    template_name = "signalbox/forms/text_or_empty.html"
 
     def __init__(self) -> None:
         super().__init__("empty", forms.CheckboxInput())

@@ -125,5 +125,5 @@ def test_no_screen_needs_inline_script_or_style(screen: str, admin_client, machi
     assert not re.search(r"<style|\sstyle=|\son[a-z]+=\"|javascript:", page)
     scripts = re.findall(r"<script([^>]*)>([^<]*)</script>", page)
     assert all("src=" in attributes or 'type="application/json"' in attributes for attributes, _ in scripts)
-    assert "machines/diagram.css" in page
-    assert "machines/admin.css" in page
+    assert "signalbox/admin/diagram.css" in page
+    assert "signalbox/admin/admin.css" in page

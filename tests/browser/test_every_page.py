@@ -126,7 +126,7 @@ def test_every_page_fits_and_nothing_complains(as_, engine, everything, theme, w
     # Zoomed in, a window has fewer pixels: 1400 at 200 %, 1280 at 400 %.
     # What a theme changes is colours, and what a width changes is places.
     rules = [] if (theme, width) == ("light", 1400) else ["color-contrast"] if width == 1400 else ["target-size"]
-    for address in [*PAGES, reverse("instance", args=["payment", child.id])]:
+    for address in [*PAGES, reverse("signalbox:instance", args=["payment", child.id])]:
         busy(engine)  # a worker that was silent for 15 s is gone, and the page of workers loads anew
         page.goto(address.format_map(everything) if "{" in address else address)
         found = [*violations(page, *rules), *page.evaluate(UNNAMED), *page.evaluate(DOUBLE_IDS), *beside(page, width)]

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page
 
 LOADED = """async () => {
-    const fetcher = await import("/static/js/shared/fetcher.js");
+    const fetcher = await import("/static/signalbox/js/shared/fetcher.js");
     const answer = (status, body = "{}", headers = {}) => new Response(body, { status, headers });
     Object.assign(window, { ...fetcher, asked: [], taken: [], answer });
     window.reply = () => answer(200);

@@ -17,9 +17,9 @@ def test_nothing_that_people_wrote_runs_in_a_browser(as_, engine):
     page = as_("supervisor")
     dialogs = []
     page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-    machine, queue = reverse("machine", args=[MACHINE]), reverse("queue", args=[MACHINE, QUEUE])
-    instances = [reverse("instance", args=[MACHINE, id]) for id in ids[:3]]
-    jobs = [reverse("job", args=[MACHINE, f"0-{n}"]) for n in (1, 2)]
+    machine, queue = reverse("signalbox:machine", args=[MACHINE]), reverse("signalbox:queue", args=[MACHINE, QUEUE])
+    instances = [reverse("signalbox:instance", args=[MACHINE, id]) for id in ids[:3]]
+    jobs = [reverse("signalbox:job", args=[MACHINE, f"0-{n}"]) for n in (1, 2)]
     for address in [*PAGES, machine, f"{machine}?mode=age", f"{queue}?place=dead", *instances, *jobs]:
         answer = page.goto(address)
         assert answer is not None, address

@@ -19,12 +19,12 @@ TABLES = Path(__file__).parent / "rules"
 FORMATS = json.loads((TABLES / "formats.json").read_text("utf-8"))
 PATCHES = json.loads((TABLES / "patches.json").read_text("utf-8"))
 ALL = """async (tables) => {
-    const formats = await import("/static/js/shared/format.js");
+    const formats = await import("/static/signalbox/js/shared/format.js");
     const told = ([name, rows]) => [name, rows.map(([given]) => [given, formats[name](given)])];
     return Object.fromEntries(Object.entries(tables).map(told));
 }"""
 MERGE = """async (cases) => {
-    const { merge } = await import("/static/js/live/store.js");
+    const { merge } = await import("/static/signalbox/js/live/store.js");
     return cases.map(([value, patch]) => [value, patch, merge(value, patch)]);
 }"""
 

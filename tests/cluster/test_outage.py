@@ -39,9 +39,9 @@ def test_pages_go_on_while_the_owner_of_slot_0_is_down_and_say_what_is_missing(s
             assert site.visitor.get("/readyz").status_code == 200
             assert site.visitor.get("/healthz").json()["missing"] == ["0-5460"]
             here = next(f"pay:{n}" for n in range(24) if choose_partition(f"pay:{n}", 12) not in lost)
-            assert site.visitor.get(reverse("instance", args=["payment", here])).status_code == 200
+            assert site.visitor.get(reverse("signalbox:instance", args=["payment", here])).status_code == 200
             there = next(f"pay:{n}" for n in range(24) if choose_partition(f"pay:{n}", 12) in lost)
-            assert site.visitor.get(reverse("instance", args=["payment", there])).status_code == 503
+            assert site.visitor.get(reverse("signalbox:instance", args=["payment", there])).status_code == 503
         finally:
             owner.revive()
             replica.revive()

@@ -58,8 +58,8 @@ def test_the_admin_and_the_pages_fire(site: Site):
     admin = reverse("admin:machines_machine_instance", args=[pk[1]]) + "?id=box%3A1"
     assert site.visitor.post(admin, at=admin, event="activate", expect="1", **{"payload-token": "T"}).status_code == 302
     assert site.engine.get("activation", "box:1").state == "Waiting"
-    place = reverse("instance", args=["activation", "box:1"])
-    fire = reverse("fire", args=["activation", "box:1"])
+    place = reverse("signalbox:instance", args=["activation", "box:1"])
+    fire = reverse("signalbox:fire", args=["activation", "box:1"])
     answer = site.visitor.post(fire, at=place, event="entitle", expect="2", key="k-1", **{"payload-token": "T"})
     assert answer.status_code == 302, answer.text[:2000]
     assert site.engine.get("activation", "box:1").state == "Active"
@@ -93,7 +93,7 @@ def test_workers_run_jobs_of_every_partition(site: Site):
     for number in range(12):
         steadily(lambda n=number: site.engine.create("new_device", f"D{n}", {"service": "Arte", "device": f"D{n}"}))
     eventually(lambda: _sum(site, "new_device", "start", "todo", "provision") == 0, "all devices moved on")
-    assert site.visitor.get(reverse("queues")).status_code == 200
+    assert site.visitor.get(reverse("signalbox:queues")).status_code == 200
     workers = site.visitor.call("GET", "/workers").json()["items"]
     assert len(workers) == 1
 
@@ -109,7 +109,7 @@ def test_a_bulk_action_runs_on_all_partitions(site: Site):
     eventually(lambda: site.visitor.call("POST", f"{address}/run").status_code in (200, 202), "it runs")
     eventually(lambda: _bulk(site, address)["tried"] == 12, "all were processed")
     assert _bulk(site, address)["outcomes"]["done"] == 12
-    assert site.visitor.get(f"{reverse('bulk', args=[made.json()['id']])}").status_code == 200
+    assert site.visitor.get(f"{reverse('signalbox:bulk', args=[made.json()['id']])}").status_code == 200
 
 
 def test_a_map_reduce_run_ends(site: Site):
@@ -120,11 +120,11 @@ def test_a_map_reduce_run_ends(site: Site):
 
 
 def test_the_patterns_page_acts(site: Site):
-    page = reverse("patterns-section", args=["throttle"])
-    act = reverse("patterns-act", args=["throttle", "hit"])
+    page = reverse("signalbox:patterns-section", args=["throttle"])
+    act = reverse("signalbox:patterns-act", args=["throttle", "hit"])
     assert site.visitor.post(act, at=page, cost="1").status_code == 302
-    for section in re.findall(r'href="/patterns/([a-z-]+)/"', site.visitor.get(reverse("patterns")).text):
-        assert site.visitor.get(reverse("patterns-section", args=[section])).status_code == 200, section
+    for section in re.findall(r'href="/patterns/([a-z-]+)/"', site.visitor.get(reverse("signalbox:patterns")).text):
+        assert site.visitor.get(reverse("signalbox:patterns-section", args=[section])).status_code == 200, section
 
 
 def test_metrics_and_the_http_twin_of_the_live_view_answer(site: Site):

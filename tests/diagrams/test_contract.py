@@ -107,7 +107,7 @@ def test_nothing_in_a_drawing_needs_more_than_the_strictest_policy() -> None:
 
 
 def test_every_class_that_is_drawn_has_a_look() -> None:
-    css = (Path(diagrams.__file__).parent.parent / "static/machines/diagram.css").read_text()
+    css = (Path(diagrams.__file__).parent.parent / "static/signalbox/admin/diagram.css").read_text()
     states = ["occupied", "current", *(f"heat-{step}" for step in range(1, 6)), "changed"]
     promised = [*states, "busy", "taken", "possible", "dead", "stale"]
     drawn = {name for classes in re.findall(r'class="([^"]*)"', DRAWN) for name in classes.split()}

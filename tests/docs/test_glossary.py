@@ -83,7 +83,7 @@ def list_templates() -> list[Path]:
 def list_modules() -> list[Path]:
     """Return the modules of the product in Python, Lua and JavaScript, and its templates."""
     found = [file for package in PACKAGES for file in (ROOT / package).rglob("*") if file.suffix in {".py", ".lua"}]
-    found += [*(ROOT / "static" / "js").rglob("*.js"), *(ROOT / "templates").rglob("*.html")]
+    found += [*(ROOT / "static" / "signalbox" / "js").rglob("*.js"), *(ROOT / "templates").rglob("*.html")]
     return sorted(file for file in found if "migrations" not in file.parts and file.stem != "__init__")
 
 

@@ -35,7 +35,7 @@ def test_a_pattern_has_its_module_its_tests_its_benchmark_and_its_place_on_the_p
     for file in (
         "machines/patterns/{}.py",
         "benchmarks/patterns/{}.py",
-        "dashboard/examples/templates/patterns/{}.html",
+        "dashboard/examples/templates/signalbox/patterns/{}.html",
     ):
         assert (ROOT / file.format(name)).is_file()
     assert list((ROOT / "tests/patterns").glob(f"test_{name}*.py"))

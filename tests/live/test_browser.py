@@ -20,7 +20,7 @@ CHROMIUM = "/usr/bin/chromium"
 # Keeps what it is told, and every socket it opened; `lose` drops the next delta on its way in.
 RECORDER = """
 async ({ topic, dead }) => {
-  const { Live } = await import("/static/js/live/client.js");
+  const { Live } = await import("/static/signalbox/js/live/client.js");
   class Socket extends WebSocket {
     constructor(url) { super(dead ? url.replace(/:\\d+/, ":9") : url); window.sockets.push(this); }
     set onmessage(handler) {
@@ -178,7 +178,7 @@ def test_two_listeners_share_a_subscription_and_the_last_to_leave_ends_it(watchi
 # Against a socket that the test plays itself: `say(frame)` is the server.
 PLAYED = """
 async () => {
-  const { Live } = await import("/static/js/live/client.js");
+  const { Live } = await import("/static/signalbox/js/live/client.js");
   class Socket {
     constructor() { this.readyState = 0; this.sent = []; window.sockets.push(this); }
     send(text) { this.sent.push(JSON.parse(text)); }
@@ -330,7 +330,7 @@ def test_attempts_are_spread_and_end_when_signed_out(played: Page) -> None:
 def test_the_wait_is_full_jitter_below_a_ceiling(empty: Page) -> None:
     waits = empty.evaluate(
         """async () => {
-          const { fullJitter } = await import("/static/js/live/backoff.js");
+          const { fullJitter } = await import("/static/signalbox/js/live/backoff.js");
           return [0, 1, 2, 3, 50].map((attempt) => [fullJitter(attempt, () => 0), fullJitter(attempt, () => 1)]);
         }"""
     )

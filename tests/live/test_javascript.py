@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dashboard.live.protocol import CLIENT, SERVER, CloseCode, ErrorCode
 
-FOLDER = Path(__file__).resolve().parents[2] / "static" / "js" / "live"
+FOLDER = Path(__file__).resolve().parents[2] / "static" / "signalbox" / "js" / "live"
 SOCKET = (FOLDER / "client.js").read_text(encoding="utf-8")
 CONNECTION = (FOLDER / "socket.js").read_text(encoding="utf-8")
 

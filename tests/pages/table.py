@@ -20,6 +20,7 @@ OF_WORKER = {"worker": "box:1/2"}
 OF_PATTERN = {"section": "throttle"}
 DOOR = '{"initial":"shut","current":"","reason":"","map":{"shut":["open"],"open":["shut"]}}'
 EVERYONE, OWN, SOME, MACHINE, ALL = "everyone", "own", "some", "machine", "all"
+OF_THE_SITE = ("admin-login", "favicon")  # of the product's own site; all others are in the namespace signalbox
 
 
 class Entry(NamedTuple):
@@ -39,7 +40,9 @@ class Entry(NamedTuple):
 
     def url(self, name: str, **others: Any) -> str:
         """``others``: arguments in place of its own."""
-        return reverse(name, kwargs=self.arguments | others) + self.query
+        return (
+            reverse(name if name in OF_THE_SITE else f"signalbox:{name}", kwargs=self.arguments | others) + self.query
+        )
 
 
 def _entries() -> dict[str, Entry]:

@@ -197,7 +197,7 @@ def test_what_is_sensitive_is_shown_to_those_alone_who_may_see_it(order, actor, 
     request, bob = asked(actor("ann"), card="4711-1"), actor("bob", *rights)
     client = Client()
     client.force_login(bob.user)
-    page = client.get(reverse("approval", args=[request.pk])).content.decode()
+    page = client.get(reverse("signalbox:approval", args=[request.pk])).content.decode()
     assert ("4711-1" in page) == ("reveal" in rights)
     assert approvals.asked_for(bob, request)["payload"]["card"] == ("4711-1" if "reveal" in rights else "•••")
     told = [str(entry.detail) for entry in AuditEntry.objects.all()]
@@ -260,7 +260,7 @@ def test_the_list_shows_what_waits_and_what_was_decided(order, actor):
 def test_the_page_of_a_request_has_what_each_may_do(order, actor):
     ann = actor("ann")
     request = asked(ann)
-    address = reverse("approval", args=[request.pk])
+    address = reverse("signalbox:approval", args=[request.pk])
     wanted = {
         ann: ("Withdraw", "Approve and run"),
         actor("bob"): ("Approve and run", "Withdraw"),
@@ -283,7 +283,7 @@ def test_an_instance_says_what_takes_a_second_person_and_what_waits(order, actor
     assert "Needs approval" in page
     request = asked(ann)
     page = client.get("/machines/order/instances/o-1/").content.decode()
-    assert reverse("approval", args=[request.pk]) in page
+    assert reverse("signalbox:approval", args=[request.pk]) in page
     assert "Needs approval" in client.get("/machines/order/instances/o-1/delete/").content.decode()
 
 

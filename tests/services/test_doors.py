@@ -26,7 +26,7 @@ WHY = "they asked for it"
 
 def by_page(user: Any, event: str) -> int:
     sent = {"event": event, "expect": "1", "reason": WHY}
-    return browser(user).post(reverse("fire", kwargs=INSTANCE), sent).status_code
+    return browser(user).post(reverse("signalbox:fire", kwargs=INSTANCE), sent).status_code
 
 
 def by_admin(user: Any, event: str) -> int:
@@ -103,7 +103,7 @@ REPAIRS = ("force", "edit", "reset", "retry", "skip", "cancel", "suspend", "resu
 @pytest.mark.parametrize("name", REPAIRS)
 def test_each_repair_takes_its_right_and_who_tries_without_is_recorded(order, person, name):
     client = browser(person("oscar", "view", "fire"))
-    address = reverse(name, kwargs=INSTANCE)
+    address = reverse(f"signalbox:{name}", kwargs=INSTANCE)
     assert client.get(address).status_code == 403
     assert not AuditEntry.objects.filter(action=name).exists()
     assert client.post(address, {"reason": WHY, "expect": "1"}).status_code == 403
@@ -127,14 +127,16 @@ LEVERS = [
 @pytest.mark.parametrize(("name", "arguments", "action"), LEVERS, ids=[name for name, *_ in LEVERS])
 def test_every_other_lever_records_who_may_not_pull_it(order, person, name, arguments, action):
     client = browser(person("vera", "view"))
-    assert client.post(reverse(name, kwargs=arguments), {"reason": WHY}).status_code == 403
+    assert client.post(reverse(f"signalbox:{name}", kwargs=arguments), {"reason": WHY}).status_code == 403
     entry = AuditEntry.objects.get(action=action)
     assert (entry.actor, entry.outcome, entry.reason) == ("vera", "refused", WHY)
 
 
 def bulk(user: Any, **what: str) -> str:
     """The id of a bulk on all that is open, asked already."""
-    address = f"{reverse('bulk-new', args=['order'])}?" + "&".join(f"{name}={text}" for name, text in what.items())
+    address = f"{reverse('signalbox:bulk-new', args=['order'])}?" + "&".join(
+        f"{name}={text}" for name, text in what.items()
+    )
     answer = browser(user).post(address, {"reason": WHY, "key": "k"})
     assert answer.status_code == 302, answer.content
     return answer.url.strip("/").split("/")[1]
@@ -164,12 +166,12 @@ def test_a_bulk_runs_once_a_second_person_approves(order, person):
     sue, ann = person("sue", "view", "fire", "operate"), person("ann", "view", "fire", "operate")
     id = bulk(sue, state="Open", do="delete")
     work_off(order)
-    answer = browser(sue).post(reverse("bulk-run", args=[id]))
+    answer = browser(sue).post(reverse("signalbox:bulk-run", args=[id]))
     filed = Approval.objects.get()
-    assert (answer.url, filed.bulk, filed.action) == (reverse("approval", args=[filed.pk]), id, "delete")
+    assert (answer.url, filed.bulk, filed.action) == (reverse("signalbox:approval", args=[filed.pk]), id, "delete")
     assert Bulk(order, id).get().state == "previewed"
-    assert "Request approval" not in browser(sue).get(reverse("bulk", args=[id])).content.decode()
-    browser(ann).post(reverse("approval-approve", args=[filed.pk]))
+    assert "Request approval" not in browser(sue).get(reverse("signalbox:bulk", args=[id])).content.decode()
+    browser(ann).post(reverse("signalbox:approval-approve", args=[filed.pk]))
     work_off(order)
     filed.refresh_from_db()
     assert (filed.state, filed.decider) == ("done", "ann")
@@ -186,12 +188,12 @@ def test_no_way_around_the_second_person_leads_through_the_machine_of_the_bulk(o
     work_off(order)
     order.edit("bulk", id, {"stage": "running"}, actor="sue", reason=WHY)
     order.force("bulk", id, state, actor="sue", reason=WHY)
-    answer = browser(sue).post(reverse(f"bulk-{lever}", args=[id]))
+    answer = browser(sue).post(reverse(f"signalbox:bulk-{lever}", args=[id]))
     work_off(order)
     filed = Approval.objects.get()
-    assert (answer.url, filed.bulk) == (reverse("approval", args=[filed.pk]), id)
+    assert (answer.url, filed.bulk) == (reverse("signalbox:approval", args=[filed.pk]), id)
     assert (Bulk(order, id).get().state, order.counts("order")["Open"]) == (state, 1)
-    browser(ann).post(reverse("approval-approve", args=[filed.pk]))
+    browser(ann).post(reverse("signalbox:approval-approve", args=[filed.pk]))
     work_off(order)
     assert order.counts("order")["Open"] == 0
 
@@ -202,19 +204,21 @@ def test_who_approves_a_bulk_approves_what_it_found_then(order, person):
     sue, ann = person("sue", "view", "fire", "operate"), person("ann", "view", "fire", "operate")
     id = bulk(sue, state="Open", do="delete")
     work_off(order)
-    browser(sue).post(reverse("bulk-run", args=[id]))
+    browser(sue).post(reverse("signalbox:bulk-run", args=[id]))
     filed = Approval.objects.get()
     assert filed.expect == Bulk(order, id).get().version
-    assert "would be refused" not in browser(ann).get(reverse("approval", args=[filed.pk])).content.decode()
+    assert "would be refused" not in browser(ann).get(reverse("signalbox:approval", args=[filed.pk])).content.decode()
     order.force("bulk", id, "collecting", actor="sue", reason=WHY)
     work_off(order)
-    assert "would be refused" in browser(ann).get(reverse("approval", args=[filed.pk])).content.decode()
-    browser(ann).post(reverse("approval-approve", args=[filed.pk]))
+    assert "would be refused" in browser(ann).get(reverse("signalbox:approval", args=[filed.pk])).content.decode()
+    browser(ann).post(reverse("signalbox:approval-approve", args=[filed.pk]))
     work_off(order)
     filed.refresh_from_db()
     assert (filed.state, filed.code, order.counts("order")["Open"]) == ("failed", "SB440", 1)
     for one in (sue, ann):
-        assert "the instance changed" in browser(one).get(reverse("approval", args=[filed.pk])).content.decode()
+        assert (
+            "the instance changed" in browser(one).get(reverse("signalbox:approval", args=[filed.pk])).content.decode()
+        )
     assert not Bulk(order, id).is_approved()
 
 
@@ -226,8 +230,8 @@ def test_an_approval_does_not_reach_what_is_frozen_after_it(order, person):
     id = bulk(sue, state="Open", do="delete")
     work_off(order)
     bulks.rate(Actor(sue, "test"), id, 1)
-    browser(sue).post(reverse("bulk-run", args=[id]))
-    browser(ann).post(reverse("approval-approve", args=[Approval.objects.get().pk]))
+    browser(sue).post(reverse("signalbox:bulk-run", args=[id]))
+    browser(ann).post(reverse("signalbox:approval-approve", args=[Approval.objects.get().pk]))
     assert step(order, "act") is not None
     made = Bulk(order, id)
     assert made.is_approved()
@@ -237,7 +241,7 @@ def test_an_approval_does_not_reach_what_is_frozen_after_it(order, person):
     order.edit("bulk", id, {"rest": 0, "stage": "running"}, actor="sue", reason=WHY)
     order.force("bulk", id, "running", actor="sue", reason=WHY)
     assert "not started by a person with the operate permission" in step_failing(order, "act")
-    browser(sue).post(reverse("bulk-retry", args=[id]))
+    browser(sue).post(reverse("signalbox:bulk-retry", args=[id]))
     assert Approval.objects.filter(state="open", bulk=id).exists()
     assert order.counts("order")["Open"] == 5
 
@@ -255,7 +259,7 @@ def test_the_pace_of_a_bulk_is_changed_while_it_runs(order, person):
     sue = person("sue", "view", "fire", "operate")
     id = bulk(sue, state="Open", do="suspend")
     work_off(order)
-    made, pace = Bulk(order, id), reverse("bulk-rate", args=[id])
+    made, pace = Bulk(order, id), reverse("signalbox:bulk-rate", args=[id])
     browser(sue).post(pace, {"rate": "2"})
     made.run("sue")
     assert step(order, "act") is not None
@@ -275,7 +279,7 @@ def test_the_pace_of_a_bulk_is_changed_while_it_runs(order, person):
 def test_a_bulk_edits_fields_by_their_types(order, person):
     discover()
     sue = person("sue", "view", "fire", "operate", "reveal")
-    address = f"{reverse('bulk-new', args=['order'])}?state=Open&do=edit"
+    address = f"{reverse('signalbox:bulk-new', args=['order'])}?state=Open&do=edit"
     client = browser(sue)
     assert "Change at least one field" in client.post(address, {"reason": WHY}).content.decode()
     both = {"reason": WHY, "data-amount": "7", "unset": "amount"}

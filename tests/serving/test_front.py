@@ -124,7 +124,7 @@ async def test_health_and_static_files_are_answered_while_every_thread_is_busy(s
     assert (answer.status_code, json.loads(answer.content)["status"]) == (200, "ok")
     check(answer)
     assert answer.headers["X-Request-Id"]
-    static = Request(site, "/static/js/shared/base.js")
+    static = Request(site, "/static/signalbox/js/shared/base.js")
     await static.ask()
     answer = await static.answer()
     assert (answer.status_code, answer.headers["Content-Type"].partition(";")[0]) == (200, "text/javascript")

@@ -19,7 +19,7 @@ def client(as_, engine):
 
 
 def test_one_is_made_and_its_secret_shown_once_and_kept_out_of_everything_else(client):
-    made = client.post(reverse("webhook-make"), FORM)
+    made = client.post(reverse("signalbox:webhook-make"), FORM)
     page = made.content.decode()
     webhook = Webhook.objects.get()
     (secret,) = re.findall(r"whsec_[A-Za-z0-9+/=]{44}", page)
@@ -28,7 +28,7 @@ def test_one_is_made_and_its_secret_shown_once_and_kept_out_of_everything_else(c
     assert "no-store" in made["Cache-Control"]
     assert webhook.since > 0
     for name, args in (("webhooks", []), ("webhook", [webhook.pk]), ("audit", [])):
-        assert secret not in client.get(reverse(name, args=args)).content.decode()
+        assert secret not in client.get(reverse(f"signalbox:{name}", args=args)).content.decode()
     assert secret not in str(AuditEntry.objects.values_list("detail", flat=True))
     assert secret not in repr(webhook)
 
@@ -51,7 +51,7 @@ def test_what_no_database_takes_is_refused_whoever_sends_it(user_of, engine, fie
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_said_beside_its_field_and_nothing_is_made(client, field, value, said):
-    answer = client.post(reverse("webhook-make"), FORM | {field: value})
+    answer = client.post(reverse("signalbox:webhook-make"), FORM | {field: value})
     assert answer.status_code == 400
     assert said in answer.content.decode()
     assert Webhook.objects.count() == 0
@@ -59,8 +59,10 @@ def test_what_does_not_fit_is_said_beside_its_field_and_nothing_is_made(client, 
 
 def test_everything_else_is_done_from_its_page_and_stands_in_the_audit(client, hook, receiver, engine, bell):
     webhook = hook("first")
-    address = reverse("webhook", args=[webhook.pk])
-    assert client.post(reverse("webhook-make"), FORM | {"name": "first"}).status_code == 400  # the name is taken
+    address = reverse("signalbox:webhook", args=[webhook.pk])
+    assert (
+        client.post(reverse("signalbox:webhook-make"), FORM | {"name": "first"}).status_code == 400
+    )  # the name is taken
     answer = client.post(f"{address}change/", FORM | {"url": receiver.url, "name": "second", "machines": ""})
     assert answer.status_code == 302
     client.post(f"{address}test/")
@@ -95,7 +97,7 @@ def test_the_log_has_pages(client, hook):
     webhook = hook()
     rows = [Delivery(webhook=webhook, message=str(n), key=f"k{n}", type=f"t{n}", body="{}") for n in range(120)]
     Delivery.objects.bulk_create(rows)
-    address, seen = reverse("webhook", args=[webhook.pk]), []
+    address, seen = reverse("signalbox:webhook", args=[webhook.pk]), []
     while address:
         page = client.get(address).content.decode()
         seen += re.findall(r'<span class="event">(t\d+)<', page)
@@ -103,7 +105,7 @@ def test_the_log_has_pages(client, hook):
         address = following and following.group(1).replace("&amp;", "&")
     assert seen == [f"t{n}" for n in reversed(range(120))]
     for wrong in ("?state=x", "?before=x", "?before=-1", f"?before={10**30}"):
-        assert client.get(reverse("webhook", args=[webhook.pk]) + wrong).status_code == 404
+        assert client.get(reverse("signalbox:webhook", args=[webhook.pk]) + wrong).status_code == 404
 
 
 def test_a_service_called_without_the_right_says_so_and_that_is_in_the_audit(user_of, engine, hook):

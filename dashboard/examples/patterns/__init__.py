@@ -38,7 +38,7 @@ class Section:
 
     @property
     def template(self) -> str:
-        return f"patterns/{self.name}.html"
+        return f"signalbox/patterns/{self.name}.html"
 
 
 @cache

@@ -68,13 +68,13 @@ def revoke(request: HttpRequest, handle: str) -> HttpResponse:
 
 
 def _list() -> HttpResponse:
-    return redirect(reverse("account") + "#links")
+    return redirect(reverse("signalbox:account") + "#links")
 
 
 def _show_link(request: HttpRequest, link: Link) -> HttpResponse:
-    url = request.build_absolute_uri(reverse("link", args=[link.token]))
-    return render_page(request, "account/link.html", {"section": "", "link": link, "url": url})
+    url = request.build_absolute_uri(reverse("signalbox:link", args=[link.token]))
+    return render_page(request, "signalbox/account/link.html", {"section": "", "link": link, "url": url})
 
 
 def _show_errors(request: HttpRequest, mistakes: list[str], status: int) -> HttpResponse:
-    return render_page(request, "account/link.html", {"section": "", "mistakes": mistakes}, status=status)
+    return render_page(request, "signalbox/account/link.html", {"section": "", "mistakes": mistakes}, status=status)

@@ -132,6 +132,7 @@ def digest_of(name: str) -> str:
 
 
 class Login(LoginView):
+    template_name = "signalbox/account/login.html"
     redirect_authenticated_user = True
 
     @method_decorator(throttle)

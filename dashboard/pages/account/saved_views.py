@@ -76,4 +76,4 @@ def _show_errors(request: HttpRequest, view: SavedView, what: str, error: Except
         "mistakes": [text for texts in said.values() for text in texts],
     }
     context["known"] = "page" not in said
-    return render_page(request, "account/saved_view.html", context, status=400)
+    return render_page(request, "signalbox/account/saved_view.html", context, status=400)

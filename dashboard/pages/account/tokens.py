@@ -38,7 +38,7 @@ def show(request: HttpRequest) -> HttpResponse:
         messages.info(
             request, "This token was already created. It is shown only once; if you lost it, create a new one."
         )
-        return redirect("tokens")
+        return redirect("signalbox:tokens")
     try:
         made, text = tokens.make(
             Actor.of(request), given["name"], given["rights"], machines=given["machines"], days=given["days"]
@@ -59,7 +59,7 @@ def revoke(request: HttpRequest, handle: str) -> HttpResponse:
         raise Http404("Token not found.")
     tokens.revoke(Actor.of(request), token)
     messages.success(request, f"Token {token.name} revoked")
-    return redirect("tokens")
+    return redirect("signalbox:tokens")
 
 
 def _page(
@@ -76,7 +76,7 @@ def _page(
         "section": "account", "form": form, "rows": rows, "made": made, "text": text, "rights": rights_of(request.user),
         "sessions": sessions_of(request.user),
     }  # fmt: skip
-    return render_page(request, "account/tokens.html", context, status=status)
+    return render_page(request, "signalbox/account/tokens.html", context, status=status)
 
 
 def _times(token: Token) -> dict[str, int | None]:
@@ -105,4 +105,4 @@ def end_all(request: HttpRequest) -> HttpResponse:
 
 
 def _back() -> HttpResponse:
-    return redirect(reverse("tokens") + "#sessions")
+    return redirect(reverse("signalbox:tokens") + "#sessions")

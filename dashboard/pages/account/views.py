@@ -30,11 +30,11 @@ def show(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         form.save()
         messages.success(request, "Settings saved")
-        return redirect("account")
+        return redirect("signalbox:account")
     status = 400 if form.is_bound else 200
     return render_page(
         request,
-        "account/account.html",
+        "signalbox/account/account.html",
         {"section": "account", "form": form, **_account_context(request)},
         status=status,
     )
@@ -54,7 +54,7 @@ def choose_zone(request: HttpRequest) -> HttpResponse:
     back = request.POST.get("next", "")
     # As an address, not by ``redirect``: that looks a text without a slash up as the name of a view.
     ours = url_has_allowed_host_and_scheme(back, {request.get_host()})
-    return HttpResponseRedirect(back if ours else reverse("account"))
+    return HttpResponseRedirect(back if ours else reverse("signalbox:account"))
 
 
 def _account_context(request: HttpRequest) -> dict[str, Any]:

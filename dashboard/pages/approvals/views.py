@@ -45,7 +45,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
         "first": _address(kept) if given["before"] else "",
         "older": _address(kept | {"before": rows[SIZE - 1].pk}) if len(rows) > SIZE else "",
     }
-    return render_page(request, "approvals/approvals.html", context)
+    return render_page(request, "signalbox/approvals/approvals.html", context)
 
 
 @require("view")
@@ -67,7 +67,9 @@ def approval_page(request: HttpRequest, approval: Approval, *, mistake: str = ""
         "kind": REPAIR_KINDS.get(approval.name),
         "note": request.POST.get("note", ""),
     }
-    return render_page(request, "approvals/approval.html", context | preview_request(actor, approval), status=status)
+    return render_page(
+        request, "signalbox/approvals/approval.html", context | preview_request(actor, approval), status=status
+    )
 
 
 def _make_view(name: str) -> View:
@@ -78,7 +80,7 @@ def _make_view(name: str) -> View:
         if request.method != "POST":
             if name != "withdraw":
                 actor.demand(approval.right, approval.machine)
-            return redirect("approval", id)
+            return redirect("signalbox:approval", id)
         form = DecisionForm(request.POST)
         if not form.is_valid():
             return approval_page(request, approval, mistake=form.errors["note"][0], status=400)
@@ -90,7 +92,7 @@ def _make_view(name: str) -> View:
             messages.error(request, f"Not done: {error.message} ({error.code})")
         else:
             _add_message(request, after)
-        return redirect("approval", id)
+        return redirect("signalbox:approval", id)
 
     return view
 
@@ -110,7 +112,7 @@ def _get_request(actor: Actor, id: int, action: str = "") -> Approval:
 
 
 def _address(terms: dict[str, Any]) -> str:
-    return f"{reverse('approvals')}?{urlencode(terms)}"
+    return f"{reverse('signalbox:approvals')}?{urlencode(terms)}"
 
 
 approve = _make_view("approve")

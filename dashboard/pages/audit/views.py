@@ -23,7 +23,9 @@ SIZE = 50  # entries on a page
 def show(request: HttpRequest) -> HttpResponse:
     terms = AuditFilter(request.GET, scope_of(request.user, "audit"))
     if not terms.is_valid():
-        return render_page(request, "audit/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400)
+        return render_page(
+            request, "signalbox/audit/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400
+        )
     cursor = request.GET.get("before", "")
     try:
         found = list((older_than(terms.entries(), cursor) if cursor else terms.entries())[: SIZE + 1])
@@ -38,19 +40,22 @@ def show(request: HttpRequest) -> HttpResponse:
         "first": _address(terms) if cursor else "",
         "older": _address(terms, before=make_cursor(entries[-1])) if further else "",
         "export": _address(terms, name="audit-export"),
-        "saved": list_saved_views(request, reverse("audit"), _address(terms).partition("?")[2]),
+        "saved": list_saved_views(request, reverse("signalbox:audit"), _address(terms).partition("?")[2]),
     }
-    return render_page(request, "audit/audit.html", context)
+    return render_page(request, "signalbox/audit/audit.html", context)
 
 
 @require("audit")
 def export(request: HttpRequest) -> HttpResponseBase:
     terms = AuditFilter(request.GET, scope_of(request.user, "audit"))
     if not terms.is_valid():
-        return render_page(request, "audit/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400)
+        return render_page(
+            request, "signalbox/audit/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400
+        )
     return stream_csv(request, list_chunks(terms.entries()), f"audit-{timezone.now():%Y%m%d-%H%M%S}.csv")
 
 
 def _address(terms: AuditFilter, name: str = "audit", **further: str) -> str:
     query = urlencode(terms.given | further)
-    return f"{reverse(name)}?{query}" if query else reverse(name)
+    address = reverse(f"signalbox:{name}")
+    return f"{address}?{query}" if query else address

@@ -58,7 +58,7 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
     except errors.BadInput as error:
         asked.blame(error)
         return _form(request, plan, listing, asked, status=400)
-    return redirect("bulk", bulk.id)
+    return redirect("signalbox:bulk", bulk.id)
 
 
 def _read_choice(request: HttpRequest, plan: VersionView) -> tuple[str, str]:
@@ -103,13 +103,13 @@ def _form(
         "choices": list(_choices(request, plan, asked)),
         "address": request.get_full_path(),
     }
-    return render_page(request, "bulk/new_bulk.html", context, status=status)
+    return render_page(request, "signalbox/bulk/new_bulk.html", context, status=status)
 
 
 def _choices(request: HttpRequest, plan: VersionView, asked: NewBulk) -> Any:
     """Yield the actions: label, address, whether it is chosen."""
     terms = {name: text for name, text in request.GET.items() if name not in ("do", "event")}
-    base = reverse("bulk-new", args=[plan.machine])
+    base = reverse("signalbox:bulk-new", args=[plan.machine])
     if allows(request.user, "fire", plan.machine):
         for name in plan.event_names([]):
             yield f"fire {name}", f"{base}?{urlencode(terms | {'do': 'fire', 'event': name})}", asked.event == name
@@ -153,7 +153,7 @@ def bulk_page(
         "key": make_key(),
         "own": request.get_full_path(),
     }
-    return render_page(request, "bulk/bulk.html", context, status=status)
+    return render_page(request, "signalbox/bulk/bulk.html", context, status=status)
 
 
 def _start(request: HttpRequest) -> int:
@@ -183,7 +183,7 @@ def _make_view(name: str, action: str) -> View:
 def _run_action(request: HttpRequest, id: str, name: str) -> HttpResponse:
     """Run the action and return to the page, with a message if it is not possible now."""
     if request.method != "POST":
-        return redirect("bulk", id)
+        return redirect("signalbox:bulk", id)
     actor = Actor.of(request)
     try:
         getattr(services, name)(actor, id)
@@ -193,14 +193,14 @@ def _run_action(request: HttpRequest, id: str, name: str) -> HttpResponse:
         messages.error(request, f"Not done: {error.message} ({error.code})")
     else:
         messages.success(request, SUCCESS[name])
-    return redirect("bulk", id)
+    return redirect("signalbox:bulk", id)
 
 
 @require_audited("operate", "bulk.rate", target="id")
 def rate(request: HttpRequest, id: str) -> HttpResponse:
     """Change the rate limit."""
     if request.method != "POST":
-        return redirect("bulk", id)
+        return redirect("signalbox:bulk", id)
     form = RateForm(request.POST)
     if not form.is_valid():
         return bulk_page(request, id, rate_error=form.errors["rate"][0], status=400)
@@ -210,19 +210,19 @@ def rate(request: HttpRequest, id: str) -> HttpResponse:
         messages.error(request, f"Not done: {error.message} ({error.code})")
     else:
         messages.success(request, "Rate limit updated; it applies from the next batch on")
-    return redirect("bulk", id)
+    return redirect("signalbox:bulk", id)
 
 
 @require_audited("operate", "bulk.start", target="id")
 def again(request: HttpRequest, id: str) -> HttpResponse:
     """Start a new bulk action of the same kind on the instances that failed."""
     if request.method != "POST":
-        return redirect("bulk", id)
+        return redirect("signalbox:bulk", id)
     reason = request.POST.get("reason", "").strip()
     if not reason or len(reason) > MAX_REASON:
         return bulk_page(request, id, mistake=f"Enter a reason of at most {MAX_REASON} characters.", status=400)
     made = services.again(Actor.of(request), id, reason=reason, new=id_of(request))
-    return redirect("bulk", made.id)
+    return redirect("signalbox:bulk", made.id)
 
 
 @require("view")

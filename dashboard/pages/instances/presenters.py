@@ -266,7 +266,7 @@ def list_repairs(instance: Instance, waits: Iterable[Wait]) -> list[RepairChoice
 
 def _list_repairs(instance: Instance, waits: list[Wait]) -> Iterator[RepairChoice]:
     for name, kind in REPAIR_KINDS.items():
-        url = reverse(name, args=[instance.machine, instance.id])
+        url = reverse(f"signalbox:{name}", args=[instance.machine, instance.id])
         if kind.of_job:
             for wait in waits:
                 if name in wait.repairs:

@@ -54,7 +54,7 @@ class Repair:
 
     @property
     def url(self) -> str:
-        return reverse(self.kind.name, args=[self.instance.machine, self.instance.id])
+        return reverse(f"signalbox:{self.kind.name}", args=[self.instance.machine, self.instance.id])
 
     @property
     def what(self) -> str:
@@ -104,7 +104,9 @@ def _repair(request: HttpRequest, machine: str, id: str, kind: RepairKind) -> Ht
     if after is None:
         return _page(request, repair)
     messages.success(request, describe_repair(kind.name, repair.instance, after))
-    return redirect("machine", machine) if kind.name == "delete" else redirect("instance", machine, id)
+    return (
+        redirect("signalbox:machine", machine) if kind.name == "delete" else redirect("signalbox:instance", machine, id)
+    )
 
 
 def _prepare(actor: Actor, instance: Instance, kind: RepairKind, request: HttpRequest) -> Repair:
@@ -186,7 +188,7 @@ def _page(request: HttpRequest, repair: Repair, *, status: int | None = None) ->
     }
     if status is None:
         status = repair.attempt.status if repair.attempt else 200
-    return render_page(request, "instances/repair.html", context, status=status)
+    return render_page(request, "signalbox/instances/repair.html", context, status=status)
 
 
 force = _make_view("force")

@@ -166,7 +166,7 @@ class Replay:
             "with": self.other and self.other.version,
         }
         query = urlencode({name: term for name, term in (terms | changes).items() if term})
-        address = reverse("instance", args=[self.instance.machine, self.instance.id])
+        address = reverse("signalbox:instance", args=[self.instance.machine, self.instance.id])
         return f"{address}?{query}" if query else address
 
     @property

@@ -88,7 +88,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     }
     if allows(request.user, "operate", machine) and not instance.archived:
         context |= {"repairs": list_repairs(instance, seen.waits), "resume": ResumeForm()}
-    return render_page(request, "instances/instance.html", context, status=attempt.status if attempt else 200)
+    return render_page(request, "signalbox/instances/instance.html", context, status=attempt.status if attempt else 200)
 
 
 def _explain_events(engine: RedactedEngine, plan: VersionView, seen: Inspection) -> Explanations:
@@ -132,7 +132,7 @@ def _before(request: HttpRequest) -> int | None:
 @require_audited("fire", "fire", instance="id")
 def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
     if request.method != "POST":  # a reload of the address after a refusal
-        return redirect("instance", machine, id)
+        return redirect("signalbox:instance", machine, id)
     plan = _load_form_version(request, machine, id)
     event = request.POST.get("event", "").strip()
     payload = plan.payload_form(event, None, id_prefix="asked", data=request.POST)
@@ -142,7 +142,7 @@ def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
     if isinstance(found, ActionResult):
         return instance_page(request, machine, id, attempt=found)
     messages.success(request, describe_step(event, found))
-    return redirect("instance", machine, id)
+    return redirect("signalbox:instance", machine, id)
 
 
 def _load_form_version(request: HttpRequest, machine: str, id: str) -> VersionView:
@@ -159,7 +159,7 @@ def _fire(
 ) -> Instance | Approval | ActionResult:
     """Fire or preview; return the instance after the step, the approval request, or the failure."""
     actor, machine = Actor.of(request), plan.machine
-    what, url = f"fire {event}", reverse("fire", args=[machine, id])
+    what, url = f"fire {event}", reverse("signalbox:fire", args=[machine, id])
     step = KeyedForm(request.POST)
     kept = {"event": event, "form": payload, "reason": request.POST.get("reason", "")}
     if not all([payload.is_valid(), step.is_valid()]):

@@ -43,7 +43,7 @@ def job_page(request: HttpRequest, machine: str, id: str, turned: FailedAction |
         "turned": turned,
         "levers": acts.list_job_actions(job) if allows(request.user, "operate", machine) else [],
     }
-    return render_page(request, "jobs/job.html", context, status=turned.status if turned else 200)
+    return render_page(request, "signalbox/jobs/job.html", context, status=turned.status if turned else 200)
 
 
 GONE = "SB423"
@@ -54,7 +54,7 @@ def _gone_page(request: HttpRequest, engine: RedactedEngine, machine: str, id: s
     was = _has_existed(machine, id)
     instance = _instance(engine, machine, request.GET.get("of", "")) if was else None
     context = {"section": "queues", "machine": machine, "id": id, "was": was, "instance": instance}
-    return render_page(request, "jobs/job_gone.html", context, status=410 if was else 404)
+    return render_page(request, "signalbox/jobs/job_gone.html", context, status=410 if was else 404)
 
 
 def _has_existed(machine: str, id: str) -> bool:
@@ -86,7 +86,7 @@ def _make_view(name: str) -> View:
 def _run_action(request: HttpRequest, machine: str, id: str, name: str) -> HttpResponse:
     """Check the form, run the action and return; a failure is shown on the job's page."""
     if request.method != "POST":
-        return redirect("job", machine, id)
+        return redirect("signalbox:job", machine, id)
     try:
         job = get_engine().job(machine, id)
     except errors.LookupFailed:
@@ -112,7 +112,7 @@ def _back(request: HttpRequest, job: Job, name: str) -> str:
         spot = find_job_page(read_figures(job.machine, job.queue), request.POST)
         if spot:
             return spot.url()
-    return reverse("queue", args=[job.machine, job.queue]) if name == "withdraw" else job_url(job)
+    return reverse("signalbox:queue", args=[job.machine, job.queue]) if name == "withdraw" else job_url(job)
 
 
 redrive = _make_view("redrive")

@@ -64,7 +64,7 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
         "narrowed": False,
     }
     if not terms.is_valid():
-        return render_page(request, "machines/archived.html", context, status=400)
+        return render_page(request, "signalbox/machines/archived.html", context, status=400)
     page = find_archived(Actor.of(request), machine, **terms.terms(), limit=SIZE, cursor=cursor)
     given = {name: value for name, value in request.GET.items() if name in terms.fields and value}
     context |= {
@@ -73,9 +73,9 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
         "first": _address(machine, given) if cursor else None,
         "next": _address(machine, given | {"cursor": page.cursor}) if page.cursor else None,
     }
-    return render_page(request, "machines/archived.html", context)
+    return render_page(request, "signalbox/machines/archived.html", context)
 
 
 def _address(machine: str, terms: dict[str, Any]) -> str:
-    address = reverse("archived", args=[machine])
+    address = reverse("signalbox:archived", args=[machine])
     return f"{address}?{urlencode(terms)}" if terms else address

@@ -70,7 +70,7 @@ def _link_lines(plan: VersionView, overlay: Overlay, mode: Mode) -> None:
 
 
 def _link_label(state: str, count: int, mode: Mode, reading: ModeFigures) -> str:
-    """Return the label of a state's link. ``static/js/diagram/modes.js`` has the same text."""
+    """Return the label of a state's link. ``static/signalbox/js/diagram/modes.js`` has the same text."""
     told = reading.states.get(state) if mode is not DEFAULT else ""
     return f"{state}: {format_count(count)}" + (f", {mode.label.lower()} {told}" if told else "")
 
@@ -116,7 +116,7 @@ def _draw_queues(
     for queue, part in plan.index["queues"].items():
         held = queues.get(queue, {})
         overlay.counts[part] = reading.queues[queue]
-        overlay.links[part] = reverse("queue", args=[plan.machine, queue])
+        overlay.links[part] = reverse("signalbox:queue", args=[plan.machine, queue])
         if heat := reading.queue_heat.get(queue):
             overlay.mark(part, f"heat-{heat}")
         if held.get("ready"):
@@ -132,4 +132,4 @@ def _filter(plan: VersionView, mode: Mode, **wanted: str | None) -> str:
 def _address(plan: VersionView, mode: Mode, **wanted: str | None) -> str:
     given = version_view.NO_VIEW | plan.view | {"mode": None if mode is DEFAULT else mode.name} | wanted
     query = urlencode({name: term for name, term in given.items() if term})
-    return f"{reverse('machine', args=[plan.machine])}{f'?{query}' if query else ''}"
+    return f"{reverse('signalbox:machine', args=[plan.machine])}{f'?{query}' if query else ''}"

@@ -1,6 +1,6 @@
 """Computes the figures of each mode of a diagram: count, age, flow, failures.
 
-``static/js/diagram/modes.js`` updates them.
+``static/signalbox/js/diagram/modes.js`` updates them.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def list_marks(plan: VersionView, live: Live, failing: Mapping[str, int]) -> dic
 def make_mark(kind: str, state: str, number: int) -> Mark:
     """Make a mark. ``number`` 0: an unknown number, in folded states.
 
-    ``static/js/diagram/marks.js`` has the same text.
+    ``static/signalbox/js/diagram/marks.js`` has the same text.
     """
     sign, why = MARKS[kind]
     text = f"{sign} {format_count(number)}" if number else sign

@@ -132,7 +132,7 @@ class InstanceList:
 
     def _elsewhere(self, name: str, **changes: object) -> str:
         query = urlsplit(self.url(**changes)).query
-        address = reverse(name, args=[self.machine])
+        address = reverse(f"signalbox:{name}", args=[self.machine])
         return f"{address}?{query}" if query else address
 
     def url(self, *, fragment: bool = False, **changes: object) -> str:
@@ -143,7 +143,7 @@ class InstanceList:
         if "cursor" in changes:
             terms["back"] = changes.get("back")
         query = urlencode({name: term for name, term in terms.items() if term})
-        address = reverse("instances" if fragment else "machine", args=[self.machine])
+        address = reverse("signalbox:instances" if fragment else "signalbox:machine", args=[self.machine])
         return f"{address}?{query}" if query else address
 
     def before_url(self, start: str) -> str:

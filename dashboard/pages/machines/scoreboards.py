@@ -114,7 +114,7 @@ def _count(place: Place) -> str:
 
 def _list(machine: str, state: str) -> str:
     """Return the address of the instances in a state, oldest first."""
-    return f"{reverse('machine', args=[machine])}?{urlencode({'state': state})}#instances" if state else ""
+    return f"{reverse('signalbox:machine', args=[machine])}?{urlencode({'state': state})}#instances" if state else ""
 
 
 def _span_url(request: HttpRequest, span: str) -> str:

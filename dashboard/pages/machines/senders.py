@@ -54,7 +54,7 @@ def _granted(found: Acceptance, seen: list[str]) -> Iterator[Sender]:
     if found.declared is not None:
         return
     for name in seen:
-        yield Sender(name, "granted automatically", reverse("machine", args=[name]))
+        yield Sender(name, "granted automatically", reverse("signalbox:machine", args=[name]))
     hidden = len(found.granted or ()) - len(seen)
     if hidden:
         yield Sender(f"{hidden} more", "granted, not visible to you")
@@ -63,4 +63,4 @@ def _granted(found: Acceptance, seen: list[str]) -> Iterator[Sender]:
 
 
 def _url(name: str, scope: Scope) -> str:
-    return reverse("machine", args=[name]) if name in scope else ""
+    return reverse("signalbox:machine", args=[name]) if name in scope else ""

@@ -44,7 +44,7 @@ MONTH = 30 * 86400  # seconds: a published version never changes
 @require("view")
 def show(request: HttpRequest, machine: str) -> HttpResponse:
     if wanted := request.GET.get("open"):
-        return redirect("instance", machine, wanted)
+        return redirect("signalbox:instance", machine, wanted)
     return machine_page(request, machine)
 
 
@@ -91,13 +91,15 @@ def machine_page(
             search={name: text for name, text in listing.filter.texts.items() if name != "state"},
             partial=partial,
         ),
-        "saved": list_saved_views(request, reverse("machine", args=[machine]), listing.query),
+        "saved": list_saved_views(request, reverse("signalbox:machine", args=[machine]), listing.query),
         "mistake": mistake,
         "refused": refused,
         "filling": engine.index_progress(machine),
         "tally_json": json.dumps(_figures(tally)) if tally else "",
     } | _list_context(engine, listing, instances, live.now, track)
-    return render_page(request, "machines/machine.html", context, status=400 if refused and status == 200 else status)
+    return render_page(
+        request, "signalbox/machines/machine.html", context, status=400 if refused and status == 200 else status
+    )
 
 
 def _list_context(
@@ -123,7 +125,7 @@ def count_errors(engine: Engine | RedactedEngine, machine: str) -> dict[str, int
 @require_audited("fire", "create")
 def create(request: HttpRequest, machine: str) -> HttpResponse:
     if request.method != "POST":
-        return redirect("machine", machine)
+        return redirect("signalbox:machine", machine)
     creation = Creation(version_view.load_version(machine, get_engine().live(machine).version), request.POST)
     if not creation.is_valid():
         return machine_page(request, machine, creation=creation, status=400)
@@ -136,7 +138,7 @@ def create(request: HttpRequest, machine: str) -> HttpResponse:
         creation.blame(error)
         return machine_page(request, machine, creation=creation, status=status_of(type(error)))
     messages.success(request, f"{made.id} created, in {made.state}")
-    return redirect("instance", machine, made.id)
+    return redirect("signalbox:instance", machine, made.id)
 
 
 @require("view")
@@ -151,7 +153,7 @@ def instances(request: HttpRequest, machine: str) -> HttpResponse:
     tally = listing.tally(engine) if listing.narrowed else None
     track = count_states(plan, narrow(live, tally), partial=tally is not None and not tally.complete)
     context = _list_context(engine, listing, listing.read(engine), live.now, track)
-    return render_page(request, "machines/_instances.html", context)
+    return render_page(request, "signalbox/machines/_instances.html", context)
 
 
 @require("view")

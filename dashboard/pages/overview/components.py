@@ -32,7 +32,7 @@ HOSTILE = """<script>alert("1")</script> {{ x }} ../%2F 🚦"""
 
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
-    return render_page(request, "overview/components.html", _make_context() | {"now_ms": NOW})
+    return render_page(request, "signalbox/overview/components.html", _make_context() | {"now_ms": NOW})
 
 
 def _make_context() -> dict[str, Any]:

@@ -26,7 +26,7 @@ def show(request: HttpRequest) -> HttpResponse:
         return redirect(exact[0].url)
     found.sort(key=lambda hit: not hit.exact)
     return render_page(
-        request, "overview/search.html", {"asked": asked, "hits": found, "made": _decode_id(asked.lower())}
+        request, "signalbox/overview/search.html", {"asked": asked, "hits": found, "made": _decode_id(asked.lower())}
     )
 
 

@@ -44,7 +44,7 @@ def show(request: HttpRequest) -> HttpResponse:
     except BadInput as error:
         return _page(request, notes.read(actor), text, mistake=f"{error.message} ({error.code})", status=400)
     messages.success(request, "Handover note saved")
-    return redirect("overview")
+    return redirect("signalbox:overview")
 
 
 def _page(
@@ -55,4 +55,4 @@ def _page(
         "section": "machines", "standing": standing, "text": text, "mine": mine, "mistake": mistake,
         "note_limit": MAX_TEXT,
     }  # fmt: skip
-    return render_page(request, "overview/note.html", context, status=status)
+    return render_page(request, "signalbox/overview/note.html", context, status=status)

@@ -64,7 +64,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "ready": sum(depth.ready for depth in depths),
         "dead": sum(depth.dead for depth in depths),
     } | notes.read_note(request)
-    return render_page(request, "overview/overview.html", context)
+    return render_page(request, "signalbox/overview/overview.html", context)
 
 
 @require("view")

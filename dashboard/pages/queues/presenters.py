@@ -119,7 +119,7 @@ class QueueActions:
         return self._act(name, label, about, ReasonForm(posted, id=f"{self.id}-{name}"))
 
     def _act(self, name: str, label: str, about: str, form: ReasonForm, *, danger: bool = False) -> Action:
-        url = reverse(f"queue-{name}", args=[self.of.machine, self.of.queue])
+        url = reverse(f"signalbox:queue-{name}", args=[self.of.machine, self.of.queue])
         back = tuple((field, value) for field, value in self.back if field not in form.fields)
         return Action(name, label, about, url, form, f"{self.id}-{name}", danger, back)
 
@@ -143,7 +143,7 @@ def list_job_actions(job: Job, back: tuple[tuple[str, str], ...] = ()) -> list[A
 def make_job_action(job: Job, name: str, posted: Posted = None, back: tuple[tuple[str, str], ...] = ()) -> Action:
     label, about = JOB_ACTIONS[name]
     id = f"job-{job.id}-{name}"
-    url = reverse(f"job-{name}", args=[job.machine, job.id])
+    url = reverse(f"signalbox:job-{name}", args=[job.machine, job.id])
     return Action(name, label, about, url, ReasonForm(posted, id=id), id, name == "withdraw", back)
 
 
@@ -176,7 +176,7 @@ class JobPage:
 
     def url(self, number: int | None = None) -> str:
         terms = {"place": self.place} | ({} if (number or self.number) == 1 else {"page": number or self.number})
-        return f"{reverse('queue', args=[self.machine, self.queue])}?{urlencode(terms)}"
+        return f"{reverse('signalbox:queue', args=[self.machine, self.queue])}?{urlencode(terms)}"
 
     @property
     def newer(self) -> str:

@@ -58,7 +58,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
     if operated:
         back, own = (("back", "queues"),), [one for one in found if one.machine in operated]
         context["sheets"] = [(one, QueueActions(one, back, f"q{n}").everything()) for n, one in enumerate(own, start=1)]
-    return render_page(request, "queues/queues.html", context)
+    return render_page(request, "signalbox/queues/queues.html", context)
 
 
 @require("view")
@@ -88,7 +88,7 @@ def queue_page(
         "turned": turned,
     }
     return render_page(
-        request, "queues/queue.html", context | (_list_actions(figures, spot) if may else {}),
+        request, "signalbox/queues/queue.html", context | (_list_actions(figures, spot) if may else {}),
         status=turned.status if turned else 200,
     )  # fmt: skip
 
@@ -123,7 +123,7 @@ def _make_view(name: str, action: str, done: ActionFunction) -> View:
 def _run_action(request: HttpRequest, machine: str, queue: str, name: str, done: ActionFunction) -> HttpResponse:
     """Check the form, run the action and return; a failure is shown on the queue's page with the form."""
     if request.method != "POST":
-        return redirect("queue", machine, queue)
+        return redirect("signalbox:queue", machine, queue)
     figures = read_figures(machine, queue)
     act = _make_action(figures, name, request)
     if not act.form.is_valid():
@@ -159,9 +159,9 @@ def _miscounted(request: HttpRequest, machine: str, queue: str, error: errors.Mi
 
 def _back(request: HttpRequest, figures: Figures) -> HttpResponse:
     if request.POST.get("back") == "queues":
-        return redirect("queues")
+        return redirect("signalbox:queues")
     spot = find_job_page(figures, request.POST)
-    return redirect(spot.url() if spot else "queues")
+    return redirect(spot.url() if spot else "signalbox:queues")
 
 
 def _pause(actor: Actor, of: Figures, given: dict[str, Any]) -> str:

@@ -15,12 +15,12 @@ def page_of(name: str, *arguments: str) -> str:
     Workers, definitions that compute names and old audit entries may contain any text.
     """
     try:
-        return reverse(name, args=arguments)
+        return reverse(f"signalbox:{name}", args=arguments)
     except NoReverseMatch:
         return ""
 
 
 def job_url(job: Job) -> str:
     """Return the address of a job. ``of`` names the instance whose history has its trace once the job has ended."""
-    address = reverse("job", args=[job.machine, job.id])
+    address = reverse("signalbox:job", args=[job.machine, job.id])
     return f"{address}?{urlencode({'of': job.instance})}" if job.instance else address

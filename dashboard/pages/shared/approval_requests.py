@@ -15,4 +15,4 @@ def redirect_to_request(request: HttpRequest, approval: Approval) -> HttpRespons
         request,
         f"Approval requested: {approval.action} on {approval.subject}. It runs once another person approves it.",
     )
-    return redirect("approval", approval.pk)
+    return redirect("signalbox:approval", approval.pk)

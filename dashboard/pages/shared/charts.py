@@ -161,17 +161,19 @@ class Charts:
 
 def of_overview(request: HttpRequest, machines: Collection[str]) -> Charts:
     """Make the charts of several machines, which the viewer may see."""
-    return _charts(request, reverse("charts"), OVERVIEW, machines, most=FEW)
+    return _charts(request, reverse("signalbox:charts"), OVERVIEW, machines, most=FEW)
 
 
 def of_machine(request: HttpRequest, machine: str, *, queues: bool) -> Charts:
     """Make the charts of a machine. ``queues``: it has queues."""
     wanted = (*MACHINE, *OF_JOBS) if queues else MACHINE
-    return _charts(request, reverse("machine-charts", args=[machine]), wanted, [machine], names=Edges(machine))
+    return _charts(
+        request, reverse("signalbox:machine-charts", args=[machine]), wanted, [machine], names=Edges(machine)
+    )
 
 
 def of_queue(request: HttpRequest, machine: str, queue: str) -> Charts:
-    return _charts(request, reverse("queue-charts", args=[machine, queue]), QUEUE, [machine], queue=queue)
+    return _charts(request, reverse("signalbox:queue-charts", args=[machine, queue]), QUEUE, [machine], queue=queue)
 
 
 def _charts(

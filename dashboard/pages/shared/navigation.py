@@ -1,4 +1,4 @@
-"""Links of the top bar and the foot. ``static/js/shared/shortcuts.js`` has their keyboard shortcuts."""
+"""Links of the top bar and the foot. ``static/signalbox/js/shared/shortcuts.js`` has their keyboard shortcuts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class NavigationLink:
 
     @property
     def url(self) -> str:
-        return reverse(self.name)
+        return reverse(f"signalbox:{self.name}")
 
 
 NAVIGATION_LINKS = (

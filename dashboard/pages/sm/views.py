@@ -28,8 +28,8 @@ ROWS = 500  # states in the table and in the list to choose from
 def find(request: HttpRequest) -> HttpResponse:
     """Open a key by its name. SM keys cannot be listed: they look like any other key."""
     if key := request.GET.get("key"):
-        return redirect("sm-key", key)
-    return render_page(request, "sm/sm.html", {"section": "machines"})
+        return redirect("signalbox:sm-key", key)
+    return render_page(request, "signalbox/sm/sm.html", {"section": "machines"})
 
 
 @require("view", globally=True)
@@ -49,7 +49,7 @@ def force(request: HttpRequest, key: str) -> HttpResponse:
 
 def _move(request: HttpRequest, key: str, form: MoveForm, *, force: bool) -> HttpResponse:
     if request.method != "POST":
-        return redirect("sm-key", key)
+        return redirect("signalbox:sm-key", key)
     actor, what = Actor.of(request), "force" if force else "move"
     if not form.is_valid():
         told = " ".join(error for found in form.errors.values() for error in found)
@@ -66,7 +66,7 @@ def _move(request: HttpRequest, key: str, form: MoveForm, *, force: bool) -> Htt
             request, sm_keys.get(actor, key), FailedMove("refused", what, str(error), errors.Refused.code, 422)
         )
     messages.success(request, f"{'Forced: ' if force else ''}{Name(before.current)} → {state}")
-    return redirect("sm-key", key)
+    return redirect("signalbox:sm-key", key)
 
 
 def _page(request: HttpRequest, kept: Kept, attempt: FailedMove | None = None) -> HttpResponse:
@@ -85,4 +85,4 @@ def _page(request: HttpRequest, kept: Kept, attempt: FailedMove | None = None) -
         "left_out": len(states[ROWS:]),
         "attempt": attempt,
     }
-    return render_page(request, "sm/key.html", context, status=attempt.status if attempt else 200)
+    return render_page(request, "signalbox/sm/key.html", context, status=attempt.status if attempt else 200)

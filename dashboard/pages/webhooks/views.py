@@ -39,7 +39,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
 @require_audited(RIGHT, "webhook.make", globally=True)
 def make(request: HttpRequest) -> HttpResponse:
     if request.method != "POST":
-        return redirect("webhooks")
+        return redirect("signalbox:webhooks")
     form = WebhookForm(request.POST, auto_id="webhook-%s")
     if form.is_valid():
         try:
@@ -64,7 +64,7 @@ def _list(request: HttpRequest, form: WebhookForm, status: int = 200) -> HttpRes
         "gaps": [(gap, in_ms(gap.at)) for gap in _gaps(actor)],
         "form": form,
     }
-    return render_page(request, "webhooks/webhooks.html", context, status=status)
+    return render_page(request, "signalbox/webhooks/webhooks.html", context, status=status)
 
 
 def _gaps(actor: Actor) -> list[LogGap]:
@@ -79,7 +79,7 @@ def _detail(
         raise Http404("Unknown filter.")
     found = management.deliveries(Actor.of(request), webhook.pk, state=state, before=int(before) if before else None)
     rows = list(found[: SIZE + 1])
-    address = reverse("webhook", args=[webhook.pk])
+    address = reverse("signalbox:webhook", args=[webhook.pk])
     kept = {"state": state} if state else {}
     older = f"{address}?{urlencode(kept | {'before': rows[SIZE - 1].pk})}" if len(rows) > SIZE else ""
     context = {
@@ -94,7 +94,7 @@ def _detail(
         "older": older,
         "first": f"{address}?{urlencode(kept)}" if before else "",
     }
-    return render_page(request, "webhooks/webhook.html", context, status=status)
+    return render_page(request, "signalbox/webhooks/webhook.html", context, status=status)
 
 
 def _initial(webhook: Webhook) -> dict[str, str]:
@@ -117,7 +117,7 @@ def _add_error(form: WebhookForm, error: BadWebhook) -> None:
 def change(request: HttpRequest, id: int) -> HttpResponse:
     webhook = _get_webhook(request, id)
     if request.method != "POST":
-        return redirect("webhook", id)
+        return redirect("signalbox:webhook", id)
     form = WebhookForm(request.POST, auto_id="webhook-%s")
     if form.is_valid():
         try:
@@ -126,7 +126,7 @@ def change(request: HttpRequest, id: int) -> HttpResponse:
             _add_error(form, error)
         else:
             messages.success(request, "Saved")
-            return redirect("webhook", id)
+            return redirect("signalbox:webhook", id)
     return _detail(request, webhook, form=form, status=400)
 
 
@@ -134,7 +134,7 @@ def change(request: HttpRequest, id: int) -> HttpResponse:
 def rotate(request: HttpRequest, id: int) -> HttpResponse:
     _get_webhook(request, id)
     if request.method != "POST":
-        return redirect("webhook", id)
+        return redirect("signalbox:webhook", id)
     webhook, secret = management.rotate(Actor.of(request), id)
     return _detail(request, webhook, secret=secret)
 
@@ -143,26 +143,26 @@ def rotate(request: HttpRequest, id: int) -> HttpResponse:
 def delete(request: HttpRequest, id: int) -> HttpResponse:
     webhook = _get_webhook(request, id)
     if request.method != "POST":
-        return redirect("webhook", id)
+        return redirect("signalbox:webhook", id)
     if request.POST.get("name", "") != webhook.name:
         messages.error(request, "Not deleted: enter the webhook name to confirm")
-        return redirect("webhook", id)
+        return redirect("signalbox:webhook", id)
     management.delete(Actor.of(request), id)
     messages.success(request, f"{webhook.name} deleted with its delivery log")
-    return redirect("webhooks")
+    return redirect("signalbox:webhooks")
 
 
 @require_audited(RIGHT, "webhook.redeliver", globally=True, target="id")
 def redeliver(request: HttpRequest, id: int, delivery: int) -> HttpResponse:
     _get_webhook(request, id)
     if request.method != "POST":
-        return redirect("webhook", id)
+        return redirect("signalbox:webhook", id)
     try:
         management.redeliver(Actor.of(request), id, delivery)
     except UnknownWebhook as error:
         raise Http404(f"{error}.") from None
     messages.success(request, "Resending with the same webhook-id")
-    return redirect("webhook", id)
+    return redirect("signalbox:webhook", id)
 
 
 def _make_view(action: str, done: Callable[[Actor, int], Any], told: str) -> View:
@@ -176,7 +176,7 @@ def _make_view(action: str, done: Callable[[Actor, int], Any], told: str) -> Vie
                 messages.error(request, f"Not done: {error.message} ({error.code})")
             else:
                 messages.success(request, told)
-        return redirect("webhook", id)
+        return redirect("signalbox:webhook", id)
 
     return view
 

@@ -39,14 +39,14 @@ def _action(request: HttpRequest) -> str:
 @require_audited("operate", _action, globally=True, target="worker")
 def direct(request: HttpRequest, worker: str) -> HttpResponse:
     if request.method != "POST":
-        return redirect("workers")
+        return redirect("signalbox:workers")
     form = OrderForm(request.POST)
     if not form.is_valid():
         return _page(request, worker, form)
     order, reason = form.cleaned_data["order"], form.cleaned_data["reason"]
     services.direct(Actor.of(request), worker, order, reason=reason)
     messages.success(request, f"{worker} {ORDERS[order][1]}. Takes effect with its next heartbeat.")
-    return redirect("workers")
+    return redirect("signalbox:workers")
 
 
 def _now() -> int:
@@ -82,4 +82,4 @@ def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) 
         "handed_on_after": TTL,
         "unwritten": list_pending_writes(),
     }
-    return render_page(request, "workers/workers.html", context, status=400 if form is not None else 200)
+    return render_page(request, "signalbox/workers/workers.html", context, status=400 if form is not None else 200)

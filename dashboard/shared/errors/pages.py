@@ -59,7 +59,7 @@ def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int
     context = {"title": title_of(type(error)), "message": error.message, "code": error.code}
     machine = getattr(error, "machine", "")
     if isinstance(error, errors.UnknownInstance):
-        context["back"] = {"url": reverse("machine", args=[machine]), "text": f"Instances of {machine}"}
+        context["back"] = {"url": reverse("signalbox:machine", args=[machine]), "text": f"Instances of {machine}"}
     if isinstance(error, errors.UnknownMachine) and (seen := _visible_machines(request, error)):
         context["hint"] = f"Available: {errors.shorten_names(seen)}."
     if isinstance(error, errors.EngineUnavailable):
@@ -105,7 +105,7 @@ def list_resend_fields(request: HttpRequest) -> list[tuple[str, str]] | None:
 
 def render_error(request: HttpRequest, status: int, **context: Any) -> HttpResponse:
     """Render the page. ``title``, ``message``, ``code``; optional ``hint``, ``back`` (url, text), ``resend``."""
-    response = render(request, "error.html", {"status": status} | context, status=status)
+    response = render(request, "signalbox/error.html", {"status": status} | context, status=status)
     response["Cache-Control"] = "no-store"
     return response
 
@@ -147,7 +147,7 @@ def fault(request: HttpRequest) -> HttpResponse:
     """Answer 500, rendered without request, session or engine, since any of them may be what failed."""
     if is_api_request(request):
         return problems.answer_problem(request, FAULT)
-    return HttpResponse(render_to_string("500.html", {"code": FAULT}), status=500)
+    return HttpResponse(render_to_string("signalbox/500.html", {"code": FAULT}), status=500)
 
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:

@@ -82,6 +82,6 @@ def _page(facts: dict[str, str], request: HttpRequest, resend: list[tuple[str, s
     # Without the request: its user is in a session, and the sessions are where the outage is.
     form = {"resend": resend, "action": request.path, "csrf_token": get_token(request)} if resend else {}
     try:
-        return render_to_string("503.html", facts | form)
+        return render_to_string("signalbox/503.html", facts | form)
     except TemplateDoesNotExist:
         return PLAIN.format(**facts)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-STYLESHEET = Path(__file__).parents[2] / "static" / "machines" / "diagram.css"
+STYLESHEET = Path(__file__).parents[2] / "static" / "signalbox" / "admin" / "diagram.css"
 
 
 def lit(svg: str, ids: Iterable[str], mark: str = "current") -> str:

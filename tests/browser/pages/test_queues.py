@@ -144,7 +144,7 @@ def test_a_job_page_and_an_instance_page_follow_their_job(supervisor, engine, de
 
 def test_rates_are_differences_and_never_wrong_after_a_restart(page):
     script = """async () => {
-        const { Counters } = await import("/static/js/shared/rates.js");
+        const { Counters } = await import("/static/signalbox/js/shared/rates.js");
         const seen = new Counters(), told = [];
         const tell = (now) => told.push(seen.rate("in", now));
         seen.add(10_000, { in: 100 }, "a");

@@ -8,7 +8,7 @@ from django.conf import settings as django_settings
 from django.contrib.staticfiles.finders import get_finder
 from django.test import AsyncClient, Client
 
-FILE = "/static/css/shared/tables.css"
+FILE = "/static/signalbox/css/shared/tables.css"
 
 
 @pytest.fixture

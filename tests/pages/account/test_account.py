@@ -60,22 +60,22 @@ def test_a_moment_that_no_calendar_has_breaks_nothing(ms):
 
 def test_who_chose_a_zone_sees_every_moment_in_it_and_nobody_else_does(as_, waiting):
     chooser, other = as_("supervisor", "sue"), as_("supervisor", "otto")
-    assert chooser.post(reverse("account"), CHOSEN).url == reverse("account")
+    assert chooser.post(reverse("signalbox:account"), CHOSEN).url == reverse("signalbox:account")
     AuditEntry.objects.create(at=datetime(2026, 7, 1, 12, tzinfo=UTC), actor="sue", action="fire", outcome="done")
-    assert "1 Jul 2026, 17:30:00 UTC+5:30" in text_of(chooser.get(reverse("audit")))
-    assert "1 Jul 2026, 12:00:00 UTC" in text_of(other.get(reverse("audit")))
-    assert "UTC+5:30" in text_of(chooser.get(reverse("overview")))
+    assert "1 Jul 2026, 17:30:00 UTC+5:30" in text_of(chooser.get(reverse("signalbox:audit")))
+    assert "1 Jul 2026, 12:00:00 UTC" in text_of(other.get(reverse("signalbox:audit")))
+    assert "UTC+5:30" in text_of(chooser.get(reverse("signalbox:overview")))
     assert timezone.get_current_timezone_name() == "UTC"
 
 
 def test_a_time_typed_into_a_form_is_in_the_zone_of_whoever_typed_it_and_the_link_says_which(as_, prefix):
     client = as_("supervisor", "sue")
-    client.post(reverse("account"), CHOSEN)
+    client.post(reverse("signalbox:account"), CHOSEN)
     for minute in range(60):
         AuditEntry.objects.create(
             at=datetime(2026, 7, 1, 12, minute, tzinfo=UTC), actor="sue", action="fire", outcome="done"
         )
-    answer = client.get(reverse("audit"), {"since": "2026-07-01T17:32", "until": "2026-07-01T18:25:00"})
+    answer = client.get(reverse("signalbox:audit"), {"since": "2026-07-01T17:32", "until": "2026-07-01T18:25:00"})
     page = answer.content.decode()
     assert page.count("data-entry=") == 50
     assert 'value="2026-07-01T17:32:00"' in page
@@ -86,7 +86,7 @@ def test_a_time_typed_into_a_form_is_in_the_zone_of_whoever_typed_it_and_the_lin
 
 def test_the_admin_tells_the_same_times(as_, user_of, prefix):
     client = as_("supervisor", "sue")
-    client.post(reverse("account"), CHOSEN)
+    client.post(reverse("signalbox:account"), CHOSEN)
     user = Preferences.objects.get().user
     user.is_staff = True
     user.save()
@@ -96,19 +96,19 @@ def test_the_admin_tells_the_same_times(as_, user_of, prefix):
 
 def test_what_is_wrong_is_said_and_nothing_is_kept(as_, prefix):
     client = as_("viewer")
-    answer = client.post(reverse("account"), CHOSEN | {"time_zone": "Mars/Olympus"})
+    answer = client.post(reverse("signalbox:account"), CHOSEN | {"time_zone": "Mars/Olympus"})
     assert answer.status_code == 400
     assert "Mars/Olympus is not one of the available choices" in text_of(answer)
     assert not Preferences.objects.exists()
 
 
 def test_the_offered_zone_is_taken_once_and_leads_back(as_, prefix):
-    client, address = as_("viewer"), reverse("account-zone")
+    client, address = as_("viewer"), reverse("signalbox:account-zone")
     assert "data-zone-offer" in client.get("/queues/").content.decode()
     assert client.post(address, {"time_zone": "Europe/Paris", "next": "/queues/"}).url == "/queues/"
     assert "data-zone-offer" not in client.get("/queues/").content.decode()
     assert client.post(address, {"time_zone": "nowhere", "next": "https://elsewhere.example/"}).url == reverse(
-        "account"
+        "signalbox:account"
     )
     assert Preferences.objects.get().time_zone == "Europe/Paris"
 
@@ -120,17 +120,17 @@ def test_a_zone_that_is_known_no_more_is_the_sites(settings):
 
 def test_the_page_says_which_rights_one_holds_and_where(user_of, as_, waiting, devices):
     client = as_("nobody", "ann")
-    user = client.get(reverse("account")).wsgi_request.user
+    user = client.get(reverse("signalbox:account")).wsgi_request.user
     user.groups.add(Group.objects.create(name="night shift"))
     publishing.adopt("activation")
     machine = Machine.objects.get(name="activation")
     for right in ("view_machine", "fire_machine"):
         assign_perm(f"machines.{right}", user, machine)
-    said = text_of(client.get(reverse("account")))
+    said = text_of(client.get(reverse("signalbox:account")))
     assert "ann, in night shift" in said
     assert "fire create instances and fire events activation" in said
     assert "operate" not in said
-    assert as_("anonymous").get(reverse("account")).url == "/accounts/login/?next=/account/"
+    assert as_("anonymous").get(reverse("signalbox:account")).url == "/accounts/login/?next=/account/"
 
 
 def test_programs_cost_no_look_at_preferences(as_, waiting):

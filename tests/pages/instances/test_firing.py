@@ -221,7 +221,7 @@ def test_an_instance_deleted_meanwhile_is_a_404_that_leads_back_to_its_machine(a
     answer = client.post(FIRE, form)
     assert answer.status_code == 404
     assert "SB421" in read(answer).text
-    assert read(answer).one("a", href=reverse("machine", args=["activation"]))
+    assert read(answer).one("a", href=reverse("signalbox:machine", args=["activation"]))
 
 
 def test_when_redis_does_not_answer_the_same_form_can_be_sent_again(as_, engine, waiting, settings):

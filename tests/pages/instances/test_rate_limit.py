@@ -47,7 +47,7 @@ def test_past_the_rate_nothing_moves_and_the_page_says_when_to_come_back(as_, en
         (f"{HERE}fire/", WRONG | looked_at | {"key": "k-1"}),
         (f"{HERE}force/", FORCED | looked_at),
         (f"{HERE}suspend/", {"reason": "asked to"} | looked_at),
-        (reverse("create", args=["activation"]), {"id": "new", "key": "k-2"}),
+        (reverse("signalbox:create", args=["activation"]), {"id": "new", "key": "k-2"}),
     ):
         answer = client.post(url, form)
         assert (answer.status_code, 0 < int(answer["Retry-After"]) <= 1800) == (429, True), url
@@ -96,7 +96,7 @@ def test_the_admin_and_state_machines_under_keys_spend_the_same_rate(staff, mach
     assert told == [302, 302, 429]
     assert (last.status_code, bool(last["Retry-After"])) == (429, True)
     sent = {"state": '"b"', "seen": '"a"', "reason": ""}
-    assert client.post(reverse("sm-mutate", args=[f"{prefix}k"]), sent).status_code == 429
+    assert client.post(reverse("signalbox:sm-mutate", args=[f"{prefix}k"]), sent).status_code == 429
 
 
 @pytest.mark.parametrize("source", ["api 10.0.0.7", "approval 3", "command line", ""])

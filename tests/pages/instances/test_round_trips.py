@@ -68,7 +68,7 @@ def test_the_answer_is_drawn_from_one_read(operator):
 def test_an_instance_with_work_is_drawn_from_one_read_too(as_, engine, paying):
     adopt("payment")
     child = paying.children["payment"]["id"]
-    client, address = as_("viewer"), reverse("instance", args=["payment", child])
+    client, address = as_("viewer"), reverse("signalbox:instance", args=["payment", child])
     assert client.get(address).status_code == 200
     assert engine.get("payment", child).jobs
     with wire.recorded() as traffic:

@@ -63,15 +63,18 @@ def addresses(vault: Filled) -> list[str]:
         bulk, job = name.startswith("bulk"), name.startswith("job")
         if "id" in given and ("machine" in given or bulk):
             ids = [vault.bulk] if bulk else [vault.dead, vault.leased] if job else [vault.shut, vault.charging]
-            found += [reverse(name, kwargs=given | {"id": id}) for id in ids]
+            found += [reverse(f"signalbox:{name}", kwargs=given | {"id": id}) for id in ids]
         else:
-            found.append(reverse(name, kwargs=given) + entry.query)
+            found.append(reverse(f"signalbox:{name}", kwargs=given) + entry.query)
     return [*found, *further(vault)]
 
 
 def further(vault: Filled) -> list[str]:
     """With the terms in the address that show more, and topics of sockets."""
-    page, queue = reverse("instance", args=[NAME, vault.shut]), reverse("queue", args=[NAME, "charge"])
+    page, queue = (
+        reverse("signalbox:instance", args=[NAME, vault.shut]),
+        reverse("signalbox:queue", args=[NAME, "charge"]),
+    )
     topics = [
         "overview", "queues", "workers", f"machine:{NAME}", f"queue:{NAME}/charge",
         f"instance:{NAME}/{vault.shut}", f"instance:{NAME}/{vault.charging}",
@@ -82,9 +85,9 @@ def further(vault: Filled) -> list[str]:
     return [
         f"{page}?at=1", f"{page}?at=1&with=2", f"{page}?before=2",
         *(f"{queue}?place={place}" for place in ("dead", "leased", "ready", "delayed")),
-        f"{reverse('bulk-new', args=[NAME])}?state=Shut&do=fire&event=open",
-        *(f"{reverse('api-live')}?topic={topic}" for topic in topics),
-        reverse("instance", args=["bulk", vault.bulk]),
+        f"{reverse('signalbox:bulk-new', args=[NAME])}?state=Shut&do=fire&event=open",
+        *(f"{reverse('signalbox:api-live')}?topic={topic}" for topic in topics),
+        reverse("signalbox:instance", args=["bulk", vault.bulk]),
         instances, f"{instances}?state=Shut",
         f"{reverse('admin:machines_machine_instance', args=[machine.pk])}?id={vault.shut}",
         f"{reverse('admin:machines_machine_instance', args=[machine.pk])}?id={vault.charging}",
@@ -111,25 +114,25 @@ def test_without_the_right_no_page_shows_it(vault, having):
 def test_with_the_right_it_is_shown_where_it_belongs(vault, having):
     client = having(reveal=True)
     for address in (
-        reverse("instance", args=[NAME, vault.shut]),
-        reverse("job", args=[NAME, vault.dead]),
-        reverse("job", args=[NAME, vault.leased]),
-        f"{reverse('queue', args=[NAME, 'charge'])}?place=dead",
-        f"{reverse('api-live')}?topic=instance:{NAME}/{vault.shut}",
-        f"{reverse('api-live')}?topic=job:{NAME}/{vault.dead}",
+        reverse("signalbox:instance", args=[NAME, vault.shut]),
+        reverse("signalbox:job", args=[NAME, vault.dead]),
+        reverse("signalbox:job", args=[NAME, vault.leased]),
+        f"{reverse('signalbox:queue', args=[NAME, 'charge'])}?place=dead",
+        f"{reverse('signalbox:api-live')}?topic=instance:{NAME}/{vault.shut}",
+        f"{reverse('signalbox:api-live')}?topic=job:{NAME}/{vault.dead}",
         f"/api/v1/machines/{NAME}/instances/{vault.shut}",
     ):
         assert SECRET in body(client.get(address)), address
 
 
 def test_masked_data_keeps_its_shape_and_what_is_not_sensitive(vault, having):
-    answer = having(reveal=False).get(f"{reverse('api-live')}?topic=instance:{NAME}/{vault.charging}").json()
+    answer = having(reveal=False).get(f"{reverse('signalbox:api-live')}?topic=instance:{NAME}/{vault.charging}").json()
     assert answer["data"]["data"] == {"card": MASKED, "code": MASKED, "owner": "bob", "label": f"of {MASKED}"}
 
 
 def test_an_edit_keeps_what_is_left_blank_and_shows_no_value(vault, having, engine):
     client = having(reveal=False)
-    address = reverse("edit", args=[NAME, vault.shut])
+    address = reverse("signalbox:edit", args=[NAME, vault.shut])
     version = engine.get(NAME, vault.shut).version
     form = {"expect": version, "reason": "a name", "data-owner": "eve"}
     looked = client.post(address, form | {"preview": "1"})
@@ -147,7 +150,7 @@ def test_a_refusal_says_why_without_the_values(vault, having, engine, event):
     now = engine.get(NAME, vault.shut)
     form = {"event": event, "expect": now.version, "reason": "", "payload-pin": "wrong-pin-1"}
     for further in ({}, {"check": "1"}):
-        answer = client.post(reverse("fire", args=[NAME, vault.shut]), form | further)
+        answer = client.post(reverse("signalbox:fire", args=[NAME, vault.shut]), form | further)
         assert answer.status_code in (200, 422)
         assert "refused" in body(answer).lower()
         assert SECRET not in body(answer)
@@ -157,17 +160,17 @@ def test_a_refusal_says_why_without_the_values(vault, having, engine, event):
 def test_what_waits_for_a_second_person_is_masked_too(vault, having, engine):
     asker, other = having(reveal=True), having(reveal=False)
     form = {"event": "settle", "expect": engine.get(NAME, vault.shut).version, "reason": "it is late"}
-    asked = asker.post(reverse("fire", args=[NAME, vault.shut]), form | {"payload-pin": PIN})
+    asked = asker.post(reverse("signalbox:fire", args=[NAME, vault.shut]), form | {"payload-pin": PIN})
     address = asked.url
     assert PIN in body(asker.get(address))
     seen = body(other.get(address))
     assert MASKED in seen
     for page in (
         address,
-        reverse("approvals"),
+        reverse("signalbox:approvals"),
         "/api/v1/approvals",
-        reverse("audit"),
-        reverse("instance", args=[NAME, "v-1"]),
+        reverse("signalbox:audit"),
+        reverse("signalbox:instance", args=[NAME, "v-1"]),
     ):
         assert not any(secret in body(other.get(page)) for secret in SECRETS), page
 
@@ -187,9 +190,9 @@ def test_the_audit_holds_it_masked_for_everyone(vault, having, engine):
     client = having(reveal=True)
     now = engine.get(NAME, vault.shut)
     for form in ({"event": "open", "payload-pin": PIN}, {"event": "wrap"}):
-        client.post(reverse("fire", args=[NAME, vault.shut]), form | {"expect": now.version, "reason": ""})
+        client.post(reverse("signalbox:fire", args=[NAME, vault.shut]), form | {"expect": now.version, "reason": ""})
     edit = {"expect": now.version, "reason": "another card", "data-card": f"{SECRET}-2"}
-    client.post(reverse("edit", args=[NAME, vault.shut]), edit)
+    client.post(reverse("signalbox:edit", args=[NAME, vault.shut]), edit)
     assert engine.get(NAME, vault.shut).data["card"] == f"{SECRET}-2"
     entries = AuditEntry.objects.filter(machine=NAME, instance=vault.shut)
     assert {(entry.action, entry.outcome) for entry in entries} == {("fire", "refused"), ("edit", "done")}
@@ -200,7 +203,7 @@ def test_the_audit_holds_it_masked_for_everyone(vault, having, engine):
 
 @pytest.mark.parametrize("term", ["by=card&is=4111*", "by=card&is=4111-7777-0042"])
 def test_finding_by_it_is_refused_with_a_word_on_why(vault, having, term):
-    address = f"{reverse('machine', args=[NAME])}?{term}"
+    address = f"{reverse('signalbox:machine', args=[NAME])}?{term}"
     refused = having(reveal=False).get(address)
     assert refused.status_code == 400
     assert "SB439" in body(refused)
@@ -209,28 +212,32 @@ def test_finding_by_it_is_refused_with_a_word_on_why(vault, having, term):
 
 @pytest.mark.parametrize("part", ["instances", "counts", "rows"])
 def test_nor_do_the_parts_of_a_list_tell_by_it(vault, having, part):
-    answer = having(reveal=False).get(reverse(part, args=[NAME]), {"by": "card", "is": SECRET})
+    answer = having(reveal=False).get(reverse(f"signalbox:{part}", args=[NAME]), {"by": "card", "is": SECRET})
     assert "v-1" not in body(answer)
     assert answer.status_code == 400 or json.loads(body(answer)).get("total") is None
 
 
 @pytest.mark.parametrize(("given", "status"), [({}, 302), ({"shared": "on"}, 400)])
 def test_a_view_that_finds_by_it_is_kept_for_oneself_and_not_shared(vault, having, given, status):
-    page = reverse("machine", args=[NAME])
+    page = reverse("signalbox:machine", args=[NAME])
     form = {"name": "that card", "page": page, "query": f"by=card&is={SECRET}"} | given
-    assert having(reveal=True).post(reverse("view-save"), form).status_code == status
+    assert having(reveal=True).post(reverse("signalbox:view-save"), form).status_code == status
     assert SECRET not in body(having(reveal=False).get(page))
 
 
 def test_a_bulk_selects_by_it_for_nobody(vault, having, engine):
-    address = f"{reverse('bulk-new', args=[NAME])}?by=card&is={SECRET}&do=suspend"
+    address = f"{reverse('signalbox:bulk-new', args=[NAME])}?by=card&is={SECRET}&do=suspend"
     answer = having(reveal=True).post(address, {"reason": "these", "key": "k"})
     assert answer.status_code == 400
     assert "SB439" in body(answer)
 
 
 def test_the_csv_of_a_bulk_masks_what_its_texts_would_repeat(vault, having):
-    rows = list(csv.DictReader(io.StringIO(body(having(reveal=False).get(reverse("bulk-results", args=[vault.bulk]))))))
+    rows = list(
+        csv.DictReader(
+            io.StringIO(body(having(reveal=False).get(reverse("signalbox:bulk-results", args=[vault.bulk]))))
+        )
+    )
     assert [row["instance"] for row in rows] == [vault.shut]
     assert rows[0]["verdict"] == "refused"
     assert rows[0]["verdict_why"]

@@ -131,7 +131,7 @@ def test_whoever_may_fire_creates_an_instance_with_its_data(as_, engine, activat
     form = fields(read(client.get(MACHINE)).one("form", action=f"{MACHINE}create/"))
     form |= {"id": "made/by hand", "data-failed": "2", "data-token": "abc", "reason": "a test"}
     answer = client.post(f"{MACHINE}create/", form)
-    assert answer.url == reverse("instance", args=["activation", "made/by hand"])
+    assert answer.url == reverse("signalbox:instance", args=["activation", "made/by hand"])
     made = engine.get("activation", "made/by hand")
     assert made.data == {"token": "abc", "failed": 2}
     assert engine.history("activation", made.id)[0].actor == "alice"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.pages.reading import read
 
-TEMPLATES = Path(__file__).parents[3] / "templates"
+TEMPLATES = Path(__file__).parents[3] / "templates" / "signalbox"
 
 
 def test_the_page_stands_still(as_, prefix):

@@ -29,34 +29,34 @@ def test_the_only_thing_of_that_name_is_opened_at_once(as_, waiting, devices, en
     engine.create(devices, "one")
     client = as_("viewer")
     for asked, address in [
-        ("ATV-123:NBCSports", reverse("instance", args=["activation", "ATV-123:NBCSports"])),
-        (" new_device ", reverse("machine", args=["new_device"])),
-        ("0-1", reverse("job", args=["new_device", "0-1"])),
+        ("ATV-123:NBCSports", reverse("signalbox:instance", args=["activation", "ATV-123:NBCSports"])),
+        (" new_device ", reverse("signalbox:machine", args=["new_device"])),
+        ("0-1", reverse("signalbox:job", args=["new_device", "0-1"])),
     ]:
-        answer = client.get(reverse("search"), {"q": asked})
+        answer = client.get(reverse("signalbox:search"), {"q": asked})
         assert (answer.status_code, answer.url) == (302, address)
 
 
 def test_what_has_the_same_name_is_listed(as_, waiting, devices, engine):
     engine.create(devices, "one")
     engine.create("activation", "one")
-    answer = as_("viewer").get(reverse("search"), {"q": "one"})
+    answer = as_("viewer").get(reverse("signalbox:search"), {"q": "one"})
     assert found(answer) == [("instance", "one", "activation"), ("instance", "one", "new_device")]
 
 
 def test_names_are_found_by_a_part_and_ids_by_their_beginning_where_they_are_indexed(as_, waiting, devices, indexed):
     client = as_("viewer")
-    assert found(client.get(reverse("search"), {"q": "DEV"})) == [("machine", "new_device", "")]
-    assert ("queue", "provision", "new_device") in found(client.get(reverse("search"), {"q": "provis"}))
-    assert found(client.get(reverse("search"), {"q": "XTV-1", "all": "1"})) == [
+    assert found(client.get(reverse("signalbox:search"), {"q": "DEV"})) == [("machine", "new_device", "")]
+    assert ("queue", "provision", "new_device") in found(client.get(reverse("signalbox:search"), {"q": "provis"}))
+    assert found(client.get(reverse("signalbox:search"), {"q": "XTV-1", "all": "1"})) == [
         ("instance", "XTV-1", "indexed"), ("instance", "XTV-10", "indexed"),
     ]  # fmt: skip
-    assert found(client.get(reverse("search"), {"q": "XTV-12"})) == []
+    assert found(client.get(reverse("signalbox:search"), {"q": "XTV-12"})) == []
 
 
 @pytest.mark.parametrize("asked", ["", "x" * 3000, "<script>", "99999-1", "0-9999999999999999", "%00", "../..", "🚦"])
 def test_nothing_is_found_without_harm(as_, waiting, asked):
-    answer = as_("viewer").get(reverse("search"), {"q": asked})
+    answer = as_("viewer").get(reverse("signalbox:search"), {"q": asked})
     assert answer.status_code == 200
     assert found(answer) == []
     assert b"<script>" not in answer.content
@@ -65,11 +65,11 @@ def test_nothing_is_found_without_harm(as_, waiting, asked):
 def test_only_machines_in_scope_are_looked_through(as_, waiting, devices, engine):
     engine.create(devices, "ATV-123:NBCSports")
     client = as_("nobody")
-    user = client.get(reverse("account")).wsgi_request.user
+    user = client.get(reverse("signalbox:account")).wsgi_request.user
     publishing.adopt(devices)
     assign_perm("machines.view_machine", user, Machine.objects.get(name=devices))
-    assert client.get(reverse("search"), {"q": "ATV-123:NBCSports"}).url.startswith("/machines/new_device/")
-    assert found(client.get(reverse("search"), {"q": "activation"})) == []
+    assert client.get(reverse("signalbox:search"), {"q": "ATV-123:NBCSports"}).url.startswith("/machines/new_device/")
+    assert found(client.get(reverse("signalbox:search"), {"q": "activation"})) == []
 
 
 def test_the_cost_does_not_grow_with_the_instances(as_, waiting, engine, monkeypatch):
@@ -79,9 +79,9 @@ def test_the_cost_does_not_grow_with_the_instances(as_, waiting, engine, monkeyp
     caller = type(engine._caller)
     real = caller.commands_available
     monkeypatch.setattr(caller, "commands_available", lambda self, all: sent.extend(all) or real(self, all))
-    as_("viewer").get(reverse("search"), {"q": "n1"})
+    as_("viewer").get(reverse("signalbox:search"), {"q": "n1"})
     assert sum(words[0] == "EXISTS" for _, words in sent) == len(engine.machines())
 
 
 def test_tokens_of_an_instance_are_not_looked_into(as_, waiting):
-    assert found(as_("viewer").get(reverse("search"), {"q": TOKEN["token"]})) == []
+    assert found(as_("viewer").get(reverse("signalbox:search"), {"q": TOKEN["token"]})) == []

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.urls import URLPattern, reverse
 
-from dashboard import urls
+from dashboard import site_urls, urls
 from dashboard.shared.access import RIGHTS, allows, require
 from tests.pages.table import NOT_FOR_BROWSERS, OF_INSTANCE, TABLE
 
@@ -71,7 +71,8 @@ GUARDED = [(name, entry) for name, entry in TABLE.items() if entry.right and nam
 
 def test_every_address_is_in_the_table():
     """``tests/security`` asks for each of them as every kind of people, and for the admin's, which have their own."""
-    assert {pattern.name for pattern in _addresses(urls.urlpatterns, "")} == set(TABLE)
+    found = [*_addresses(site_urls.urlpatterns, ""), *_addresses(urls.urlpatterns, "")]
+    assert {pattern.name for pattern in found} == set(TABLE)
 
 
 def test_who_is_not_logged_in_goes_to_the_login_page_and_comes_back(filled, as_):
@@ -84,14 +85,14 @@ def test_who_is_not_logged_in_goes_to_the_login_page_and_comes_back(filled, as_)
 
 
 def test_a_form_sent_without_a_login_does_not_come_back_to_where_only_a_form_goes(filled, as_):
-    answer = as_("anonymous").post(reverse("fire", kwargs=OF_INSTANCE))
+    answer = as_("anonymous").post(reverse("signalbox:fire", kwargs=OF_INSTANCE))
     assert answer.url == "/accounts/login/?next=/"
 
 
 @pytest.mark.parametrize(("name", "arguments"), MISSING)
 def test_what_is_not_there_is_a_404_for_those_who_may_look(filled, as_, name, arguments):
     client = as_("supervisor")
-    address = reverse(name, kwargs=arguments)
+    address = reverse(f"signalbox:{name}", kwargs=arguments)
     answer = client.post(address) if TABLE[name].get == 302 else client.get(address)
     assert answer.status_code == 404
     assert b"SB4" in answer.content or b"SB704" in answer.content
@@ -115,13 +116,13 @@ def test_a_right_nobody_knows_is_a_mistake_in_the_code():
 
 
 def test_a_viewer_sees_no_lever(filled, as_):
-    page = as_("viewer").get(reverse("instance", kwargs=OF_INSTANCE)).content.decode()
+    page = as_("viewer").get(reverse("signalbox:instance", kwargs=OF_INSTANCE)).content.decode()
     assert "/fire/" not in page
     assert "/force/" not in page
     assert "read-only access" in page
 
 
 def test_an_operator_sees_levers_and_no_repairs(filled, as_):
-    page = as_("operator").get(reverse("instance", kwargs=OF_INSTANCE)).content.decode()
+    page = as_("operator").get(reverse("signalbox:instance", kwargs=OF_INSTANCE)).content.decode()
     assert "/fire/" in page
     assert "/force/" not in page

@@ -54,12 +54,12 @@ texts = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, ma
 
 @pytest.mark.parametrize("id", ODD)
 def test_an_odd_id_comes_back_out_of_its_address(id):
-    assert _through_a_browser(reverse("instance", args=["activation", id])) == id
+    assert _through_a_browser(reverse("signalbox:instance", args=["activation", id])) == id
 
 
 @given(texts)
 def test_any_id_comes_back_out_of_its_address(id):
-    assert _through_a_browser(reverse("instance", args=["activation", id])) == id
+    assert _through_a_browser(reverse("signalbox:instance", args=["activation", id])) == id
 
 
 @given(texts, texts)
@@ -70,7 +70,7 @@ def test_two_ids_never_share_an_address(one, other):
 @pytest.mark.parametrize("id", ODD)
 @pytest.mark.parametrize("page", ["fire", "force", "delete"])
 def test_what_can_be_done_with_an_odd_id_has_its_address_below(page, id):
-    found = resolve(unquote(reverse(page, args=["activation", id])))
+    found = resolve(unquote(reverse(f"signalbox:{page}", args=["activation", id])))
     assert (found.url_name, found.kwargs) == (page, {"machine": "activation", "id": id})
 
 

@@ -133,6 +133,6 @@ def test_a_forbidden_page_names_the_right(as_, waiting):
 def test_the_503_page_stands_alone():
     from django.template.loader import render_to_string
 
-    page = render_to_string("503.html", {"code": "SB500", "title": "Redis unavailable", "message": "Away."})
+    page = render_to_string("signalbox/503.html", {"code": "SB500", "title": "Redis unavailable", "message": "Away."})
     assert "SB500" in page
     assert "/healthz" in page

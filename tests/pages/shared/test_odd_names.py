@@ -54,7 +54,7 @@ def harmless(answer):
         if script.attributes.get("type") == "application/json":  # data, which no browser runs
             assert not set("<>&") & set(script.text)
             continue
-        assert script["src"].startswith("/static/js/")
+        assert script["src"].startswith("/static/signalbox/js/")
         assert script.text == ""
     assert not page.all("i")
     return page
@@ -89,25 +89,25 @@ def test_the_drawing_links_to_the_same_filters(as_, odd):
 
 def test_it_can_be_fired_forced_and_deleted(as_, engine, odd):
     client = as_("supervisor")
-    address = reverse("instance", args=["odd.names-1", odd])
+    address = reverse("signalbox:instance", args=["odd.names-1", odd])
     page = harmless(client.get(address))
-    form = page.all("form", action=reverse("fire", args=["odd.names-1", odd]))[0]
+    form = page.all("form", action=reverse("signalbox:fire", args=["odd.names-1", odd]))[0]
     answer = client.post(form["action"], fields(form) | {"payload-x": "<script>alert('p')</script>"})
     assert answer.url == address
     assert engine.get("odd.names-1", odd).state == STATES[1]
     harmless(client.get(address))
     forced = {"state": STATES[2], "reason": "<script>alert('r')</script>", "expect": "2"}
-    assert client.post(reverse("force", args=["odd.names-1", odd]), forced).url == address
+    assert client.post(reverse("signalbox:force", args=["odd.names-1", odd]), forced).url == address
     harmless(client.get(address))
     gone = {"reason": "r", "sure": "on", "expect": "3"}
-    assert client.post(reverse("delete", args=["odd.names-1", odd]), gone).status_code == 302
+    assert client.post(reverse("signalbox:delete", args=["odd.names-1", odd]), gone).status_code == 302
     notice = harmless(client.get("/machines/odd.names-1/")).one("div", class_="ok")
     assert notice.one("p").inside == [f"{odd} deleted; last state: {STATES[2]}"]
 
 
 def test_errors_about_it_are_harmless_too(as_, engine, odd):
     client = as_("supervisor")
-    address = reverse("fire", args=["odd.names-1", odd])
+    address = reverse("signalbox:fire", args=["odd.names-1", odd])
     harmless(client.post(address, {"event": "<script>", "expect": "1"}))
     harmless(client.post(address, {"event": "next/%2F<b>", "expect": "<script>", "payload-x": "<script>"}))
     harmless(client.post(address, {"event": "next/%2F<b>", "expect": "7", "payload-x": "<script>"}))

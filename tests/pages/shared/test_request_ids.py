@@ -49,7 +49,7 @@ def test_every_answer_has_an_id_of_its_own_in_the_order_they_came(as_, ready, ac
     paths = [
         "/",
         "/nowhere/",
-        "/static/css/machines/instance_filter.css",
+        "/static/signalbox/css/machines/instance_filter.css",
         "/api/v1/nowhere",
         "/admin/",
         "/accounts/login/",

@@ -43,20 +43,20 @@ def test_what_lists_many_machines_shows_those_in_scope_alone(filled, holding):
     client = holding("payment")
     for name in sorted(LISTS - {"components"}):  # which names machines that are none
         for query in [f"?topic={topic}" for topic in ("overview", "queues", "workers")] if name == "api-live" else [""]:
-            answer = client.get(reverse(name) + query)
+            answer = client.get(reverse(f"signalbox:{name}") + query)
             assert answer.status_code == 200, name
             shown = b"".join(answer.streaming_content if answer.streaming else [answer.content]).decode()
             assert not [word for word in ("activation", "new_device", "ATV-123", "elsewhere-1") if word in shown], name
     for name in ("overview", "audit", "audit-export", "metrics"):
-        answer = client.get(reverse(name))
+        answer = client.get(reverse(f"signalbox:{name}"))
         shown = b"".join(answer.streaming_content if answer.streaming else [answer.content])
         assert b"payment" in shown, name
 
 
 def test_an_instance_leads_to_no_kin_of_machines_out_of_scope(engine, filled, holding, as_, order):
     (child,) = engine.find("payment")
-    address = reverse("instance", kwargs={"machine": "payment", "id": child.id})
-    kin = reverse("instance", kwargs={"machine": "delivery", "id": order.id})
+    address = reverse("signalbox:instance", kwargs={"machine": "payment", "id": child.id})
+    kin = reverse("signalbox:instance", kwargs={"machine": "delivery", "id": order.id})
     assert kin in as_("viewer").get(address).content.decode()
     assert kin not in holding("payment").get(address).content.decode()
 
@@ -66,11 +66,11 @@ def test_rights_of_a_group_on_a_machine_are_those_of_its_people(filled, holding,
     group = Group.objects.create(name="tellers")
     for right in ("view", "fire"):
         assign_perm(RIGHTS[right], group, adopt("payment"))
-    assert client.get(reverse("machine", args=["payment"])).status_code == 403
+    assert client.get(reverse("signalbox:machine", args=["payment"])).status_code == 403
     get_user_model().objects.get(username="grouped").groups.add(group)
-    assert client.get(reverse("machine", args=["payment"])).status_code == 200
-    assert client.get(reverse("machine", args=["activation"])).status_code == 403
-    assert client.get(reverse("bulk-new", args=["payment"])).status_code == 403
+    assert client.get(reverse("signalbox:machine", args=["payment"])).status_code == 200
+    assert client.get(reverse("signalbox:machine", args=["activation"])).status_code == 403
+    assert client.get(reverse("signalbox:bulk-new", args=["payment"])).status_code == 403
 
 
 def test_a_right_on_a_machine_without_view_on_it_is_no_right(filled, user_of):

@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 SERVED = (ROOT / "static", ROOT / "machines/static", ROOT / "dashboard/examples/static")  # all under one address
-SCRIPTS = sorted([*(ROOT / "static/js").rglob("*.js"), *(path for at in SERVED[1:] for path in at.rglob("*.js"))])
+SCRIPTS = sorted(
+    [*(ROOT / "static/signalbox/js").rglob("*.js"), *(path for at in SERVED[1:] for path in at.rglob("*.js"))]
+)
 TEMPLATES = sorted([*(ROOT / "templates").rglob("*.html"), *(ROOT / "dashboard/examples/templates").rglob("*.html")])
 HTML_STRINGS = ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "createContextualFragment", "eval("]
 HTML_STRINGS += ["new Function", "setHTMLUnsafe", ".srcdoc", "javascript:"]
@@ -87,14 +89,14 @@ def test_every_request_goes_through_the_one_fetcher():
 def test_every_entry_is_used_by_a_page():
     pages = "".join(path.read_text(encoding="utf-8") for path in TEMPLATES)
     shared = {name for script in SCRIPTS for name in IMPORT.findall(script.read_text(encoding="utf-8"))}
-    for script in (ROOT / "static/js").rglob("*.js"):
+    for script in (ROOT / "static/signalbox/js").rglob("*.js"):
         address = script.relative_to(ROOT / "static").as_posix()
         assert address in pages or any(name.endswith(f"/{script.name}") for name in shared), (
             f"{address} is used by nothing"
         )
 
 
-FOLDERS = ("static/js", "static/css", "templates")
+FOLDERS = ("static/signalbox/js", "static/signalbox/css", "templates/signalbox")
 MOST = 15  # files of one folder that a reader takes in at a glance
 
 

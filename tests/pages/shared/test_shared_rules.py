@@ -59,6 +59,6 @@ def test_a_patch_merges_as_its_table_says(value: Any, patch: Any, result: Any) -
 
 
 def test_the_keys_lead_to_the_places_of_the_bar() -> None:
-    script = next((ROOT / "static/js").rglob("shortcuts.js")).read_text("utf-8")
+    script = next((ROOT / "static/signalbox/js").rglob("shortcuts.js")).read_text("utf-8")
     named = set(re.findall(r"\[data-place=(\w+)\]", script))
     assert named == {place.name for place in NAVIGATION_LINKS} | {"account"}

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-SHEETS = [*sorted((ROOT / "static/css").rglob("*.css")), *sorted((ROOT / "dashboard/examples/static").rglob("*.css"))]
+SHEETS = [
+    *sorted((ROOT / "static/signalbox/css").rglob("*.css")),
+    *sorted((ROOT / "dashboard/examples/static").rglob("*.css")),
+]
 FILES = {path.name: path.read_text(encoding="utf-8") for path in SHEETS}
 assert len(FILES) == len(SHEETS), "two sheets of one name"
 TOKENS = FILES.pop("tokens.css")
@@ -68,8 +71,8 @@ def test_the_edges_of_controls_can_be_seen(theme, edge, ground):
 
 
 def test_every_page_links_the_tokens_before_all_other_stylesheets():
-    base = (ROOT / "templates/base.html").read_text(encoding="utf-8")
-    linked = [Path(sheet).name for sheet in re.findall(r"'(css/[a-z_/-]+\.css)'", base)]
+    base = (ROOT / "templates/signalbox/base.html").read_text(encoding="utf-8")
+    linked = [Path(sheet).name for sheet in re.findall(r"'signalbox/(css/[a-z_/-]+\.css)'", base)]
     assert linked[0] == "tokens.css"
     assert set(linked) <= set(FILES) | {"tokens.css"}
 
@@ -96,12 +99,12 @@ def test_digits_are_tabular_and_motion_can_be_switched_off():
 
 
 def test_no_rule_is_about_a_class_that_nothing_has():
-    folders = [ROOT / "templates", ROOT / "machines/templates/machines", ROOT / "dashboard/examples/templates"]
+    folders = [ROOT / "templates", ROOT / "machines/templates/signalbox", ROOT / "dashboard/examples/templates"]
     written = "".join(path.read_text(encoding="utf-8") for at in folders for path in at.rglob("*.html"))
-    scripts = [*(ROOT / "static/js").rglob("*.js"), *(ROOT / "machines/static").rglob("*.js")]
+    scripts = [*(ROOT / "static/signalbox/js").rglob("*.js"), *(ROOT / "machines/static").rglob("*.js")]
     written += "".join(path.read_text(encoding="utf-8") for path in scripts)
     written += "".join(path.read_text(encoding="utf-8") for path in (ROOT / "dashboard").rglob("*.py"))
-    drawn = (ROOT / "machines/static/machines/diagram.css").read_text(encoding="utf-8")
+    drawn = (ROOT / "machines/static/signalbox/admin/diagram.css").read_text(encoding="utf-8")
     rules = re.sub(r"/\*.*?\*/", "", CSS, flags=re.S)
     classes = set(re.findall(r"\.([a-z][a-z-]*)", re.sub(r"\{[^}]*\}", "{}", rules)))
     assert sorted(name for name in classes if not re.search(rf"\b{name}\b", written + drawn)) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-VENDOR = Path(__file__).parents[3] / "static/vendor"
+VENDOR = Path(__file__).parents[3] / "static/signalbox/vendor"
 UPLOT = VENDOR / "uplot"
 OURS = b"export default uPlot;\n"  # makes the published script a module
 

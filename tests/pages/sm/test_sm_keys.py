@@ -43,7 +43,7 @@ def put(client, prefix, db):
 
 
 def at(key, what="key"):
-    return reverse(f"sm-{what}", args=[key])
+    return reverse(f"signalbox:sm-{what}", args=[key])
 
 
 def stands(client, key):
@@ -58,14 +58,14 @@ def sent(state, seen="placed", **more):
 def test_a_machine_is_found_by_its_key(as_, put):
     key = put("shop/order 17?#")
     viewer = as_("viewer")
-    finder = read(viewer.get(reverse("sm"))).one("main").one("form", role="search")
+    finder = read(viewer.get(reverse("signalbox:sm"))).one("main").one("form", role="search")
     answer = viewer.get(finder["action"], {"key": key})
     assert (answer.status_code, answer.url) == (302, at(key))
     assert read(viewer.get(answer.url)).one("h1").text == key
 
 
 def test_without_a_key_nothing_is_opened(as_):
-    assert as_("viewer").get(reverse("sm"), {"key": ""}).status_code == 200
+    assert as_("viewer").get(reverse("signalbox:sm"), {"key": ""}).status_code == 200
 
 
 def test_the_page_says_where_it_stands_and_why_and_where_it_may_go(as_, put):
@@ -359,7 +359,7 @@ def test_a_server_that_is_full_is_no_fault_of_the_machine(as_, put, monkeypatch)
 
 
 def test_the_overview_leads_there(as_):
-    assert reverse("sm") in [link["href"] for link in read(as_("viewer").get("/")).all("a")]
+    assert reverse("signalbox:sm") in [link["href"] for link in read(as_("viewer").get("/")).all("a")]
 
 
 def test_each_move_leaves_an_entry_in_the_audit_refused_ones_too(as_, put):

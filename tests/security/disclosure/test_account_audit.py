@@ -413,10 +413,10 @@ def test_a_request_by_a_token_is_put_down_to_the_token_too(boss, rf):
 def test_the_page_the_api_and_the_csv_show_it(desk, mallory):
     mallory.is_superuser = True
     mallory.save()
-    page = desk.get(reverse("audit"), {"action": "user.change"}).content.decode()
+    page = desk.get(reverse("signalbox:audit"), {"action": "user.change"}).content.decode()
     assert "is_superuser: no → yes" in page
     assert "mallory" in page
-    assert "is_superuser" in b"".join(desk.get(reverse("audit-export"), {"action": "user.change"})).decode()
+    assert "is_superuser" in b"".join(desk.get(reverse("signalbox:audit-export"), {"action": "user.change"})).decode()
     (item,) = desk.get("/api/v1/audit?action=user.change").json()["items"]
     assert item["detail"] == {"changed": {"is_superuser": {"before": False, "after": True}}}
 
@@ -427,7 +427,7 @@ def test_only_who_sees_every_machine_sees_entries_of_accounts(machine, mallory, 
     assign_perm("machines.view_machine", ann, machine)
     client = Client()
     client.force_login(ann)
-    page = client.get(reverse("audit")).content.decode()
+    page = client.get(reverse("signalbox:audit")).content.decode()
     assert ("grant.make</span>" in page, "user.make</span>" in page) == (True, False)
 
 

@@ -98,26 +98,29 @@ def pages(found: Planted, approval: int) -> Iterator[str]:
         kind = name.partition("-")[0]
         every = ids.get(kind, (found.shut, found.charging, found.leasing, found.waiting))
         if "id" in given and (kind in ids or "machine" in given):
-            yield from (reverse(name, kwargs=given | {"id": id}) for id in every)
+            yield from (reverse(f"signalbox:{name}", kwargs=given | {"id": id}) for id in every)
         else:
-            yield reverse(name, kwargs=given) + entry.query
+            yield reverse(f"signalbox:{name}", kwargs=given) + entry.query
     yield from terms(found)
 
 
 def terms(found: Planted) -> Iterator[str]:
     """Terms of an address that show more."""
-    instance, queue = reverse("instance", args=[NAME, found.shut]), reverse("queue", args=[NAME, QUEUE])
-    machine = reverse("machine", args=[NAME])
+    instance, queue = (
+        reverse("signalbox:instance", args=[NAME, found.shut]),
+        reverse("signalbox:queue", args=[NAME, QUEUE]),
+    )
+    machine = reverse("signalbox:machine", args=[NAME])
     yield from (f"{instance}?{query}" for query in ("at=1", "at=1&with=2", "before=2"))
     yield from (f"{queue}?place={place}" for place in ("dead", "leased", "ready", "delayed"))
     yield from (f"{machine}?{query}" for query in ("error=any", "mode=failures", "mode=age", "state=Shut", "view=top"))
     for n in range(len(found.bulks)):
-        yield reverse("instance", args=["bulk", f"b-{n}"])
-        yield f"{reverse('bulk', args=[f'b-{n}'])}?verdict=refused"
+        yield reverse("signalbox:instance", args=["bulk", f"b-{n}"])
+        yield f"{reverse('signalbox:bulk', args=[f'b-{n}'])}?verdict=refused"
     for job in range(1, 40):
-        yield reverse("job", args=["bulk", f"0-{job}"])
-    yield from (f"{reverse('api-live')}?topic={topic}" for topic in topics(found))
-    yield f"{reverse('search')}?q=p-1"
+        yield reverse("signalbox:job", args=["bulk", f"0-{job}"])
+    yield from (f"{reverse('signalbox:api-live')}?topic={topic}" for topic in topics(found))
+    yield f"{reverse('signalbox:search')}?q=p-1"
 
 
 def topics(found: Planted) -> list[str]:
@@ -172,7 +175,7 @@ def tries(client: Client, found: Planted) -> Iterator[tuple[str, Any]]:
             f"payload-{name}": text for name, text in payload.items()
         }
         asked = {"event": event, "payload": payload}
-        page = reverse("fire", args=[NAME, found.shut])
+        page = reverse("signalbox:fire", args=[NAME, found.shut])
         yield f"{event} looked at on its page", client.post(page, form | {"check": "1"})
         yield f"{event} on its page", client.post(page, form)
         screen = f"{reverse('admin:machines_machine_instance', args=[pk])}?id={found.shut}"
@@ -184,7 +187,7 @@ def tries(client: Client, found: Planted) -> Iterator[tuple[str, Any]]:
     look = {"reason": "a test", "preview": "1", "expect": version(found)}
     for name, asked in REPAIRS.items():
         yield f"{name} by API", post(client, f"{instance}/repairs/{name}/preview", asked)
-        yield f"{name} on its page", client.post(reverse(name, args=[NAME, found.shut]), look)
+        yield f"{name} on its page", client.post(reverse(f"signalbox:{name}", args=[NAME, found.shut]), look)
     yield "create", post(client, f"/api/v1/machines/{NAME}/instances", {"id": "p-9", "data": {"card": 1, "code": "x"}})
 
 
@@ -203,7 +206,7 @@ def approval(found: Planted, person) -> int:
     """What somebody who may see everything asked for, and another may decide."""
     asker = person(reveal=True)
     form = {"event": "settle", "expect": version(found), "reason": "late", "payload-pin": PIN}
-    assert asker.post(reverse("fire", args=[NAME, found.shut]), form).status_code == 302
+    assert asker.post(reverse("signalbox:fire", args=[NAME, found.shut]), form).status_code == 302
     return Approval.objects.get().pk
 
 
@@ -251,31 +254,33 @@ def test_no_door_shows_what_is_planted_behind_it(found, person, approval, lines,
     "query", [f"error={PLANT}", "error=any&error=declined", "by=card&is=4", f"error=%20{PLANT}%20"]
 )
 def test_what_others_are_given_finds_by_no_error_text_and_no_hidden_field(found, person, query):
-    boss, page = person(reveal=True), reverse("machine", args=[NAME])
+    boss, page = person(reveal=True), reverse("signalbox:machine", args=[NAME])
     for shared, status in (("", 302), ("on", 400)):
         form = {"name": f"mine {shared}", "page": page, "query": query, "shared": shared}
-        assert boss.post(reverse("view-save"), form).status_code == status
-    assert boss.post(reverse("link-make"), {"page": page, "query": query}).status_code == 400
+        assert boss.post(reverse("signalbox:view-save"), form).status_code == status
+    assert boss.post(reverse("signalbox:link-make"), {"page": page, "query": query}).status_code == 400
     asked = {"name": "by API", "page": page, "query": query, "shared": True}
     assert post(boss, "/api/v1/views", asked).status_code == 422
     assert post(boss, "/api/v1/links", {"page": page, "query": query}).status_code == 422
     mine = SavedView.objects.get()
-    assert boss.post(reverse("view-rename", args=[mine.pk]), {"name": "ours", "shared": "on"}).status_code == 400
+    assert (
+        boss.post(reverse("signalbox:view-rename", args=[mine.pk]), {"name": "ours", "shared": "on"}).status_code == 400
+    )
     assert not SavedView.objects.filter(shared=True).exists()
 
 
 def test_that_any_error_stands_against_an_instance_can_be_shared(found, person):
-    form = {"name": "broken", "page": reverse("machine", args=[NAME]), "query": "error=any", "shared": "on"}
-    assert person().post(reverse("view-save"), form).status_code == 302
+    form = {"name": "broken", "page": reverse("signalbox:machine", args=[NAME]), "query": "error=any", "shared": "on"}
+    assert person().post(reverse("signalbox:view-save"), form).status_code == 302
 
 
 def test_a_view_that_was_shared_before_its_field_was_marked_is_shown_to_who_may_reveal_alone(found, person):
-    boss, other, page = person(reveal=True), person(), reverse("machine", args=[NAME])
+    boss, other, page = person(reveal=True), person(), reverse("signalbox:machine", args=[NAME])
     keeper = get_user_model().objects.create_user("keeper")
     for number, query in enumerate((f"error={PLANT}", f"by=card&is={PLANT}", "by=owner&is=ann")):
         made = SavedView(owner=keeper, name=f"view {number}", page=page, machine=NAME, query=query, shared=True)
         SavedView.objects.bulk_create([made])
-    for address in (page, reverse("overview"), "/api/v1/views"):
+    for address in (page, reverse("signalbox:overview"), "/api/v1/views"):
         assert PLANT in body(boss.get(address)), address
         seen = body(other.get(address))
         assert PLANT not in seen, address
@@ -335,14 +340,14 @@ def test_a_worker_logs_no_word_of_it(engine, db, lines):
 def test_the_audit_has_of_a_webhook_where_it_leads_and_no_path(engine, person):
     boss = person(reveal=True)
     made = {"name": "out", "url": f"https://hooks.example:443/{PLANT}?token={PLANT}", "types": "*"}
-    assert boss.post(reverse("webhook-make"), made).status_code == 200
+    assert boss.post(reverse("signalbox:webhook-make"), made).status_code == 200
     hook = Webhook.objects.get()
     other = {"name": "out", "url": f"http://[2606:4700::1]/x/{PLANT}-2", "types": "*"}
-    boss.post(reverse("webhook-change", args=[hook.pk]), other)
-    boss.post(reverse("webhook-change", args=[hook.pk]), other | {"name": "still out"})
-    boss.post(reverse("webhook-delete", args=[hook.pk]), {"name": "still out"})
+    boss.post(reverse("signalbox:webhook-change", args=[hook.pk]), other)
+    boss.post(reverse("signalbox:webhook-change", args=[hook.pk]), other | {"name": "still out"})
+    boss.post(reverse("signalbox:webhook-delete", args=[hook.pk]), {"name": "still out"})
     refused = {"name": "in", "url": f"https://10.0.0.1/{PLANT}", "types": "*"}
-    assert boss.post(reverse("webhook-make"), refused).status_code == 400
+    assert boss.post(reverse("signalbox:webhook-make"), refused).status_code == 400
     entries = list(AuditEntry.objects.filter(action__startswith="webhook.").order_by("pk"))
     assert [entry.detail.get("url") for entry in entries] == [
         "https://hooks.example", "http://[2606:4700::1]", "http://[2606:4700::1]", "http://[2606:4700::1]", None,
@@ -350,7 +355,8 @@ def test_the_audit_has_of_a_webhook_where_it_leads_and_no_path(engine, person):
     prints = [entry.detail.get("fingerprint") for entry in entries[:4]]
     assert prints[0] != prints[1] == prints[2] == prints[3]
     came = {
-        address: body(boss.get(address)) for address in (reverse("audit"), reverse("audit-export"), "/api/v1/audit")
+        address: body(boss.get(address))
+        for address in (reverse("signalbox:audit"), reverse("signalbox:audit-export"), "/api/v1/audit")
     }
     assert told(came | {"the audit": str([vars(entry) for entry in entries])}) == {}
 
@@ -361,7 +367,10 @@ def test_nor_does_it_show_the_path_that_a_former_release_wrote(engine, person):
     boss.user.save()
     entry = AuditEntry.objects.create(actor="ann", action="webhook.make", outcome="done", detail={"url": url, "n": 1})
     change = reverse("admin:machines_auditentry_change", args=[entry.pk])
-    came = {a: body(boss.get(a)) for a in (reverse("audit"), reverse("audit-export"), "/api/v1/audit", change)}
+    came = {
+        a: body(boss.get(a))
+        for a in (reverse("signalbox:audit"), reverse("signalbox:audit-export"), "/api/v1/audit", change)
+    }
     assert told(came) == {}
     assert all("https://hooks.example:8443" in text for text in came.values())
 

@@ -82,7 +82,7 @@ def test_entries_name_who_and_what_and_hold_no_value(vault, seer):
 
 
 def test_a_page_of_an_instance_leaves_one_entry_with_all_it_showed(vault, seer):
-    seer.get(reverse("instance", args=[NAME, vault.shut]))
+    seer.get(reverse("signalbox:instance", args=[NAME, vault.shut]))
     assert told() == [(NAME, vault.shut, ["card", "copy"])]
 
 
@@ -96,21 +96,21 @@ def test_without_the_right_there_is_nothing_to_tell(vault, having):
 def test_a_machine_without_sensitive_fields_leaves_none(engine, seer):
     engine.publish({"id": "plain", "initial": "a", "context": {"card": ""}, "states": {"a": {"on": {"x": "a"}}}})
     engine.create("plain", "p-1", {"card": SECRET})
-    seer.get(reverse("instance", args=["plain", "p-1"]))
+    seer.get(reverse("signalbox:instance", args=["plain", "p-1"]))
     assert reveals() == []
 
 
 def test_a_value_that_is_not_set_was_not_shown(engine, vault, seer):
     engine.create(NAME, "v-9", {"owner": "eve"})
-    seer.get(reverse("instance", args=[NAME, "v-9"]))
+    seer.get(reverse("signalbox:instance", args=[NAME, "v-9"]))
     assert reveals() == []
 
 
 def test_looking_again_is_one_entry_for_some_minutes(vault, seer, memory):
-    page = reverse("instance", args=[NAME, vault.shut])
+    page = reverse("signalbox:instance", args=[NAME, vault.shut])
     for _ in range(5):
         seer.get(page)
-    seer.get(f"{reverse('api-live')}?topic=instance:{NAME}/{vault.shut}")
+    seer.get(f"{reverse('signalbox:api-live')}?topic=instance:{NAME}/{vault.shut}")
     assert len(reveals()) == 1
     memory.now = EVERY
     seer.get(page)
@@ -118,7 +118,7 @@ def test_looking_again_is_one_entry_for_some_minutes(vault, seer, memory):
 
 
 def test_a_further_field_of_the_same_instance_is_told(engine, vault, seer):
-    page = reverse("instance", args=[NAME, vault.shut])
+    page = reverse("signalbox:instance", args=[NAME, vault.shut])
     seer.get(page)
     engine.edit(NAME, vault.shut, {"code": 9021077}, actor="ann", reason="a test")
     seer.get(page)
@@ -126,7 +126,10 @@ def test_a_further_field_of_the_same_instance_is_told(engine, vault, seer):
 
 
 def test_others_and_other_doors_are_told_apart(vault, seer, db):
-    page, api = reverse("instance", args=[NAME, vault.shut]), f"/api/v1/machines/{NAME}/instances/{vault.shut}"
+    page, api = (
+        reverse("signalbox:instance", args=[NAME, vault.shut]),
+        f"/api/v1/machines/{NAME}/instances/{vault.shut}",
+    )
     seer.get(page)
     seer.get(page, REMOTE_ADDR="192.0.2.7")
     user = seer.get(page).wsgi_request.user
@@ -152,7 +155,7 @@ def test_a_list_is_one_entry_with_those_that_are_new_in_it(engine, vault, seer):
 
 
 def test_a_file_of_results_is_told_for_the_request_that_asked_for_it(vault, seer):
-    answer = seer.get(reverse("bulk-results", args=[vault.bulk]))
+    answer = seer.get(reverse("signalbox:bulk-results", args=[vault.bulk]))
     assert SECRET in body(answer)
     (entry,) = reveals()
     assert (entry.request, entry.machine, entry.detail["shown"]) == (answer["X-Request-Id"], NAME, ["error"])
@@ -177,7 +180,7 @@ def test_a_long_list_names_some_and_says_how_many(vault, seer):
 
 def test_an_event_and_its_refusal_are_told_to_whoever_sent_it(vault, seer):
     answer = seer.post(
-        reverse("fire", args=[NAME, vault.shut]), {"event": "open", "expect": "2", "f-pin": PIN, "pin": PIN}
+        reverse("signalbox:fire", args=[NAME, vault.shut]), {"event": "open", "expect": "2", "f-pin": PIN, "pin": PIN}
     )
     assert answer.status_code in (302, 400, 409)
     assert {entry.actor for entry in reveals()} <= {"reveal-True"}

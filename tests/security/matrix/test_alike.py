@@ -69,7 +69,7 @@ def test_pages_of_machines_out_of_scope(world: World, visitors: dict[Kind, Any],
         asked = [entry.arguments, *others(name, entry.arguments)]
         found = []
         for arguments in asked:
-            address = reverse(name, kwargs=arguments) + entry.query
+            address = reverse(f"signalbox:{name}", kwargs=arguments) + entry.query
             answer = world.ask(visitors[kind], method, address, follow=True)
             texts = [str(text) for text in arguments.values() if len(str(text)) > 3]
             found.append(bare(answer, address, *texts))
@@ -119,12 +119,24 @@ def test_what_belongs_to_somebody_else(world: World, visitors: dict[Kind, Any]):
     link = links.make_link(owner, "/machines/activation/", "")
     world.settle()
     cases = [
-        ("post", reverse("view-rename", args=[view.pk]), reverse("view-rename", args=[7777])),
-        ("post", reverse("view-delete", args=[view.pk]), reverse("view-delete", args=[7777])),
-        ("post", reverse("link-renew", args=[link.handle]), reverse("link-renew", args=["0" * 16])),
-        ("post", reverse("link-revoke", args=[link.handle]), reverse("link-revoke", args=["0" * 16])),
-        ("post", reverse("token-revoke", args=[token.handle]), reverse("token-revoke", args=["0" * 12])),
-        ("post", reverse("session-end", args=[session.handle]), reverse("session-end", args=["0" * 16])),
+        ("post", reverse("signalbox:view-rename", args=[view.pk]), reverse("signalbox:view-rename", args=[7777])),
+        ("post", reverse("signalbox:view-delete", args=[view.pk]), reverse("signalbox:view-delete", args=[7777])),
+        ("post", reverse("signalbox:link-renew", args=[link.handle]), reverse("signalbox:link-renew", args=["0" * 16])),
+        (
+            "post",
+            reverse("signalbox:link-revoke", args=[link.handle]),
+            reverse("signalbox:link-revoke", args=["0" * 16]),
+        ),
+        (
+            "post",
+            reverse("signalbox:token-revoke", args=[token.handle]),
+            reverse("signalbox:token-revoke", args=["0" * 12]),
+        ),
+        (
+            "post",
+            reverse("signalbox:session-end", args=[session.handle]),
+            reverse("signalbox:session-end", args=["0" * 16]),
+        ),
         ("delete", f"/api/v1/views/{view.pk}", "/api/v1/views/7777"),
         ("delete", f"/api/v1/links/{link.handle}", f"/api/v1/links/{'0' * 16}"),
         ("post", f"/api/v1/links/{link.handle}/renew", f"/api/v1/links/{'0' * 16}/renew"),

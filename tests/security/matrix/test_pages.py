@@ -66,7 +66,8 @@ def test_there_is_no_way_in_but_those_of_the_tables():
 
 
 @pytest.mark.parametrize(
-    "path", ["/static/js/shared/base.js", "/static/img/signalbox.svg", "/static/nothing.js", "/static/"]
+    "path",
+    ["/static/signalbox/js/shared/base.js", "/static/signalbox/img/signalbox.svg", "/static/nothing.js", "/static/"],
 )
 def test_static_files_are_for_everyone_and_nothing_else_is(world: World, visitors: dict[Kind, Any], path: str):
     wanted = 200 if finders.find(path.removeprefix("/static/")) and not path.endswith("/") else 404

@@ -121,7 +121,7 @@ async def test_a_topic_out_of_scope_is_answered_alike_whether_it_is_there_or_not
 
 
 def test_over_http_each_topic_gives_each_kind_the_same(clients: dict[Kind, Client]):
-    wrong, address = {}, reverse("api-live")
+    wrong, address = {}, reverse("signalbox:api-live")
     for kind, client in clients.items():
         for topic in TOPICS:
             wanted = 401 if not kind.known else 200 if may(kind, topic) else 403

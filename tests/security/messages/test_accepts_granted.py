@@ -171,7 +171,7 @@ def test_a_system_check_names_them_with_the_line_to_add(before):
 
 
 def page_of(client: Client, name: str = "noter") -> str:
-    content = client.get(reverse("machine", args=[name])).content.decode()
+    content = client.get(reverse("signalbox:machine", args=[name])).content.decode()
     return content.partition('id="accepts"')[2].partition("</section>")[0]
 
 

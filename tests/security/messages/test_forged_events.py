@@ -277,7 +277,7 @@ def test_not_even_one_that_a_program_of_an_earlier_release_knew(bank):
 def test_no_page_admin_or_api_fires_one(bank, as_, db, admin_client, forged):
     row = record(BANK).machine
     pages = as_("operator")
-    page = reverse("fire", args=["bank", "b"])
+    page = reverse("signalbox:fire", args=["bank", "b"])
     assert pages.post(page, {"event": forged, "version": 1, "key": "k"}).status_code in (400, 404)
     admin_client.post(instance_url(row, "b"), {"event": forged, "expect": 1})
     one, several = {"event": forged}, {"calls": [{"id": "b", "event": forged}]}

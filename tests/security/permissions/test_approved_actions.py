@@ -62,7 +62,7 @@ def asked(actor: Actor, event: str = "refund") -> Approval:
 
 def page_of(actor: Actor, request: Approval, between: Between, now: int) -> str:
     between.clock["sb_explain"] = now
-    return browser(actor.user).get(reverse("approval", args=[request.pk])).content.decode()
+    return browser(actor.user).get(reverse("signalbox:approval", args=[request.pk])).content.decode()
 
 
 def test_an_event_that_a_look_found_refused_is_not_taken_alone_either(engine, actor, between):

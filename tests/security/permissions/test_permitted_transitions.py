@@ -160,7 +160,7 @@ def test_a_page_names_the_groups_and_the_code(engine, person, between):
     published(BY_TIME, engine)
     between.clock |= {"sb_explain": EVEN, "sb_fire": ODD}
     sent = {"event": "refund", "expect": "1", "reason": WHY}
-    address = reverse("fire", kwargs={"machine": "order", "id": "o-1"})
+    address = reverse("signalbox:fire", kwargs={"machine": "order", "id": "o-1"})
     notice = read(browser(person("ann", "view", "fire")).post(address, sent)).one("section", id="refused").text
     assert "members of treasury or board (t2 to Large)" in notice
     assert "SB433" in notice

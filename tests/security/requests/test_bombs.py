@@ -86,14 +86,19 @@ def test_a_form_is_refused_in_words(world: World, visitors: dict[Kind, Any], nam
     forms = [TABLE[page].url(page) for page in ("fire", "force", "bulk-new", "webhook-make", "view-save", "tokens")]
     for path in (*forms, publish, row):
         _whole(world.ask(boss, "post", path, data=body, content_type=kind), refused=path != publish)
-    answer = world.ask(visitors[BY_NAME["anonymous"]], "post", reverse("login"), data=body, content_type=kind)
+    answer = world.ask(visitors[BY_NAME["anonymous"]], "post", reverse("signalbox:login"), data=body, content_type=kind)
     _whole(answer, refused=False)
 
 
 @pytest.mark.parametrize("name", HEADERS)
 def test_a_header_breaks_nothing(world: World, visitors: dict[Kind, Any], name: str):
     paths = [TABLE[page].url(page) for page in ("overview", "machine", "login", "diagram", "healthz")]
-    for path in (*paths, "/static/js/shared/base.js", "/api/v1/machines", "/api/v1/machines/door/instances/front"):
+    for path in (
+        *paths,
+        "/static/signalbox/js/shared/base.js",
+        "/api/v1/machines",
+        "/api/v1/machines/door/instances/front",
+    ):
         for kind in ("superuser", "anonymous"):
             answer = world.ask(visitors[BY_NAME[kind]], "get", path, headers=HEADERS[name])
             assert answer.status < 500, path

@@ -29,7 +29,15 @@ def never_read(monkeypatch):
 @pytest.mark.parametrize("header", [LONG, ESCAPED, "; ".join(f"c{n}=x" for n in range(2_000))])
 @pytest.mark.parametrize(
     "path",
-    ["/", "/accounts/login/", "/admin/", "/api/v1/machines", "/static/js/shared/base.js", "/healthz", "/nothing/"],
+    [
+        "/",
+        "/accounts/login/",
+        "/admin/",
+        "/api/v1/machines",
+        "/static/signalbox/js/shared/base.js",
+        "/healthz",
+        "/nothing/",
+    ],
 )
 def test_it_is_refused_with_a_431_in_words(db, prefix, never_read, path, header):
     for method in ("get", "post"):

@@ -80,9 +80,9 @@ def test_errors_static_files_and_the_admin_too(filled, as_, settings, admin_clie
     for path in ("/no/such/page/", "/static/nothing.js", "/favicon.ico", *API):
         for method in (client.get, client.post, Client().get):
             check(method(path))
-    check(client.head("/static/js/shared/base.js"))
+    check(client.head("/static/signalbox/js/shared/base.js"))
     check(client.get("/", HTTP_HOST="evil.example"))
-    check(client.post(reverse("fire", kwargs=OF_INSTANCE), {"event": "x" * 500}))
+    check(client.post(reverse("signalbox:fire", kwargs=OF_INSTANCE), {"event": "x" * 500}))
     enforced = Client(enforce_csrf_checks=True)
     check(enforced.post("/accounts/login/", {}))
     for path in (
@@ -99,7 +99,7 @@ async def test_they_are_there_when_the_site_runs_asynchronously_as_it_does(engin
     client = AsyncClient()
     for path in ("/accounts/login/", "/healthz"):
         check(await client.get(path))
-    check(await client.head("/static/js/shared/base.js"))
+    check(await client.head("/static/signalbox/js/shared/base.js"))
 
 
 def test_every_answer_has_a_nonce_of_its_own(client, db):

@@ -41,16 +41,24 @@ def client(user_of, prefix, world) -> Client:
 
 def addresses(client, ids) -> list[str]:
     found = [
-        reverse(name)
+        reverse(f"signalbox:{name}")
         for name in ("overview", "queues", "workers", "audit", "webhooks", "components", "sm", "approvals", "account")
     ]
-    machine, queue = reverse("machine", args=[MACHINE]), reverse("queue", args=[MACHINE, QUEUE])
-    found += [machine, queue, f"{machine}bulk/", reverse("bulk", args=["3f2a"]), reverse("webhook", args=[7])]
+    machine, queue = reverse("signalbox:machine", args=[MACHINE]), reverse("signalbox:queue", args=[MACHINE, QUEUE])
+    found += [
+        machine,
+        queue,
+        f"{machine}bulk/",
+        reverse("signalbox:bulk", args=["3f2a"]),
+        reverse("signalbox:webhook", args=[7]),
+    ]
     found += [f"{machine}?mode={mode}" for mode in ("age", "flow", "failures", "time")]
     found += [f"{queue}?place={place}" for place in ("ready", "leased", "delayed", "dead")]
-    found += [reverse("instance", args=[MACHINE, id]) for id in ids]
-    found += [reverse(name, args=[MACHINE, ids[0]]) for name in ("force", "edit", "delete", "reset", "skip")]
-    found += [reverse("job", args=[MACHINE, f"0-{n}"]) for n in (1, 2)]
+    found += [reverse("signalbox:instance", args=[MACHINE, id]) for id in ids]
+    found += [
+        reverse(f"signalbox:{name}", args=[MACHINE, ids[0]]) for name in ("force", "edit", "delete", "reset", "skip")
+    ]
+    found += [reverse("signalbox:job", args=[MACHINE, f"0-{n}"]) for n in (1, 2)]
     return found
 
 
@@ -63,12 +71,13 @@ def test_no_page_takes_a_text_for_more_than_that(client, world):
 
 
 def test_no_term_in_an_address_and_no_field_of_a_form_is_taken_for_more_either(client, world):
-    machine = reverse("machine", args=[MACHINE])
+    machine = reverse("signalbox:machine", args=[MACHINE])
     places = [
         (machine, TERMS),
-        (reverse("audit"), ("actor", "target", "since", "machine")),
-        (reverse("queue", args=[MACHINE, QUEUE]), ("place", "page")),
-        (reverse("sm"), ("key",)), (reverse("login"), ("next",)), (reverse("webhook", args=[7]), ("state", "before")),
+        (reverse("signalbox:audit"), ("actor", "target", "since", "machine")),
+        (reverse("signalbox:queue", args=[MACHINE, QUEUE]), ("place", "page")),
+        (reverse("signalbox:sm"), ("key",)), (reverse("signalbox:login"), ("next",)),
+        (reverse("signalbox:webhook", args=[7]), ("state", "before")),
     ]  # fmt: skip
     for place, (address, terms) in enumerate(places):
         for number, text in enumerate([*TEXTS, *CRUDE][place % 2 :: 2]):
@@ -77,8 +86,12 @@ def test_no_term_in_an_address_and_no_field_of_a_form_is_taken_for_more_either(c
             assert "Set-Cookie: zq" not in str(answer.headers)
             if answer.headers.get("Content-Type", "").startswith("text/html"):
                 assert wrong_in_page(answer.content.decode()) == [], (address, text[:40])
-    forms = [reverse(name, args=[MACHINE, world[0]]) for name in ("fire", "force", "edit", "delete")]
-    forms += [reverse("create", args=[MACHINE]), reverse("webhook-make"), reverse("queue-pause", args=[MACHINE, QUEUE])]
+    forms = [reverse(f"signalbox:{name}", args=[MACHINE, world[0]]) for name in ("fire", "force", "edit", "delete")]
+    forms += [
+        reverse("signalbox:create", args=[MACHINE]),
+        reverse("signalbox:webhook-make"),
+        reverse("signalbox:queue-pause", args=[MACHINE, QUEUE]),
+    ]
     fields = ("event", "reason", "id", "state", "data", "name", "url", "types", "payload-x", "json", "key")
     for number, text in enumerate([*TEXTS, *CRUDE]):
         address = forms[number % len(forms)]
@@ -88,11 +101,11 @@ def test_no_term_in_an_address_and_no_field_of_a_form_is_taken_for_more_either(c
 
 
 def test_exports_run_no_formula_and_drawings_no_script(client, world):
-    for address in (reverse("audit-export"), reverse("bulk-results", args=["3f2a"])):
+    for address in (reverse("signalbox:audit-export"), reverse("signalbox:bulk-results", args=["3f2a"])):
         rows = b"".join(client.get(address).streaming_content).decode()
         assert wrong_in_table(rows) == [], address
-    assert "HYPERLINK" in b"".join(client.get(reverse("audit-export")).streaming_content).decode()
-    assert wrong_in_drawing(client.get(reverse("diagram", args=[MACHINE])).content) == []
+    assert "HYPERLINK" in b"".join(client.get(reverse("signalbox:audit-export")).streaming_content).decode()
+    assert wrong_in_drawing(client.get(reverse("signalbox:diagram", args=[MACHINE])).content) == []
 
 
 ARGUMENT = re.compile(r"\{(\w+):(\w+)\}")
@@ -125,7 +138,7 @@ def test_the_api_gives_texts_as_texts(client, world):
 
 
 def test_metrics_have_the_names_that_we_gave_and_no_others(client, world):
-    text = client.get(reverse("metrics")).content.decode()
+    text = client.get(reverse("signalbox:metrics")).content.decode()
     families = list(text_string_to_metric_families(text))
     assert all(family.name.startswith("signalbox_") for family in families)
     labels = {value for family in families for sample in family.samples for value in sample.labels.values()}
@@ -153,7 +166,7 @@ def test_the_admin_takes_a_text_for_no_more_than_that(client, world, django_user
 @pytest.mark.parametrize("path", [
     "/static/../dashboard/settings.py", "/static/%2e%2e/%2e%2e/manage.py", "/static/..%2fmanage.py",
     "/static//etc/passwd",
-    "/static/css/..%5c..%5cmanage.py", "/machines/..%2f..%2fetc/", "/machines/a%0d%0aSet-Cookie:zq=1/",
+    "/static/signalbox/css/..%5c..%5cmanage.py", "/machines/..%2f..%2fetc/", "/machines/a%0d%0aSet-Cookie:zq=1/",
     "/%00", "/static/%00",
     "/accounts/login/?next=//zq.example/", "/accounts/login/?next=%0d%0aSet-Cookie:zq=1",
 ])  # fmt: skip
@@ -171,7 +184,7 @@ def test_after_login_nobody_is_sent_to_another_site(client, django_user_model):
     django_user_model.objects.create_user("sue", password="right")
     for target in ("//zq.example/", "https://zq.example/", "javascript:window.zq=1", "/\\zq.example", "\t//zq.example"):
         form = {"username": "sue", "password": "right", "next": target}
-        assert Client().post(reverse("login"), form).headers["Location"] == "/"
+        assert Client().post(reverse("signalbox:login"), form).headers["Location"] == "/"
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_a_success_gives_a_name_its_attempts_back_and_all_of_it_is_in_the_audit(
     assert [attempt().status_code for _ in range(4)] == [200, 200, 200, 429]
     assert attempt().status_code == 429
     assert attempt(name="s3cret typed in the wrong field").status_code == 200
-    browser.post(reverse("logout"))
+    browser.post(reverse("signalbox:logout"))
     refused = [("sue", "login.failed", "refused")]
     assert actions() == [
         *refused * 2, ("sue", "login", "done"), *refused * 3, ("sue", "login.throttled", "refused"),

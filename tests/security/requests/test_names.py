@@ -48,9 +48,11 @@ def client(scoped, prefix) -> Client:
 
 def addresses() -> list[str]:
     of_machine = ("machine", "instances", "counts", "rows", "diagram", "bulk-new", "machine-charts")
-    pages = [reverse(name, args=[LOST]) for name in of_machine]
-    pages += [reverse(name, args=[LOST, "x"]) for name in ("instance", "queue", "force", "edit", "delete")]
-    pages += [reverse("job", args=[LOST, "0-1"]), f"{reverse('api-live')}?topic=machine:{LOST}"]
+    pages = [reverse(f"signalbox:{name}", args=[LOST]) for name in of_machine]
+    pages += [
+        reverse(f"signalbox:{name}", args=[LOST, "x"]) for name in ("instance", "queue", "force", "edit", "delete")
+    ]
+    pages += [reverse("signalbox:job", args=[LOST, "0-1"]), f"{reverse('signalbox:api-live')}?topic=machine:{LOST}"]
     pages += [f"{reverse('admin:machines_machine_instance', args=[Machine.objects.get(name=LOST).pk])}?id=x"]
     paths = ("", "/instances", "/counts", "/instances/x", "/instances/x/history", "/queues", "/versions", "/live")
     return [*pages, *(f"/api/v1/machines/{LOST}{path}" for path in paths)]
@@ -64,7 +66,7 @@ def test_a_machine_that_is_gone_names_those_alone_that_are_seen(client):
         text = answer.content.decode()
         told[address] = [name for name in OTHERS if name in text]
     assert {address: names for address, names in told.items() if names} == {}
-    page = client.get(reverse("machine", args=[LOST]))
+    page = client.get(reverse("signalbox:machine", args=[LOST]))
     assert (page.status_code, OWN in page.content.decode()) == (404, True)
 
 
@@ -75,7 +77,7 @@ def test_so_it_is_for_what_is_sent(client):
         answer = client.post(f"/api/v1/machines/{path}", json.dumps(body), content_type="application/json")
         assert not any(name in answer.content.decode() for name in OTHERS), path
     for name in ("create", "bulk-new"):
-        answer = client.post(reverse(name, args=[LOST]), {"reason": "a", "do": "suspend"})
+        answer = client.post(reverse(f"signalbox:{name}", args=[LOST]), {"reason": "a", "do": "suspend"})
         assert not any(other in answer.content.decode() for other in OTHERS), name
 
 

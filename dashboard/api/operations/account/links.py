@@ -49,7 +49,7 @@ def _shown(link: Link) -> dict[str, Any]:
 
 
 def _made(request: HttpRequest, link: Link) -> dict[str, Any]:
-    return _shown(link) | {"url": request.build_absolute_uri(reverse("link", args=[link.token]))}
+    return _shown(link) | {"url": request.build_absolute_uri(reverse("signalbox:link", args=[link.token]))}
 
 
 @group.get("/links", id="listLinks", right="view", answers=LinksOut, summary="List your links")
