@@ -9,6 +9,7 @@ engine.fire("door", "front", "open").state  # 'Open'
 """
 
 from . import errors
+from .aio.async_engine import AsyncEngine
 from .connection.partition_check import PartitionFault
 from .engine import Engine
 from .errors import (
@@ -46,6 +47,7 @@ from .search.survey import Survey
 
 __all__ = [
     "Acceptance",
+    "AsyncEngine",
     "BadInput",
     "BadPayload",
     "Because",

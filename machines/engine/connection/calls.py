@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -15,7 +14,7 @@ from machines.engine import layout
 from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, NotPermitted, SignalboxError
 from machines.engine.keys import PREFIX, Keys
 
-from . import library, redirects, routing, server_permissions
+from . import library, redirects, routing, server_permissions, waiting
 from .client import FAILURES, Client
 from .cluster_routing import REFUSED
 from .connection_cache import UNSENT
@@ -105,7 +104,7 @@ class Caller:
         self._loader = LibraryLoader(client, self._keys)
         self._loaded = False
         self._ensured_until = 0.0  # moment of the monotonic clock
-        self._lock = threading.Lock()
+        self._lock = waiting.Lock()
 
     def call(self, function: str, root: str, *args: Arg) -> list[Any]:
         """Call a function and return its reply. Raises EngineUnavailable, EngineFault, NotPermitted."""

@@ -27,6 +27,7 @@ import redis
 from redis import exceptions
 from redis.cluster import ClusterNode, get_node_name
 
+from . import waiting
 from .client import FAILURES, SEEDS, SOCKET_TIMEOUT
 from .connection_cache import UNSENT, Exchange, Word, get_cache
 
@@ -186,7 +187,7 @@ class ClusterRouter:
             if down:
                 self._impatient_until = now + IMPATIENCE
             return False
-        time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
+        waiting.pause(pause * random.uniform(0.5, 1.0))  # noqa: S311
         return True
 
     # Rounds

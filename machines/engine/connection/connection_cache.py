@@ -75,10 +75,14 @@ class ConnectionCache:
         return Exchange(self, connection, len(commands))
 
     def _send(self, connection: Connection, commands: Sequence[Sequence[Word]]) -> None:
+        connection.send_packed_command(self._pack_all(connection, commands))
+
+    def _pack_all(self, connection: Connection, commands: Sequence[Sequence[Word]]) -> list[bytes]:
+        """Pack commands; return parts to be sent one after the other."""
         if self._packs:
-            connection.send_packed_command([b"".join(map(_pack_words, commands))])
-        else:
-            connection.send_packed_command(connection.pack_commands(commands))
+            return [b"".join(map(_pack_words, commands))]
+        packed: list[bytes] = connection.pack_commands(commands)
+        return packed
 
     def forget(self) -> None:
         """Drop the idle connections without closing them: in a forked child they belong to the parent."""
@@ -195,6 +199,11 @@ def get_cache(pool: ConnectionPool) -> ConnectionCache:
         with _making:
             found = pool.__dict__.setdefault(NAME, ConnectionCache(pool))
     return found
+
+
+def use_cache(pool: ConnectionPool, cache: ConnectionCache) -> None:
+    """Give a pool its cache before its first use."""
+    pool.__dict__[NAME] = cache
 
 
 def _forked() -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from redis import exceptions
 from machines.engine.errors import EngineFault
 from machines.engine.keys import Keys
 
-from . import library, routing
+from . import library, routing, waiting
 from .client import Client
 
 MISSING = "Function not found"
@@ -59,7 +58,7 @@ class LibraryLoader:
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client = client
         self._keys = keys
-        self._lock = threading.Lock()
+        self._lock = waiting.Lock()
         self._replaced_same = False
 
     def ensure(self) -> None:
@@ -162,7 +161,7 @@ def _load_locked(node: redis.Redis, lock: str | None, is_wanted: Choice) -> bool
     token = secrets.token_hex(8)
     deadline = time.monotonic() + LOCK_MS / 1000
     while lock is not None and not _acquire(node, lock, token) and time.monotonic() < deadline:
-        time.sleep(LOCK_WAIT)
+        waiting.pause(LOCK_WAIT)
     try:
         if not is_wanted(read_held(node)):
             return False

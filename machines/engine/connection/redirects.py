@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from . import waiting
+
 MOVED, MOVING = "MOVED", "MOVING"
 PATIENCE = 5.0  # seconds for which a call waits for an instance between two partitions, usually a few ms
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05  # seconds
@@ -44,7 +46,7 @@ def follow(
             helped = True
             arrive(root)
         else:
-            time.sleep(pause)
+            waiting.pause(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
         reply = send(root)
     found = Relocated(reply)

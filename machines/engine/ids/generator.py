@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from machines.engine import arguments
+from machines.engine.connection import waiting
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.replies import Status, refuse
 from machines.engine.errors import SignalboxError
@@ -95,7 +96,7 @@ class Generator:
     def _reset(self) -> None:
         """Begin without a range, as a new process does."""
         self._lock = threading.Lock()
-        self._claiming = threading.Lock()
+        self._claiming = waiting.Lock()  # held over a round trip
         self._token = os.urandom(8).hex()
         self._held: Range | None = None
         self._not_before = 0.0

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from machines.engine import arguments
+from machines.engine.connection import waiting
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.replies import FieldTypes, Status
 from machines.engine.definitions import CompiledDefinition, StateOutline, compile_definition, compute_digest, outline
@@ -209,7 +210,7 @@ class Catalog:
     ) -> PublishedMachine:
         """Compile a definition and store it on every partition, after the machines embedded in it. Raises
         DefinitionError."""
-        compiled = compile_definition(definition)
+        compiled = waiting.compute(compile_definition, definition)
         restored = version is not None and compiled.runs
         if compiled.has_errors and not restored:
             raise DefinitionError(list(compiled.findings))

@@ -9,13 +9,12 @@ younger than its stamp by less than that is not settled and is read again. Figur
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from machines.engine.connection import replies, routing
+from machines.engine.connection import replies, routing, waiting
 from machines.engine.connection.calls import Caller, translate
 from machines.engine.connection.replies import Status
 from machines.engine.errors import EngineFault, LookupFailed, SignalboxError
@@ -77,7 +76,7 @@ class SurveyReader:
     def __init__(self, caller: Caller, catalog: Catalog) -> None:
         self._caller = caller
         self._catalog = catalog
-        self._lock = threading.Lock()
+        self._lock = waiting.Lock()
         self._readings: dict[str, Reading] = {}
         self._merged: dict[str, Merged] = {}
         self._whole_at = -WHOLE  # when all partitions were asked, by our clock (s)

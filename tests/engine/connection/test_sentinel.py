@@ -6,6 +6,7 @@ import pytest
 
 from machines.engine import Engine, EngineUnavailable
 from machines.engine.connection.connection_cache import get_cache
+from tests.engine.aio.awaited import AwaitedEngine
 from tests.engine.builders import publish
 
 from . import sentinels
@@ -27,6 +28,8 @@ def watched(tmp_path_factory, program_of_this_run):
 def test_a_failover_under_load_is_followed_and_loses_nothing_that_was_replicated(watched):
     engine = Engine.from_url(watched.url)
     publish(engine, counting(), *IDS)
+    awaited = AwaitedEngine(watched.url, engine)
+    assert awaited.get("counter", IDS[0]).id == IDS[0]
     with Load(engine, IDS) as load:
         load.wait_for_more()
         first = watched.master()
@@ -37,15 +40,25 @@ def test_a_failover_under_load_is_followed_and_loses_nothing_that_was_replicated
         watched.kill(first)
         eventually(lambda: watched.master() != first)
         load.wait_for_more()  # without a new engine
+        eventually(lambda: goes_through(awaited))  # with asyncio, too
         assert not get_cache(engine.client.connection_pool)._idle or all(
             connection.port == watched.master() for connection in get_cache(engine.client.connection_pool)._idle
         )
+    awaited.close()
     assert {type(error) for error in load.errors} <= {EngineUnavailable}
     for id in IDS:
         held = engine.get("counter", id).data["n"]
         assert held >= before[id] + 20
         assert held <= load.acknowledged[id] + load.unknown[id], "no call was sent twice"
     engine.client.close()
+
+
+def goes_through(awaited: AwaitedEngine) -> bool:
+    """Tell whether a call that writes reaches a master."""
+    try:
+        return bool(awaited.create("counter").id)
+    except EngineUnavailable:
+        return False
 
 
 def test_no_sentinel_and_no_master_are_unavailable(watched):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import socket
 import subprocess
@@ -11,10 +12,10 @@ from pathlib import Path
 import pytest
 import redis
 
-from machines.engine import Engine, EngineUnavailable
+from machines.engine import AsyncEngine, Engine, EngineUnavailable
 from machines.server import Guarded
 from machines.server.cluster import free_ports
-from tests.engine.builders import door
+from tests.engine.builders import door, machine
 from tests.installation.processes import eventually
 
 pytestmark = pytest.mark.second_redis
@@ -113,6 +114,20 @@ def test_an_authority_that_the_url_names_is_trusted(server: tuple[int, Path]) ->
     engine.create("door", "north")
     assert engine.fire("door", "north", "open").state == "Open"
     engine.client.close()
+
+
+async def test_asyncio_trusts_it_too(server: tuple[int, Path]) -> None:
+    port, folder = server
+    url = f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={folder}/ca.pem"
+    async with AsyncEngine.from_url(url, prefix="atls:") as engine:
+        await engine.publish(machine("notes", {"On": {"on": {"note": "On"}}}, context={"text": "n" * 20_000}))
+        made = await asyncio.gather(*(engine.create("notes") for _ in range(100)))
+        fired = await asyncio.gather(*(engine.fire("notes", one.id, "note", replicas=1) for one in made[:10]))
+        assert [one.id for one in fired] == [one.id for one in made[:10]]
+        assert len((await engine.find("notes", limit=200)).instances) == 100
+    async with AsyncEngine.from_url(f"rediss://127.0.0.1:{port}/0") as stranger:
+        with pytest.raises(EngineUnavailable, match="certificate"):
+            await stranger.machines()
 
 
 def test_an_authority_that_nobody_named_is_not_trusted(server: tuple[int, Path]) -> None:

@@ -1,0 +1,1141 @@
+"""The engine for asyncio, made of the methods of ``Engine`` by ``machines.engine.aio.method_generator``.
+
+Do not edit: a test holds this file against ``Engine``.
+"""
+
+# ruff: noqa: ASYNC109
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from machines.engine.connection.partition_check import PartitionFault
+from machines.engine.definitions.compiled import CompiledDefinition
+from machines.engine.engine import Data, Engine
+from machines.engine.errors import SignalboxError
+from machines.engine.instances.activity import Activity
+from machines.engine.instances.inspection import Inspection
+from machines.engine.instances.previews import Preview, Wait
+from machines.engine.instances.retirement import Batch, FinishedInstance, Retired, Retirement
+from machines.engine.jobs.mending import MendReport
+from machines.engine.jobs.records import Enqueue, Job, Pause, QueueStats, Taken, WorkerInfo
+from machines.engine.keys import Partition
+from machines.engine.messages.delivery import DeliveryReport
+from machines.engine.messages.emitted import EmittedLogs, LogEnd, Place
+from machines.engine.permits import Permit
+from machines.engine.publishing.senders import Acceptance, Senders
+from machines.engine.publishing.sensitive_fields import SensitiveFields
+from machines.engine.records import (
+    Explanation,
+    Fire,
+    Instance,
+    Live,
+    Outcome,
+    PartialDict,
+    PartialList,
+    PublishedMachine,
+    Step,
+)
+from machines.engine.search.results import IndexProgress, Page, Problem, Tally
+from machines.engine.search.survey import Survey
+
+from .calls import AsyncCalls, AsyncPart
+
+
+class AsyncEmittedLogs(AsyncPart[EmittedLogs]):
+    """The methods of ``EmittedLogs``, awaited."""
+
+    async def now(self) -> int:
+        """Return ms since the epoch by the server's clock, which makes the ids; on a cluster, by the slowest clock."""
+        return await self._call(EmittedLogs.now)
+
+    async def places(self) -> list[Place]:
+        """List every partition of every machine. One round trip."""
+        return await self._call(EmittedLogs.places)
+
+    async def ends(self, places: Iterable[Place] | None = None) -> dict[Place, LogEnd]:
+        """Return the end of these logs, or of all, in two round trips. An empty log ends at its start. Logs of
+        partitions that do not answer are left out."""
+        return await self._call(EmittedLogs.ends, places)
+
+    async def find_new(self, known: Mapping[Place, str], *, wait: float = 0.0) -> list[Place]:
+        """List the places whose logs have entries after the known id. One command, which waits up to ``wait``
+        seconds; on a cluster one for each place, which do not wait."""
+        return await self._call(EmittedLogs.find_new, known, wait=wait)
+
+    async def root(self, place: Place) -> str:
+        """Return the root of a place's keys."""
+        return await self._call(EmittedLogs.root, place)
+
+
+class AsyncActivity(AsyncPart[Activity]):
+    """The methods of ``Activity``, awaited."""
+
+    async def count(self, *, most: int = 1000, now: int | None = None) -> bool:
+        """Count instances that moved since the last call, in each partition up to ``most``; return whether more are
+        left. One round trip.
+
+        An instance counts on each day on which it entered a state and was still there when it was counted: an instance
+        that is created and deleted in between is missed, and so is the day before where it moves again after midnight.
+        Partitions that did not change since the last call of this object are left out, but for each thirtieth call.
+        """
+        return await self._call(Activity.count, most=most, now=now)
+
+    async def moved(
+        self, machines: Iterable[str], asked: Sequence[tuple[str, int]], at: int | None = None
+    ) -> list[list[Any]]:
+        """Read how many instances moved: for each partition and each of ``asked``, (period, number of periods), the
+        rows of ``sb_distinct_count`` with the machine and the position in ``asked`` in front.
+
+        Partitions hold different instances, so their counts may be added up.
+        """
+        return await self._call(Activity.moved, machines, asked, at)
+
+    async def ages(self, machine: str, states: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
+        """Return state -> for each partition the number of its instances in the state, and since when (ms) the
+        median one."""
+        return await self._call(Activity.ages, machine, states)
+
+
+class AsyncRetirement(AsyncPart[Retirement]):
+    """The methods of ``Retirement``, awaited."""
+
+    async def partitions(self, machine: str) -> list[Partition]:
+        """List the partitions of a machine. Raises UnknownMachine."""
+        return await self._call(Retirement.partitions, machine)
+
+    async def final_states(self, machine: str) -> list[str]:
+        """List the final states, in any published version, in which an instance can have ended."""
+        return await self._call(Retirement.final_states, machine)
+
+    async def count(self, machine: str, before: int | None = None) -> int:
+        """Count the finished instances, or those that finished at or before a time in ms."""
+        return await self._call(Retirement.count, machine, before)
+
+    async def find_oldest(self, machine: str) -> int | None:
+        """Return the ms at which the oldest finished instance ended; None where there is none."""
+        return await self._call(Retirement.find_oldest, machine)
+
+    async def find_cutoff(self, machine: str, most: int, now: int) -> int | None:
+        """Return a time in ms at or before which instances have to go so that at most ``most`` finished ones are left;
+        None where there are no more than that. Some 40 round trips of ZCOUNT where there are."""
+        return await self._call(Retirement.find_cutoff, machine, most, now)
+
+    async def read(
+        self, machine: str, partition: Partition, state: str, before: int, *, skip: int, limit: int
+    ) -> Batch:
+        """Read up to ``limit`` instances that entered a final state at or before a time, the oldest first; ``skip``:
+        those to pass over. Two round trips."""
+        return await self._call(Retirement.read, machine, partition, state, before, skip=skip, limit=limit)
+
+    async def retire(self, batch: Batch, *, actor: str = "", reason: str = "") -> Retired:
+        """Remove the instances of a batch that are finished and unchanged; the others stay. Atomic, up to some 2 ms:
+        as many calls as that takes."""
+        return await self._call(Retirement.retire, batch, actor=actor, reason=reason)
+
+    async def trim_log(self, partition: Partition, before: int, most: int = 10000) -> int:
+        """Remove log entries from before a time in ms that no consumer group needs; return how many went."""
+        return await self._call(Retirement.trim_log, partition, before, most)
+
+    async def queues(self, partition: Partition) -> list[str]:
+        """List the queues that a partition has ever had."""
+        return await self._call(Retirement.queues, partition)
+
+    async def purge_dead(
+        self, partition: Partition, queue: str, before: int, *, actor: str = "", limit: int = 100
+    ) -> int:
+        """Delete jobs that died at or before a time in ms; return how many. An instance that waits for one gets
+        ``error.invoke.<id>`` with the kind Purged, as after a purge by an operator."""
+        return await self._call(Retirement.purge_dead, partition, queue, before, actor=actor, limit=limit)
+
+    async def decode(self, found: FinishedInstance) -> tuple[Instance, list[Step]]:
+        """Return an instance and its steps, newest first, as ``Engine.get`` and ``Engine.history`` do. Raises
+        UnknownMachine where its version is no longer published."""
+        return await self._call(Retirement.decode, found)
+
+    async def measure_memory(self, machine: str, *, samples: int = 10) -> int:
+        """Estimate the bytes that one finished instance takes in Redis, by MEMORY USAGE of the oldest ones; 0 where
+        there is none, or where the account may not ask."""
+        return await self._call(Retirement.measure_memory, machine, samples=samples)
+
+
+class AsyncEngine(AsyncCalls):
+    """Runs the state machines of one Redis from asyncio: the methods of ``Engine``, awaited, with the same records and
+    errors.
+
+    Safe to share between the tasks of one event loop; make one per loop, with ``from_url``. Calls of all tasks go over
+    one connection, written together, and none of them blocks the loop. A call whose task is cancelled, or that
+    ``asyncio.timeout`` ends, may or may not have happened once it was sent: repeat it with a ``key``, or with the
+    revision in ``expect``.
+    """
+
+    async def ping(self) -> None:
+        """Raise EngineUnavailable unless Redis answers, of a cluster at least one primary."""
+        await self._call(Engine.ping)
+
+    async def load_library(self) -> None:
+        """Load the functions library now, in place of the one the server has, unless that is a newer release's.
+        Normally the first call does this."""
+        await self._call(Engine.load_library)
+
+    async def load_missing_library(self) -> None:
+        """Load the functions library because the server lacks a function. Raises EngineFault where the library of
+        another release stays."""
+        await self._call(Engine.load_missing_library)
+
+    async def migrate_layout(self) -> int:
+        """Move the data layout to that of this release, unless another process does so; return its number. Workers do
+        this at their start. Raises EngineFault for the layout of a newer release that this one cannot read."""
+        return await self._call(Engine.migrate_layout)
+
+    async def require_library(self) -> None:
+        """Make sure that the server holds a functions library of Signalbox; load this release's one where there is
+        none.
+
+        A library of another release stays: calls work with it, and the first call loads this one over an older one.
+        Raises EngineUnavailable or EngineFault.
+        """
+        await self._call(Engine.require_library)
+
+    async def check_partitions(self) -> list[PartitionFault]:
+        """List the partitions of published machines that are split over nodes, on their way, unserved or incomplete.
+        Reads only; it asks every node of a cluster about each slot."""
+        return await self._call(Engine.check_partitions)
+
+    async def missing_commands(self) -> list[str]:
+        """List the commands that a step runs and the account in use may not run, as ACL SETUSER names them. Raises
+        EngineFault where a library of another release is loaded."""
+        return await self._call(Engine.missing_commands)
+
+    async def publish(
+        self, definition: dict[str, Any] | CompiledDefinition, *, version: int | None = None, alone: bool = False
+    ) -> PublishedMachine:
+        """Check, compile and store a definition as the machine's current version. A compiled definition is only stored.
+
+        The same content again is the same version. ``version`` publishes under a known number, to restore a backup.
+        ``alone``: without the machines embedded in it. Raises DefinitionError with every finding.
+        """
+        return await self._call(Engine.publish, definition, version=version, alone=alone)
+
+    async def machines(self) -> dict[str, int]:
+        """Return machine name -> number of its current version."""
+        return await self._call(Engine.machines)
+
+    async def current_versions(self) -> dict[str, str]:
+        """Return machine name -> ``<version>:<digest>`` of the current version; no other content has the same."""
+        return await self._call(Engine.current_versions)
+
+    async def recent_versions(self) -> dict[str, str]:
+        """Return the same for duties that ask again and again: what an earlier release publishes is seen after five
+        minutes."""
+        return await self._call(Engine.recent_versions)
+
+    async def catalog_revision(self) -> str:
+        """Return a text that changes when a machine is published or deleted: cheap, for callers that look often. A
+        publication by an earlier release may not change it."""
+        return await self._call(Engine.catalog_revision)
+
+    async def versions(self, machine: str) -> list[int]:
+        """List the numbers of a machine's published versions. Raises UnknownMachine."""
+        return await self._call(Engine.versions, machine)
+
+    async def definition(self, machine: str, version: int | None = None) -> dict[str, Any]:
+        """Return the definition as it was published, by default the current version. Raises UnknownMachine."""
+        return await self._call(Engine.definition, machine, version)
+
+    async def count_partitions(self, machine: str) -> int:
+        """Return the number of partitions that a machine got with its first publication. Raises UnknownMachine."""
+        return await self._call(Engine.count_partitions, machine)
+
+    async def list_partition_counts(self) -> dict[str, int]:
+        """Return machine -> number of its partitions; on a cluster the last copy while the list does not answer."""
+        return await self._call(Engine.list_partition_counts)
+
+    def emitted_logs(self) -> AsyncEmittedLogs:
+        """Return a reader of the logs of what machines emitted, as far as the logs are kept."""
+        return AsyncEmittedLogs(self, Engine.emitted_logs)
+
+    def activity(self) -> AsyncActivity:
+        """Return a reader of how many instances moved on a day, and of how long instances have been in their state."""
+        return AsyncActivity(self, Engine.activity)
+
+    def retirement(self) -> AsyncRetirement:
+        """Return what lets go of finished instances, and reads those that were archived."""
+        return AsyncRetirement(self, Engine.retirement)
+
+    async def sensitive(self, machine: str) -> SensitiveFields:
+        """Return the fields that any published version marks as sensitive. The engine itself returns them in clear:
+        the code that shows data to people redacts it. Raises UnknownMachine."""
+        return await self._call(Engine.sensitive, machine)
+
+    async def new_id(self) -> str:
+        """Make an id for records kept beside instances: it sorts by time and never repeats. Returns a random id when
+        Redis is unavailable. Most calls need no round trip."""
+        return await self._call(Engine.new_id)
+
+    async def create(
+        self,
+        machine: str,
+        id: str | None = None,
+        data: Data | None = None,
+        *,
+        version: int | None = None,
+        key: str | None = None,
+        actor: str = "",
+        reason: str = "",
+        now: int | None = None,
+        replicas: int | None = None,
+    ) -> Instance:
+        """Create an instance in its initial state and return it.
+
+        Without an ``id`` it gets one that sorts by time; with a ``key``, the id that this key always makes, so that the
+        same call sent twice creates one instance. ``replicas``: as of ``fire``. Raises InstanceExists, UnknownMachine,
+        BadPayload, Refused (an entry action failed).
+        """
+        return await self._call(
+            Engine.create,
+            machine,
+            id,
+            data,
+            version=version,
+            key=key,
+            actor=actor,
+            reason=reason,
+            now=now,
+            replicas=replicas,
+        )
+
+    async def fire(
+        self,
+        machine: str,
+        id: str,
+        event: str,
+        payload: Data | None = None,
+        *,
+        expect: int | None = None,
+        key: str | None = None,
+        actor: str = "",
+        reason: str = "",
+        now: int | None = None,
+        permit: Permit | None = None,
+        replicas: int | None = None,
+    ) -> Instance:
+        """Send an event to an instance and return the instance as it is afterwards.
+
+        ``expect`` is the revision the caller saw: any other raises Conflict. The same ``key`` again within a day
+        returns the first outcome and changes nothing. ``permit``: the rights of the person behind the call; None for a
+        program. ``replicas``: wait until so many replicas have written the step, by default as many as the engine's
+        option says; ``outcome.replicated`` is the number that had it in time, and ``outcome.durability`` says it in
+        words. Raises Refused, UnknownEvent, UnknownInstance, BadPayload; with a permit also NotAllowed and
+        NeedsApproval.
+        """
+        return await self._call(
+            Engine.fire,
+            machine,
+            id,
+            event,
+            payload,
+            expect=expect,
+            key=key,
+            actor=actor,
+            reason=reason,
+            now=now,
+            permit=permit,
+            replicas=replicas,
+        )
+
+    async def fire_many(
+        self, calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]], *, replicas: int | None = None
+    ) -> list[Instance | SignalboxError]:
+        """Send many events in one round trip; return, in order, the new instance or the error of each.
+
+        Each event is a step of its own: one that is refused does not stop the others. ``replicas``: as of ``fire``,
+        waited for once on each server.
+        """
+        return await self._call(Engine.fire_many, calls, replicas=replicas)
+
+    async def explain(
+        self, machine: str, id: str, event: str, payload: Data | None = None, *, now: int | None = None
+    ) -> Explanation:
+        """Compute what ``fire`` would do, and why; change nothing. Raises UnknownInstance, BadPayload."""
+        return await self._call(Engine.explain, machine, id, event, payload, now=now)
+
+    async def get(self, machine: str, id: str) -> Instance:
+        """Read one instance. Raises UnknownInstance, UnknownMachine."""
+        return await self._call(Engine.get, machine, id)
+
+    async def history(self, machine: str, id: str, *, limit: int = 100, before: int | None = None) -> list[Step]:
+        """Return the latest steps, newest first; ``before`` is a revision, for the next page. Raises
+        UnknownInstance."""
+        return await self._call(Engine.history, machine, id, limit=limit, before=before)
+
+    async def counts(self, machine: str) -> PartialDict[int]:
+        """Count the instances in each leaf state; states without any have 0. The attribute ``missing`` of the result
+        lists the roots of partitions that did not answer, whose instances are not counted."""
+        return await self._call(Engine.counts, machine)
+
+    async def live(self, machine: str, *, now: int | None = None) -> Live:
+        """Read counts, oldest entries, flow, queue depths and breaches; each partition in one atomic call.
+
+        Partitions that do not answer are ``missing`` in the result. Raises EngineUnavailable where none answers.
+        """
+        return await self._call(Engine.live, machine, now=now)
+
+    async def survey(self, *, trust: bool = False) -> Survey:
+        """Read all machines, their queues and the workers, in few round trips however many there are. What did not
+        change since the last call in this process is not read again. With ``trust`` the servers' memory says what
+        changed, for callers that ask again and again: after a failover figures may then be five minutes old."""
+        return await self._call(Engine.survey, trust=trust)
+
+    async def tick(self, machine: str | None = None, *, now: int | None = None) -> int:
+        """Do the periodic work once, as every live process does all the time; return how many timers, jobs and messages
+        moved.
+
+        Takes back expired leases, fires due timers, delivers messages. ``now`` replaces the server's clock.
+        """
+        return await self._call(Engine.tick, machine, now=now)
+
+    async def advance(self, machine: str, *, now: int | None = None) -> tuple[int, int | None]:
+        """Do what is due in one machine and deliver its messages; return how many moved, and ms of its next timer or
+        None.
+
+        Timers fire, expired leases are taken back, delayed jobs become ready.
+        """
+        return await self._call(Engine.advance, machine, now=now)
+
+    async def drive(
+        self, machines: Iterable[str], *, now: int | None = None, retry: bool = False, look: bool = True
+    ) -> DeliveryReport:
+        """Do what is due in several machines and deliver their messages: one round trip when nothing is due. Machines
+        that no longer exist are skipped.
+
+        A message that could not be delivered is tried again after a pause, and with ``retry`` at once. Without ``look``
+        the server answers from its memory where it knows that nothing is due, and reads no key: for callers that call
+        often.
+        """
+        return await self._call(Engine.drive, machines, now=now, retry=retry, look=look)
+
+    async def drive_roots(self, roots: Sequence[str], *, look: bool) -> DeliveryReport:
+        """Do the same in single partitions, given by their roots. ``DeliveryReport.dues`` says when each is due
+        next."""
+        return await self._call(Engine.drive_roots, roots, look=look)
+
+    async def due_bells(self, machines: Iterable[str]) -> list[str]:
+        """List the keys that are pushed to when something becomes due earlier than the last tick said, one for each
+        partition."""
+        return await self._call(Engine.due_bells, machines)
+
+    async def queues(self, machine: str) -> PartialDict[dict[str, int]]:
+        """Return queue -> number of jobs that are ready, leased, delayed and dead. The attribute ``missing`` of the
+        result lists the roots of partitions that did not answer."""
+        return await self._call(Engine.queues, machine)
+
+    async def beat(self, row: WorkerInfo) -> dict[str, Any] | None:
+        """Write a worker's row; return the order that waits for it, ``{"order", "actor", "reason", "at"}``, or None."""
+        return await self._call(Engine.beat, row)
+
+    async def direct(self, worker: str, order: str, *, actor: str, reason: str) -> None:
+        """Order a worker to be "quiet" (take no further jobs), to "work" again, or to "stop" as after SIGTERM.
+
+        The worker obeys with its next heartbeat. Raises LookupFailed for a worker without a row.
+        """
+        await self._call(Engine.direct, worker, order, actor=actor, reason=reason)
+
+    async def leave(self, worker: str) -> None:
+        """Remove a worker's row, as it stops."""
+        await self._call(Engine.leave, worker)
+
+    async def workers(self) -> PartialList[WorkerInfo]:
+        """List the workers that are alive. The attribute ``missing`` of the result lists the keys that did not
+        answer."""
+        return await self._call(Engine.workers)
+
+    async def enqueue(
+        self,
+        machine: str,
+        src: str,
+        input: Any = None,
+        *,
+        queue: str | None = None,
+        priority: int = 5,
+        delay: int = 0,
+        unique: str | None = None,
+        attempts: int = 3,
+        backoff: int = 1000,
+        lease: int = 30000,
+        timeout: int = 0,
+        jitter: bool = True,
+        stop: Sequence[str] = (),
+        instance_key: str | None = None,
+        now: int | None = None,
+    ) -> Job:
+        """Put a job without an instance on a queue (by default the one named like ``src``) and return it.
+
+        ``priority`` 0 to 9, 9 first; ``delay``, ``backoff``, ``lease``, ``timeout`` in ms. ``unique``: a key that has
+        an open job on this queue returns that job, and nothing is added. The job is stored on the partition of
+        ``unique``, else of ``instance_key``, else on any. ``stop``: kinds of exceptions that are not retried.
+        """
+        return await self._call(
+            Engine.enqueue,
+            machine,
+            src,
+            input,
+            queue=queue,
+            priority=priority,
+            delay=delay,
+            unique=unique,
+            attempts=attempts,
+            backoff=backoff,
+            lease=lease,
+            timeout=timeout,
+            jitter=jitter,
+            stop=stop,
+            instance_key=instance_key,
+            now=now,
+        )
+
+    async def enqueue_many(self, items: Iterable[Enqueue | Mapping[str, Any]]) -> list[Job | SignalboxError]:
+        """Put many jobs on queues in one round trip; return, in order, the job or the error of each. A hundred jobs of
+        one partition are enqueued together, or not at all."""
+        return await self._call(Engine.enqueue_many, items)
+
+    async def take(
+        self,
+        machine: str,
+        queue: str,
+        worker: str,
+        *,
+        count: int = 1,
+        lease: int | None = None,
+        partitions: Collection[int] | None = None,
+        now: int | None = None,
+    ) -> Taken:
+        """Take up to ``count`` ready jobs, each leased to ``worker`` for ``lease`` ms (None: as the definition says).
+        ``partitions``: the numbers of those to take from; None for all."""
+        return await self._call(
+            Engine.take, machine, queue, worker, count=count, lease=lease, partitions=partitions, now=now
+        )
+
+    async def complete(self, job: Job, result: Any = None, *, now: int | None = None) -> Instance | None:
+        """End a job and move its instance in one call; return the instance, or None for a job without one.
+
+        Raises LeaseLost when the token no longer holds the job, Refused when the step fails (the job is then still
+        held).
+        """
+        return await self._call(Engine.complete, job, result, now=now)
+
+    async def complete_many(
+        self, ends: Iterable[tuple[Job, Any]], *, now: int | None = None
+    ) -> list[Outcome | SignalboxError | None]:
+        """End many jobs in one round trip, each as ``complete`` does; return, in order, the outcome of each, None for a
+        job without an instance, or its error."""
+        return await self._call(Engine.complete_many, ends, now=now)
+
+    async def fail(
+        self,
+        job: Job,
+        error: str,
+        *,
+        kind: str = "",
+        trace: str = "",
+        retry: bool = True,
+        delay: int | None = None,
+        kinds: Iterable[str] = (),
+        now: int | None = None,
+    ) -> str:
+        """End an attempt as failed; return "delayed" when there is another attempt, "dead" when there is none. The
+        instance of a dead job gets ``error.invoke.<id>`` in the same step.
+
+        ``kind`` names the exception, ``kinds`` its base classes: a job whose definition stops at one of them is not
+        retried. ``delay``: ms until the next attempt, in place of the backoff. Raises LeaseLost.
+        """
+        return await self._call(
+            Engine.fail, job, error, kind=kind, trace=trace, retry=retry, delay=delay, kinds=kinds, now=now
+        )
+
+    async def hand_back(self, job: Job, *, delay: int = 0, now: int | None = None) -> None:
+        """Return a job that was not run, without counting the attempt: ready again after ``delay`` ms. Raises
+        LeaseLost."""
+        await self._call(Engine.hand_back, job, delay=delay, now=now)
+
+    async def extend(self, jobs: Job | Sequence[Job], lease: int, *, now: int | None = None) -> list[bool]:
+        """Renew leases to ``lease`` ms from now, none past its job's deadline; return for each, in order, whether it is
+        held."""
+        return await self._call(Engine.extend, jobs, lease, now=now)
+
+    async def renew(self, jobs: Job | Sequence[Job], lease: int, *, now: int | None = None) -> list[str]:
+        """Renew leases like ``extend``; return for each "" when it is held, else "taken back", "withdrawn" or
+        "gone"."""
+        return await self._call(Engine.renew, jobs, lease, now=now)
+
+    async def progress(
+        self, job: Job, done: float, total: float | None = None, note: str = "", *, now: int | None = None
+    ) -> None:
+        """Report the progress of a job, which pages show live. Raises LeaseLost."""
+        await self._call(Engine.progress, job, done, total, note, now=now)
+
+    async def sweep(self, machine: str, *, partitions: Collection[int] | None = None, now: int | None = None) -> int:
+        """Take back jobs whose lease ran out and make due jobs ready; return how many moved. ``partitions``: the
+        numbers of those to sweep; None for all."""
+        return await self._call(Engine.sweep, machine, partitions=partitions, now=now)
+
+    async def mend(self, machine: str, *, now: int | None = None) -> MendReport:
+        """Put every job where its hash says it is, after keys were damaged from outside; return what was repaired.
+
+        Reads the whole keyspace in small steps. A leased job without a lease gets one, which a live worker renews; a
+        job past its deadline gets ten seconds at most and is then taken back like any other.
+        """
+        return await self._call(Engine.mend, machine, now=now)
+
+    async def pause(self, machine: str, queue: str, *, actor: str, reason: str, now: int | None = None) -> None:
+        """Pause a queue: no job is taken until it is resumed. Running jobs may finish, new jobs may be enqueued."""
+        await self._call(Engine.pause, machine, queue, actor=actor, reason=reason, now=now)
+
+    async def resume_queue(self, machine: str, queue: str, *, actor: str, reason: str, now: int | None = None) -> None:
+        """End the pause of a queue."""
+        await self._call(Engine.resume_queue, machine, queue, actor=actor, reason=reason, now=now)
+
+    async def paused(self, machine: str) -> dict[str, Pause]:
+        """Return queue -> pause, of the queues that are paused."""
+        return await self._call(Engine.paused, machine)
+
+    async def limit(
+        self,
+        machine: str,
+        queue: str,
+        *,
+        concurrency: int | None = None,
+        rate: str | None = None,
+        actor: str = "",
+        reason: str = "",
+    ) -> None:
+        """Limit how many jobs of a queue may be leased at a time, and how fast they are taken ("100/s").
+
+        None: the limit of the current definition, if any. 0 and "none": no limit, whatever the definition says. Limits
+        are exact on one partition; of several, each has its share, at least one job at a time.
+        """
+        await self._call(Engine.limit, machine, queue, concurrency=concurrency, rate=rate, actor=actor, reason=reason)
+
+    async def purge(
+        self,
+        machine: str,
+        queue: str,
+        *,
+        place: str,
+        expect: int | None = None,
+        actor: str,
+        reason: str,
+        now: int | None = None,
+        permit: Permit | None = None,
+    ) -> int:
+        """Remove all jobs of one place (ready, delayed or dead); return how many. With ``expect``, only when there are
+        exactly that many; else Miscounted. Their instances get ``error.invoke.<id>``, kind "Purged".
+
+        ``permit``: the rights of the person behind the call, None for a program. With a permit, an action that equals a
+        repair for which the definition requires a second person (here ``cancel``; for ``redrive`` and ``move_now``
+        ``retry``) raises NeedsApproval for one job and skips the job among several.
+        """
+        return await self._call(
+            Engine.purge, machine, queue, place=place, expect=expect, actor=actor, reason=reason, now=now, permit=permit
+        )
+
+    async def redrive(
+        self,
+        machine: str,
+        queue: str,
+        job: Job | str | None = None,
+        *,
+        actor: str,
+        reason: str,
+        now: int | None = None,
+        permit: Permit | None = None,
+    ) -> int:
+        """Make one dead job, or all of a queue, ready again with their attempts reset; return how many moved.
+
+        An instance still in the state that asked for the job waits for it again; one that moved on stays where it is. A
+        job whose unique key has another open job stays dead.
+        """
+        return await self._call(Engine.redrive, machine, queue, job, actor=actor, reason=reason, now=now, permit=permit)
+
+    async def move_now(
+        self,
+        machine: str,
+        queue: str,
+        job: Job | str | None = None,
+        *,
+        actor: str,
+        reason: str,
+        now: int | None = None,
+        permit: Permit | None = None,
+    ) -> int:
+        """Make one delayed job, or all of a queue, ready at once; return how many moved."""
+        return await self._call(
+            Engine.move_now, machine, queue, job, actor=actor, reason=reason, now=now, permit=permit
+        )
+
+    async def withdraw(
+        self,
+        machine: str,
+        job: Job | str,
+        *,
+        actor: str,
+        reason: str,
+        now: int | None = None,
+        permit: Permit | None = None,
+    ) -> None:
+        """Withdraw one job, wherever it is. Its instance gets ``error.invoke.<id>``, kind "Withdrawn"; a worker that
+        runs it is told with its next heartbeat. Raises LookupFailed."""
+        await self._call(Engine.withdraw, machine, job, actor=actor, reason=reason, now=now, permit=permit)
+
+    async def stats(self, machine: str) -> PartialDict[QueueStats]:
+        """Return queue -> its depths, counters, histograms and limits. The attribute ``missing`` of the result lists
+        the roots of partitions that did not answer."""
+        return await self._call(Engine.stats, machine)
+
+    async def ready(self, queues: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """List those of the queues, (machine, queue), that hold ready jobs."""
+        return await self._call(Engine.ready, queues)
+
+    async def ready_partitions(self, queues: Iterable[tuple[str, str]]) -> dict[tuple[str, str], set[int]]:
+        """Return (machine, queue) -> the numbers of its partitions that hold ready jobs, for queues that have any."""
+        return await self._call(Engine.ready_partitions, queues)
+
+    async def queue_names(self, machines: Iterable[str]) -> PartialList[tuple[str, str]]:
+        """List (machine, queue) for every queue these machines ever had. The attribute ``missing`` of the result lists
+        the roots of partitions that did not answer."""
+        return await self._call(Engine.queue_names, machines)
+
+    async def bells(self, machine: str, queue: str) -> list[str]:
+        """List the keys that are pushed to when a job comes to the queue, one for each partition."""
+        return await self._call(Engine.bells, machine, queue)
+
+    async def jobs(
+        self, machine: str, queue: str, *, place: str = "ready", limit: int = 50, offset: int = 0
+    ) -> PartialList[Job]:
+        """List the first jobs of a place (of the dead, the newest) after ``offset`` others. The attribute ``missing``
+        of the result lists the roots of partitions that did not answer."""
+        return await self._call(Engine.jobs, machine, queue, place=place, limit=limit, offset=offset)
+
+    async def job(self, machine: str, id: str) -> Job:
+        """Read one job. Raises LookupFailed when it is finished or withdrawn."""
+        return await self._call(Engine.job, machine, id)
+
+    async def get_many(self, machine: str, ids: Iterable[str]) -> list[Instance | SignalboxError]:
+        """Return, in order, the instance of each id or its error. Raises UnknownMachine; EngineUnavailable where no
+        partition answers."""
+        return await self._call(Engine.get_many, machine, ids)
+
+    async def explain_many(
+        self, machine: str, ids: Iterable[str], event: str, payload: Mapping[str, Any] | None = None
+    ) -> list[Explanation | SignalboxError]:
+        """Compute what ``fire`` would do with each instance, in order; change nothing. Raises UnknownMachine,
+        EngineUnavailable."""
+        return await self._call(Engine.explain_many, machine, ids, event, payload)
+
+    async def force(
+        self,
+        machine: str,
+        id: str,
+        state: str | Sequence[str],
+        *,
+        actor: str,
+        reason: str,
+        data: Data | None = None,
+        expect: int | None = None,
+        key: str | None = None,
+        now: int | None = None,
+        permit: Permit | None = None,
+    ) -> Instance:
+        """Put the instance into ``state`` and change ``data`` (None unsets), whatever its transitions say.
+
+        In a chart with nested states, ``state`` may be compound, or several states of different regions; regions
+        without a given state are entered by default. No entry or exit action runs, and no history state remembers;
+        jobs, timers and children of the states left are ended, those of the states entered begin. The reason is
+        required and stands in the history.
+        """
+        return await self._call(
+            Engine.force,
+            machine,
+            id,
+            state,
+            actor=actor,
+            reason=reason,
+            data=data,
+            expect=expect,
+            key=key,
+            now=now,
+            permit=permit,
+        )
+
+    async def edit(
+        self,
+        machine: str,
+        id: str,
+        changes: Data,
+        *,
+        actor: str,
+        reason: str,
+        expect: int | None = None,
+        key: str | None = None,
+        now: int | None = None,
+        permit: Permit | None = None,
+    ) -> Instance:
+        """Change data fields, None unsets; each is checked against its declared type. Nothing else happens: guards
+        read the new data with the next event. Raises BadPayload."""
+        return await self._call(
+            Engine.edit,
+            machine,
+            id,
+            changes,
+            actor=actor,
+            reason=reason,
+            expect=expect,
+            key=key,
+            now=now,
+            permit=permit,
+        )
+
+    async def reset(
+        self,
+        machine: str,
+        id: str,
+        *,
+        actor: str,
+        reason: str,
+        keep_data: bool = False,
+        expect: int | None = None,
+        key: str | None = None,
+        now: int | None = None,
+        permit: Permit | None = None,
+    ) -> Instance:
+        """Return the instance to the initial configuration of its own version, and, unless ``keep_data``, to the data
+        of a new instance before its first action.
+
+        Like ``force`` it runs no action; all jobs, timers, delayed events and children are ended, history states
+        forget, and the initial states begin what they invoke. A suspended instance stays suspended.
+        """
+        return await self._call(
+            Engine.reset,
+            machine,
+            id,
+            actor=actor,
+            reason=reason,
+            keep_data=keep_data,
+            expect=expect,
+            key=key,
+            now=now,
+            permit=permit,
+        )
+
+    async def retry(
+        self,
+        machine: str,
+        id: str,
+        invoke: str,
+        *,
+        actor: str,
+        reason: str,
+        expect: int | None = None,
+        key: str | None = None,
+        now: int | None = None,
+        permit: Permit | None = None,
+    ) -> Instance:
+        """Make the dead job of an active state's invoke ready again with its attempts reset, or a delayed one ready
+        at once. Raises BadInput where there is no such job."""
+        return await self._call(
+            Engine.retry,
+            machine,
+            id,
+            invoke,
+            actor=actor,
+            reason=reason,
+            expect=expect,
+            key=key,
+            now=now,
+            permit=permit,
+        )
+
+    async def skip(
+        self,
+        machine: str,
+        id: str,
+        invoke: str,
+        result: Any = None,
+        *,
+        actor: str,
+        reason: str,
+        expect: int | None = None,
+        key: str | None = None,
+        now: int | None = None,
+        permit: Permit | None = None,
+    ) -> Instance:
+        """Withdraw the job of an invoke, and move the instance as if the job had ended with ``result``; actions run.
+
+        Raises Refused where no transition takes its end, BadInput where none listens for it, Suspended.
+        """
+        return await self._call(
+            Engine.skip,
+            machine,
+            id,
+            invoke,
+            result,
+            actor=actor,
+            reason=reason,
+            expect=expect,
+            key=key,
+            now=now,
+            permit=permit,
+        )
+
+    async def cancel(
+        self,
+        machine: str,
+        id: str,
+        invoke: str,
+        *,
+        actor: str,
+        reason: str,
+        expect: int | None = None,
+        key: str | None = None,
+        now: int | None = None,
+        permit: Permit | None = None,
+    ) -> Instance:
+        """Withdraw the open job of an invoke, and move the instance by ``error.invoke.<id>``, kind "Withdrawn".
+        Without a transition for that event the instance stays in its state. Raises BadInput, Suspended."""
+        return await self._call(
+            Engine.cancel,
+            machine,
+            id,
+            invoke,
+            actor=actor,
+            reason=reason,
+            expect=expect,
+            key=key,
+            now=now,
+            permit=permit,
+        )
+
+    async def suspend(
+        self,
+        machine: str,
+        id: str,
+        *,
+        actor: str,
+        reason: str,
+        expect: int | None = None,
+        now: int | None = None,
+        permit: Permit | None = None,
+    ) -> Instance:
+        """Suspend an instance: events raise ``Suspended``, timers wait, messages and finished jobs queue up in
+        order."""
+        return await self._call(
+            Engine.suspend, machine, id, actor=actor, reason=reason, expect=expect, now=now, permit=permit
+        )
+
+    async def resume(
+        self,
+        machine: str,
+        id: str,
+        *,
+        actor: str,
+        reason: str,
+        overdue: str = "fire",
+        expect: int | None = None,
+        now: int | None = None,
+        permit: Permit | None = None,
+    ) -> Instance:
+        """Resume a suspended instance; what waited for it is applied in the order it came.
+
+        ``overdue``: timers "fire" at the time they were set for, at once when it has passed (the default), or "shift"
+        by as long as the instance was suspended.
+        """
+        return await self._call(
+            Engine.resume,
+            machine,
+            id,
+            actor=actor,
+            reason=reason,
+            overdue=overdue,
+            expect=expect,
+            now=now,
+            permit=permit,
+        )
+
+    async def delete(
+        self,
+        machine: str,
+        id: str,
+        *,
+        actor: str = "",
+        reason: str = "",
+        expect: int | None = None,
+        permit: Permit | None = None,
+    ) -> Instance:
+        """Remove an instance with its history and open jobs; return it as it was."""
+        return await self._call(Engine.delete, machine, id, actor=actor, reason=reason, expect=expect, permit=permit)
+
+    async def preview(
+        self, machine: str, id: str, repair: str, *, expect: int | None = None, now: int | None = None, **asked: Any
+    ) -> Preview:
+        """Compute what a repair would do; change nothing. ``repair`` is the name of one of the methods above,
+        ``asked`` its arguments except actor, reason and key. Raises what the repair would raise."""
+        return await self._call(Engine.preview, machine, id, repair, expect=expect, now=now, **asked)  # type: ignore[arg-type]
+
+    async def waits(self, machine: str, id: str) -> list[Wait]:
+        """List the jobs that the active states asked for: where each is, dead ones included, and which repairs
+        apply."""
+        return await self._call(Engine.waits, machine, id)
+
+    async def find(
+        self,
+        machine: str,
+        *,
+        state: str | None = None,
+        older_than: float | None = None,
+        where: Mapping[str, Any] | None = None,
+        tag: str | None = None,
+        definition: int | None = None,
+        id_prefix: str | None = None,
+        actor: str | Mapping[str, str] | None = None,
+        error: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        newest: bool = False,
+        now: int | None = None,
+        partial: bool = True,
+    ) -> Page:
+        """Return a page of instances by the time they entered their state, longest-staying first; or, where the index
+        of a data field is narrower, in the order of its values. ``newest`` reverses both.
+
+        ``state`` may be compound: then everything below it; ``tag`` stands for all states that carry it. ``older_than``
+        is in seconds, ``definition`` a version. ``where``: data field -> value, ``{"prefix": text}``, or a range like
+        ``{"ge": 1, "lt": 5}``. ``actor``: the actor of the last step that had one, a name or ``{"prefix": text}``.
+        ``error``: the beginning of the kind or the text of a current problem (of a dead job, or of a timer whose step
+        failed, which has the kind "timer"), or "any".
+
+        One index is walked, everything else is compared, 2000 instances at most for each call: a page may be short and
+        have a cursor. Partitions that do not answer are ``missing`` in the page; with ``partial=False``, for programs
+        that must see every instance, they raise EngineUnavailable. Raises BadInput where neither a state nor an index
+        serves, and for a state, tag or field that no published version has, so that a typing error does not look like
+        "none".
+        """
+        return await self._call(
+            Engine.find,
+            machine,
+            state=state,
+            older_than=older_than,
+            where=where,
+            tag=tag,
+            definition=definition,
+            id_prefix=id_prefix,
+            actor=actor,
+            error=error,
+            limit=limit,
+            cursor=cursor,
+            newest=newest,
+            now=now,
+            partial=partial,
+        )
+
+    async def tally(
+        self,
+        machine: str,
+        *,
+        state: str | None = None,
+        older_than: float | None = None,
+        where: Mapping[str, Any] | None = None,
+        tag: str | None = None,
+        definition: int | None = None,
+        id_prefix: str | None = None,
+        actor: str | Mapping[str, str] | None = None,
+        error: str | None = None,
+        now: int | None = None,
+        most: int = 20000,
+    ) -> Tally:
+        """Count the instances that ``find`` would list for the same arguments, by leaf state and in all.
+
+        State and age alone are counted exactly. Else the narrowest index is walked, in calls of some 4 ms, and ``most``
+        instances at most are compared: beyond that the tally is not complete and says "at least". Raises as ``find``.
+        """
+        return await self._call(
+            Engine.tally,
+            machine,
+            state=state,
+            older_than=older_than,
+            where=where,
+            tag=tag,
+            definition=definition,
+            id_prefix=id_prefix,
+            actor=actor,
+            error=error,
+            now=now,
+            most=most,
+        )
+
+    async def problems(self, machine: str, ids: Iterable[str]) -> dict[str, list[Problem]]:
+        """Return id -> current problems, of those instances that have any; ``error=`` finds instances by them.
+        Instances of partitions that do not answer are left out."""
+        return await self._call(Engine.problems, machine, ids)
+
+    async def find_machines(self, id: str, machines: Sequence[str], *, of: str = "instance") -> list[str]:
+        """List the machines that have the instance, or the ``job``, of that id: one command each, in one round trip.
+        Partitions that do not answer count as without it."""
+        return await self._call(Engine.find_machines, id, machines, of=of)
+
+    async def find_indexed(self, field: str, machines: Sequence[str]) -> list[str]:
+        """List the machines that have a complete index of a field, by their first partition: one command each. Those
+        whose first partition does not answer are left out."""
+        return await self._call(Engine.find_indexed, field, machines)
+
+    async def reindex(self, machine: str) -> int:
+        """Add instances that are older than the declaration of an index to that index; return how many were looked at.
+
+        Reads all instances in small calls while everything else goes on. Until it ends, ``find`` does not use the
+        index; each instance that takes a step meanwhile is indexed by the step. Workers call this by themselves.
+        """
+        return await self._call(Engine.reindex, machine)
+
+    async def fill_indexes(self, machine: str) -> int | None:
+        """Call ``reindex`` where an index is incomplete and no other process fills it; return None where there is
+        nothing to do."""
+        return await self._call(Engine.fill_indexes, machine)
+
+    async def index_progress(self, machine: str) -> IndexProgress | None:
+        """Return which indexes are incomplete and how far they are filled; None when all are complete, or when the
+        first partition, which knows, does not answer."""
+        return await self._call(Engine.index_progress, machine)
+
+    async def inspect(self, machine: str, id: str, *, events: Iterable[str] = (), steps: int = 100) -> Inspection:
+        """Read an instance with its latest ``steps``, the jobs it waits for, and what these events would do: several
+        calls in one round trip, not one atomic call. Raises UnknownInstance, UnknownMachine."""
+        return await self._call(Engine.inspect, machine, id, events=events, steps=steps)
+
+    async def explain_all(
+        self, machine: str, id: str, events: Iterable[str]
+    ) -> dict[str, Explanation | SignalboxError]:
+        """Compute what each of these events would do without a payload, or the error of that question; one round
+        trip."""
+        return await self._call(Engine.explain_all, machine, id, events)
+
+    async def acceptance(self, machine: str) -> Acceptance:
+        """Return whom a machine accepts. Raises UnknownMachine."""
+        return await self._call(Engine.acceptance, machine)
+
+    async def granted(self) -> dict[str, tuple[str, ...] | None]:
+        """Return machine -> the machines granted to send to it, None where they were not looked up yet. Two round
+        trips."""
+        return await self._call(Engine.granted)
+
+    async def grant(self, machine: str, senders: Iterable[str] | None, *, once: bool = False) -> tuple[str, ...]:
+        """Grant machines to send to one whose definition does not declare ``accepts``; return what is granted from now
+        on.
+
+        None: the senders are not known yet, and all may send. ``once``: an earlier grant stays. A version that declares
+        ``accepts`` ends the grant. Raises UnknownMachine.
+        """
+        return await self._call(Engine.grant, machine, senders, once=once)
+
+    async def senders(self) -> Senders:
+        """Find who sends to whom, by the current definitions of all machines: two round trips for each."""
+        return await self._call(Engine.senders)
