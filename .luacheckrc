@@ -7,7 +7,7 @@ files['machines/engine/lua'] = {
         'arguments', 'calendar', 'idempotency', 'json', 'keys', 'monotonic', 'partition_log', 'random', 'replies', 'shared_lists', 'streams', 'strings', 'time_limit', 'work_budget', -- base
         'durations', 'fields', 'programs', 'reserved_events', -- definitions
         'arithmetic', 'builtins', 'ecmascript', 'expressions', 'guard_explanation', 'sequences', 'values', -- expressions
-        'batches', 'chart_writes', 'commit', 'creation', 'deletion', 'retirement', 'instances', 'payloads', 'previews', 'repairs', 'steps', -- instances
+        'batches', 'chart_writes', 'commit', 'creation', 'deletion', 'retirement', 'instances', 'payloads', 'previews', 'repairs', 'step_log', 'steps', -- instances
         'actions', 'chart', 'configurations', 'core', 'job_requests', 'permits', 'sends', -- interpreter
         'awaited_jobs', 'completion', 'due_jobs', 'job_repair', 'jobs', 'queue_bells', 'queue_counters', 'queue_figures', 'queue_limits', 'retry_delay', -- jobs
         'accepted_senders', 'delivery', 'inbox', -- messages

@@ -11,10 +11,13 @@ class MachinesConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from django.core.checks import register
         from django.db.models.signals import post_migrate
 
         from .access.roles import after_migrate
+        from .binding.checks import check_machines
         from .services import account_audit
 
         account_audit.connect()
+        register(check_machines)
         post_migrate.connect(after_migrate, sender=self, dispatch_uid="machines.access.roles")

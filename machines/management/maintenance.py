@@ -10,6 +10,8 @@ from functools import partial
 from types import MappingProxyType
 
 from machines.access import last_seen
+from machines.binding.outbox_sender import OutboxSender
+from machines.binding.projection import Projection
 from machines.catalog import accepted_senders, publishing
 from machines.engine import Engine
 from machines.engine.transfer import rescue_all
@@ -124,7 +126,13 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
 
 def make_shared_duties(engine: Engine) -> dict[str, Duty]:
     """Those that every worker has, side by side."""
-    return {**make_buffer_flushes(), "webhook pump": FanOut(engine), "webhook sender": Sender()}
+    return {
+        **make_buffer_flushes(),
+        "row outbox": OutboxSender(),
+        "row projection": Projection(engine),
+        "webhook pump": FanOut(engine),
+        "webhook sender": Sender(),
+    }
 
 
 def _keep_catalog(known: dict[str, str]) -> None:

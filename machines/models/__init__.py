@@ -4,6 +4,7 @@ from .audit import AuditEntry, AuditIsAppendOnly
 from .grant import MachineGroupGrant, MachineUserGrant
 from .last_seen import LastSeen, Receipt
 from .machine import Machine
+from .outbox import OutboxEntry
 from .statistics import MeasuredStretch, Measurement, SamplingTurn
 from .token import Token
 from .version import MachineVersion, VersionIsImmutable
@@ -25,6 +26,7 @@ __all__ = [
     "MachineVersion",
     "MeasuredStretch",
     "Measurement",
+    "OutboxEntry",
     "Receipt",
     "SamplingTurn",
     "Token",

@@ -1,6 +1,7 @@
 """The logs of what machines emitted: where they are, where each ends, and which have new entries.
 
-Entries are read by groups (``machines.patterns.bus.AttachedStream``): the engine keeps what a group has not done.
+They hold every step, too, of machines for which ``log_steps`` asked for that. Entries are read by groups
+(``machines.patterns.bus.AttachedStream``): the engine keeps what a group has not done.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from machines.engine.connection.calls import Caller
-from machines.engine.errors import EngineUnavailable
+from machines.engine.connection.calls import Caller, translate
+from machines.engine.connection.replies import Status, refuse
+from machines.engine.errors import EngineUnavailable, UnknownMachine
 from machines.engine.keys import Keys
 
 START = "0-0"
@@ -31,7 +33,8 @@ class LogEnd:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One entry of a log. ``kind``: emit, log, message, deleted, queue or timer. ``data``: any JSON."""
+    """One entry of a log. ``kind``: emit, log, step, message, deleted, retired, queue or timer. ``data``: any JSON; of
+    a step, whose ``name`` is the event, its leaf states: a text, or a list of several."""
 
     id: str
     kind: str
@@ -44,6 +47,11 @@ class LogEntry:
     def at(self) -> int:
         """Return ms since the epoch, by the clock of the server that added the entry."""
         return int(self.id.partition("-")[0])
+
+    @property
+    def state(self) -> str:
+        """Return the configuration after a step as one line of text, like ``Instance.state``."""
+        return ", ".join(map(str, self.data)) if isinstance(self.data, list) else str(self.data)
 
 
 class EmittedLogs:
@@ -63,6 +71,25 @@ class EmittedLogs:
     def spread(self) -> bool:
         """Tell whether logs live on several servers: one command cannot wait for all of them."""
         return self._caller.spread
+
+    def log_steps(self, machine: str, *, seconds: float) -> list[Place]:
+        """Have every step of a machine written to its logs for some time, 30 days at most; 0 ends it.
+
+        Returns the places in which steps were not logged until now: what happened there before is in no log. Raises
+        UnknownMachine, EngineUnavailable.
+        """
+        places = [(machine, n) for n in range(self._directory().get(machine, 0))]
+        if not places:
+            raise UnknownMachine(machine)
+        answers = self._caller.many([("sb_log_steps", self.root(place), (round(seconds * 1000),)) for place in places])
+        fresh: list[Place] = []
+        for place, answer in zip(places, answers, strict=True):
+            if isinstance(answer, Exception):
+                translate(answer)
+            if answer[0] != Status.OK:
+                refuse("sb_log_steps", answer)
+            fresh += [place] if int(answer[1]) == 0 else []
+        return fresh
 
     def places(self) -> list[Place]:
         """List every partition of every machine. One round trip."""

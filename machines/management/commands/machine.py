@@ -21,7 +21,7 @@ from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, schema
 from machines.engine.errors import SignalboxError, UnknownMachine
-from machines.management import erasing, transfers
+from machines.management import erasing, reconciliation, transfers
 from machines.models import Machine
 from machines.services import Actor, definitions
 
@@ -69,6 +69,11 @@ class Command(BaseCommand):
         )
         erasing.add_arguments(
             verbs.add_parser("erase", help="erase one person's data everywhere, and search for the rest")
+        )
+        reconciliation.add_arguments(
+            verbs.add_parser(
+                "reconcile", help="compare the rows of a bound model with the machine's instances, and mend"
+            )
         )
         verbs.add_parser("restore", help="restore an emptied Redis from the database")
 
@@ -201,6 +206,9 @@ class Command(BaseCommand):
 
     def _erase(self, target: str, where: str | None, reason: str, **_: Any) -> None:
         erasing.run(self.stdout, target, where, reason)
+
+    def _reconcile(self, name: str, dry_run: bool, **_: Any) -> None:
+        reconciliation.run(self.stdout, name, dry_run=dry_run)
 
     def _restore(self, **_: Any) -> None:
         restored = restore()

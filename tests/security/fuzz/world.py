@@ -132,6 +132,7 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_lock_release": ("lock:{p}", [LOCK, AT]),
     "sb_lock_renew": ("lock:{p}", [LOCK, "1000", AT]),
     "sb_lookup": (B, ['{"field":"t","prefix":"t"}', "10", "", "", '{"states":["Idle"]}', "20"]),
+    "sb_log_steps": (B, ["1000"]),
     "sb_mend": (B, [AT, "work", "ready", "0"]),
     "sb_moved": (B, ["100", "100", "30", AT]),
     "sb_outbox": (Y, ["10", ""]),

@@ -1,5 +1,5 @@
 -- needs: batches, chart_writes, data_indexes, due_times, job_requests, jobs, json, keys, partition_log, programs
--- needs: timers, values, work_budget
+-- needs: step_log, timers, values, work_budget
 -- The only module that writes a step: index, history, flow, jobs and outbox, then the instance itself, then the pulse. When
 -- a write fails, because of a key of another type for example, the earlier writes are undone.
 local commit = {}
@@ -289,7 +289,20 @@ local function write_instance(ctx, count, gone)
     if gone then call_in_parts('HDEL', key, gone, #gone) end
 end
 
-local function write(ctx, event, actor, reason, history_payload)
+-- Tells whether the step goes into the partition's log. The steps of a batch ask once.
+local function is_logged(ctx, clock)
+    local root, batch = ctx.program.root, ctx.batch
+    if not batch then return step_log.is_on(root, clock) end
+    if batch.logs_steps == nil then batch.logs_steps = step_log.is_on(root, clock or read_clock()) end
+    return batch.logs_steps
+end
+
+local function log_step(ctx, event)
+    local state = ctx.chart and chart_writes.quote_configuration(ctx.config) or ctx.program.states[ctx.state].quoted
+    step_log.append(ctx.program.root, ctx.program.machine, ctx.id, ctx.raw._version, event, sub(state, 2))
+end
+
+local function write(ctx, event, actor, reason, history_payload, clock)
     if ctx.program.indexed then data_indexes.write(ctx) end
     local count, gone, set, unset = collect_hash(ctx)
     if ctx.chart then
@@ -311,6 +324,7 @@ local function write(ctx, event, actor, reason, history_payload)
         progress.jobs = ctx.program.states[ctx.state].invokes[1] and start_invokes(ctx) or ''
     end
     if ctx.effects[1] then run_effects(ctx) end
+    if is_logged(ctx, clock) then log_step(ctx, event) end
     write_instance(ctx, count, gone)
     if ctx.chart and ctx.moved then chart_writes.remove_from_indexes(ctx) end
 end
@@ -373,7 +387,8 @@ function commit.write_step(ctx, event, actor, reason, history_payload, clock)
     progress.ending_jobs = not ctx.chart and ctx.moved and ctx.raw._jobs or ''
     if ctx.chart then progress.undo_log, progress.withdrawn = {}, NONE end
     if actor ~= '' then store_actor(ctx, actor) end
-    local ok, caught = pcall(write, ctx, event, actor, reason, history_payload)
+    if not ctx.batch then clock = clock or read_clock() end
+    local ok, caught = pcall(write, ctx, event, actor, reason, history_payload, clock)
     if not ok then
         undo(ctx)
         return nil, type(caught) == 'table' and caught.err or values.describe_error(caught)

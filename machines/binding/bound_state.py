@@ -1,0 +1,108 @@
+"""The value of a machine field: text, bound to its row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Model
+
+if TYPE_CHECKING:
+    from machines.engine import Explanation, Instance, Step
+    from machines.engine.definitions import EventOutline
+    from machines.models import OutboxEntry
+
+    from .field import MachineField
+
+
+class BoundState(str):
+    """The state that the row's column has. Compares, filters and prints like text.
+
+    ``row`` is the row in memory; copied or pickled, it is plain text.
+    """
+
+    row: Model
+    field: MachineField
+
+    def __new__(cls, text: str, row: Model, field: MachineField) -> BoundState:
+        made = super().__new__(cls, text)
+        made.row, made.field = row, field
+        return made
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+    @property
+    def id(self) -> str:
+        """Return the id of the row's instance. Raises NotSaved."""
+        return self.field.instance_id(self.row)
+
+    @property
+    def revision(self) -> int:
+        """Return the revision that this state belongs to; 0 where the row has no instance yet."""
+        found: int = getattr(self.row, self.field.revision_name)
+        return found
+
+    def fire(
+        self,
+        event: str,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        user: Any = None,
+        actor: str = "",
+        expect: int | None = None,
+        key: str | None = None,
+        reason: str = "",
+    ) -> Instance | OutboxEntry:
+        """Send an event to the instance and return it as it is afterwards; the row's columns follow.
+
+        With a ``user`` their permissions, groups and approvals hold, and the audit has an entry. Without one it is a
+        program, called ``actor``. Inside a transaction the event is kept in the outbox and sent after the commit: the
+        entry is returned, and nothing is sent where the transaction is rolled back. Raises what ``Engine.fire`` raises;
+        with a user Forbidden, NotAllowed and ApprovalNeeded as well; NotSaved.
+        """
+        from . import fire
+
+        asked = fire.Event(event, dict(payload or {}), user, actor, expect, key, reason)
+        return fire.fire(self.field, self.row, asked)
+
+    def explain(self, event: str, payload: Mapping[str, Any] | None = None, *, user: Any = None) -> Explanation:
+        """Compute what ``fire`` would do now, and why; change nothing. For a ``user``, without what is hidden from
+        them."""
+        from . import reading
+
+        return reading.explain(self.field, self.id, event, payload, user)
+
+    def available(self, user: Any = None) -> list[EventOutline]:
+        """List the events that the instance takes now without a payload, or may take with one; of a ``user`` those
+        they may fire. Two round trips; lists of rows use ``machines.fields.available_events``."""
+        from . import reading
+
+        return reading.available(self.field, self.id, user)
+
+    def history(self, *, limit: int = 100, before: int | None = None, user: Any = None) -> list[Step]:
+        """Return the latest steps, newest first; ``before`` is a revision, for the next page."""
+        from . import reading
+
+        return reading.history(self.field, self.id, limit, before, user)
+
+    @property
+    def instance(self) -> Instance:
+        """Read the instance now. Raises UnknownInstance, EngineUnavailable."""
+        from . import reading
+
+        return reading.get(self.field, self.id)
+
+    def refresh(self) -> BoundState:
+        """Read the instance now, write the columns where they are behind, and return the state."""
+        from . import fire
+
+        fire.refresh(self.field, self.row)
+        found: BoundState = getattr(self.row, self.field.attname)
+        return found
+
+    def diagram(self) -> str:
+        """Return the machine's diagram as SVG, safe to put into a page, with this state highlighted."""
+        from . import reading
+
+        return reading.diagram(self.field.machine, str(self))

@@ -1,0 +1,84 @@
+"""Reads and writes the two columns of a machine field, each write guarded by the revision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import Model, QuerySet
+
+if TYPE_CHECKING:
+    from .field import MachineField
+
+CUT = "…"
+
+
+class Mirrored(str):
+    """A text that the product itself writes into the column; any other is refused."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What a row says. ``revision`` 0: it never had an instance."""
+
+    state: str
+    revision: int
+
+
+def rows(field: MachineField, using: str) -> QuerySet[Any]:
+    """Return all rows, whatever managers the model has."""
+    return QuerySet(model=field.model, using=using)
+
+
+def column_text(field: MachineField, state: str) -> str:
+    """Return a state as the column can hold it: one that is longer is cut, and ends with an ellipsis."""
+    most = field.max_length
+    return state if most is None or len(state) <= most else state[: most - 1] + CUT
+
+
+def parse_id(field: MachineField, id: str) -> Any:
+    """Return the value of the row's identifying column, or None where no row can have this id."""
+    try:
+        value = field.id_field.to_python(id)
+    except (ValidationError, ValueError, TypeError):
+        return None
+    return value if value is not None and str(value) == id else None
+
+
+def read(field: MachineField, ids: Iterable[str], using: str) -> dict[str, Columns]:
+    """Read the columns of those rows that exist."""
+    values = [value for id in ids if (value := parse_id(field, id)) is not None]
+    found = rows(field, using).filter(**{f"{field.id_field.attname}__in": values})
+    listed = found.values_list(field.id_field.attname, field.attname, field.revision_name)
+    return {str(value): Columns(str(state), revision) for value, state, revision in listed}
+
+
+def advance(field: MachineField, id: str, state: str, revision: int, using: str) -> bool:
+    """Write a state unless the row has this revision or a later one; tell whether it was written."""
+    return _write(field, id, state, revision, using, **{f"{field.revision_name}__lt": revision})
+
+
+def replace(field: MachineField, id: str, state: str, revision: int, using: str, *, seen: Columns) -> bool:
+    """Write a state, also an earlier one, in place of what was ``seen``; tell whether that still stood there."""
+    same = {field.revision_name: seen.revision, field.attname: Mirrored(seen.state)}
+    return _write(field, id, state, revision, using, **same)
+
+
+def _write(field: MachineField, id: str, state: str, revision: int, using: str, **guard: Any) -> bool:
+    value = parse_id(field, id)
+    if value is None:
+        return False
+    found = rows(field, using).filter(**{field.id_field.attname: value}, **guard)
+    text = Mirrored(column_text(field, state))
+    return found.update(**{field.attname: text, field.revision_name: revision}) > 0
+
+
+def remember(field: MachineField, row: Model, state: str, revision: int) -> None:
+    """Set the columns of a row in memory, unless it knows a later revision."""
+    held = row.__dict__
+    if held.get(field.revision_name, 0) <= revision or field.attname not in held:
+        held[field.attname], held[field.revision_name] = column_text(field, state), revision

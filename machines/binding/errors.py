@@ -1,0 +1,40 @@
+"""Errors of bound rows, beside those of the engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.engine import BadInput
+
+
+class MirrorReadOnly(BadInput):
+    """A state was about to be written into its column, which only follows the engine.
+
+    ``field``: such as ``shop.Order.status``."""
+
+    code = "SB490"
+
+    def __init__(self, field: str, attempt: str) -> None:
+        self.field = field
+        name = field.rpartition(".")[2]
+        super().__init__(
+            f"{field} shows the state of a machine and cannot be {attempt}; fire an event: row.{name}.fire('<event>')"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"field": self.field}
+
+
+class NotSaved(BadInput):
+    """The row is not in the database, so it has no instance. ``field``: ``shop.Order.status``."""
+
+    code = "SB491"
+
+    def __init__(self, field: str) -> None:
+        self.field = field
+        super().__init__(
+            f"this row of {field.rpartition('.')[0]} is not saved: save it first, then its instance exists"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"field": self.field}

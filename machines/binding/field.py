@@ -1,0 +1,177 @@
+"""The model field: two columns, and a value that can fire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from django.core import checks
+from django.db import models, router
+from django.db.models.query_utils import DeferredAttribute
+
+from . import row_signals
+from .bound_state import BoundState
+from .columns import Mirrored
+from .errors import MirrorReadOnly, NotSaved
+
+ON_DELETE = ("keep", "delete")
+OPTIONS = ("verbose_name", "max_length", "db_index", "db_column", "db_comment", "help_text", "db_tablespace")
+
+
+def is_historical(model: type[models.Model]) -> bool:
+    """Tell whether a model stands for a moment in the migrations: it has columns and no behaviour."""
+    return model.__module__ == "__fake__"
+
+
+class RevisionField(models.BigIntegerField):
+    """The revision of the instance that the state belongs to. ``save()`` leaves it as the database has it."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"default": 0, "editable": False, **kwargs})
+
+    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "machines.fields.RevisionField", args, kwargs
+
+    def pre_save(self, row: models.Model, add: bool) -> Any:
+        return super().pre_save(row, add) if add or is_historical(type(row)) else models.F(self.attname)
+
+
+class StateAttribute(DeferredAttribute):
+    """The attribute of a row: reads as a BoundState, and is not assigned to."""
+
+    field: MachineField
+
+    def __get__(self, row: models.Model | None, owner: Any = None) -> Any:
+        if row is None:
+            return self
+        text = super().__get__(row, owner)
+        return text if is_historical(type(row)) else BoundState(text, row, self.field)
+
+    def __set__(self, row: models.Model, value: Any) -> None:
+        held, name = row.__dict__, self.field.attname
+        if self._may_set(row, value):
+            held[name] = str(value)
+        elif name not in held or str(value) != held[name]:
+            raise MirrorReadOnly(self.field.label, "assigned to")
+
+    def _may_set(self, row: models.Model, value: Any) -> bool:
+        """A new object takes what its constructor has, which is checked when it is saved; later only the row itself,
+        read again, says what it holds."""
+        if row._state.adding and self.field.attname not in row.__dict__:
+            return True
+        if isinstance(value, BoundState):
+            same = value.row
+            return same._meta.concrete_model is row._meta.concrete_model and same.pk == row.pk
+        return is_historical(type(row))
+
+
+class MachineField(models.CharField):
+    """Shows the state of the instance that belongs to a row, as text.
+
+    ``machine``: its name. ``id_from``: the unique field whose value, as text, is the instance's id, by default the
+    primary key. ``data``: ``data(row)`` returns the data that the instance is created with. ``on_delete``: whether
+    deleting the row keeps the instance ("keep") or deletes it ("delete"). ``databases``: aliases whose rows workers
+    look after, by default the one that the router writes to.
+
+    A second column, ``<name>_revision``, holds the revision of the instance that the state belongs to.
+    """
+
+    descriptor_class = StateAttribute
+    is_machine_field = True
+
+    def __init__(
+        self,
+        machine: str,
+        *,
+        id_from: str = "pk",
+        data: Callable[[Any], Mapping[str, Any]] | None = None,
+        on_delete: str = "keep",
+        databases: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        if on_delete not in ON_DELETE:
+            raise TypeError(f"on_delete is one of {', '.join(ON_DELETE)}, not {on_delete!r}")
+        if foreign := [name for name in options if name not in (*OPTIONS, "default", "blank", "editable", "name")]:
+            raise TypeError(f"MachineField takes {', '.join(OPTIONS)} of Django's options, not {', '.join(foreign)}")
+        self.machine, self.id_from, self.data = machine, id_from, data
+        self.on_delete, self._databases = on_delete, tuple(databases)
+        fixed = {"default": "", "blank": True, "editable": False}
+        super().__init__(**{"max_length": 255, "db_index": True} | options | fixed)
+
+    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
+        """Migrations hold what makes the column, and the machine's name for readers."""
+        name, _, _, options = super().deconstruct()
+        kept = {option: value for option, value in options.items() if option not in ("default", "blank", "editable")}
+        return name, "machines.fields.MachineField", [self.machine], kept
+
+    def contribute_to_class(self, cls: type[models.Model], name: str, private_only: bool = False) -> None:
+        super().contribute_to_class(cls, name, private_only)
+        if is_historical(cls):
+            return  # there the revision is a field of its own
+        row_signals.connect()
+        if self.revision_name not in cls.__dict__:
+            cls.add_to_class(self.revision_name, RevisionField())
+
+    # What it belongs to
+
+    @property
+    def label(self) -> str:
+        return f"{self.model._meta.label}.{self.name}"
+
+    @property
+    def revision_name(self) -> str:
+        return f"{self.name}_revision"
+
+    @property
+    def id_field(self) -> models.Field[Any, Any]:
+        """Return the field whose value is the id. Raises FieldDoesNotExist."""
+        found = self.model._meta.pk if self.id_from == "pk" else self.model._meta.get_field(self.id_from)
+        assert isinstance(found, models.Field)
+        return found
+
+    def instance_id(self, row: models.Model) -> str:
+        """Return the id of a row's instance. Raises NotSaved."""
+        value = getattr(row, self.id_field.attname)
+        if value is None or row._state.adding:
+            raise NotSaved(self.label)
+        return str(self.id_field.to_python(value))
+
+    def databases(self) -> list[str]:
+        """List the aliases whose rows workers look after."""
+        return list(self._databases or [router.db_for_write(self.model)])
+
+    def creation_data(self, row: models.Model) -> dict[str, Any]:
+        """Return the data that the instance of a row is created with."""
+        return dict(self.data(row)) if self.data is not None else {}
+
+    # Writing
+
+    def pre_save(self, row: models.Model, add: bool) -> Any:
+        """Leave the column as it is: what a row in memory says may be old. A new row begins without a state."""
+        if is_historical(type(row)):
+            return super().pre_save(row, add)
+        if not add:
+            return models.F(self.attname)
+        if row.__dict__.get(self.attname):
+            raise MirrorReadOnly(self.label, "given to a new row")
+        row.__dict__[self.attname], row.__dict__[self.revision_name] = "", 0
+        return Mirrored("")
+
+    def get_db_prep_save(self, value: Any, connection: Any) -> Any:
+        ours = isinstance(value, Mirrored) or hasattr(value, "as_sql") or is_historical(self.model)
+        restored = isinstance(value, BoundState) and getattr(value.row, row_signals.RESTORED, False)
+        if not ours and not restored:
+            raise MirrorReadOnly(self.label, "updated")
+        return super().get_db_prep_save(value, connection)
+
+    def get_prep_value(self, value: Any) -> Any:
+        return super().get_prep_value(str(value) if isinstance(value, str) else value)
+
+    def value_to_string(self, obj: models.Model) -> str:
+        return str(self.value_from_object(obj))
+
+    def check(self, **options: Any) -> list[checks.CheckMessage]:
+        from .checks import check_field
+
+        return [*super().check(**options), *check_field(self)]

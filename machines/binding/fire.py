@@ -1,0 +1,105 @@
+"""Fires for a row, in the caller: at once, or by the outbox where a transaction is open."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.db import Error, connections, router
+from django.db.models import Model
+
+from machines.connections import get_engine
+from machines.engine import Instance, UnknownInstance, arguments, limits
+from machines.models import OutboxEntry
+from machines.services import Actor, instances
+
+from . import columns, delivery, outbox
+
+if TYPE_CHECKING:
+    from .field import MachineField
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event, as ``BoundState.fire`` takes it."""
+
+    name: str
+    payload: dict[str, Any]
+    user: Any
+    actor: str
+    expect: int | None
+    key: str | None
+    reason: str
+
+    def check(self) -> None:
+        """Refuse at once what no attempt would make better. Raises BadInput."""
+        arguments.check_event(self.name)
+        arguments.encode_fields("payload", self.payload, limits.MAX_PAYLOAD)
+        arguments.encode_whole("expect", self.expect)
+        arguments.check_key(self.key)
+        arguments.check_actor(self.actor)
+        arguments.check_reason(self.reason)
+
+
+def fire(field: MachineField, row: Model, event: Event) -> Instance | OutboxEntry:
+    """Fire, and write the columns; or put the event into the outbox."""
+    id, using = field.instance_id(row), alias_of(row)
+    if connections[using].in_atomic_block:
+        return _put(field, row, id, using, event)
+    try:
+        after = _send(field, id, event)
+    except UnknownInstance:
+        if not delivery.ensure_instance(field, id, using):
+            raise
+        after = _send(field, id, event)
+    write_through(field, row, after, using)
+    return after
+
+
+def refresh(field: MachineField, row: Model) -> None:
+    """Read the instance and write what the row does not have. Raises UnknownInstance, EngineUnavailable."""
+    write_through(field, row, get_engine().get(field.machine, field.instance_id(row)), alias_of(row))
+
+
+def write_through(field: MachineField, row: Model, after: Instance, using: str) -> None:
+    """Write the columns. The step has happened: where the database fails, a worker writes them from the log."""
+    try:
+        columns.advance(field, after.id, after.state, after.revision, using)
+    except Error as error:
+        log.warning("%s %s is at revision %d, which is left for a worker: %s", field.label, after.id,
+                    after.revision, error)  # fmt: skip
+    columns.remember(field, row, after.state, after.revision)
+
+
+def alias_of(row: Model) -> str:
+    """Return the database that the row came from."""
+    return row._state.db or router.db_for_write(type(row), instance=row)
+
+
+def _send(field: MachineField, id: str, event: Event) -> Instance:
+    if event.user is not None:
+        return instances.fire(
+            Actor(event.user, delivery.DOOR), field.machine, id, event.name, event.payload,
+            expect=event.expect, key=event.key, reason=event.reason,
+        )  # fmt: skip
+    return get_engine().fire(
+        field.machine, id, event.name, event.payload,
+        expect=event.expect, key=event.key, actor=event.actor, reason=event.reason,
+    )  # fmt: skip
+
+
+def _put(field: MachineField, row: Model, id: str, using: str, event: Event) -> OutboxEntry:
+    """Raises Forbidden at once; the rules of transitions and approvals hold when it is sent."""
+    event.check()
+    name, user_id = event.actor, ""
+    if event.user is not None:
+        actor = Actor(event.user, delivery.DOOR)
+        actor.demand("fire", field.machine, action="fire", instance=id, target=event.name, reason=event.reason)
+        name, user_id = actor.name, actor.id
+    return outbox.put_event(
+        field, row, id, using, key=event.key, event=event.name, payload=event.payload, expect=event.expect,
+        actor=name, user_id=user_id, reason=event.reason,
+    )  # fmt: skip

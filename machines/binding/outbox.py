@@ -1,0 +1,107 @@
+"""Puts creations, events and deletions into the outbox, in the transaction of the row they belong to."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models import Model, QuerySet
+from django.utils import timezone
+
+from machines.engine import BadInput
+from machines.models import OutboxEntry
+from machines.models.database_retry import delete_some
+
+from . import columns, delivery
+
+if TYPE_CHECKING:
+    from .field import MachineField
+
+KEEP_DONE = timedelta(days=7)
+KEEP_FAILED = timedelta(days=90)
+PRUNE = 500  # rows that a pass removes at most
+SWEEP = 200  # rows without an instance that a pass looks after
+
+
+def put_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:
+    """Have the instance of a new row created after the commit."""
+    made = _put(field, str(field.id_field.to_python(getattr(row, field.id_field.attname))), using,
+                kind=OutboxEntry.Kind.CREATE, payload=field.creation_data(row))  # fmt: skip
+    _send_after_commit(field, made, using, row)
+    return made
+
+
+def put_event(field: MachineField, row: Model, id: str, using: str, *, key: str | None, **asked: Any) -> OutboxEntry:
+    """Have an event sent after the commit."""
+    made = _put(field, id, using, kind=OutboxEntry.Kind.FIRE, key=key, **asked)
+    _send_after_commit(field, made, using, row)
+    return made
+
+
+def put_deletion(field: MachineField, id: str, using: str) -> OutboxEntry:
+    """Have an instance deleted after the commit."""
+    made = _put(field, id, using, kind=OutboxEntry.Kind.DELETE, reason=f"its row of {field.label} was deleted")
+    _send_after_commit(field, made, using, None)
+    return made
+
+
+def put_missing(field: MachineField, using: str, *, most: int = SWEEP) -> int:
+    """Have instances created for rows that no signal told of, as ``bulk_create`` makes them; return how many.
+
+    A row whose creation was tried is left alone: the outbox holds what came of it.
+    """
+    new = {field.attname: "", field.revision_name: 0}
+    found = {str(getattr(row, field.id_field.attname)): row for row in columns.rows(field, using).filter(**new)[:most]}
+    if not found:
+        return 0
+    tried = OutboxEntry.objects.using(using).filter(machine=field.machine, instance__in=list(found), kind="create")
+    for id in tried.values_list("instance", flat=True):
+        found.pop(id, None)
+    for row in found.values():
+        _put(field, str(getattr(row, field.id_field.attname)), using, kind="create", payload=field.creation_data(row))
+    return len(found)
+
+
+def ensure_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:
+    """Have the instance of a row without one created now, also where that failed before; return the entry."""
+    id = str(field.id_field.to_python(getattr(row, field.id_field.attname)))
+    waiting = entries(field, id, using).filter(kind=OutboxEntry.Kind.CREATE, state=OutboxEntry.State.WAITING)
+    if (entry := waiting.first()) is None:
+        return put_creation(field, row, using)
+    waiting.update(due=timezone.now())
+    delivery.send_soon(field, entry, using, row)
+    return entry
+
+
+def entries(field: MachineField, id: str, using: str) -> QuerySet[OutboxEntry]:
+    """Return what the outbox holds of one instance, the oldest first."""
+    return OutboxEntry.objects.using(using).filter(machine=field.machine, instance=id).order_by("pk")
+
+
+def prune(using: str) -> None:
+    """Remove entries that ended long ago, a few at a time."""
+    now, ended = timezone.now(), OutboxEntry.objects.using(using).order_by("pk")
+    delete_some(ended.filter(state=OutboxEntry.State.DONE, ended_at__lt=now - KEEP_DONE), PRUNE)
+    delete_some(ended.filter(state=OutboxEntry.State.FAILED, ended_at__lt=now - KEEP_FAILED), PRUNE)
+
+
+def _put(field: MachineField, id: str, using: str, *, key: str | None = None, **facts: Any) -> OutboxEntry:
+    if using not in field.databases():
+        raise BadInput(
+            f"{field.label} looks after the rows of {', '.join(field.databases())}, and this one is in {using!r}:"
+            f" name it in databases= of the field"
+        )
+    made = OutboxEntry(
+        key=key or f"outbox-{secrets.token_hex(16)}", field=field.label, machine=field.machine, instance=id, **facts
+    )
+    made.save(using=using, force_insert=True)
+    return made
+
+
+def _send_after_commit(field: MachineField, entry: OutboxEntry, using: str, row: Model | None) -> None:
+    """Send it in this process once it is committed, which is now where no transaction is open. A worker sends what this
+    process does not come to."""
+    transaction.on_commit(partial(delivery.send_soon, field, entry, using, row), using=using, robust=True)

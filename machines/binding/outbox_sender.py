@@ -1,0 +1,51 @@
+"""The duty of every worker that sends what waits in the outbox."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from machines.models.database_retry import DatabaseRetry
+
+from . import delivery, outbox, registry
+
+log = logging.getLogger(__name__)
+
+
+class OutboxSender:
+    """Sends what is due, has instances created for rows that have none, and removes old entries."""
+
+    NONE = 30.0  # seconds between two looks where the project has no machine field
+    EVERY = 0.5  # seconds between two passes that find nothing
+    SWEEP = 10.0  # seconds between two looks for rows without an instance
+    PRUNE = 60.0  # seconds between two looks for old entries
+
+    def __init__(self) -> None:
+        self._fields = registry.list_fields()
+        self._database = DatabaseRetry(log, "events of rows wait for the database: %s")
+        self._swept = self._pruned = -float("inf")
+
+    def once(self) -> bool:
+        """One pass; tell whether there may be more."""
+        if not self._fields:
+            return False
+        with self._database.around():
+            return self._pass()
+        return False
+
+    def pause(self) -> float:
+        return self.EVERY if self._fields else self.NONE
+
+    def _pass(self) -> bool:
+        now = time.monotonic()
+        if now - self._swept >= self.SWEEP:
+            self._swept = now
+            for field in self._fields:
+                for using in field.databases():
+                    outbox.put_missing(field, using)
+        sent = sum(delivery.send_due(using) for using in registry.list_aliases())
+        if now - self._pruned >= self.PRUNE:
+            self._pruned = now
+            for using in registry.list_aliases():
+                outbox.prune(using)
+        return sent > 0

@@ -1,0 +1,185 @@
+"""Compares the rows of a field with the instances of its machine, and mends: Redis decides."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from machines.engine import Engine, Instance, SignalboxError, UnknownInstance
+
+from . import columns, outbox
+
+if TYPE_CHECKING:
+    from .columns import Columns
+    from .field import MachineField
+
+PAGE = 500  # rows, or instances, of one page
+EXAMPLES = 5  # of each kind of difference
+EQUAL, BEHIND, AHEAD, EDITED, MISSING, GONE, ROWLESS, UNREAD = KINDS = (
+    "equal", "behind", "ahead", "edited", "missing", "gone", "without a row", "not read",
+)  # fmt: skip
+MEANINGS = {
+    EQUAL: "the row says what the instance says",
+    BEHIND: "the row was at an earlier revision",
+    AHEAD: "the row was at a later revision: Redis went back, or the instance was made anew",
+    EDITED: "the row said another state at the same revision: it was edited by hand",
+    MISSING: "the row had no instance yet",
+    GONE: "the instance has ended and was let go, or was deleted: the row keeps its state",
+    ROWLESS: "the instance has no row",
+    UNREAD: "the instance could not be read",
+}
+MENDED = (BEHIND, AHEAD, EDITED, MISSING)
+
+
+@dataclass
+class Report:
+    """What a comparison found, by kind: how many, and examples. ``mended``: differences that are gone now."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    mended: int = 0
+    errors: list[str] = field(default_factory=list)
+
+    def add(self, kind: str, text: str) -> None:
+        self.counts[kind] += 1
+        if kind != EQUAL and len(found := self.examples.setdefault(kind, [])) < EXAMPLES:
+            found.append(text)
+
+    @property
+    def differences(self) -> int:
+        """Count what can be mended, and was found different."""
+        return sum(self.counts[kind] for kind in MENDED)
+
+    @property
+    def left(self) -> int:
+        """Count the differences that are still there, and what could not be read."""
+        return self.differences - self.mended + self.counts[UNREAD]
+
+
+def classify(field: MachineField, seen: Columns, live: Instance | SignalboxError) -> str:
+    """Name the difference between a row and its instance."""
+    if isinstance(live, UnknownInstance):
+        return GONE if seen.revision else MISSING
+    if isinstance(live, SignalboxError):
+        return UNREAD
+    if seen.revision != live.revision:
+        return BEHIND if seen.revision < live.revision else AHEAD
+    return EQUAL if seen.state == columns.column_text(field, live.state) else EDITED
+
+
+def mend(
+    engine: Engine, field: MachineField, rows: Mapping[str, Columns], using: str, report: Report | None = None
+) -> None:
+    """Compare these rows with their instances and write what differs, unless it moved meanwhile. With a ``report``
+    that is told there, and nothing is written where ``report`` is a dry run."""
+    found = report or Report()
+    for (id, seen), live in zip(rows.items(), engine.get_many(field.machine, rows), strict=True):
+        kind = classify(field, seen, live)
+        text = _describe(id, seen, live)
+        found.add(kind, text)
+        if isinstance(live, Instance) and kind in MENDED and not isinstance(found, DryRun):
+            if kind == BEHIND:
+                done = columns.advance(field, id, live.state, live.revision, using)
+            else:
+                done = columns.replace(field, id, live.state, live.revision, using, seen=seen)
+            found.mended += done or _has_moved(field, id, seen, using)
+
+
+def _has_moved(field: MachineField, id: str, seen: Columns, using: str) -> bool:
+    """Tell whether another process wrote the row meanwhile: then it is that one's to be right."""
+    return columns.read(field, [id], using).get(id) != seen
+
+
+def _describe(id: str, seen: Columns, live: Instance | SignalboxError) -> str:
+    if isinstance(live, SignalboxError):
+        told = "no instance" if isinstance(live, UnknownInstance) else live.message
+    else:
+        told = f"{live.state}, revision {live.revision}"
+    return f"{id}: the row says {seen.state or 'nothing'}, revision {seen.revision}; the engine: {told}"
+
+
+class DryRun(Report):
+    """A report of a comparison that changes nothing."""
+
+
+class Reconcile:
+    """One comparison of all rows with all instances, page by page."""
+
+    def __init__(self, engine: Engine, field: MachineField, *, dry_run: bool = False) -> None:
+        self._engine = engine
+        self._field = field
+        self.report: Report = DryRun() if dry_run else Report()
+
+    def run(self) -> Report:
+        """Compare everything. Raises UnknownMachine, EngineUnavailable."""
+        for _ in self.pages():
+            pass
+        return self.report
+
+    def pages(self) -> Iterator[int]:
+        """Compare a page for each value taken, and yield how many rows or instances it had."""
+        for using in self._field.databases():
+            yield from self._rows(using)
+        yield from self._instances()
+
+    def _rows(self, using: str) -> Iterator[int]:
+        field, last = self._field, None
+        name = field.id_field.attname
+        while True:
+            found = columns.rows(field, using).order_by(name)
+            page = list((found.filter(**{f"{name}__gt": last}) if last is not None else found)
+                        .values_list(name, field.attname, field.revision_name)[:PAGE])  # fmt: skip
+            if not page:
+                return
+            last = page[-1][0]
+            rows = {str(id): columns.Columns(str(state), revision) for id, state, revision in page}
+            mend(self._engine, field, rows, using, self.report)
+            if self.report.counts[MISSING] and not isinstance(self.report, DryRun):
+                self._create(rows, using)
+            yield len(page)
+
+    def _create(self, rows: Mapping[str, Columns], using: str) -> None:
+        """Create what is missing, at once: an entry of the outbox for each, then they are sent."""
+        field = self._field
+        new = [id for id, seen in rows.items() if not seen.revision and not seen.state]
+        if not new:
+            return
+        values = [columns.parse_id(field, id) for id in new]
+        for row in columns.rows(field, using).filter(**{f"{field.id_field.attname}__in": values}):
+            entry = outbox.ensure_creation(field, row, using)
+            entry.refresh_from_db(using=using)
+            if entry.state == entry.State.DONE:
+                self.report.mended += 1
+            else:
+                self.report.errors.append(f"{entry.instance}: {entry.message or 'its creation waits in the outbox'}")
+
+    def _instances(self) -> Iterator[int]:
+        """Find instances without a row; where the field says so they are deleted."""
+        cursor: str | None = None
+        while True:
+            page = self._engine.find(self._field.machine, limit=PAGE, cursor=cursor)
+            ids = [instance.id for instance in page]
+            with_row: set[str] = set()
+            for using in self._field.databases():
+                with_row |= columns.read(self._field, ids, using).keys()
+            for instance in page:
+                if instance.id not in with_row:
+                    self._report_rowless(instance)
+            yield len(ids)
+            if (cursor := page.cursor) is None:
+                return
+
+    def _report_rowless(self, instance: Instance) -> None:
+        self.report.add(ROWLESS, f"{instance.id}: {instance.state}, revision {instance.revision}")
+
+
+def describe(report: Report) -> list[str]:
+    """Return the report as lines of text."""
+    lines = []
+    for kind in KINDS:
+        if report.counts[kind]:
+            lines.append(f"{report.counts[kind]:>8}  {kind}: {MEANINGS[kind]}")
+            lines += [f"          {text}" for text in report.examples.get(kind, ())]
+    return lines or ["       0  rows and instances"]

@@ -1,0 +1,32 @@
+"""The model field that shows a machine's state: ``status = MachineField("order")``. See ``docs/binding.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
+
+from machines.binding.bound_state import BoundState
+from machines.binding.errors import MirrorReadOnly, NotSaved
+from machines.binding.field import MachineField, RevisionField
+
+if TYPE_CHECKING:
+    from machines.engine.definitions import EventOutline
+
+__all__ = ["BoundState", "MachineField", "MirrorReadOnly", "NotSaved", "RevisionField", "available_events"]
+
+if not apps.is_installed("machines"):
+    raise ImproperlyConfigured("a MachineField needs the app 'machines' in INSTALLED_APPS: it has the outbox's table")
+
+
+def available_events(states: Iterable[BoundState], user: Any = None) -> list[list[EventOutline]]:
+    """List, for the states of many rows and in their order, the events that each state accepts by the current version
+    of its machine; for a ``user`` without the right to fire there are none.
+
+    A few queries for each machine, however many rows, and no call of Redis: a list may use it. Guards are not asked.
+    """
+    from machines.binding import reading  # models of other apps are loaded by now
+
+    return reading.available_events(states, user)

@@ -1,0 +1,55 @@
+"""The machines that the shop's rows show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.engine import Engine
+
+ORDER: dict[str, Any] = {
+    "id": "order",
+    "initial": "new",
+    "context": {"total": 0, "paid": 0},
+    "events": {"pay": {"payload": {"amount": {"type": "integer"}}}, "note": {}},
+    "approval": ["fire:refund"],
+    "states": {
+        "new": {
+            "after": {"30d": "expired"},
+            "on": {
+                "pay": {
+                    "target": "paid", "guard": "event.amount >= total", "actions": {"set": {"paid": "event.amount"}}
+                },
+                "cancel": "cancelled",
+                "note": {"actions": {"log": "'noted'"}},
+                "waive": {"target": "paid", "allow": ["managers"]},
+            },
+        },
+        "paid": {"on": {"ship": "shipping", "refund": "cancelled"}},
+        "shipping": {
+            "type": "parallel",
+            "onDone": "done",
+            "states": {
+                "goods": {
+                    "initial": "packing", "states": {"packing": {"on": {"packed": "sent"}}, "sent": {"type": "final"}}
+                },
+                "papers": {
+                    "initial": "printing",
+                    "states": {"printing": {"on": {"printed": "filed"}}, "filed": {"type": "final"}},
+                },
+            },
+        },
+        "done": {"type": "final"},
+        "cancelled": {"type": "final"},
+        "expired": {"type": "final"},
+    },
+}  # fmt: skip
+PARCEL: dict[str, Any] = {
+    "id": "parcel",
+    "initial": "here",
+    "states": {"here": {"on": {"move": "there"}}, "there": {"on": {"move": "here"}}},
+}
+
+
+def publish(engine: Engine) -> None:
+    for definition in (ORDER, PARCEL):
+        engine.publish(definition)

@@ -1,0 +1,5 @@
+"""Settings of real processes in these tests: the project's, and the shop."""
+
+from dashboard.settings import *  # noqa: F403
+
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.binding.shop"]  # noqa: F405

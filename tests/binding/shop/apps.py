@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class ShopConfig(AppConfig):
+    name = "tests.binding.shop"
+    label = "shop"
+    default_auto_field = "django.db.models.BigAutoField"
