@@ -17,7 +17,7 @@ from django.forms import modelform_factory
 
 from machines.engine import EngineUnavailable, Refused
 from machines.fields import MachineField, MirrorReadOnly, NotSaved
-from tests.conftest import NOWHERE
+from tests.conftest import NOWHERE, configure
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -131,7 +131,7 @@ def test_a_row_that_is_not_saved_has_no_instance(machines_there):
 
 def test_without_redis_the_row_stays_as_it_is(machines_there, settings):
     row = order()
-    settings.REDIS_URL = NOWHERE
+    configure(settings, REDIS_URL=NOWHERE)
     with pytest.raises(EngineUnavailable):
         row.status.fire("cancel")
     assert (row.status, stored(row)) == ("new", ("new", 1))

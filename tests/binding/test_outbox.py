@@ -15,7 +15,7 @@ from machines.engine import BadInput
 from machines.models import Approval, AuditEntry, OutboxEntry
 from machines.services import Forbidden
 from machines.signals import delivered
-from tests.conftest import NOWHERE
+from tests.conftest import NOWHERE, configure
 
 from . import machines
 
@@ -77,14 +77,14 @@ def test_a_savepoint_that_is_rolled_back_takes_only_its_own_events(machines_ther
 
 
 def test_without_redis_a_transaction_commits_and_a_worker_sends_later(machines_there, settings, deliver, monkeypatch):
-    row, url = order(), settings.REDIS_URL
-    settings.REDIS_URL = NOWHERE
+    row, url = order(), settings.SIGNALBOX["REDIS_URL"]
+    configure(settings, REDIS_URL=NOWHERE)
     with transaction.atomic():
         row.total = 3
         row.save()
         pending = row.status.fire("cancel")
     assert entry(pending).waits
-    settings.REDIS_URL = url
+    configure(settings, REDIS_URL=url)
     monkeypatch.setattr(delivery, "_away_until", 0.0)
     deliver()
     row.refresh_from_db()
