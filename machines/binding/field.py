@@ -117,10 +117,12 @@ class MachineField(models.CharField):
 
     @property
     def label(self) -> str:
+        """Return the field's name with app and model: ``shop.Order.status``."""
         return f"{self.model._meta.label}.{self.name}"
 
     @property
     def revision_name(self) -> str:
+        """Return the name of the column with the revision."""
         return f"{self.name}_revision"
 
     @property

@@ -126,6 +126,7 @@ class Instance:
         return ", ".join(self.configuration)
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON-able data."""
         found = asdict(self) | {"state": self.state, "archived": self.archived}
         if not self.archived:
             del found["archived_at"], found["archived"]
@@ -207,6 +208,7 @@ class Explanation:
         return ", ".join(self.configuration)
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON-able data."""
         return asdict(self) | {"state": self.state, "text": str(self)}
 
     def without_values(self) -> Explanation:
@@ -265,6 +267,7 @@ class Step:
         return self.version
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON-able data."""
         return asdict(self)
 
 
@@ -298,6 +301,7 @@ class Live:
     missing: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON-able data."""
         return asdict(self)
 
 

@@ -50,6 +50,14 @@ class AsyncEmittedLogs(AsyncPart[EmittedLogs]):
         """Return ms since the epoch by the server's clock, which makes the ids; on a cluster, by the slowest clock."""
         return await self._call(EmittedLogs.now)
 
+    async def log_steps(self, machine: str, *, seconds: float) -> list[Place]:
+        """Have every step of a machine written to its logs for some time, 30 days at most; 0 ends it.
+
+        Returns the places in which steps were not logged until now: what happened there before is in no log. Raises
+        UnknownMachine, EngineUnavailable.
+        """
+        return await self._call(EmittedLogs.log_steps, machine, seconds=seconds)
+
     async def places(self) -> list[Place]:
         """List every partition of every machine. One round trip."""
         return await self._call(EmittedLogs.places)

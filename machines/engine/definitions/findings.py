@@ -121,6 +121,7 @@ class Finding:
         return self.severity == "error"
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON-able data."""
         return {
             "code": self.code,
             "path": self.path,

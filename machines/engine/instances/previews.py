@@ -78,6 +78,7 @@ class Preview:
         return ", ".join(self.configuration)
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON-able data."""
         return asdict(self) | {"state": self.state}
 
 

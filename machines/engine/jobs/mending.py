@@ -45,6 +45,7 @@ class MendReport:
 
     @property
     def total(self) -> int:
+        """Return how many there were in all."""
         counted: list[int] = [getattr(self, kind) for kind in KINDS]
         return sum(counted)
 

@@ -83,6 +83,7 @@ class Job(LazyRecord):
         return f"{self.machine}:{self.id}"
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON-able data."""
         return asdict(self)
 
 
@@ -162,6 +163,7 @@ class QueueStats:
     missing: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON-able data."""
         return asdict(self)
 
 
@@ -203,4 +205,5 @@ class WorkerInfo:
         )
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON-able data."""
         return asdict(self)

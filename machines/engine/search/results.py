@@ -48,6 +48,7 @@ class Problem:
     text: str
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON-able data."""
         return asdict(self)
 
 
