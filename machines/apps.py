@@ -14,6 +14,7 @@ class MachinesConfig(AppConfig):
         from django.core.checks import register
         from django.db.models.signals import post_migrate
 
+        from . import definition_checks  # noqa: F401  registers the system checks
         from .access.roles import after_migrate
         from .binding.checks import check_machines
         from .services import account_audit

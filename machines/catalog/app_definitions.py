@@ -2,14 +2,57 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.apps import apps
 
-from .definition_files import DefinitionFile, find_files, read_file
+from machines.engine.definitions import InvokeOutline
+
+from .definition_files import DefinitionFile, find_files, read_file, shown
 
 FOLDER = "statemachines"
+
+
+@dataclass(frozen=True, slots=True)
+class AppFile:
+    """A file of an app. ``label``: the app's; ``name``: the path as notes of versions keep it, the same on every
+    machine: ``shop/statemachines/order.yaml``."""
+
+    label: str
+    name: str
+    file: DefinitionFile
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """A machine that stands in several files, or in one and inside another one."""
+
+    machine: str
+    files: tuple[AppFile, ...]
+
+    def __str__(self) -> str:
+        where = " and ".join(shown(one.file.path) for one in self.files)
+        return f"the machine {self.machine!r} stands in {where}; rename one of them, or remove a file"
+
+
+@dataclass(frozen=True, slots=True)
+class MissingHandler:
+    """An invoke whose handler is not registered. ``nearest``: a registered name like it, or empty."""
+
+    file: AppFile
+    machine: str
+    state: str
+    src: str
+    nearest: str
+
+    def __str__(self) -> str:
+        hint = f'; did you mean "{self.nearest}"?' if self.nearest else ""
+        where = shown(self.file.file.path)
+        return f'{where}: state {self.state} of {self.machine} invokes "{self.src}", and no app has that handler{hint}'
 
 
 def list_folders(label: str | None = None) -> list[tuple[str, Path]]:
@@ -20,15 +63,69 @@ def list_folders(label: str | None = None) -> list[tuple[str, Path]]:
     return [(name, folder) for name, folder in folders if folder.is_dir()]
 
 
-def read_files(label: str | None = None) -> list[DefinitionFile]:
-    """Read and check every file of the apps' folders."""
-    return [read_file(path) for _, folder in list_folders(label) for path in find_files(folder)]
+def read_files(label: str | None = None) -> list[AppFile]:
+    """Read and check every file of the apps' folders; never raises but for an unknown label."""
+    return [
+        AppFile(name, path.relative_to(folder.parent.parent).as_posix(), read_file(path))
+        for name, folder in list_folders(label)
+        for path in find_files(folder)
+    ]
 
 
-def find_duplicates(files: list[DefinitionFile]) -> dict[str, list[DefinitionFile]]:
-    """Return name -> files, of the machines that stand in several files."""
-    named: defaultdict[str, list[DefinitionFile]] = defaultdict(list)
-    for file in files:
-        if file.name:
-            named[file.name].append(file)
-    return {name: found for name, found in named.items() if len(found) > 1}
+def find_duplicates(files: Iterable[AppFile]) -> list[Duplicate]:
+    """List the machines that stand in several places, also where one is embedded in another machine."""
+    named: defaultdict[str, dict[Path, AppFile]] = defaultdict(dict)
+    for one in files:
+        compiled = one.file.submission.compiled
+        for name in (one.file.name, *(compiled.along if compiled is not None else ())):
+            if name:
+                named[name][one.file.path] = one
+    return [Duplicate(name, tuple(found.values())) for name, found in sorted(named.items()) if len(found) > 1]
+
+
+def has_jobs(one: AppFile) -> bool:
+    """Tell whether a definition invokes handlers."""
+    return any(True for _ in _list_invokes(one.file))
+
+
+def find_missing_handlers(files: Iterable[AppFile], known: Iterable[str]) -> list[MissingHandler]:
+    """List the invokes of handlers that are not among the ``known`` names."""
+    names = set(known)
+    found = []
+    for one in files:
+        for machine, state, invoke in _list_invokes(one.file):
+            if invoke.src not in names:
+                nearest = difflib.get_close_matches(invoke.src, sorted(names), 1)
+                found.append(MissingHandler(one, machine, state, invoke.src, nearest[0] if nearest else ""))
+    return found
+
+
+def _list_invokes(file: DefinitionFile) -> Iterator[tuple[str, str, InvokeOutline]]:
+    """List machine, state and invoke, of those invokes that are work for a handler."""
+    compiled = file.submission.compiled
+    for each in () if compiled is None else (compiled, *compiled.along.values()):
+        for state in each.outline.states:
+            for invoke in state.invokes:
+                if invoke.src and not invoke.machine:
+                    yield str(each.source["id"]), state.name, invoke
+
+
+def sort_by_dependency(files: Iterable[AppFile]) -> list[AppFile]:
+    """Sort files so that a machine comes after those that it sends to or invokes, as far as there is no circle; else by
+    name."""
+    named = {one.file.name: one for one in sorted(files, key=lambda one: one.file.name)}
+    done: dict[str, AppFile] = {}
+    open_names: set[str] = set()
+
+    def visit(name: str) -> None:
+        if name in done or name in open_names or name not in named:
+            return
+        open_names.add(name)
+        compiled = named[name].file.submission.compiled
+        for recipient in compiled.recipients if compiled is not None else ():
+            visit(recipient.machine)
+        done[name] = named[name]
+
+    for name in named:
+        visit(name)
+    return list(done.values())

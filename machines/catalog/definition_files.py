@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import yaml
 
 from machines import formats
-from machines.engine.definitions import CompiledDefinition, Finding, render
+from machines.engine.definitions import CompiledDefinition, Finding, make_finding, render
 from machines.engine.errors import DefinitionError
 from machines.formats.text import describe_unreadable
 from machines.formats.yaml_nodes import LOADER
@@ -20,6 +21,8 @@ from . import submissions
 from .submissions import Submission
 
 KEPT = 256  # compiled files in memory
+_MAKER = re.compile(r"\b(?:createMachine|Machine)\s*\(")
+_LINE = re.compile(r"line (\d+), column (\d+)")
 IGNORED = ("__pycache__", "node_modules")
 WITH_LINES = ("json", "yaml", "xstate", "sm")  # formats whose findings have paths into the file, if it is JSON or YAML
 
@@ -40,6 +43,9 @@ class DefinitionFile:
 
     def describe(self, finding: Finding) -> str:
         """Return a finding with the file, and the line that it is about where that is known."""
+        if at := _LINE.fullmatch(finding.path):
+            hint = f"; {finding.hint}" if finding.hint else ""
+            return f"{shown(self.path)}:{at[1]}:{at[2]}: {finding.code} {finding.message}{hint}"
         line = find_line(self.text, finding.path) if self.submission.format in WITH_LINES else None
         where = shown(self.path) if line is None else f"{shown(self.path)}:{line}"
         return f"{where}: {finding}"
@@ -63,7 +69,7 @@ def _walk(folder: Path) -> Iterator[Path]:
     for path in folder.iterdir():
         if path.name.startswith(("_", ".")) or path.name in IGNORED:
             continue
-        if path.is_dir():
+        if path.is_dir() and not path.is_symlink():
             yield from _walk(path)
         elif formats.format_of(path.name, "") in formats.READERS:
             yield path
@@ -75,7 +81,22 @@ def read_file(path: Path) -> DefinitionFile:
         raw = path.read_bytes()
     except OSError as error:
         return DefinitionFile(path, Submission(None, (describe_unreadable(error),)))
-    return DefinitionFile(path, submissions.read(raw, name=path.name, base=path), raw.decode(errors="replace"))
+    text = raw.decode(errors="replace")
+    submission = submissions.read(raw, name=path.name, base=path)
+    return DefinitionFile(path, _mention_others(submission, text), text)
+
+
+def _mention_others(submission: Submission, text: str) -> Submission:
+    """Say that a file holds more machines than the one that is read."""
+    makers = len(_MAKER.findall(text)) if submission.format == "xstate" else 0
+    if makers > 1:
+        message = f"the script makes {makers} machines, and the first one is read"
+        more = make_finding("SB212", "", message, "give each machine a file of its own")
+        return replace(submission, findings=(*submission.findings, more))
+    if submission.definition is None and text.lstrip("\ufeff \t\r\n").startswith("["):
+        hint = "a file holds one machine: give each a file of its own"
+        return replace(submission, findings=tuple(replace(found, hint=hint) for found in submission.findings))
+    return submission
 
 
 def compile_file(path: Path) -> CompiledDefinition:

@@ -87,7 +87,7 @@ def prepare(definition: object | CompiledDefinition) -> Publication:
     compiled = submission.compiled
     if compiled is None:
         raise DefinitionError(list(submission.findings))
-    return Publication(compiled, {name: inner for name, inner in compiled.along.items() if not _stays(name, inner)})
+    return Publication(compiled, {name: inner for name, inner in compiled.along.items() if not is_current(name, inner)})
 
 
 def write(compiled: CompiledDefinition, *, user: AbstractBaseUser | None = None, notes: str = "") -> MachineVersion:
@@ -199,15 +199,20 @@ def _restore_along(version: MachineVersion) -> None:
             engine.publish(inner, alone=True)
 
 
-def _stays(name: str, compiled: CompiledDefinition) -> bool:
-    """Whether it is the machine's current definition already; by SQL where Redis has lost the machine."""
+def is_current(name: str, compiled: CompiledDefinition) -> bool:
+    """Tell whether it is the machine's current definition already; by SQL where Redis has lost the machine."""
     try:
         held: Any = get_engine().definition(name)
     except UnknownMachine:
         machine = Machine.objects.filter(name=name).first()
         held = machine.version().definition if machine else None
+    return held is not None and is_same(held, compiled)
+
+
+def is_same(held: dict[str, Any], compiled: CompiledDefinition) -> bool:
+    """Tell whether a published definition is this one."""
     # Texts, because to Python 1 and true are equal; of the program too, to which the order of states matters.
-    if held is None or _sorted(held) != _sorted(compiled.source):
+    if _sorted(held) != _sorted(compiled.source):
         return False
     return _text(held) == _text(compiled.source) or compile_definition(held).digest == compiled.digest
 

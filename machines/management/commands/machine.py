@@ -21,7 +21,7 @@ from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, schema
 from machines.engine.errors import SignalboxError, UnknownMachine
-from machines.management import erasing, reconciliation, transfers
+from machines.management import erasing, reconciliation, syncing, transfers
 from machines.models import Machine
 from machines.services import Actor, definitions
 
@@ -35,6 +35,9 @@ class Command(BaseCommand):
         _takes_file(verbs.add_parser("validate", help="print every finding; exit with 1 when one is an error"))
         publishing = _takes_file(verbs.add_parser("publish", help="publish a definition as the current version"))
         publishing.add_argument("--notes", default="", help="what changed")
+        syncing.add_arguments(
+            verbs.add_parser("sync", help="publish the definitions of the apps' statemachines/ folders that changed")
+        )
         verbs.add_parser("list", help="print every machine with its version and its number of instances")
         drawing = _takes_file(verbs.add_parser("diagram", help="draw a definition"))
         drawing.add_argument("--as", dest="kind", choices=["svg", "dot"], default="svg", help="default: svg")
@@ -96,6 +99,11 @@ class Command(BaseCommand):
         if submission.errors:
             raise CommandError(f"nothing was published: {submission.summary}")
         self._make_current(submission.compiled, notes)
+
+    def _sync(
+        self, check: bool, dry_run: bool, offline: bool, strict: bool, overwrite: bool, app: str | None, **_: Any
+    ) -> None:
+        syncing.run(self, check=check, dry_run=dry_run, offline=offline, strict=strict, overwrite=overwrite, app=app)
 
     def _list(self, **_: Any) -> None:
         engine = get_engine()

@@ -9,9 +9,9 @@ import pytest
 from machines.engine import Engine, errors
 from machines.worker.counters import Counters
 from machines.worker.execution.completer import Completer
-from machines.worker.failure import list_bases
 from machines.worker.execution.in_flight import InFlightJobs
 from machines.worker.execution.progress_reporter import ProgressReporter
+from machines.worker.failure import list_bases
 from machines.worker.job import Job
 from tests.installation.processes import eventually
 from tests.worker.builders import START, places

@@ -1,0 +1,163 @@
+"""``machine sync``: publishes the definitions of the apps' ``statemachines/`` folders, or says how they differ."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Sequence
+
+from django.core.management.base import BaseCommand, CommandError
+
+from machines.catalog import app_definitions, sync
+from machines.catalog.app_definitions import FOLDER, AppFile
+from machines.catalog.definition_files import shown
+from machines.catalog.sync import NEWER, UNCHANGED, Comparison
+from machines.engine.errors import EngineUnavailable, SignalboxError
+from machines.services import Actor, definitions
+from machines.worker.registry import discover
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--check", action="store_true", help="publish nothing; exit with 1 for findings and differences"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="publish nothing; print what would be published")
+    parser.add_argument("--offline", action="store_true", help="with --check: findings only, without Redis")
+    parser.add_argument("--strict", action="store_true", help="warnings count like errors")
+    parser.add_argument(
+        "--overwrite", action="store_true", help="publish files also where a newer version was published by hand"
+    )
+    parser.add_argument("--app", metavar="LABEL", help="the definitions of this app only")
+
+
+def run(
+    command: BaseCommand, *, check: bool, dry_run: bool, offline: bool, strict: bool, overwrite: bool, app: str | None
+) -> None:
+    """Run the command. Raises CommandError for findings, differences that were asked for, and what was left."""
+    if offline and not check:
+        raise CommandError("--offline goes with --check: nothing can be published without Redis")
+    files, findings = _read(command, app, handlers=check or dry_run)
+    broken = findings["error"] + (findings["warning"] if strict else 0)
+    if broken and not check:
+        raise CommandError(f"nothing was published: {_count(findings)}")
+    comparisons = None if offline else _compare(command, files, check)
+    if comparisons is not None:
+        published = {} if check or dry_run else _publish(command, comparisons, overwrite)
+        _print_table(command, comparisons, published)
+    _print_summary(command, files, comparisons, findings)
+    if check:
+        _fail_for_drift(comparisons, broken, offline)
+    elif left := [one.name for one in comparisons or () if one.status == NEWER and not overwrite]:
+        raise CommandError(
+            f"left as they are: {', '.join(left)}. Bring the newer version into the file (`manage.py machine export "
+            "NAME -o FILE`), or publish the file with --overwrite"
+        )
+
+
+def _read(command: BaseCommand, app: str | None, *, handlers: bool) -> tuple[list[AppFile], Counter[str]]:
+    """Read the files of all apps, since a name may clash with that of another one, and print errors and warnings;
+    return the files of ``app``, and the number of each."""
+    try:
+        app_definitions.list_folders(app)
+    except LookupError as error:
+        raise CommandError(f"--app: {error}") from error
+    everything = app_definitions.read_files()
+    files = [one for one in everything if app in (None, one.label)]
+    found = [
+        (finding.severity, one.file.describe(finding)) for one in files for finding in one.file.submission.findings
+    ]
+    for duplicate in app_definitions.find_duplicates(everything):
+        if any(one in files for one in duplicate.files):
+            found.append(("error", str(duplicate)))
+    found += [("warning", text) for text in _find_missing_handlers(files)] if handlers else []
+    for severity, text in found:
+        command.stderr.write(f"{severity}: {text}")
+    return files, Counter(severity for severity, _ in found)
+
+
+def _find_missing_handlers(files: Sequence[AppFile]) -> list[str]:
+    if not any(app_definitions.has_jobs(one) for one in files):
+        return []
+    try:
+        known = discover()
+    except Exception as error:
+        return [f"the handlers of an app cannot be imported, so they were not compared with the definitions: {error!r}"]
+    return [str(missing) for missing in app_definitions.find_missing_handlers(files, known)]
+
+
+def _compare(command: BaseCommand, files: Sequence[AppFile], check: bool) -> list[Comparison] | None:
+    """Compare the files; None where a check cannot, because Redis does not answer."""
+    try:
+        return sync.compare(app_definitions.sort_by_dependency(files))
+    except EngineUnavailable as error:
+        if not check:
+            raise
+        command.stderr.write(f"differences were not checked: {error}")
+        return None
+
+
+def _publish(command: BaseCommand, comparisons: Sequence[Comparison], overwrite: bool) -> dict[str, int]:
+    """Publish what differs, those that others send to first; return name -> new number. Calling again goes on where an
+    error ended it."""
+    actor, published = Actor.console(), {}
+    for one in comparisons:
+        if one.status == UNCHANGED or (one.status == NEWER and not overwrite):
+            continue
+        try:
+            version = definitions.publish(actor, one.compiled, reason=f"{sync.NOTE}{one.file.name}")
+        except SignalboxError as error:
+            done = f"; published before it: {', '.join(published)}" if published else ""
+            raise CommandError(
+                f"{shown(one.file.file.path)}: {error.code} {error.message}{done}. It is safe to run the command again"
+            ) from error
+        published[one.name] = version.number
+    sync.adopt_unrecorded(comparisons)
+    return published
+
+
+def _print_table(command: BaseCommand, comparisons: Sequence[Comparison], published: dict[str, int]) -> None:
+    """Print a line for each machine."""
+    rows = []
+    for one in comparisons:
+        current = f"v{one.current}" if one.current is not None else "-"
+        now = published.get(one.name, one.current)
+        version = current if now == one.current or one.status == UNCHANGED else f"{current} → v{now}"
+        version = f"v{now}" if one.current is None and now is not None else version
+        rows.append((one.name, one.status, version, shown(one.file.file.path), one.note))
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
+    for row in rows:
+        cells = "  ".join(f"{cell:{width}}" for cell, width in zip(row[:4], widths, strict=True))
+        command.stdout.write(f"{cells}  {row[4]}".rstrip())
+
+
+def _print_summary(
+    command: BaseCommand, files: Sequence[AppFile], comparisons: Sequence[Comparison] | None, findings: Counter[str]
+) -> None:
+    if not files:
+        command.stdout.write(f"no app has a folder {FOLDER}/ with definitions")
+        return
+    counts = Counter(one.status for one in comparisons or ())
+    said = ", ".join(f"{count} {status}" for status, count in counts.items()) or "not compared"
+    total = len(comparisons) if comparisons is not None else len(files)
+    command.stdout.write(f"{total} machine{'' if total == 1 else 's'}: {said}; {_count(findings)}")
+
+
+def _fail_for_drift(comparisons: Sequence[Comparison] | None, broken: int, offline: bool) -> None:
+    """Raise for all that a check found."""
+    why = [f"{broken} finding{'' if broken == 1 else 's'}"] if broken else []
+    if comparisons is None and not offline:
+        why.append("differences were not checked (--offline leaves them out)")
+    drift = [one for one in comparisons or () if one.is_drift]
+    if drift:
+        why.append("not as in the files: " + ", ".join(f"{one.name} ({one.status})" for one in drift))
+    if why:
+        raise CommandError("; ".join(why))
+
+
+def _count(findings: Counter[str]) -> str:
+    said = [
+        f"{findings[kind]} {kind}{'' if findings[kind] == 1 else 's'}"
+        for kind in ("error", "warning")
+        if findings[kind]
+    ]
+    return ", ".join(said) or "no findings"
