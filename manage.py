@@ -1,24 +1,9 @@
 #!/usr/bin/env python
-"""Django's command line for Signalbox."""
+"""Django's command line for Signalbox, from a checkout. An installed package has ``signalbox`` in its place."""
 
-import os
 import sys
 
-
-def main() -> int:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
-    from django.conf import settings
-    from django.core.exceptions import ImproperlyConfigured
-    from django.core.management import execute_from_command_line
-
-    try:
-        settings.INSTALLED_APPS  # noqa: B018  reads the settings now, so that a bad value ends here and not in a traceback
-    except ImproperlyConfigured as error:
-        sys.stderr.write(f"signalbox: {error}\n")
-        return 2
-    execute_from_command_line(sys.argv)
-    return 0
-
+from machines.cli import run_management
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_management(sys.argv))

@@ -6,19 +6,18 @@ of its own and never imports these.
 
 from __future__ import annotations
 
-from pathlib import Path
 from zoneinfo import available_timezones
 
 from csp.constants import NONCE, NONE, SELF
 
+from dashboard import folders
 from dashboard.installation import home, stores
 from dashboard.installation.environment import of_process
 from machines.conf.table import SETTINGS
 
-BASE_DIR = Path(__file__).resolve().parents[1]
 _env = of_process()
 
-_home = SETTINGS["HOME"].kind.read("SIGNALBOX_HOME", _env.text("SIGNALBOX_HOME", str(BASE_DIR / ".signalbox")))
+_home = SETTINGS["HOME"].kind.read("SIGNALBOX_HOME", _env.text("SIGNALBOX_HOME", str(folders.find_home())))
 DEBUG = _env.flag("DEBUG")
 SECRET_KEY = _env.secret("SECRET_KEY") or home.secret_key(_home)
 
@@ -74,7 +73,7 @@ ASGI_APPLICATION = "dashboard.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [folders.TEMPLATES],  # before those of other apps, such as the admin's
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -120,7 +119,7 @@ TIME_ZONE = _env.checked("TIME_ZONE", "UTC", lambda zone: zone in available_time
 
 # Static files come straight from where they are written: no build, no collectstatic.
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [BASE_DIR / "static"] if (BASE_DIR / "static").is_dir() else []
+STATICFILES_DIRS = [] if folders.IS_INSTALLED else [folders.STATIC]  # an installed app brings its own
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 

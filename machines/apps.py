@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 from django.apps import AppConfig
+from django.core.exceptions import ImproperlyConfigured
+
+from machines import extras
 
 
 class MachinesConfig(AppConfig):
     name = "machines"
     verbose_name = "Signalbox"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def __init__(self, app_name: str, app_module: ModuleType | None) -> None:
+        try:  # before models are imported, which would end in the traceback of a missing module
+            extras.require("the app 'machines'", "django")
+        except extras.MissingExtra as error:
+            raise ImproperlyConfigured(str(error)) from None
+        super().__init__(app_name, app_module)
 
     def ready(self) -> None:
         from django.core.checks import register

@@ -1,4 +1,7 @@
-"""The engine of this process, and the patterns on its connections."""
+"""The engine of this process, and the patterns on its connections.
+
+Django's settings say where Redis is. A process without Django names one by ``use_engine``.
+"""
 
 from __future__ import annotations
 
@@ -64,15 +67,18 @@ def _make(url: str, prefix: str, partitions: int, replicas: int, timeout: int) -
 
 def engine_at_hand() -> Engine | None:
     """The same where it is made already, else None: for those who must not wait, as making one for a cluster does."""
-    held = _made
     if _given is not None:
         return _given
+    held = _made
     return held[1] if held is not None and held[0] == _wanted() else None
 
 
 @contextlib.contextmanager
 def use_engine(engine: Engine) -> Iterator[None]:
-    """Have ``get_engine`` return this engine in all threads of the process, whatever the settings say: for tests."""
+    """Have ``get_engine`` return this engine in all threads of the process, whatever the settings say.
+
+    For tests, and for a worker without Django.
+    """
     global _given
     before, _given = _given, engine
     try:

@@ -13,6 +13,7 @@ from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 
+from dashboard import folders
 from dashboard.checks import system_checks
 from dashboard.installation import stores
 from dashboard.installation.environment import of_process
@@ -26,7 +27,7 @@ from machines.server import Cluster, Server
 
 from .errors import DemoFailed
 
-SAMPLES = (settings.BASE_DIR / "examples", MAP_REDUCE)
+SAMPLES = (folders.SAMPLES, MAP_REDUCE)
 
 
 def redis(stack: ExitStack, *, cluster: bool = False) -> Server | Cluster | None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from django.conf import settings
-
+from machines.command_line import list_command
 from machines.server import Guarded
 
 from .errors import DemoFailed
@@ -47,9 +45,8 @@ class Processes:
         self.members: list[Process] = []
 
     def start(self, name: str, *arguments: str, vital: bool = False, keep: Sequence[int] = ()) -> Process:
-        """Runs ``manage.py`` with these arguments."""
-        command = [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments]
-        member = Process(name, command, vital, keep)
+        """Run ``signalbox`` with these arguments."""
+        member = Process(name, list_command(*arguments), vital, keep)
         self.members.append(member)
         self._begin(member)
         return member
@@ -81,7 +78,6 @@ class Processes:
             keep=[*self._keep, *member.keep],
             output=subprocess.PIPE,
             env=os.environ | {"PYTHONUNBUFFERED": "1"},
-            cwd=settings.BASE_DIR,
         )
         assert member.guarded.output is not None
         member.output = Output(member.guarded.output, self._logs / f"{member.name}.log")

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+
+from machines.command_line import list_command
 
 from .errors import DemoFailed
 
@@ -157,7 +158,7 @@ def _demo() -> Iterator[tuple[str, str]]:
     with tempfile.TemporaryDirectory(prefix="signalbox-", ignore_cleanup_errors=True) as home:
         log = Path(home) / "said"
         environment = {name: value for name, value in os.environ.items() if name not in ("REDIS_URL", "DATABASE_URL")}
-        command = [sys.executable, settings.BASE_DIR / "manage.py", "demo", "--with-parent"]
+        command = list_command("demo", "--with-parent")
         with log.open("w") as output:
             process = subprocess.Popen(
                 command, env=environment | {"SIGNALBOX_HOME": home}, stdout=output, stderr=subprocess.STDOUT

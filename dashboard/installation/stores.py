@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from machines import extras
 from machines.engine.connection import redis_url
 
 from . import home, private_files
@@ -44,6 +45,8 @@ def database(url: str, folder: Path) -> dict[str, Any]:
         raise ImproperlyConfigured(f"DATABASE_URL does not fit: {error}") from None
     if not config.get("NAME"):
         raise ImproperlyConfigured("DATABASE_URL names no database; write it as postgres://user:password@host/name")
+    if config["ENGINE"].endswith("postgresql") and (missing := extras.list_missing("postgres")):
+        raise ImproperlyConfigured(extras.explain("DATABASE_URL with PostgreSQL", "postgres", missing))
     if config["ENGINE"].endswith("sqlite3"):
         if os.path.isabs(config["NAME"]):  # and not in memory, or a URI of SQLite's own
             private_files.database(Path(config["NAME"]))

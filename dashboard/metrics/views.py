@@ -22,7 +22,7 @@ from machines.models import SamplingTurn
 from machines.patterns import Locks
 from machines.services import approvals
 from machines.statistics.activity import Activity, kept_activity
-from machines.worker.maintenance.buffer_flush import waiting
+from machines.statistics.buffer_flush import waiting
 from machines.worker.maintenance.scheduler import read_lock_holders
 
 from .families import Snapshot, registry

@@ -13,8 +13,7 @@ from machines.engine import Live, QueueStats, Survey, WorkerInfo
 from machines.engine.definitions import durations
 from machines.patterns import Stats
 from machines.services import approvals
-from machines.statistics import Present, Storm, last_measured, storms
-from machines.worker.maintenance import buffer_flush
+from machines.statistics import Present, Storm, buffer_flush, last_measured, storms
 
 from . import times, version_view
 from .access import Scope

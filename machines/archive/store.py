@@ -9,6 +9,7 @@ from typing import Protocol
 
 from django.core.exceptions import ImproperlyConfigured
 
+from machines import extras
 from machines.conf import conf
 from machines.conf.archive_names import FOLDER
 
@@ -85,6 +86,6 @@ def _make(name: str) -> Archive:
         from .parquet import ParquetArchive
     except ImportError as error:
         raise ImproperlyConfigured(
-            f"SIGNALBOX_ARCHIVE={name} needs pyarrow: pip install -r requirements-parquet.txt ({error})"
+            f"{extras.explain(f'SIGNALBOX_ARCHIVE={name}', 'parquet', ['pyarrow'])} ({error})"
         ) from error
     return ParquetArchive(Path(name.removeprefix(FOLDER)))

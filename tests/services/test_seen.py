@@ -16,7 +16,7 @@ from machines.access.last_seen import Noting
 from machines.conf import conf
 from machines.connections import get_pattern
 from machines.models import LastSeen, Receipt, Token
-from machines.worker.maintenance.buffer_flush import BufferFlush
+from machines.statistics.buffer_flush import BufferFlush
 from tests.configuration import configure
 from tests.patterns.rewinding import older, rewind
 

@@ -12,7 +12,7 @@ from django.db import connection, connections
 from machines.connections import get_pattern
 from machines.models import Measurement, SamplingTurn
 from machines.statistics import Sampler, recording, writing
-from machines.worker.maintenance.buffer_flush import BufferFlush
+from machines.statistics.buffer_flush import BufferFlush
 
 from .conftest import MINUTE, START, flush
 from .written import GAPS, HOURS, MINUTES, rows, stretches, total

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from django.core.management import CommandError, call_command
 
-from machines.management.commands.worker import Command, words
+from machines.management.commands.worker import Command
+from machines.worker.command.command import list_arguments, read_options
 from machines.worker.options import Options
 
 
@@ -41,8 +42,8 @@ def test_what_makes_no_sense_is_refused_at_the_start(given, complaint):
 )
 def test_a_process_of_several_is_told_what_all_were_told(options):
     parser = Command().create_parser("manage.py", "worker")
-    given = vars(parser.parse_args(words(options)))
-    found = Command()._options(given)
+    given = vars(parser.parse_args(list_arguments(options)))
+    found = read_options(given, options.helper_limit)
     assert {name: getattr(found, name) for name in ("queues", "concurrency", "prefetch", "grace", "drain", "once")} == {
         name: getattr(options, name) for name in ("queues", "concurrency", "prefetch", "grace", "drain", "once")
     }

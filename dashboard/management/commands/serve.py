@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dashboard.serving import port, server
+from machines.command_line import list_restart_command
 from machines.worker.supervisor import Supervisor
 
 MAX_PROCESSES = 64
@@ -45,7 +46,7 @@ class Command(BaseCommand):
 
     def _supervise(self, listener: socket.socket, processes: int) -> int:
         """Run several processes that accept connections of one listener; return the exit code."""
-        command = [sys.executable, sys.argv[0], "serve", "--fd", str(listener.fileno())]
+        command = list_restart_command("serve", "--fd", str(listener.fileno()))
         held = (listener.fileno(),)
         supervisor = Supervisor(command, processes, grace=server.CLOSING, descriptors=held, what="web processes")
         return supervisor.run(self.stdout)

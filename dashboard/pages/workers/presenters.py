@@ -12,7 +12,7 @@ from machines.connections import get_pattern
 from machines.engine import WorkerInfo
 from machines.management.maintenance import DUTIES
 from machines.patterns import LentBatch, Locks, Stats
-from machines.worker.maintenance import buffer_flush
+from machines.statistics import buffer_flush
 from machines.worker.maintenance.scheduler import read_lock_holders
 
 from .forms import OPEN_TO, ORDERS, OrderForm

@@ -63,6 +63,7 @@ _ALL = [
         "SB135", "YAML is used beyond plain data: tags, anchors that repeat or loop, several documents", "write it out"
     ),
     Code("SB136", "a file cannot be read", "check that the file exists, and that this account may read it"),
+    Code("SB137", "the format needs packages that are not installed", "install the extra that the message names"),
     Code("SB140", "a name stands for code that the text does not hold", "write the expression at the path named"),
     Code("SB141", "the format says something that machines cannot do here", "write it in another way, or leave it out"),
     Code("SB142", "an event processor other than SCXML's is named", "leave the type out, or let a handler do the work"),

@@ -1,25 +1,31 @@
-"""Closes database connections of handler threads, and of the thread that queries for coroutines."""
+"""Closes database connections of handler threads, and of the thread that queries for coroutines.
+
+Without Django, and where Django has no settings, there are none, and every function here does nothing.
+"""
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
-
-from asgiref.sync import sync_to_async
-from django.db import close_old_connections
-from django.db import connections as all_connections
-from django.db.backends.signals import connection_created
 
 _users: set[int] = set()  # threads that ever opened one: to ask Django for each job would cost more than a small job
 
 
 def watch() -> None:
+    """Begin to note which threads open a connection."""
+    if not _has_django():
+        return
+    from django.db.backends.signals import connection_created
+
     connection_created.connect(_note, dispatch_uid="machines.worker")
 
 
 def tidy() -> None:
     """As Django does around each request: what is broken or too old is closed."""
     if threading.get_ident() in _users:
+        from django.db import close_old_connections
+
         close_old_connections()
 
 
@@ -31,16 +37,26 @@ def used() -> bool:
 async def tidy_for_coroutines(alone: bool) -> None:
     """The same in the thread that all coroutines share for their queries. ``alone``: none is at work, so nobody is in
     the middle of reading from one that has merely become old."""
+    from asgiref.sync import sync_to_async
+
     await sync_to_async(tidy if alone else _drop_broken)()
 
 
 def _drop_broken() -> None:
-    for connection in all_connections.all(initialized_only=True):
+    from django.db import connections
+
+    for connection in connections.all(initialized_only=True):
         if connection.errors_occurred and not connection.in_atomic_block:
             if connection.is_usable():
                 connection.errors_occurred = False
             else:
                 connection.close()
+
+
+def _has_django() -> bool:
+    """Tell whether this process has loaded Django's settings. Handlers cannot use the database before."""
+    module = sys.modules.get("django.conf")
+    return module is not None and module.settings.configured
 
 
 def _note(**_: Any) -> None:

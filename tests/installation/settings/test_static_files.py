@@ -4,9 +4,10 @@ import os
 import re
 
 import pytest
-from django.conf import settings as django_settings
 from django.contrib.staticfiles.finders import get_finder
 from django.test import AsyncClient, Client
+
+from dashboard import folders
 
 FILE = "/static/signalbox/css/shared/tables.css"
 
@@ -24,7 +25,7 @@ def async_client():
 async def test_a_static_file_is_streamed_without_a_thread_for_the_request(async_client, settings):
     response = await async_client.get(FILE)
     body = b"".join([part async for part in response.streaming_content])
-    assert body == (django_settings.BASE_DIR / FILE.replace("/static", "static", 1).lstrip("/")).read_bytes()
+    assert body == (folders.ROOT / FILE.lstrip("/")).read_bytes()
     assert response.headers["Content-Type"].startswith("text/css")
     assert response.headers["X-Content-Type-Options"] == "nosniff"
     assert int(response.headers["Content-Length"]) == len(body)
@@ -55,7 +56,7 @@ def test_the_same_file_under_wsgi(client):
 @pytest.fixture
 def own_file(tmp_path, settings):
     """A static file of our own, in a folder the site serves; sites made from here on know it."""
-    settings.STATICFILES_DIRS = [*django_settings.STATICFILES_DIRS, tmp_path]
+    settings.STATICFILES_DIRS = [*settings.STATICFILES_DIRS, tmp_path]
     file = tmp_path / "own.css"
     file.write_text("body { color: black }")
     get_finder.cache_clear()

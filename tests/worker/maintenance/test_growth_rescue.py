@@ -7,7 +7,8 @@ import pytest
 from machines.engine import Engine
 from machines.engine.keys import choose_partition
 from machines.engine.transfer import Repartition
-from machines.management.maintenance import DUTIES, GrowthRescue
+from machines.management.maintenance import DUTIES
+from machines.worker.maintenance.engine_duties import GrowthRescue
 from tests.engine.builders import door, publish
 
 

@@ -1,0 +1,108 @@
+"""The command ``signalbox``, and what it shares with ``manage.py``.
+
+It runs management commands under the settings that DJANGO_SETTINGS_MODULE names, else under the product's own. Where
+Django is not installed, or handlers are named, ``signalbox worker`` runs without it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+if __name__ == "__main__" and str(ROOT) not in sys.path:  # run as a file, from a checkout
+    sys.path.insert(0, str(ROOT))
+
+import machines  # noqa: E402
+from machines import extras  # noqa: E402
+
+SETTINGS = "DJANGO_SETTINGS_MODULE"
+OWN_SETTINGS = "dashboard.settings"
+USAGE = """\
+signalbox: state machines inside Redis, and a control room for them.
+
+  signalbox demo              a live control room with sample machines, on a server of its own    signalbox[demo]
+  signalbox serve             the control room: pages, live view, API                             signalbox[dashboard]
+  signalbox worker            takes jobs and runs their handlers                                  (no extra)
+  signalbox machine ...       checks, publishes, imports, exports and moves machines              signalbox[dashboard]
+  signalbox migrate           makes or updates the tables of the control room                     signalbox[dashboard]
+  signalbox createsuperuser   makes an account                                                    signalbox[dashboard]
+  signalbox check             looks for what is missing                                           signalbox[dashboard]
+
+  signalbox help COMMAND      the options of a command; every management command of Django works, too
+  signalbox --version
+
+  signalbox worker --handlers app.tasks --url redis://...    a worker without Django
+
+Settings are those that DJANGO_SETTINGS_MODULE names, else the product's own, which read the environment
+(REDIS_URL, DATABASE_URL, ...) and keep files in ./.signalbox.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the console script; return the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or words[0] in ("-h", "--help") or words == ["help"]:
+        sys.stdout.write(USAGE)
+        return 0
+    if words[0] in ("-V", "--version", "version"):
+        sys.stdout.write(f"signalbox {machines.__version__}\n")
+        return 0
+    folder = os.getcwd()
+    if folder not in sys.path:  # modules of the project; last, so that a folder named dashboard hides nothing of ours
+        sys.path.append(folder)
+    if words[0] == "worker" and _is_standalone(words):
+        from machines.worker.command import standalone
+
+        return standalone.run(words[1:], os.environ)
+    return run_management(["signalbox", *words])
+
+
+def run_management(argv: list[str]) -> int:
+    """Run a management command of Django; return the exit code. ``argv``: the program's name, then its words."""
+    os.environ.setdefault(SETTINGS, OWN_SETTINGS)
+    try:
+        if os.environ[SETTINGS] == OWN_SETTINGS:
+            extras.require("the control room", "django", "dashboard")
+        extras.require("this command", "django")
+        return _execute(argv)
+    except extras.MissingExtra as error:
+        return _refuse(str(error))
+    except ModuleNotFoundError as error:
+        extra = extras.find_extra(error.name)
+        if extra is None:
+            raise
+        return _refuse(extras.explain("this command", extra, [error.name or extra]))
+
+
+def _execute(argv: list[str]) -> int:
+    from django.conf import settings
+    from django.core.exceptions import ImproperlyConfigured
+    from django.core.management import execute_from_command_line
+
+    try:
+        settings.INSTALLED_APPS  # noqa: B018  reads the settings now, so that a bad value ends here and not in a traceback
+    except ImproperlyConfigured as error:
+        return _refuse(str(error))
+    execute_from_command_line(argv)
+    return 0
+
+
+def _is_standalone(words: Sequence[str]) -> bool:
+    """Tell whether a worker runs without Django: where that is not installed, or what it serves is all in the words."""
+    if find_spec("django") is None:
+        return True
+    named = any(word.partition("=")[0] in ("--handlers", "--url") for word in words)
+    return named and SETTINGS not in os.environ
+
+
+def _refuse(message: str) -> int:
+    sys.stderr.write(f"signalbox: {message}\n")
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,119 @@
+"""The command line of a worker, shared by ``manage.py worker`` and by ``signalbox worker`` without Django."""
+
+from __future__ import annotations
+
+import signal
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import machines
+from machines.engine import Engine, arguments, errors, limits
+from machines.worker.launcher import Launcher
+from machines.worker.maintenance.periodic import Duty
+from machines.worker.maintenance.scheduler import Scheduler
+from machines.worker.options import MAX_CONCURRENCY, MAX_PREFETCH, MAX_PROCESSES, Options
+from machines.worker.registry import Registry
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare what every worker may be told."""
+    parser.add_argument(
+        "--queues", default="", metavar="A,B", help="queues to serve, each as queue or machine/queue (default: all)"
+    )
+    parser.add_argument(
+        "--concurrency", type=int, default=4, metavar="N", help=f"concurrent jobs, 1 to {MAX_CONCURRENCY}"
+    )
+    parser.add_argument(
+        "--prefetch",
+        type=int,
+        metavar="N",
+        help=f"jobs prefetched beyond that, 0 to {MAX_PREFETCH} (default: as many as finish in 50 ms)",
+    )
+    parser.add_argument("--processes", type=int, default=1, metavar="N", help=f"worker processes, 1 to {MAX_PROCESSES}")
+    parser.add_argument(
+        "--grace", type=float, default=20.0, metavar="S", help="seconds running jobs may take after SIGTERM"
+    )
+    parser.add_argument("--drain", action="store_true", help="stop when the queues are empty")
+    parser.add_argument("--once", action="store_true", help="stop after one batch")
+    parser.add_argument(
+        "--handlers",
+        default="",
+        metavar="A,B",
+        help="modules that register handlers, as for an import (with Django: beside each installed app's handlers.py)",
+    )
+
+
+def read_options(given: Mapping[str, Any], helper_limit: float) -> Options:
+    """Make options of the parsed arguments. Raises ValueError for what makes no sense.
+
+    ``helper_limit``: seconds for which a helper renews the leases of a worker that hangs.
+    """
+    queues = read_names(given["queues"])
+    if given["queues"].strip() and not queues:
+        raise ValueError(f"--queues {given['queues']!r} names no queue; leave it out to serve all")
+    for queue in queues:
+        if (why := _explain_misnamed(queue)) is not None:
+            raise ValueError(f"--queues: the name {queue!r} {why}")
+    if not 1 <= given["processes"] <= MAX_PROCESSES:
+        raise ValueError(f"processes must be 1 to {MAX_PROCESSES}, not {given['processes']}")
+    return Options(
+        queues=queues,
+        concurrency=given["concurrency"],
+        prefetch=given["prefetch"],
+        grace=given["grace"],
+        helper_limit=helper_limit,
+        drain=given["drain"],
+        once=given["once"],
+    )
+
+
+def read_names(text: str) -> tuple[str, ...]:
+    """Split ``a, b``."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def list_arguments(options: Options, handlers: str = "") -> list[str]:
+    """Return the same options as words of a command line, for one process of several."""
+    found = ["--concurrency", str(options.concurrency), "--grace", str(options.grace)]
+    if options.queues:
+        found += ["--queues", ",".join(options.queues)]
+    if options.prefetch is not None:
+        found += ["--prefetch", str(options.prefetch)]
+    if handlers:
+        found += ["--handlers", handlers]
+    return found + [flag for flag, given in (("--drain", options.drain), ("--once", options.once)) if given]
+
+
+def run_worker(
+    engine: Engine,
+    registry: Registry,
+    options: Options,
+    *,
+    url: str,
+    scheduler: Scheduler,
+    duties: Mapping[str, Duty],
+    write: Callable[[str], object],
+) -> None:
+    """Work until a signal, an order or the end of the queues. ``url``: of Redis, for the helper that renews leases."""
+    launcher = Launcher(engine, registry, options, version=machines.__version__, url=url, duties=duties)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: launcher.stop())
+    for number in (signal.SIGUSR1, signal.SIGTSTP):
+        signal.signal(number, lambda *_: launcher.quiet())
+    handlers = ", ".join(registry) or "none: timers, messages and expired leases only"
+    write(f"worker {options.id}: {options.concurrency} at a time, handlers {handlers}")
+    launcher.run()
+    scheduler.leave()
+    write(f"worker {options.id}: stopped, {launcher.summary()}")
+
+
+def _explain_misnamed(name: str) -> str | None:
+    """Say why this is neither a queue nor machine/queue; None when it is."""
+    machine, slash, queue = name.rpartition("/")
+    if slash:
+        try:
+            arguments.check_machine(machine)
+        except errors.BadInput as error:
+            return f"begins with no machine's name: {error}"
+    return limits.check_queue_name(queue)
