@@ -1,4 +1,4 @@
-"""Virtual time: a clock that a test moves, and an engine whose calls happen at its time."""
+"""Virtual time: a clock that a test moves, and engines whose calls happen at its time."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
-from machines.engine import Engine, SignalboxError
+from machines.engine import AsyncEngine, Engine, SignalboxError
 from machines.engine.definitions.durations import HINT, parse_duration
 from machines.engine.instances import fire as fire_calls
 from machines.engine.jobs import enqueue as enqueue_calls
@@ -58,25 +58,12 @@ def read_moment(moment: Moment) -> int:
     raise ValueError(f"{moment!r} is no moment; write ms since the epoch, or a datetime with a time zone")
 
 
-class ClockedEngine(Engine):
-    """An engine whose calls happen at the time of ``clock``, unless a call says ``now``."""
+class ClockedCalls:
+    """The part of the engines below that stamps calls with the time of their clock."""
 
     clock: Clock
 
-    @classmethod
-    def at(cls, clock: Clock, url: str, **options: Any) -> ClockedEngine:
-        engine = cls.from_url(url, **options)
-        assert isinstance(engine, cls)
-        engine.clock = clock
-        return engine
-
-    def fire_many(self, calls: Iterable[Any], **options: Any) -> Any:
-        return super().fire_many([self._stamp(call, fire_calls.read_call) for call in calls], **options)
-
-    def enqueue_many(self, items: Iterable[Any]) -> Any:
-        return super().enqueue_many([self._stamp(item, enqueue_calls.read_item) for item in items])
-
-    def _stamp(self, item: Any, read: Callable[[Any], Any]) -> Any:
+    def stamp(self, item: Any, read: Callable[[Any], Any]) -> Any:
         """Return one call of many with the time of the clock; what is no call stays for the engine to refuse."""
         if isinstance(item, Mapping):
             return item if item.get("now") is not None else {**item, "now": self.clock.now}
@@ -87,19 +74,54 @@ class ClockedEngine(Engine):
         return call if call.now is not None else replace(call, now=self.clock.now)
 
 
+class ClockedEngine(ClockedCalls, Engine):
+    """An engine whose calls happen at the time of ``clock``, unless a call says ``now``."""
+
+    @classmethod
+    def at(cls, clock: Clock, url: str, **options: Any) -> Self:
+        """Connect as ``from_url`` does."""
+        engine = cls.from_url(url, **options)
+        engine.clock = clock
+        return engine
+
+    def fire_many(self, calls: Iterable[Any], **options: Any) -> Any:
+        return super().fire_many([self.stamp(call, fire_calls.read_call) for call in calls], **options)
+
+    def enqueue_many(self, items: Iterable[Any], **options: Any) -> Any:
+        return super().enqueue_many([self.stamp(item, enqueue_calls.read_item) for item in items], **options)
+
+
+class ClockedAsyncEngine(ClockedCalls, AsyncEngine):
+    """The same for asyncio."""
+
+    @classmethod
+    def at(cls, clock: Clock, url: str, **options: Any) -> Self:
+        """Make an engine as ``from_url`` does."""
+        engine = cls.from_url(url, **options)
+        engine.clock = clock
+        return engine
+
+    async def fire_many(self, calls: Iterable[Any], **options: Any) -> Any:
+        return await super().fire_many([self.stamp(call, fire_calls.read_call) for call in calls], **options)
+
+    async def enqueue_many(self, items: Iterable[Any], **options: Any) -> Any:
+        return await super().enqueue_many([self.stamp(item, enqueue_calls.read_item) for item in items], **options)
+
+
 def _at_clock(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def call(self: ClockedEngine, *args: Any, now: int | None = None, **options: Any) -> Any:
+    def call(self: ClockedCalls, *args: Any, now: int | None = None, **options: Any) -> Any:
         return method(self, *args, now=self.clock.now if now is None else now, **options)
 
     return call
 
 
-def _clock_methods() -> None:
-    """Have every public method of the engine that takes ``now`` use the clock."""
-    for name, method in inspect.getmembers(Engine, inspect.isfunction):
+def _clock_methods(engine: type, clocked: type) -> None:
+    """Have every public method of an engine that takes ``now`` use the clock."""
+    for name, method in inspect.getmembers(engine, inspect.isfunction):
         if not name.startswith("_") and "now" in inspect.signature(method).parameters:
-            setattr(ClockedEngine, name, _at_clock(method))
+            setattr(clocked, name, _at_clock(method))
 
 
-_clock_methods()
+_clock_methods(Engine, ClockedEngine)
+_clock_methods(AsyncEngine, ClockedAsyncEngine)

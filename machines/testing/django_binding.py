@@ -40,3 +40,21 @@ def list_app_folders() -> list[Path]:
     from machines.catalog.app_definitions import list_folders
 
     return [folder for _, folder in list_folders()]
+
+
+def update_rows(engine: Engine) -> None:
+    """Do what a worker does for rows with a machine field, until nothing is left: send the outbox, create the instances
+    of rows without one, write the columns. Needs the database. Raises UnknownMachine."""
+    if not is_django_project():
+        raise RuntimeError("update_rows is for Django projects with the app machines")
+    from machines.binding import delivery, outbox, registry
+    from machines.binding.reconcile import Reconcile
+
+    for field in registry.list_fields():
+        for using in field.databases():
+            outbox.put_missing(field, using)
+    for using in registry.list_aliases():
+        while delivery.send_due(using):
+            pass
+    for field in registry.list_fields():
+        Reconcile(engine, field).run()

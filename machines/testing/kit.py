@@ -12,12 +12,12 @@ import pytest
 import redis
 
 from machines.catalog.definition_files import compile_file, find_files
-from machines.engine import DefinitionError, Engine, Instance, PublishedMachine
+from machines.engine import AsyncEngine, DefinitionError, Engine, Instance, PublishedMachine
 from machines.engine.connection.client import connect
 
 from .assertions import Assertions
-from .clock import Clock, ClockedEngine, Duration, Moment, read_duration, read_moment
-from .django_binding import bind, list_app_folders
+from .clock import Clock, ClockedAsyncEngine, ClockedEngine, Duration, Moment, read_duration, read_moment
+from .django_binding import bind, list_app_folders, update_rows
 from .job_runner import Handlers, JobRun, JobRunner
 from .report import describe_history, describe_instance
 
@@ -43,6 +43,11 @@ class Signalbox(Assertions):
     @property
     def now(self) -> int:
         return self._clock.now
+
+    def async_engine(self) -> AsyncEngine:
+        """Make an AsyncEngine on the same keys and clock, for one event loop. Close it: ``async with
+        signalbox.async_engine() as engine``."""
+        return ClockedAsyncEngine.at(self._clock, self.url, prefix=self.prefix)
 
     # Machines and instances
 
@@ -157,6 +162,11 @@ class Signalbox(Assertions):
         machines = sorted(self.engine.machines()) if machine is None else [machine]
         runner = JobRunner(self.engine, handlers)
         return runner.run(machines, queue, limit, reraise)
+
+    def update_rows(self) -> None:
+        """Do what a worker does for rows with a machine field: send what waits in the outbox, also in the transaction
+        of the test, create missing instances and write the columns. It sends no signal ``stepped``."""
+        update_rows(self.engine)
 
     # Definitions
 

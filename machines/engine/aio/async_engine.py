@@ -1120,11 +1120,11 @@ class AsyncEngine(AsyncCalls):
         return await self._call(Engine.inspect, machine, id, events=events, steps=steps)
 
     async def explain_all(
-        self, machine: str, id: str, events: Iterable[str]
+        self, machine: str, id: str, events: Iterable[str], *, now: int | None = None
     ) -> dict[str, Explanation | SignalboxError]:
         """Compute what each of these events would do without a payload, or the error of that question; one round
         trip."""
-        return await self._call(Engine.explain_all, machine, id, events)
+        return await self._call(Engine.explain_all, machine, id, events, now=now)
 
     async def acceptance(self, machine: str) -> Acceptance:
         """Return whom a machine accepts. Raises UnknownMachine."""

@@ -76,12 +76,15 @@ class InspectionMethods:
             else read_sensitive_fields(marks),
         )
 
-    def explain_all(self, machine: str, id: str, events: Iterable[str]) -> dict[str, Explanation | SignalboxError]:
+    def explain_all(
+        self, machine: str, id: str, events: Iterable[str], *, now: int | None = None
+    ) -> dict[str, Explanation | SignalboxError]:
         """Compute what each of these events would do without a payload, or the error of that question; one round
         trip."""
         names = list(dict.fromkeys(events))
         root = self._catalog.partition(machine, arguments.check_instance(id)).root
-        answers = self._caller.many([("sb_explain", root, (id, arguments.check_event(name))) for name in names])
+        at = arguments.encode_whole("now", now)
+        answers = self._caller.many([("sb_explain", root, (id, arguments.check_event(name), "", at)) for name in names])
         return {name: self._read_explanation(machine, id, reply) for name, reply in zip(names, answers, strict=True)}
 
     def _require_ok(self, machine: str, id: str, reply: Any) -> Sequence[Any]:
