@@ -22,7 +22,7 @@ from redis._parsers.hiredis import NOT_ENOUGH_DATA
 from machines.engine.connection import waiting
 from machines.engine.connection.connection_cache import UNSENT, Connection, ConnectionCache, Exchange, Word
 
-CHUNK = 262_144  # bytes read at a time
+CHUNK = 65_536  # bytes read at a time
 BLOCKING = frozenset(["WAIT", "WAITAOF", "BLPOP", "BRPOP", "BLMOVE", "BLMPOP", "BZPOPMIN", "BZPOPMAX", "BZMPOP"])
 OF_STREAMS = frozenset(["XREAD", "XREADGROUP"])
 NOT_READY = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
@@ -49,9 +49,10 @@ class SharedConnection:
         self._timeout: float | None = connection.socket_timeout
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[Answer] = deque()  # in the order of their commands
-        self._out: list[bytes] = []
+        self._out: list[bytes | memoryview] = []
+        self._buffer = bytearray(CHUNK)
         self._unsent = 0  # how many of the last commands were not written yet
-        self._heard = self._loop.time()  # when bytes came last, or the first command was sent since
+        self._heard = self._loop.time()  # when bytes came last, or a command was sent while none was under way
         self._watch: asyncio.TimerHandle | None = None
         self._more = False  # the socket takes no more for now
         self._give_back: Callable[[Connection], None] | None = None
@@ -63,18 +64,23 @@ class SharedConnection:
         return not self._waiting and self._loop.time() > self._heard + seconds
 
     def send(self, packed: bytes, count: int) -> list[Answer]:
-        """Send ``count`` packed commands with this turn of the loop; return the futures of their answers. An
-        error of the server, or of the connection, is an answer."""
-        if self._watch is None:
+        """Send ``count`` packed commands, at the latest with the next turn of the loop; return the futures of their
+        answers. An error of the server, or of the connection, is an answer."""
+        idle = not self._waiting
+        if idle:
             self._heard = self._loop.time()
-            self._watch_answers()
-        if not self._out and not self._more:
-            self._loop.call_soon(self._flush)
-        self._out.append(packed)
-        self._unsent += count
+            if self._watch is None:
+                self._watch_answers()
         create = self._loop.create_future
         answers = [create() for _ in range(count)]
         self._waiting.extend(answers)
+        waits_already = bool(self._out) or self._more
+        self._out.append(packed)
+        self._unsent += count
+        if idle:
+            self._flush()  # nobody else calls now: a call alone does not wait for the next turn
+        elif not waits_already:
+            self._loop.call_soon(self._flush)
         return answers
 
     def close(self, error: Exception) -> None:
@@ -134,7 +140,7 @@ class SharedConnection:
                 self._more = False
                 self._loop.remove_writer(self._number)
             return
-        self._out[:] = [data[written:]]
+        self._out[:] = [memoryview(data)[written:]]
         if written:
             self._unsent = 0  # parts of any of them may have gone
         if not self._more:
@@ -144,18 +150,17 @@ class SharedConnection:
     def _read(self) -> None:
         """Read what arrived, and give each answer to its call."""
         try:
-            data = self._sock.recv(CHUNK)
-            while data:
-                self._reader.feed(data)
-                if not isinstance(self._sock, ssl.SSLSocket) or not self._sock.pending():
-                    break
-                data = self._sock.recv(CHUNK)
+            size = self._sock.recv_into(self._buffer)
+            self._reader.feed(self._buffer, 0, size)
+            while size and isinstance(self._sock, ssl.SSLSocket) and self._sock.pending():
+                size = self._sock.recv_into(self._buffer)
+                self._reader.feed(self._buffer, 0, size)
         except NOT_READY:
             return
         except OSError as error:
             self.close(exceptions.ConnectionError(f"reading from the server failed: {error}"))
             return
-        if not data:
+        if not size:
             self.close(exceptions.ConnectionError("the server closed the connection"))
             return
         self._heard = self._loop.time()

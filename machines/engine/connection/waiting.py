@@ -21,17 +21,39 @@ except ImportError:  # only AsyncEngine needs it
     greenlet = None  # type: ignore[assignment]
 
 Result = TypeVar("Result")
+KEPT = 64  # idle greenlets of a thread: making one costs ten times what it costs to use one again
 
 if greenlet is not None:
 
-    class _Call(greenlet.greenlet):
-        """Runs one call of engine code; its parent is the greenlet of the event loop."""
+    class _Runner(greenlet.greenlet):
+        """Runs calls of engine code, one after the other. ``caller``: the greenlet of the event loop."""
 
-        def __init__(self, function: Callable[..., Any]) -> None:
-            loop_greenlet = greenlet.getcurrent()
-            super().__init__(function, loop_greenlet)
-            self.gr_context = loop_greenlet.gr_context  # context variables of the task: log records carry them
-            self.closing = False
+        caller: greenlet.greenlet
+        value: Any = None
+        failure: BaseException | None = None
+        closing = False
+
+        def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            while True:
+                try:
+                    self.value = function(*args, **kwargs)
+                except greenlet.GreenletExit:
+                    raise
+                except BaseException as error:
+                    self.failure = error
+                del function, args, kwargs  # an idle greenlet holds nothing
+                function, args, kwargs = self.caller.switch(_ENDED)
+
+
+class _Idle(threading.local):
+    """The idle greenlets of a thread, to which greenlets belong."""
+
+    def __init__(self) -> None:
+        self.runners: list[_Runner] = []
+
+
+_ENDED: Any = object()  # what a runner switches with when its call has ended
+_idle = _Idle()
 
 
 def require_greenlet() -> None:
@@ -42,36 +64,48 @@ def require_greenlet() -> None:
 
 def in_loop() -> bool:
     """Tell whether this code runs for a coroutine, so that it must not block its thread."""
-    return greenlet is not None and isinstance(greenlet.getcurrent(), _Call)
+    return greenlet is not None and isinstance(greenlet.getcurrent(), _Runner)
 
 
 async def run(function: Callable[..., Result], *args: Any, **kwargs: Any) -> Result:
     """Run engine code for this coroutine; the event loop goes on while the code waits."""
-    call = _Call(function)
-    found = call.switch(*args, **kwargs)
-    while not call.dead:
+    idle = _idle.runners
+    runner = idle.pop() if idle else _Runner()
+    runner.caller = caller = greenlet.getcurrent()
+    runner.gr_context = caller.gr_context  # context variables of the task: log records carry them
+    found = runner.switch(function, args, kwargs)
+    while found is not _ENDED:
         try:
             value = await found
-        except GeneratorExit:  # the coroutine is closed: nothing can be awaited any more
-            call.closing = True
-            call.throw(GeneratorExit)
-            raise
+        except GeneratorExit as error:  # the coroutine is closed: nothing can be awaited any more
+            runner.closing = True
+            found = runner.throw(error)
         except BaseException as error:
-            found = call.throw(error)
+            found = runner.throw(error)
         else:
-            found = call.switch(value)
-    return found  # type: ignore[no-any-return]
+            found = runner.switch(value)
+    ended, failure = runner.value, runner.failure
+    runner.value = runner.failure = None
+    runner.closing = False
+    if len(idle) < KEPT:
+        idle.append(runner)
+    if failure is not None:
+        try:
+            raise failure
+        finally:
+            del failure  # its traceback has this frame: no circle for the collector
+    return ended  # type: ignore[no-any-return]
 
 
 def wait(awaitable: Awaitable[Result]) -> Result:
     """Wait for an awaitable in code that ``run`` runs; raise what it raises, and CancelledError when the task is
     cancelled."""
-    call = greenlet.getcurrent()
-    if not isinstance(call, _Call):
+    runner = greenlet.getcurrent()
+    if not isinstance(runner, _Runner):
         raise RuntimeError("this client belongs to an AsyncEngine, whose methods are awaited; use Engine in threads")
-    if call.closing:
+    if runner.closing:
         raise RuntimeError("the coroutine was closed while it waited for Redis")
-    return call.parent.switch(awaitable)  # type: ignore[no-any-return, union-attr]
+    return runner.caller.switch(awaitable)  # type: ignore[no-any-return]
 
 
 def pause(seconds: float) -> None:
