@@ -94,7 +94,7 @@ def test_a_page_its_static_files_and_its_cookies_come_by_tls(recipe, visitor):
     assert page.status_code == 200
     assert page.headers["Strict-Transport-Security"].startswith("max-age=31536000")
     assert "__Host-sessionid=" in visitor.cookie
-    script = visitor.get("/static/js/shared/base.js")
+    script = visitor.get("/static/signalbox/js/shared/base.js")
     assert (script.status_code, script.headers["Content-Type"].partition(";")[0]) == (200, "text/javascript")
     assert "nginx/" not in page.headers.get("Server", "")
 

@@ -136,7 +136,7 @@ async def test_what_the_loop_answers_is_as_strict_as_a_page(site, django, db, en
     post = Request(site, "/healthz", method="POST")
     await post.ask()
     assert (await post.answer()).status_code == 405
-    stranger = Request(site, "/static/js/shared/base.js", host="evil.example")
+    stranger = Request(site, "/static/signalbox/js/shared/base.js", host="evil.example")
     await stranger.ask()
     answer = await stranger.answer()
     assert answer.status_code == 400

@@ -33,7 +33,7 @@ def test_probes_are_answered_for_any_host_and_other_addresses_are_not(ask, engin
         "/accounts/login/",
         "/api/v1/machines",
         "/metrics",
-        "/static/js/shared/base.js",
+        "/static/signalbox/js/shared/base.js",
         "/healthz/",
         "/readyz/x",
     )
