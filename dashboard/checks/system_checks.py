@@ -44,8 +44,8 @@ from machines.engine.errors import EngineFault, NotPermitted, SignalboxError
 OLDEST = (7, 0)
 SLOTS = 16384
 TAG = "signalbox"
-# Read elsewhere than in settings.py: by the test suite.
-OTHER_NAMES = ("SIGNALBOX_TEST_SERVER", "SIGNALBOX_TEST_ACCOUNT")
+# Read elsewhere than in settings.py: by the test suite and the test kit.
+OTHER_NAMES = ("SIGNALBOX_TEST_SERVER", "SIGNALBOX_TEST_ACCOUNT", "SIGNALBOX_TEST_URL")
 LOCAL = frozenset({"localhost", ".localhost", "127.0.0.1", "[::1]", "testserver"})
 
 

@@ -85,6 +85,31 @@ def test_calls_through_get_engine_and_of_many_happen_at_the_clock(kit):
     assert len(kit.engine.find("ladder", state="A", older_than=1)) == 1
 
 
+def test_a_delayed_message_arrives_at_its_own_time(kit):
+    send = {"event": "hi", "to": "'#_scxml_ladder/x'", "delay": "10h"}
+    kit.publish({**LADDER, "accepts": {"from": ["sender"]}, "states": {"A": {"on": {"hi": "B"}}, "B": {}}})
+    kit.publish({"id": "sender", "initial": "S", "states": {"S": {"entry": [{"send": send}]}}})
+    kit.create("ladder", "x")
+    kit.create("sender", "s")
+    sent = kit.now
+    kit.advance("9h")
+    kit.assert_state("ladder", "x", "A")
+    kit.advance("9h")
+    kit.assert_state("ladder", "x", "B")
+    assert kit.engine.history("ladder", "x")[0].at == sent + 10 * HOUR
+
+
+def test_the_limits_of_queues_follow_the_clock(kit):
+    kit.publish(WORK)
+    kit.engine.limit("work", "do", rate="1/s", actor="test", reason="slowly")
+    for id in "abc":
+        kit.create("work", id)
+    for _ in range(3):
+        assert len(kit.run_jobs({"do": lambda job: 1})) == 1
+        kit.advance("1s")
+    kit.assert_no_job("work")
+
+
 def test_time_moves_to_a_moment_and_never_back(kit):
     moment = datetime.fromtimestamp(kit.now / 1000, UTC) + timedelta(days=2)
     kit.advance_to(moment)
