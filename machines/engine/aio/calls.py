@@ -12,7 +12,7 @@ import difflib
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
-from machines.engine.connection import client, waiting
+from machines.engine.connection import client, library, waiting
 from machines.engine.connection.client import Client
 from machines.engine.connection.redis_url import check_scheme, read_url
 from machines.engine.engine import Engine
@@ -37,6 +37,8 @@ class AsyncCalls:
     """The part of ``AsyncEngine`` that is not generated: opening, closing, and the event loop that it belongs to."""
 
     def __init__(self, connect: Callable[[], Client], *, prefix: str = PREFIX, **options: Any) -> None:
+        if not callable(connect):
+            raise TypeError("make an AsyncEngine with AsyncEngine.from_url(url)")
         self.keys = Keys(prefix)
         self._connect = connect
         self._options = {"prefix": prefix, **options}
@@ -119,10 +121,16 @@ class AsyncCalls:
             if self._closed:
                 raise RuntimeError("this AsyncEngine is closed; make another one")
             if self._engine is None:
-                made = waiting.compute(self._connect)
+                made = waiting.compute(self._prepare)
                 loop_sockets.move_to_loop(made)
                 self._engine = Engine(made, **self._options)
             return self._engine
+
+    def _prepare(self) -> Client:
+        """Make the client, in a thread; compose the functions library, which takes some 50 ms once in a process."""
+        library.text()
+        library.read_only()
+        return self._connect()
 
     def _check_loop(self) -> None:
         """Bind the engine to the running event loop; raise RuntimeError in any other."""

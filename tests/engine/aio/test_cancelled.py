@@ -157,6 +157,17 @@ async def test_a_task_that_is_cancelled_while_it_waits_for_a_lock_leaves_it_to_t
     assert lock.acquire(blocking=False)
 
 
+async def test_a_first_call_that_is_cancelled_leaves_the_connecting_to_the_others(redis_url, prefix):
+    async with AsyncEngine.from_url(redis_url, prefix=prefix) as engine:
+        calls = [asyncio.create_task(engine.machines()) for _ in range(20)]
+        for turns in range(10):  # wherever it is: in the thread, in the handshake, while it waits for its turn
+            await asyncio.sleep(0)
+            calls[turns].cancel()
+        ends = await asyncio.gather(*calls, return_exceptions=True)
+        assert ends[10:] == [{}] * 10
+        assert await engine.machines() == {}
+
+
 async def test_a_thread_and_a_task_share_a_lock():
     lock = waiting.Lock()
     lock.acquire()

@@ -63,6 +63,11 @@ def test_a_bad_url_is_refused_at_once(url):
         AsyncEngine.from_url(url)
 
 
+def test_a_url_belongs_into_from_url():
+    with pytest.raises(TypeError, match=r"AsyncEngine\.from_url\(url\)"):
+        AsyncEngine("redis://localhost")
+
+
 def test_another_loop_is_refused(redis_url, prefix):
     engine = AsyncEngine.from_url(redis_url, prefix=prefix)
 
