@@ -12,6 +12,7 @@ from django.apps import apps
 
 from machines.engine.definitions import InvokeOutline
 
+from .builtin_machines import NAMES as BUILT_IN
 from .definition_files import DefinitionFile, find_files, read_file, shown
 
 FOLDER = "statemachines"
@@ -29,13 +30,15 @@ class AppFile:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """A machine that stands in several files, or in one and inside another one."""
+    """A machine that stands in several files, or in one and inside another one, or that comes with the product."""
 
     machine: str
     files: tuple[AppFile, ...]
 
     def __str__(self) -> str:
         where = " and ".join(shown(one.file.path) for one in self.files)
+        if len(self.files) == 1:
+            return f"the machine {self.machine!r} comes with Signalbox, and {where} defines another one; rename it"
         return f"the machine {self.machine!r} stands in {where}; rename one of them, or remove a file"
 
 
@@ -73,14 +76,19 @@ def read_files(label: str | None = None) -> list[AppFile]:
 
 
 def find_duplicates(files: Iterable[AppFile]) -> list[Duplicate]:
-    """List the machines that stand in several places, also where one is embedded in another machine."""
+    """List the machines that stand in several places, also where one is embedded in another machine or comes with the
+    product."""
     named: defaultdict[str, dict[Path, AppFile]] = defaultdict(dict)
     for one in files:
         compiled = one.file.submission.compiled
         for name in (one.file.name, *(compiled.along if compiled is not None else ())):
             if name:
                 named[name][one.file.path] = one
-    return [Duplicate(name, tuple(found.values())) for name, found in sorted(named.items()) if len(found) > 1]
+    return [
+        Duplicate(name, tuple(found.values()))
+        for name, found in sorted(named.items())
+        if len(found) > 1 or name in BUILT_IN
+    ]
 
 
 def has_jobs(one: AppFile) -> bool:

@@ -72,5 +72,14 @@ def test_two_files_with_one_machine_are_an_error(repository: Repository) -> None
     assert "stands in shop/statemachines/a.yaml and shop/statemachines/b.yaml" in said
 
 
+def test_a_machine_of_the_product_is_not_replaced_by_a_file(repository: Repository) -> None:
+    repository.write("shop/statemachines/bulk.yaml", "id: bulk\ninitial: A\nstates: {A: {on: {x: A}}}\n")
+    ((id, said),) = messages()
+    assert (id, "comes with Signalbox, and shop/statemachines/bulk.yaml defines another one" in said) == (
+        "signalbox.E032",
+        True,
+    )
+
+
 def test_without_folders_nothing_is_imported_or_found() -> None:
     assert messages() == []
