@@ -9,7 +9,6 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
 django.setup(set_prefix=False)  # what follows may import models
 
-from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
@@ -17,13 +16,10 @@ from machines.conf import conf  # noqa: E402
 
 from .checks import system_checks  # noqa: E402
 from .live.routing import websocket_urlpatterns  # noqa: E402
-from .live.sockets.admission import SocketAdmission  # noqa: E402
-from .live.sockets.origin import SameOrigin  # noqa: E402
-from .middleware.request_ids import SocketIds  # noqa: E402
 from .serving.admission import Admission  # noqa: E402
 from .serving.concurrency_limits import Slots  # noqa: E402
-from .serving.cookie_limits import SocketCookieLimits  # noqa: E402
 from .serving.event_loop_views import EventLoopHandler  # noqa: E402
+from .serving.live_view import make_live_application  # noqa: E402
 from .serving.threaded_handler import ThreadedHandler  # noqa: E402
 
 # `manage.py` looks at the installation before every command; a bare uvicorn or daphne only comes by here.
@@ -33,8 +29,6 @@ if refusals := system_checks.refusals():
 application = ProtocolTypeRouter(
     {
         "http": Admission(ThreadedHandler(), EventLoopHandler(), Slots.of(conf.THREADS)),
-        "websocket": SocketAdmission(
-            SocketIds(SocketCookieLimits(SameOrigin(AuthMiddlewareStack(URLRouter(websocket_urlpatterns)))))
-        ),
+        "websocket": make_live_application(URLRouter(websocket_urlpatterns)),
     }
 )

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from zoneinfo import available_timezones
 
-from csp.constants import NONCE, NONE, SELF
-
 from dashboard import folders
 from dashboard.installation import home, stores
 from dashboard.installation.environment import of_process
+from dashboard.middleware.content_security_policy import DIRECTIVES
 from machines.conf.table import SETTINGS
 
 _env = of_process()
@@ -125,25 +124,7 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 # Nothing inline, nothing from elsewhere. Scripts and styles carry the answer's nonce; 'self' stays for the modules they
 # import and for Django's admin. What else an answer says stands in dashboard/middleware/content_security_policy.py.
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": [NONE],
-        "script-src": [SELF, NONCE],
-        "script-src-attr": [NONE],
-        "style-src": [SELF, NONCE],
-        "style-src-attr": [NONE],
-        "object-src": [NONE],
-        "img-src": [SELF, "data:"],
-        "font-src": [SELF],
-        "connect-src": [SELF],
-        "form-action": [SELF],
-        "base-uri": [NONE],
-        "frame-ancestors": [NONE],
-        "require-trusted-types-for": ["'script'"],
-        "trusted-types": ["signalbox"],
-        "upgrade-insecure-requests": BEHIND_TLS,
-    }
-}
+CONTENT_SECURITY_POLICY = {"DIRECTIVES": DIRECTIVES | {"upgrade-insecure-requests": BEHIND_TLS}}
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"  # ids and filters stand in addresses

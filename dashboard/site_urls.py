@@ -7,15 +7,17 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from dashboard.pages.account.login import admin_login
+from dashboard.pages.account.login import throttle
 
 # What browsers ask for where a page names no icon, as the admin's do not.
 favicon = RedirectView.as_view(
     url=f"{settings.STATIC_URL}signalbox/img/signalbox.svg", http_method_names=["get", "head"]
 )
 
+admin.site.site_header = admin.site.site_title = "Signalbox"  # of our own site; a project keeps its own
+
 urlpatterns = [
-    path("admin/login/", admin_login, name="admin-login"),  # the admin's own, throttled
+    path("admin/login/", throttle(admin.site.login), name="admin-login"),  # the admin's own, throttled
     path("admin/", admin.site.urls),
     path("favicon.ico", favicon, name="favicon"),
     path("", include("dashboard.urls")),

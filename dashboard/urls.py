@@ -1,4 +1,7 @@
-"""Addresses of the pages and the API, in the namespace ``signalbox``. A project includes them under any prefix."""
+"""Addresses of the pages and the API, in the namespace ``signalbox``. A project includes them under any prefix.
+
+In a project each view is wrapped in what its answer needs; the project's middleware stays as it is.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,11 @@ from django.apps import apps
 from django.urls import include, path
 
 from dashboard.metrics.views import metrics
+from dashboard.middleware.own_pages import wrap_patterns
 from dashboard.serving.health import healthz, readyz
 
 app_name = "signalbox"
-urlpatterns = [
+_patterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("metrics", metrics, name="metrics"),
@@ -17,3 +21,4 @@ urlpatterns = [
     *([path("patterns/", include("dashboard.examples.urls"))] if apps.is_installed("dashboard.examples") else []),
     path("", include("dashboard.pages.urls")),
 ]
+urlpatterns = wrap_patterns(_patterns)

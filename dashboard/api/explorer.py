@@ -12,6 +12,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
+from dashboard.mount_point import mount_path
 from dashboard.shared.access import require
 from dashboard.shared.errors import problems
 from dashboard.shared.rendering import render_page
@@ -100,6 +101,7 @@ def _shown(method: str, path: str, described: Mapping[str, Any]) -> Shown:
     example = json.dumps(content.get("example", {}), indent=2) if content else ""
     terms = [_term(term) for term in described["parameters"]]
     about, _, right = described["description"].rpartition("Needs the right ")
+    path = mount_path().rstrip("/") + path
     return Shown(
         described["operationId"], method, path, described["summary"], about.strip(), f"Needs the right {right}",
         terms, list(_fields(_resolved(schema))), _name(schema), example,

@@ -1,4 +1,4 @@
-"""The websocket addresses of the site; `dashboard.asgi` puts origin check and login around them."""
+"""The websocket addresses of Signalbox's own site; `dashboard.asgi` puts origin check and login around them."""
 
 from __future__ import annotations
 

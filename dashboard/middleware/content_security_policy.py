@@ -1,16 +1,41 @@
 """Middleware: adds the Content-Security-Policy (django-csp) and two more headers to every response.
 
-The policy is ``settings.CONTENT_SECURITY_POLICY``; the nonce, ``request.csp_nonce``, is made when a template asks for
-it, so that answers without script or style name none. The pages of Django's admin use libraries that write markup as
-text: there, and nowhere else, trusted types are not asked for.
+The policy of Signalbox's own site is ``settings.CONTENT_SECURITY_POLICY``, made of ``DIRECTIVES``; in a project that
+includes the pages, ``DIRECTIVES`` hold for them alone. The nonce, ``request.csp_nonce``, is made when a template asks
+for it, so that answers without script or style name none. The pages of Django's admin use libraries that write markup
+as text: there, and nowhere else, trusted types are not asked for.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
 from asgiref.sync import iscoroutinefunction
+from csp.constants import NONCE, NONE, SELF
 from csp.middleware import CSPMiddleware, PolicyParts
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
+DIRECTIVES: dict[str, Any] = {
+    "default-src": [NONE],
+    "script-src": [SELF, NONCE],
+    "script-src-attr": [NONE],
+    "style-src": [SELF, NONCE],
+    "style-src-attr": [NONE],
+    "object-src": [NONE],
+    "img-src": [SELF, "data:"],
+    "font-src": [SELF],
+    "connect-src": [SELF],
+    "form-action": [SELF],
+    "base-uri": [NONE],
+    "frame-ancestors": [NONE],
+    "require-trusted-types-for": ["'script'"],
+    "trusted-types": ["signalbox"],
+}
+FILES = ("script-src", "style-src", "img-src", "font-src")
+"""Directives about static files, which a project may serve from another origin."""
 ADMIN = "/admin/"
 NOT_IN_THE_ADMIN = {"require-trusted-types-for": None, "trusted-types": None}
 # What this site never asks of a browser, so that no frame or script can either.
@@ -47,3 +72,22 @@ class ContentSecurityPolicy(CSPMiddleware):
         if request.path_info.startswith(ADMIN):
             parts.replace = NOT_IN_THE_ADMIN | (parts.replace or {})
         return parts
+
+
+class PagePolicy(ContentSecurityPolicy):
+    """The policy of our pages in a project, whatever policy the project has for its own."""
+
+    def get_policy_parts(self, request: HttpRequest, response: HttpResponse, report_only: bool = False) -> PolicyParts:
+        if report_only:
+            return PolicyParts(config={})
+        return PolicyParts(config=_directives(settings.STATIC_URL or ""), nonce=getattr(request, "_csp_nonce", None))
+
+
+@lru_cache(maxsize=8)
+def _directives(static_url: str) -> dict[str, Any]:
+    """Return ``DIRECTIVES``, with the origin of static files where it is another one."""
+    parts = urlsplit(static_url)
+    if not parts.netloc:
+        return DIRECTIVES
+    origin = f"{parts.scheme or 'https'}://{parts.netloc}"
+    return DIRECTIVES | {name: [*DIRECTIVES[name], origin] for name in FILES}

@@ -10,8 +10,9 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q, QuerySet
-from django.urls import Resolver404, resolve
+from django.urls import Resolver404
 
+from dashboard.mount_point import find_page, mount_path
 from machines.access import redaction
 from machines.access.permissions import Forbidden, allows, anywhere, scope_of
 from machines.engine import SignalboxError
@@ -25,8 +26,8 @@ AUDIT = "/audit/"
 
 
 class SavedView(models.Model):
-    """``page`` is the path of an address of this site, ``query`` what stands behind it. ``shared``: everybody who may
-    see the page may see the view, too; ``machine`` is empty for a page of no machine."""
+    """``page`` is a path below the place where the pages are mounted, ``query`` what stands behind it. ``shared``:
+    everybody who may see the page may see the view, too; ``machine`` is empty for a page of no machine."""
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="saved_views")
     name = models.CharField(max_length=60)
@@ -60,7 +61,8 @@ class SavedView(models.Model):
 
     @property
     def url(self) -> str:
-        return f"{self.page}?{self.query}" if self.query else self.page
+        path = mount_path().rstrip("/") + self.page
+        return f"{path}?{self.query}" if self.query else path
 
     @property
     def address(self) -> str:
@@ -77,7 +79,7 @@ class SavedView(models.Model):
     def clean(self) -> None:
         """The page is one of ours; the query is written anew, without where in a list it stood."""
         try:
-            found = resolve(self.page)
+            self.page, found = find_page(self.page)
         except Resolver404 as error:
             raise ValidationError({"page": "unknown page"}) from error
         if found.url_name not in PAGES:

@@ -14,6 +14,7 @@ from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.live.protocol import CloseCode
+from dashboard.mount_point import is_api_request
 from dashboard.shared.async_middleware import AsyncMiddleware
 from dashboard.shared.errors import problems
 from dashboard.shared.errors.statuses import COOKIES_TOO_LARGE
@@ -46,7 +47,7 @@ class CookieLimits(AsyncMiddleware):
 
 
 def _refusal(request: HttpRequest) -> HttpResponse:
-    if request.path.startswith("/api/"):
+    if is_api_request(request):
         return problems.answer_problem(request, COOKIES_TOO_LARGE, WORDS)
     return HttpResponse(f"{WORDS} ({COOKIES_TOO_LARGE})\n", content_type="text/plain; charset=utf-8", status=431)
 

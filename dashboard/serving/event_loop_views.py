@@ -22,6 +22,7 @@ from django.template.loader import render_to_string
 from dashboard.middleware.content_security_policy import ContentSecurityPolicy
 from dashboard.middleware.probe_hosts import accept_any_host
 from dashboard.middleware.request_ids import RequestIds
+from dashboard.mount_point import is_api_request
 from dashboard.shared.errors import problems
 from dashboard.shared.errors import problems as codes
 
@@ -99,7 +100,7 @@ async def _nowhere(request: HttpRequest) -> HttpResponse:
 def refused(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """A page or a problem, made without session, user or engine."""
     known = codes.BY_CODE[refusal.code]
-    if request.path.startswith("/api/"):
+    if is_api_request(request):
         response = problems.answer_problem(request, refusal.code, refusal.message)
     else:
         facts = {"status": known.status, "code": refusal.code, "title": known.title, "message": refusal.message}

@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 
+from dashboard.mount_point import mount_path
 from machines.access.permissions import (
     MEANINGS,
     RIGHTS,
@@ -74,4 +75,4 @@ def require(right: str, *, globally: bool | None = None) -> Callable[[View], Vie
 
 def _way_back(request: HttpRequest) -> str:
     """Return the address to open after login. A POST cannot be repeated by a redirect: it leads to the start page."""
-    return request.get_full_path() if request.method in ("GET", "HEAD") else "/"
+    return request.get_full_path() if request.method in ("GET", "HEAD") else mount_path()

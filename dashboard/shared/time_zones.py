@@ -13,14 +13,12 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from dashboard.models import Preferences
+from dashboard.mount_point import is_for_machines
 from machines.access import last_seen
 
 from . import times
 from .async_middleware import AsyncMiddleware
 from .errors.redis_outage import CAUSES
-
-BY_MACHINES = ("/api/", "/healthz", "/readyz", "/metrics")
-"""Asked for by programs: times there are UTC, and no preferences are looked up."""
 
 
 class TimeZoneMiddleware(AsyncMiddleware):
@@ -32,13 +30,13 @@ class TimeZoneMiddleware(AsyncMiddleware):
     def __call__(self, request: HttpRequest) -> Any:
         if iscoroutinefunction(self):
             return self._later(request)
-        if request.path_info.startswith(BY_MACHINES):
+        if is_for_machines(request):
             return self.get_response(request)
         with self._in_force(request, _read_preferences(request.user)):
             return self.get_response(request)
 
     async def _later(self, request: HttpRequest) -> HttpResponse:
-        if request.path_info.startswith(BY_MACHINES):
+        if is_for_machines(request):
             return await self.get_response(request)
         with self._in_force(request, await sync_to_async(_read_preferences)(request.user)):
             return await self.get_response(request)

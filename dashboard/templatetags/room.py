@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django import template
+from django.http import HttpRequest
+from django.shortcuts import resolve_url
 from django.template import Context
+from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from dashboard.mount_point import live_path
 from dashboard.pages.machines.diagram_modes import DEFAULT
 from dashboard.pages.shared import addresses
 from dashboard.pages.shared.navigation import NavigationLink, list_navigation_links
+from dashboard.serving.live_view import is_served_to
 from dashboard.shared import instance_filter, times
 from machines.access.redaction import MASK
 from machines.audit.request_context import request_id
+from machines.conf import conf
 
 if TYPE_CHECKING:
     from dashboard.pages.instances.replay import Replay
@@ -146,6 +153,28 @@ def clock(ms: float) -> str:
 def places_of(user: Any) -> list[NavigationLink]:
     """What the bar links to."""
     return list_navigation_links(user)
+
+
+@register.simple_tag
+def live_url(request: HttpRequest | None) -> str:
+    """The address of the websocket; empty where the server that answers takes none, and the page polls."""
+    return live_path() if is_served_to(request) else ""
+
+
+@register.simple_tag
+def admin_url(user: Any) -> str:
+    """The address of the admin; empty where there is none, or the person may not use it."""
+    if not getattr(user, "is_staff", False):
+        return ""
+    with contextlib.suppress(NoReverseMatch):
+        return reverse("admin:index")
+    return ""
+
+
+@register.simple_tag
+def logout_url() -> str:
+    """Where the button to log out leads: what the project names, or the view that ends the session."""
+    return resolve_url(conf.LOGOUT_URL or "signalbox:logout")
 
 
 @register.simple_tag

@@ -5,14 +5,10 @@ Both go through the same doors as everything else, ``machines.catalog.publishing
 log entry.
 """
 
-from django.contrib import admin
-
 from .audit import AuditEntryAdmin
 from .last_seen import LastSeenAdmin
 from .machine import MachineAdmin
 from .token import TokenAdmin
 from .version import MachineVersionAdmin
-
-admin.site.site_header = admin.site.site_title = "Signalbox"
 
 __all__ = ["AuditEntryAdmin", "LastSeenAdmin", "MachineAdmin", "MachineVersionAdmin", "TokenAdmin"]

@@ -187,7 +187,7 @@ def source_of(request: HttpRequest) -> str:
     if match is not None and ("admin" in match.namespaces or match.url_name == "admin-login"):
         door = "admin"
     else:
-        door = "api" if request.path.startswith("/api/") else "page"
+        door = "api" if match is not None and "/api/v1/" in f"/{match.route}" else "page"
     return f"{door} {request.META.get('REMOTE_ADDR') or ''}".strip()
 
 

@@ -60,6 +60,8 @@ TABLE = (
     _setting("WEBHOOK_RATE", Rate("600/m"), "600/m"),
     _setting("LOGIN_ATTEMPTS", Integer(1, 10_000), 10),
     _setting("LOGIN_WINDOW", Integer(1, 86_400), 300),
+    # Where the button to log out leads in a project: a path, or the name of an address.
+    _setting("LOGOUT_URL", Kind(), "", ""),
     # Limits of one process.
     _setting("SOCKETS", Integer(1, 100_000), 40),
     _setting("THREADS", Integer(4, 256), 16),

@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from pydantic import Field
 
+from dashboard.mount_point import api_path
 from dashboard.shared.times import in_ms
 from machines.models import Approval
 from machines.services import Actor, ApprovalNeeded, approvals
@@ -58,5 +59,5 @@ def filed(request: HttpRequest, needed: ApprovalNeeded) -> HttpResponse:
     response = HttpResponse(
         shown(actor, approval).model_dump_json(), status=202, content_type="application/json; charset=utf-8"
     )
-    response["Location"] = f"/api/v1/approvals/{approval.pk}"
+    response["Location"] = f"{api_path()}approvals/{approval.pk}"
     return response

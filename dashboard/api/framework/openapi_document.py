@@ -1,10 +1,12 @@
-"""Builds the OpenAPI document once in each process."""
+"""Builds the OpenAPI document once in each process. Its paths begin at its server, where the pages are mounted."""
 
 from __future__ import annotations
 
 import json
 from functools import lru_cache
 from typing import Any
+
+from dashboard.mount_point import mount_path
 
 from .api import api
 from .schemas import Problem
@@ -31,7 +33,7 @@ IN_PATHS = {
 def document() -> dict[str, Any]:
     found: dict[str, Any] = dict(api.get_openapi_schema(path_prefix=PREFIX))
     found["components"]["schemas"]["Problem"] = Problem.model_json_schema()
-    found["servers"] = [{"url": "/"}]
+    found["servers"] = [{"url": mount_path().rstrip("/") or "/"}]
     for methods in found["paths"].values():
         for described in methods.values():
             for term in described["parameters"]:

@@ -17,10 +17,11 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from django.contrib import admin
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import resolve_url
 from django.utils.decorators import method_decorator
 from django.views.decorators.debug import sensitive_post_parameters
 
@@ -141,6 +142,10 @@ class Login(LoginView):
 
 
 class Logout(LogoutView):
+    def get_default_redirect_url(self) -> str:
+        """A project without LOGOUT_REDIRECT_URL has no page of ours to say goodbye on: its login follows."""
+        return str(resolve_url(settings.LOGOUT_REDIRECT_URL or settings.LOGIN_URL))
+
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.user.is_authenticated:
             record(request.user, "logout", outcome=DONE, source=source_of(request))
@@ -149,4 +154,3 @@ class Logout(LogoutView):
 
 login = Login.as_view()
 logout = Logout.as_view()
-admin_login = throttle(admin.site.login)

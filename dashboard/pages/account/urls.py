@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
+from dashboard.installation.environment import is_own_site
+
 from . import links, login, saved_views, tokens, views
 
 urlpatterns = [
@@ -20,6 +22,7 @@ urlpatterns = [
     path("account/sessions/end/", tokens.end_all, name="sessions-end"),
     path("account/sessions/<str:handle>/end/", tokens.end, name="session-end"),
     path("account/zone/", views.choose_zone, name="account-zone"),
-    path("accounts/login/", login.login, name="login"),
+    # A project that mounts the pages has a login of its own, which may ask for more.
+    *([path("accounts/login/", login.login, name="login")] if is_own_site() else []),
     path("accounts/logout/", login.logout, name="logout"),
 ]

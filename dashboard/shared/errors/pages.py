@@ -1,6 +1,6 @@
 """Turns errors into pages: one table (``statuses``), one template, a stable code on each.
 
-Under ``/api/`` each is a problem of ``dashboard.shared.errors.problems`` instead.
+To the API each is a problem of ``dashboard.shared.errors.problems`` instead.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
 
+from dashboard.mount_point import is_api_request
 from dashboard.shared.access import Forbidden, scope_of
 from machines.bulk.store import OrderLost
 from machines.engine import errors
@@ -26,13 +27,8 @@ from .statuses import BAD_REQUEST, FAULT, FORBIDDEN, NO_PAGE, STALE_FORM, status
 log = logging.getLogger(__name__)
 
 
-def is_api_request(request: HttpRequest) -> bool:
-    """Return whether the request is to the API, which gets a problem in place of a page."""
-    return request.path.startswith("/api/")
-
-
 class EngineErrorMiddleware(MiddlewareMixin):
-    """Turns engine errors that no view caught into pages (or JSON under ``/api/``).
+    """Turns engine errors that no view caught into pages (or JSON for the API).
 
     It sits innermost. A GET without Redis is left to the outage page; a POST gets a page that can send the same form
     again, because nobody knows whether the first one counted, and its key makes two count once.

@@ -27,6 +27,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from redis.exceptions import ResponseError
 
+from dashboard.mount_point import api_path
 from machines.access import permissions as access
 from machines.access import redaction
 from machines.audit.request_context import request_id
@@ -126,7 +127,6 @@ def _all(kind: type[SignalboxError]) -> Iterator[type[SignalboxError]]:
 log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-TYPES = "/api/v1/docs"
 MAX_NAMES = 100  # machines that the problem of one which is not there lists
 MAX_LISTED = 100  # mistakes in one answer
 MAX_NAME = 100  # characters of a name in a pointer
@@ -230,7 +230,7 @@ def _write(
     request: HttpRequest, status: int, title: str, code: str, detail: str, facts: Mapping[str, Any]
 ) -> HttpResponse:
     body = dict(facts) | {
-        "type": f"{TYPES}#{code}",
+        "type": f"{api_path()}docs#{code}",
         "title": title,
         "status": status,
         "detail": detail,

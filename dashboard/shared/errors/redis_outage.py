@@ -15,11 +15,12 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisClusterException
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from dashboard.mount_point import is_api_request
 from machines.audit.request_context import request_id
 from machines.engine.errors import EngineUnavailable
 
 from . import problems
-from .pages import fault, is_api_request, list_resend_fields
+from .pages import fault, list_resend_fields
 from .statuses import title_of
 
 log = logging.getLogger(__name__)

@@ -142,8 +142,8 @@ let shared = null;
 
 /** Returns the page's connection, the same one for every caller. */
 export function connect() {
-  const url = new URL(document.body.dataset.liveUrl ?? "/ws/live/", location.href);
-  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-  shared ??= new Live({ url: url.href, calm: "calm" in document.body.dataset });
+  const { liveUrl, mount = "/" } = document.body.dataset;
+  const url = liveUrl && new URL(liveUrl, location.href).href.replace(/^http/, "ws");
+  shared ??= new Live({ url, api: `${mount}api/v1/live/`, calm: "calm" in document.body.dataset });
   return shared;
 }

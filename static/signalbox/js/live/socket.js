@@ -21,12 +21,14 @@ export class Connection {
     this.Socket = Socket;
   }
 
-  /** Returns the number of failed attempts in a row; 0 while there is a socket. */
+  /** Returns the number of failed attempts in a row; 0 while there is a socket, no end of them where there can be none. */
   get failures() {
+    if (!this.url) return Infinity;
     return this.#socket ? 0 : this.#attempt;
   }
 
   open() {
+    if (!this.url) return this.#host.lost(); // the server takes no sockets
     const socket = new this.Socket(this.url);
     this.#socket = socket;
     this.#watch(OPEN_WITHIN);

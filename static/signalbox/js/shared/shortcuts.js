@@ -11,7 +11,7 @@ export const KEYS = [
   { keys: "Enter", says: "Open row" },
   { keys: "p", says: "Pause or resume updates", run: () => press("[data-pause]") },
   { keys: "g o", says: "Machines", to: "[data-place=overview]" },
-  { keys: "g m", says: "Machine of this page", to: '.crumbs a[href^="/machines/"]' },
+  { keys: "g m", says: "Machine of this page", to: `.crumbs a[href^="${document.body.dataset.mount}machines/"]` },
   { keys: "g q", says: "Queues", to: "[data-place=queues]" },
   { keys: "g w", says: "Workers", to: "[data-place=workers]" },
   { keys: "g a", says: "Approvals", to: "[data-place=approvals]" },
