@@ -22,6 +22,12 @@ class MachinesConfig(AppConfig):
             raise ImproperlyConfigured(str(error)) from None
         super().__init__(app_name, app_module)
 
+    def import_models(self) -> None:
+        from .conf.project import demand_apps
+
+        demand_apps()  # before Django says in its own words that a model has no app
+        super().import_models()
+
     def ready(self) -> None:
         from django.core.checks import register
         from django.db.models.signals import post_migrate
@@ -29,6 +35,7 @@ class MachinesConfig(AppConfig):
         from . import definition_checks  # noqa: F401  registers the system checks
         from .access.roles import after_migrate
         from .binding.checks import check_machines
+        from .conf import project_check  # noqa: F401  registers the system check
         from .services import account_audit
 
         account_audit.connect()

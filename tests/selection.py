@@ -24,7 +24,7 @@ SLOW = {
 }
 FIXTURES = {
     "faults": {"start", "python", "demo", "service", "lasting_server", "own_stage"},
-    "browser": {"browser", "page", "chromium"},
+    "browser": {"browser", "page", "chromium", "open_page"},
     "postgres": {"postgres_url"},
     "cluster": {"nodes", "cluster"},
     "second_redis": {"other_redis_url"},

@@ -15,6 +15,7 @@ from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOpera
 from django.db.transaction import non_atomic_requests
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, URLResolver
+from django.utils import translation
 from django.utils.log import log_response
 
 from dashboard.installation.environment import is_own_site
@@ -30,10 +31,13 @@ View = Callable[..., Any]
 Patterns = list[URLPattern | URLResolver]
 LAYERS = (RequestIds, PagePolicy, TimeZoneMiddleware, AuditContext)
 """From the outside in."""
+LANGUAGE = "en"
+"""Of our pages, and of the numbers in them that scripts read."""
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "X-Frame-Options": "DENY",
+    "Content-Language": LANGUAGE,
 }
 """Our pages have them whatever the settings of the project say; ids and filters stand in addresses."""
 
@@ -71,7 +75,8 @@ def _wrap_sync(view: View) -> View:
             except Exception as error:
                 return _answer_error(request, error)
 
-        response: HttpResponse = _in_layers(innermost)(request)
+        with translation.override(LANGUAGE):
+            response: HttpResponse = _in_layers(innermost)(request)
         return _with_headers(response)
 
     return answered
@@ -87,7 +92,8 @@ def _wrap_async(view: View) -> View:
             except Exception as error:
                 return _answer_error(request, error)
 
-        response: HttpResponse = await _in_layers(innermost)(request)
+        with translation.override(LANGUAGE):
+            response: HttpResponse = await _in_layers(innermost)(request)
         return _with_headers(response)
 
     return answered

@@ -27,7 +27,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django_redis.exceptions import ConnectionInterrupted
 
-from dashboard.installation.stores import SESSION_ENGINES
 from dashboard.live.hub import hub
 from machines.connections import get_engine
 from machines.engine.connection.calls import Caller
@@ -122,12 +121,23 @@ def _redis() -> None:
 
 
 def _cache() -> None:
-    _look_at(cache.client.get_client())
+    """Ask each shard of a cache on django-redis, and any other cache for a key."""
+    if hasattr(cache, "client"):
+        return _look_at(cache.client.get_client())
+    try:
+        cache.get("signalbox.readyz")
+    except Exception as error:  # of whatever client a project uses
+        log.warning("/readyz: %s", error)
+        raise NotReady(DOWN) from error
 
 
 def _sessions() -> None:
-    """Ask their own store: the cache or the database."""
-    (_database if SESSION_ENGINES["sql"] == settings.SESSION_ENGINE else _cache)()
+    """Ask their own store: the cache or the database. Sessions in files and cookies have none."""
+    kind = settings.SESSION_ENGINE.rpartition(".")[2]
+    if kind in ("db", "cached_db"):
+        _database()
+    elif kind not in ("file", "signed_cookies"):
+        _cache()
 
 
 def _look_at(client: Client) -> None:

@@ -20,7 +20,7 @@ class LastSeenAdmin(ReadOnly, admin.ModelAdmin):
 
     list_display = ["user", "at", "requests", "is_active"]
     list_select_related = ["user"]
-    search_fields = ["user__username"]
+    search_fields = [f"user__{get_user_model().USERNAME_FIELD}"]
     ordering = ["-at"]
     show_full_result_count = False
     fields = ["user", "at", "requests"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.auth import get_permission_codename
 from django.db.models import ForeignKey, QuerySet
 from django.forms import ModelChoiceField
 from django.http import Http404, HttpRequest
@@ -66,7 +67,18 @@ class ReadOnly:
 
 class Grants(admin.TabularInline):
     extra = 1
-    holder_permission = ""
+    holder = ""
+    """The field of who holds the permission."""
+
+    def get_autocomplete_fields(self, request: HttpRequest) -> list[str]:
+        """Search the holders where the admin of the project can; elsewhere their number is typed."""
+        model = self.model._meta.get_field(self.holder).related_model
+        return [self.holder] if getattr(self.admin_site._registry.get(model), "search_fields", ()) else []
+
+    @classmethod
+    def holder_permission(cls) -> str:
+        meta = cls.model._meta.get_field(cls.holder).related_model._meta
+        return f"{meta.app_label}.{get_permission_codename('change', meta)}"
 
     def formfield_for_foreignkey(
         self, db_field: ForeignKey, request: HttpRequest, **kwargs: Any
@@ -82,15 +94,15 @@ class Grants(admin.TabularInline):
         return field
 
     def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return request.user.has_perm(self.holder_permission)
+        return request.user.has_perm(self.holder_permission())
 
     has_add_permission = has_change_permission = has_delete_permission = has_view_permission
 
 
 class UserGrants(Grants):
     model = MachineUserGrant
-    holder_permission = "auth.change_user"
-    autocomplete_fields = ["user"]
+    holder = "user"
+    raw_id_fields = ["user"]
     fields = ["user", "permission"]
     verbose_name = "user permission on this machine"
     verbose_name_plural = "user permissions on this machine"
@@ -98,12 +110,12 @@ class UserGrants(Grants):
 
 class GroupGrants(Grants):
     model = MachineGroupGrant
-    holder_permission = "auth.change_group"
-    autocomplete_fields = ["group"]
+    holder = "group"
+    raw_id_fields = ["group"]
     fields = ["group", "permission"]
     verbose_name = "group permission on this machine"
     verbose_name_plural = "group permissions on this machine"
 
 
 def may_grant(request: HttpRequest) -> bool:
-    return any(request.user.has_perm(grants.holder_permission) for grants in (UserGrants, GroupGrants))
+    return any(request.user.has_perm(grants.holder_permission()) for grants in (UserGrants, GroupGrants))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
@@ -21,7 +22,7 @@ class TokenAdmin(ReadOnly, admin.ModelAdmin):
     list_display = ["name", "handle", "owner", "may", "on", "created", "expires", "last_used", "uses", "state"]
     list_filter = ["revoked", "expires"]
     list_select_related = ["owner"]
-    search_fields = ["handle__exact", "name", "owner__username__exact"]
+    search_fields = ["handle__exact", "name", f"owner__{get_user_model().USERNAME_FIELD}__exact"]
     show_full_result_count = False
     fields = ["name", "handle", "owner", "may", "on", "created", "expires", "last_used", "uses", "revoked"]
     readonly_fields = fields

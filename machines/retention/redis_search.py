@@ -18,6 +18,7 @@ from machines.conf import conf
 from machines.engine import Engine
 from machines.engine.connection import client as connection
 from machines.engine.connection import routing
+from machines.engine.connection.redis_url import SCHEMES
 
 PAGE = 300  # keys of one round trip
 PART = 500  # members of one round trip
@@ -76,7 +77,7 @@ def _servers(engine: Engine) -> Iterator[tuple[redis.Redis, str]]:
         yield server, f"{_literal(engine.keys.prefix)}*"
         if web:
             yield server, f"{_literal(web)}*"
-    if "://" in elsewhere and elsewhere != conf.REDIS_URL and web:
+    if elsewhere.partition("://")[0] in SCHEMES and elsewhere != conf.REDIS_URL and web:
         for server in routing.list_nodes(connection.connect(elsewhere)):
             yield server, f"{_literal(web)}*"
 

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 
+from dashboard.shared.shared_cache import get_shared_cache
 from machines.services import Actor, Forbidden
 
 DAY = 86_400  # seconds
@@ -74,6 +74,7 @@ def claim(request: HttpRequest, caller: str, reveals: Callable[[], list[str]]) -
     name = _digest(caller, request.path, key)
     sent, now = _digest(request.META.get("QUERY_STRING", ""), request.body), reveals()
     made = Claim(f"api:once:{name}", sent, f"api:{name[:40]}", now)
+    cache = get_shared_cache()
     if cache.add(made.slot, {"digest": made.digest}, UNDER_WAY):
         return made
     held = cache.get(made.slot)
@@ -98,6 +99,7 @@ def revealed(actor: Actor, machine: str) -> list[str]:
 
 def settle(made: Claim, response: HttpResponse | None) -> None:
     """Keep the answer, or let go of the key; None: there is no answer."""
+    cache = get_shared_cache()
     if response is None or not 200 <= response.status_code < 300 or len(response.content) > MAX_BODY:
         cache.delete(made.slot)
         return

@@ -69,7 +69,8 @@ class LoginAttempt:
         record(self.request.user, "login", outcome=DONE, source=source_of(self.request))
 
     def write(self, action: str, outcome: str, **detail: str) -> None:
-        accounts = get_user_model()._default_manager.filter(username=self.typed.replace("\0", ""))
+        model = get_user_model()
+        accounts = model._default_manager.filter(**{model.USERNAME_FIELD: self.typed.replace("\0", "")})
         actor = self.typed if accounts.exists() else UNKNOWN_NAME
         record(actor, action, outcome=outcome, source=source_of(self.request), detail=detail)
 

@@ -6,7 +6,6 @@ from datetime import timedelta
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.cache import cache
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -15,6 +14,7 @@ from django.views.decorators.http import require_POST
 
 from dashboard.shared.access import rights_of
 from dashboard.shared.rendering import render_page
+from dashboard.shared.shared_cache import get_shared_cache
 from dashboard.shared.times import in_ms
 from machines.access.tokens import Unmakeable
 from machines.models import Token
@@ -34,6 +34,7 @@ def show(request: HttpRequest) -> HttpResponse:
     if request.method != "POST" or not form.is_valid():
         return _page(request, form, status=400 if form.is_bound else 200)
     given = form.cleaned_data
+    cache = get_shared_cache()
     if not cache.add(f"token-form:{request.user.pk}:{given['key']}", 1, DAY):
         messages.info(
             request, "This token was already created. It is shown only once; if you lost it, create a new one."

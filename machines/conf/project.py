@@ -1,0 +1,111 @@
+"""What the apps need of the settings of the project that they are in, as far as settings alone tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from django.apps import apps
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.utils.module_loading import import_string
+
+APPS = ("django.contrib.contenttypes", "django.contrib.auth", "guardian")
+PAGE_APPS = ("django.contrib.sessions", "django.contrib.messages", "django.contrib.staticfiles")
+MIDDLEWARE = (
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+)
+PROCESSORS = (
+    "django.template.context_processors.request",
+    "django.contrib.auth.context_processors.auth",
+    "django.contrib.messages.context_processors.messages",
+)
+BACKEND = "guardian.backends.ObjectPermissionBackend"
+TEMPLATES = "django.template.backends.django.DjangoTemplates"
+BESIDE = (
+    "Run Signalbox beside your project, as a process of its own (`signalbox serve`), and use the engine alone here: "
+    "docs/add-to-your-project.md#beside."
+)
+
+
+class Finding(NamedTuple):
+    """Something the project lacks: ``id`` of the system check, what is missing, what to do."""
+
+    id: str
+    text: str
+    hint: str
+
+
+def find_missing(*, loaded: bool = True) -> Iterator[Finding]:
+    """Find every app, middleware, context processor and backend that is missing.
+
+    ``loaded``: apps are ready, so that subclasses of a middleware count, too; before that, names alone do.
+    """
+    pages = apps.is_installed("dashboard") and is_own_package("dashboard")
+    for name in (*APPS, *(PAGE_APPS if pages else ())):
+        if not apps.is_installed(name):
+            yield Finding("signalbox.E017", f"INSTALLED_APPS lacks {name}", f'Add "{name}" to INSTALLED_APPS.')
+    if pages:
+        yield from _find_middleware(loaded)
+        yield from _find_processors()
+    if BACKEND not in settings.AUTHENTICATION_BACKENDS:
+        text = f"AUTHENTICATION_BACKENDS lacks {BACKEND}: permissions on single machines do not count everywhere"
+        yield Finding("signalbox.W020", text, f'Add "{BACKEND}" behind the other backends.')
+    if getattr(settings, "ANONYMOUS_USER_NAME", "AnonymousUser") is not None:
+        text = "guardian makes an account AnonymousUser, which Signalbox does not use"
+        yield Finding("signalbox.W025", text, "Set ANONYMOUS_USER_NAME = None, or silence this check if you use it.")
+
+
+def _find_middleware(loaded: bool) -> Iterator[Finding]:
+    for name in MIDDLEWARE:
+        if name in settings.MIDDLEWARE or (loaded and any(_is_kind_of(each, name) for each in settings.MIDDLEWARE)):
+            continue
+        hint = f'Add "{name}" to MIDDLEWARE, in the order of `django-admin startproject`.'
+        yield Finding("signalbox.E018", f"MIDDLEWARE lacks {name}", hint)
+
+
+def _is_kind_of(name: str, wanted: str) -> bool:
+    """Tell whether one middleware is a subclass of another."""
+    try:
+        kind, base = import_string(name), import_string(wanted)
+    except ImportError:
+        return False
+    return isinstance(kind, type) and issubclass(kind, base)
+
+
+def _find_processors() -> Iterator[Finding]:
+    engines = [engine for engine in settings.TEMPLATES if engine.get("BACKEND") == TEMPLATES]
+    if not engines:
+        yield Finding("signalbox.E019", f"TEMPLATES lacks {TEMPLATES}", "Add it, with APP_DIRS: beside others is fine.")
+    for name in PROCESSORS:
+        if engines and not any(name in engine.get("OPTIONS", {}).get("context_processors", ()) for engine in engines):
+            hint = f'Add "{name}" to OPTIONS["context_processors"] of {TEMPLATES}.'
+            yield Finding("signalbox.E019", f"TEMPLATES lacks the context processor {name}", hint)
+
+
+def demand_apps() -> None:
+    """Raise ImproperlyConfigured where models could not be loaded, with all that is missing beside."""
+    found = list(find_missing(loaded=False))
+    if any(finding.id == "signalbox.E017" for finding in found):
+        lines = [f"  {finding.text}. {finding.hint} ({finding.id})" for finding in found]
+        raise ImproperlyConfigured("Signalbox cannot start in this project:\n" + "\n".join(lines))
+
+
+def find_foreign_dashboard() -> Iterator[Finding]:
+    """Find an app ``dashboard`` that is somebody else's: a process has room for one package of that name."""
+    if apps.is_installed("dashboard") and not is_own_package("dashboard"):
+        place = next(iter(import_module("dashboard").__path__), "an unknown place")
+        text = f"the package dashboard at {place} is not Signalbox's: its pages cannot be in this project"
+        yield Finding("signalbox.W023", text, BESIDE)
+
+
+def is_own_package(name: str) -> bool:
+    """Tell whether the package of that name lies beside this one, as Signalbox's packages do."""
+    found: Any = import_module(name)
+    ours = Path(__file__).resolve().parents[2] / name
+    return any(Path(place).resolve() == ours for place in getattr(found, "__path__", ()))

@@ -1,0 +1,1 @@
+window.shop = "external";
