@@ -17,7 +17,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.shared.shared_cache import get_shared_cache
+from dashboard.serving.shared_cache import get_shared_cache
 from machines.services import Actor, Forbidden
 
 DAY = 86_400  # seconds

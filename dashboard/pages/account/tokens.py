@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from dashboard.serving.shared_cache import get_shared_cache
 from dashboard.shared.access import rights_of
 from dashboard.shared.rendering import render_page
-from dashboard.shared.shared_cache import get_shared_cache
 from dashboard.shared.times import in_ms
 from machines.access.tokens import Unmakeable
 from machines.models import Token

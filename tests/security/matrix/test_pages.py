@@ -59,8 +59,10 @@ def test_each_address_gives_each_kind_what_the_table_says(world: World, visitors
 def test_there_is_no_way_in_but_those_of_the_tables():
     """A namespace or a socket that is new has to have a table, and a test here that goes through it."""
     found = get_resolver().url_patterns
-    assert {getattr(pattern, "namespace", None) for pattern in found} == {None, "admin"}
-    api = next(one for one in found if str(one.pattern) == "api/v1/")
+    assert {getattr(pattern, "namespace", None) for pattern in found} == {None, "admin", "signalbox"}
+    [ours] = [pattern.url_patterns for pattern in found if getattr(pattern, "namespace", None) == "signalbox"]
+    assert {getattr(pattern, "namespace", None) for pattern in ours} == {None}
+    api = next(one for one in ours if str(one.pattern) == "api/v1/")
     assert {getattr(pattern, "namespace", None) for pattern in api.url_patterns} == {None, "api"}
     assert [str(pattern.pattern) for pattern in websocket_urlpatterns] == ["ws/live/"]
 
