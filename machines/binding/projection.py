@@ -41,7 +41,7 @@ LOGGED = timedelta(days=7).total_seconds()  # for which steps are logged when no
 RENEW = 3600.0  # seconds between two times of asking
 REFRESH = 5.0  # seconds between two looks for machines that were published or grew
 IDLE = 60.0  # seconds after which a reader that has not acknowledged entries is dead
-LEASE = 30.0  # seconds for which one worker reads the logs of a field
+LEASE = 10.0  # seconds for which one worker reads the logs of a field
 
 
 class FieldReader:

@@ -15,7 +15,14 @@ from machines.engine import Engine
 from . import machines
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(autouse=True)
+def _shop_is_installed(request: pytest.FixtureRequest) -> None:
+    """For tests with a database; those that start processes have a database of their own."""
+    if request.node.get_closest_marker("django_db"):
+        request.getfixturevalue("shop")
+
+
+@pytest.fixture(scope="package")
 def shop(django_db_setup: None, django_db_blocker) -> Iterator[None]:
     """The app is installed while the tests of this folder run."""
     with override_settings(INSTALLED_APPS=[*django_settings.INSTALLED_APPS, "tests.binding.shop"]):

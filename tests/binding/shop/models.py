@@ -42,3 +42,24 @@ class LargeParcel(Parcel):
 
     def __str__(self) -> str:
         return f"large parcel {self.number}"
+
+
+class PlainParcel(models.Model):
+    """A table that a project keeps in step by hand, to compare with."""
+
+    number = models.CharField(max_length=20, unique=True)
+    made = models.IntegerField(default=0)
+    place = models.CharField(max_length=255, db_index=True, default="")
+
+    def __str__(self) -> str:
+        return f"plain parcel {self.number}"
+
+
+class Entry(models.Model):
+    """A ledger of what was asked of parcels, written beside the asking."""
+
+    token = models.CharField(max_length=40, unique=True)
+    kind = models.CharField(max_length=9)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.token}"
