@@ -1,9 +1,9 @@
 """``python -m benchmarks.binding``: what a machine field costs, and whether its rows survive rollbacks and kills.
 
-``cost`` fires through the field, and by hand: ``engine.fire``, then the state into the row and ``save()``; in rounds, one
-after the other, in one process. ``kills`` has four processes fire at the rows of one table, in transactions that commit,
-in transactions that are rolled back, and without one; they are killed again and again, and so is the worker. Then one
-``reconcile``, and every row and every event is counted.
+``cost`` fires through the field, and by hand: ``engine.fire``, then the state into the row and ``save()``; in rounds,
+one after the other, in one process. ``kills`` has four processes fire at the rows of one table, in transactions that
+commit, in transactions that are rolled back, and without one; they are killed again and again, and so is the worker.
+Then one ``reconcile``, and every row and every event is counted.
 
 The database is SQLite in a temporary folder, or ``--database postgres://…``, an empty one.
 """
@@ -30,8 +30,8 @@ from .stage import name_of, server
 MACHINES = ("parcel", "plain")
 ROWS = 50
 CHILDREN = 4
-LIFE = (1.0, 6.0)  # seconds after which a process that fires is killed
-WORKER_LIFE = (8.0, 20.0)
+LIFE = (0.5, 12.0)  # seconds after its first fire at which a process is killed
+WORKER_LIFE = (15.0, 40.0)
 DRAIN = 180.0  # seconds the worker may take for what is left: a claim of a dead process holds for a minute
 DEFINITION = {
     "initial": "here",
@@ -58,7 +58,7 @@ def main() -> None:
 
         from machines.connections import get_engine
 
-        print(f"{name_of(get_engine().client)}, {connection.vendor}, load {os.getloadavg()[0]:.1f}")
+        print(f"{name_of(get_engine().client)}, {connection.vendor}, load {os.getloadavg()[0]:.1f}", flush=True)
         if "cost" in given.parts:
             _measure_cost(given.rounds, given.each)
         if "kills" in given.parts:
@@ -139,24 +139,46 @@ def _measure_kills(fires: int, folder: Path) -> None:
         Parcel.objects.create(number=f"kill-{n}")
     began, killed = time.monotonic(), Counter[str]()
     with _processes(folder) as (start_child, start_worker):
-        children = [[start_child(n), _life(LIFE)] for n in range(CHILDREN)]
-        worker = [start_worker(), _life(WORKER_LIFE)]
+        children = [Child(folder / f"fires-{n}", start_child) for n in range(CHILDREN)]
+        worker, worker_end = start_worker(), _life(WORKER_LIFE)
         while _count(folder) < fires:
             time.sleep(0.05)
-            for number, child in enumerate(children):
-                if time.monotonic() > child[1]:
-                    killed["processes that fire"] += _kill(child[0])
-                    children[number] = [start_child(number), _life(LIFE)]
-            if time.monotonic() > worker[1]:
-                killed["workers"] += _kill(worker[0])
-                worker = [start_worker(), _life(WORKER_LIFE)]
-        for child, _ in children:
-            killed["processes that fire"] += _kill(child)
+            killed["processes that fire"] += sum(child.look() for child in children)
+            if time.monotonic() > worker_end:
+                killed["workers"] += _kill(worker)
+                worker, worker_end = start_worker(), _life(WORKER_LIFE)
+        killed["processes that fire"] += sum(_kill(child.process) for child in children)
         attempts = _count(folder)
         print(f"{attempts:,} fires in {time.monotonic() - began:.0f} s; killed: {dict(killed)}")
         _drain()
-        _kill(worker[0])
+        _kill(worker)
     _judge(folder)
+
+
+class Child:
+    """A process that fires. It is killed some time after its first fire, and another one takes its place."""
+
+    def __init__(self, count: Path, start: Callable[[Path], subprocess.Popen]) -> None:
+        self._count, self._start = count, start
+        self._begin()
+
+    def _begin(self) -> None:
+        self._before = self._size()
+        self._end: float | None = None
+        self.process = self._start(self._count)
+
+    def _size(self) -> int:
+        return self._count.stat().st_size if self._count.exists() else 0
+
+    def look(self) -> int:
+        """Kill it where its time has come; return how many were killed."""
+        if self._end is None and self._size() > self._before:
+            self._end = _life(LIFE)
+        if self._end is None or time.monotonic() < self._end:
+            return 0
+        _kill(self.process)
+        self._begin()
+        return 1
 
 
 def _life(bounds: tuple[float, float]) -> float:
@@ -170,7 +192,7 @@ def _kill(process: subprocess.Popen) -> int:
 
 
 @contextlib.contextmanager
-def _processes(folder: Path) -> Iterator[tuple[Callable[[int], subprocess.Popen], Callable[[], subprocess.Popen]]]:
+def _processes(folder: Path) -> Iterator[tuple[Callable[[Path], subprocess.Popen], Callable[[], subprocess.Popen]]]:
     started: list[subprocess.Popen] = []
 
     def start(*words: str) -> subprocess.Popen:
@@ -180,7 +202,7 @@ def _processes(folder: Path) -> Iterator[tuple[Callable[[int], subprocess.Popen]
 
     try:
         yield (
-            lambda number: start("-m", "benchmarks.binding", "--child", str(folder / f"fires-{number}")),
+            lambda count: start("-m", "benchmarks.binding", "--child", str(count)),
             lambda: start("manage.py", "worker"),
         )
     finally:

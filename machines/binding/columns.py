@@ -75,7 +75,8 @@ def advance(field: MachineField, id: str, state: str, revision: int, using: str)
 def _advancing(field: MachineField, using: str) -> str:
     """The statement of ``advance``, which follows each step: building it each time would cost more than running it."""
     quote, meta = connections[using].ops.quote_name, field.model._meta
-    state, revision, id = (quote(meta.get_field(name).column) for name in (field.name, field.revision_name, field.id_field.name))  # fmt: skip
+    names = (field.name, field.revision_name, field.id_field.name)
+    state, revision, id = (quote(meta.get_field(name).column) for name in names)
     table = quote(meta.db_table)
     return f"UPDATE {table} SET {state} = %s, {revision} = %s WHERE {id} = %s AND {revision} < %s"  # noqa: S608  names
 

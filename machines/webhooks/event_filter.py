@@ -8,11 +8,21 @@ from functools import lru_cache
 
 from machines.models import Webhook
 
+STEP = "signalbox.step"
+"""The type of the messages about steps, which nobody emits. A webhook gets them that names it; ``*`` does not."""
+
+
+def wants_steps(webhook: Webhook) -> bool:
+    """Tell whether a webhook gets a message for each step of its machines."""
+    return STEP in webhook.types
+
 
 def matches_filter(webhook: Webhook, machine: str, type: str, at: int) -> bool:
     """Whether a message that was emitted ``at`` (ms by Redis' clock) is for it."""
     if at < webhook.since or (webhook.machines and machine not in webhook.machines):
         return False
+    if type == STEP:
+        return wants_steps(webhook)
     return _pattern(tuple(webhook.types)).fullmatch(type) is not None
 
 

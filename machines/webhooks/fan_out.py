@@ -10,13 +10,14 @@ import contextlib
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from django.db import transaction
 from django.utils import timezone
 
 from machines.connections import get_engine, get_throttle
-from machines.engine import Engine, EngineFault, SignalboxError
+from machines.engine import Engine, EngineFault, LookupFailed, SignalboxError
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.engine.messages.emitted import LogEntry, Place, read_entry
 from machines.models import Delivery, LogGap, Webhook
@@ -26,7 +27,7 @@ from machines.patterns.bus import StreamPage
 
 from . import sender
 from .consumer_group import ConsumerGroup
-from .event_filter import matches_filter
+from .event_filter import STEP, matches_filter, wants_steps
 from .message_body import Writer
 
 log = logging.getLogger(__name__)
@@ -35,6 +36,9 @@ LOGS = 16  # of which a pass reads a page
 NOTE = 30.0  # seconds between two notes of how far the logs are read; one worker makes them
 KEEP = timedelta(days=30)  # deliveries and gaps, whatever became of them
 PRUNE = 500  # rows a pass removes at most
+KINDS = ("emit", "step")  # of the entries that are messages
+LOGGED = timedelta(days=7).total_seconds()  # for which steps are logged when no worker asks again
+RENEW = 60.0  # seconds between two times of asking
 MAX_TYPE = 200  # characters of a delivery's type: twice as long as an event may be called
 
 
@@ -48,12 +52,14 @@ class FanOut:
     LISTEN = 0.02  # seconds after any other: what waits for messages is the pass itself
 
     def __init__(self, engine: Engine, *, wait: float = 1.0) -> None:
+        self._engine = engine
         self._logs = ConsumerGroup(engine)
         self._wait = wait
         self._database = DatabaseRetry(log, "webhooks wait for the database: %s")
         self._idle, self._found = True, False
         self._lost: dict[Place, int] = {}  # told by the log, not yet by us
         self._noted = time.monotonic()
+        self._asked = -float("inf")
 
     def once(self) -> bool:
         """One pass. Says whether there is more; what is wrong with the database waits, and is told once."""
@@ -74,6 +80,9 @@ class FanOut:
         if self._idle:
             self._logs.drop()
             return False
+        if time.monotonic() - self._asked >= RENEW:
+            self._asked = time.monotonic()
+            self._ask_for_steps()
         places = self._logs.due(LOGS, wait=self._wait)
         if not places:
             self._note()
@@ -82,6 +91,14 @@ class FanOut:
         if made:
             sender.call()
         return self._logs.more
+
+    def _ask_for_steps(self) -> None:
+        """Have the steps logged that a webhook is to get."""
+        wanted = [webhook for webhook in Webhook.objects.filter(active=True) if wants_steps(webhook)]
+        machines = {machine for webhook in wanted for machine in webhook.machines or self._engine.machines()}
+        for machine in sorted(machines):
+            with contextlib.suppress(LookupFailed):  # not published yet
+                self._engine.emitted_logs().log_steps(machine, seconds=LOGGED)
 
     def _note(self) -> None:
         if time.monotonic() - self._noted >= NOTE:
@@ -113,7 +130,8 @@ class FanOut:
     def _keep(self, place: Place, taken: StreamPage) -> int:
         """All of it or nothing. Which webhooks there are is asked after the reading: one that was made before a message
         was emitted gets it."""
-        emitted = [found for found in (read_entry(*one) for one in taken.entries) if found.kind == "emit"]
+        found = [read_entry(*one) for one in taken.entries]
+        emitted = [_of_step(entry) if entry.kind == "step" else entry for entry in found if entry.kind in KINDS]
         entries = [found for found in emitted if _is_message(found)]
         if len(entries) < len(emitted):
             log.error("webhooks: %d entries of the log of %s:%d are no messages", len(emitted) - len(entries), *place)
@@ -121,12 +139,17 @@ class FanOut:
         if not entries and not lost:
             return 0
         webhooks, writer = list(Webhook.objects.filter(active=True)), Writer()
-        rows = [row for found in entries for row in _deliveries(place, found, webhooks, writer)]
+        rows = [row for entry in entries for row in _deliveries(place, entry, webhooks, writer)]
         with transaction.atomic():
             if lost:
                 LogGap.objects.create(machine=place[0], partition=place[1], after=taken.before, lost=lost)
             Delivery.objects.bulk_create(rows, ignore_conflicts=True)  # a message may be read twice
         return len(rows)
+
+
+def _of_step(entry: LogEntry) -> LogEntry:
+    """Make the message about a step."""
+    return replace(entry, name=STEP, data={"event": entry.name, "state": entry.state})
 
 
 def _is_message(found: LogEntry) -> bool:

@@ -1,7 +1,8 @@
 """A process of the shop that is killed at a point of its work: ``python -m tests.binding.dying POINT``.
 
-``set up`` makes tables and machines; ``after the step`` fires and dies before the column is written; ``after the commit``
-dies before anything is sent; ``after sending`` before the entry is settled; ``before the commit`` inside the transaction.
+``set up`` makes tables and machines; ``after the step`` fires and dies before the column is written; ``after the
+commit`` dies before anything is sent; ``after sending`` before the entry is settled; ``before the commit`` inside the
+transaction.
 Prints the key of the row it made.
 """
 

@@ -1,0 +1,22 @@
+"""The product's site, and an admin of the shop's own beside it."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.urls import path
+
+from dashboard.site_urls import urlpatterns as product
+from machines.binding.admin import MachineAdminMixin
+
+from .shop.models import Order
+
+office = admin.AdminSite(name="office")
+
+
+class OrderAdmin(MachineAdminMixin, admin.ModelAdmin):
+    list_display = ["number", "status"]
+
+
+office.register(Order, OrderAdmin)
+
+urlpatterns = [path("office/", office.urls), *product]
