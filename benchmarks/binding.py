@@ -172,6 +172,8 @@ class Child:
 
     def look(self) -> int:
         """Kill it where its time has come; return how many were killed."""
+        if self.process.poll() is not None:  # by itself, before it fired
+            self._begin()
         if self._end is None and self._size() > self._before:
             self._end = _life(LIFE)
         if self._end is None or time.monotonic() < self._end:

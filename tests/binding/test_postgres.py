@@ -32,3 +32,5 @@ def test_outbox_and_projection_hold_on_postgresql(postgres_url):
             admin.execute(f"DROP DATABASE IF EXISTS test_{name} WITH (FORCE)")
             admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
     assert done.returncode == 0, done.stdout[-4000:]
+    assert " passed" in done.stdout
+    assert "skipped" not in done.stdout
