@@ -42,8 +42,8 @@ class SharedConnection:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.error: Exception | None = None  # why it is closed
-        self._reader: Any = connection._get_parser()._reader
-        self._pushes: Any = connection._get_parser()
+        self._parser: Any = connection._parser
+        self._reader: Any = self._parser._reader
         self._sock: socket.socket = connection._sock.raw
         self._number = self._sock.fileno()
         self._timeout: float | None = connection.socket_timeout
@@ -171,13 +171,13 @@ class SharedConnection:
 
     def _hand_out(self) -> None:
         gets, calls = self._reader.gets, self._waiting
-        pushed = self._pushes._hiredis_PushNotificationType
+        pushed = getattr(self._parser, "_hiredis_PushNotificationType", None)
         while True:
             found = gets()
             if found is NOT_ENOUGH_DATA:
                 break
             if pushed is not None and type(found) is pushed:
-                self._pushes.handle_push_response(found)
+                self._parser.handle_push_response(found)
                 continue
             answer = calls.popleft()
             if not answer.done():  # else its call was cancelled

@@ -47,10 +47,10 @@ async def test_a_thousand_on_as_many_instances_get_each_its_own_answer(awaited):
     assert (await awaited.counts("tally"))["On"] == MANY
 
 
-async def test_calls_of_all_kinds_at_once_share_one_connection(awaited, engine):
+async def test_calls_of_all_kinds_at_once_share_one_connection(awaited, cleaner):
     await awaited.publish(errand())
     await awaited.create("errand", "x")
-    before = len(engine.client.client_list())
+    before = len(cleaner.client_list())
     calls = [
         call
         for _ in range(20)
@@ -67,7 +67,7 @@ async def test_calls_of_all_kinds_at_once_share_one_connection(awaited, engine):
     ]
     found = await asyncio.gather(*calls)
     assert not [one for one in found if isinstance(one, SignalboxError)]
-    assert len(engine.client.client_list()) <= before + 1
+    assert len(cleaner.client_list()) <= before + 1
 
 
 async def test_first_calls_at_once_load_the_library_once(own_server):
