@@ -80,7 +80,7 @@ def write(
         "# Last figures",
         "",
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, one run of {took:.0f} seconds by `{command}`.",
-        f"Machine: {_machine()}, {server}.",
+        f"Machine: {describe_machine()}, {server}.",
         "Medians of interleaved rounds. Trust the ratios; the absolute numbers are this machine's.",
         *notes,
     ]
@@ -93,7 +93,7 @@ def write(
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
-def _machine() -> str:
+def describe_machine() -> str:
     system = f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
     return f"{os.cpu_count()} cores of {_processor()}, {system}"
 

@@ -21,11 +21,13 @@ SLOW = {
     "second_redis": "Debian's Redis 7.0 beside the server of the run",
     "hostile": "random and hostile input by the thousand",
     "matrix": "every address with every kind of account",
+    "packages": "a wheel that is built, and environments that it is installed into",
 }
 FIXTURES = {
     "faults": {"start", "python", "demo", "service", "lasting_server", "own_stage"},
     "browser": {"browser", "page", "chromium", "open_page"},
     "postgres": {"postgres_url"},
+    "packages": {"wheel"},
     "cluster": {"nodes", "cluster"},
     "second_redis": {"other_redis_url"},
     "redis": {

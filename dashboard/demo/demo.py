@@ -14,6 +14,7 @@ from types import FrameType
 
 from django.conf import settings
 
+from dashboard import folders
 from dashboard.checks.system_checks import shown
 from dashboard.serving import port
 from machines.conf import conf
@@ -25,6 +26,7 @@ from .errors import DemoFailed
 from .parent import Parent
 from .processes import GRACE, Processes
 
+COMMAND, MANAGE = ("signalbox", "signalbox") if folders.IS_INSTALLED else ("make", "python manage.py")
 PORTS = 50  # how many ports are tried
 PACE = "600"  # ms of work in each job, so that the queues have a depth to look at
 CONCURRENCY = "6"  # jobs at a time: a little more than the traffic asks for at its usual rate
@@ -67,7 +69,7 @@ class Demo:
             finally:
                 _deaf()
                 stack.close()
-        self._say("Stopped. Your data stays where it is; `make demo` goes on from there.")
+        self._say(f"Stopped. Your data stays where it is; `{COMMAND} demo` goes on from there.")
 
     def _play(self, stack: ExitStack) -> None:
         self._say("Signalbox demo")
@@ -94,7 +96,7 @@ class Demo:
             who = f" (process {error.pid})" if error.pid else ""
             raise DemoFailed(
                 f"a demo already runs in this folder{who}. Stop that one first, "
-                "or give this one a folder of its own: SIGNALBOX_HOME=/some/folder make demo"
+                f"or give this one a folder of its own: SIGNALBOX_HOME=/some/folder {COMMAND} demo"
             ) from None
         stack.callback(lock.release)
         self._line("folder", str(folder))
@@ -133,7 +135,7 @@ class Demo:
     def _announce(self, url: str, accounts: list[logins.Login]) -> None:
         self._say(f"\n  Open    {url}\n")
         for account in accounts:
-            password = account.password or "(changed since: python manage.py changepassword)"
+            password = account.password or f"(changed since: {MANAGE} changepassword)"
             self._say(f"  Log in  {account.name:<10} {password:<14} {account.may}")
         self._say(f"\n  Ctrl-C stops everything. Logs are in {conf.HOME / 'logs'}.\n")
 

@@ -18,6 +18,7 @@ from dashboard.shared.queue_depths import PLACES, Depth, Figures
 from dashboard.shared.rendering import render_page
 from dashboard.shared.state_counts import StateCount
 from dashboard.shared.time_fields import TimeFields
+from machines import __version__
 from machines.engine import Job, Pause, QueueStats, Step, WorkerInfo
 from machines.engine.definitions import FieldOutline
 from machines.forms import TypedForm
@@ -165,7 +166,7 @@ def _worker(status: str, seen_ago: int) -> workers.Worker:
     holds = {"id": "0-17", "machine": "new_device", "queue": "todo", "src": "do_activate", "attempt": 1}
     row = WorkerInfo(
         f"box:17:{status or 'silent'}", "box", 17, ["new_device/todo", "new_device/provision"],
-        in_hand=4, started=NOW - 7_200_000, seen=NOW - seen_ago, version="0.1.0",
+        in_hand=4, started=NOW - 7_200_000, seen=NOW - seen_ago, version=__version__,
         note="" if status == "working" else "no handler here for provision",
         status=status or "working", memory=84_200_000, concurrency=8, done=12_404, failed=0 if status else 3,
         holding=[holds | {"instance": name, "since": NOW - 800} for name in ("ATV-123:NBCSports", HOSTILE)],

