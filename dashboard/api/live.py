@@ -24,6 +24,7 @@ from machines.audit.reveals import RevealAudit
 from machines.connections import get_engine, is_spread
 from machines.engine import Engine
 from machines.engine.connection import routing
+from machines.engine.connection.server_permissions import find_denial
 from machines.engine.errors import SignalboxError
 
 EPOCH = "http"
@@ -44,8 +45,8 @@ def show(request: HttpRequest) -> JsonResponse:
         return _refuse(ErrorCode.FORBIDDEN, f"you may not watch {topic}", str(topic))
     try:
         value, at = read(get_engine(), sight)
-    except (SignalboxError, RedisError, OSError):
-        return _refuse(ErrorCode.UNAVAILABLE, "Redis does not answer", str(topic))
+    except (SignalboxError, RedisError, OSError) as error:
+        return _refuse(ErrorCode.UNAVAILABLE, str(find_denial(error) or "Redis does not answer"), str(topic))
     _note(request, sight, value)
     return JsonResponse(frames.value("snapshot", topic, epoch=EPOCH, seq=1, data=value, at=at))
 

@@ -16,6 +16,7 @@ from dashboard.shared.errors import problems as codes
 from dashboard.shared.errors.statuses import BAD_REQUEST, FORBIDDEN, NO_PAGE, STALE_FORM, TOO_LARGE, title_of
 from machines.bulk.store import OrderLost
 from machines.engine import Conflict, Refused, SignalboxError
+from machines.engine.connection.server_permissions import find_denial
 from machines.patterns import Changed
 from machines.services import ApprovalNeeded, sm_keys
 
@@ -117,7 +118,7 @@ def _said(request: HttpRequest, error: HttpError) -> HttpResponse:
 @api.exception_handler(RedisError)
 @api.exception_handler(ConnectionInterrupted)
 def _away(request: HttpRequest, error: Exception) -> HttpResponse:
-    denied = problems.find_denial(error)
+    denied = find_denial(error)
     return problems.answer_unavailable(request) if denied is None else problems.answer_error(request, denied)
 
 

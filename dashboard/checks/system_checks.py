@@ -24,8 +24,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.conf import settings
+from django.core.cache import cache
 from django.core.checks import ERROR, CheckMessage, Error, Tags, Warning, register, run_checks
 from django.core.exceptions import ImproperlyConfigured
+from django_redis.exceptions import ConnectionInterrupted
 from redis import RedisCluster
 from redis.exceptions import ResponseError
 
@@ -39,6 +41,7 @@ from machines.engine.connection.calls import Caller
 from machines.engine.connection.client import FAILURES
 from machines.engine.connection.library_loader import MISSING
 from machines.engine.connection.routing import list_nodes
+from machines.engine.connection.server_permissions import find_denial
 from machines.engine.errors import EngineFault, NotPermitted, SignalboxError
 
 OLDEST = (7, 0)
@@ -82,6 +85,8 @@ def _ask(
         client.ping()
         for check in checks:
             found += check(client)
+            if any(message.id == "signalbox.E011" for message in found):
+                break  # the others would say the same again
     except (*FAILURES, SignalboxError) as error:
         found.append(_describe(error, node))
     return found
@@ -332,9 +337,25 @@ def debug(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     ]
 
 
+def cache_rights() -> list[CheckMessage]:
+    """What the account in CACHE_URL lacks. Asked where a site starts: the account of a worker needs no cache."""
+    try:
+        cache.get("probe")
+    except (*FAILURES, ConnectionInterrupted, SignalboxError) as error:
+        if (denied := find_denial(error)) is not None:
+            return [
+                Error(
+                    f"the account in CACHE_URL may not use cache and sessions: {denied}",
+                    hint="docs/acl.md has the line of the account of the site.",
+                    id="signalbox.E011",
+                )
+            ]
+    return []
+
+
 def refusals() -> str:
     """Why nothing may start on this installation, in words; empty when nothing stands against it."""
-    found = [message for message in run_checks(tags=[TAG]) if message.level >= ERROR]
+    found = [message for message in [*run_checks(tags=[TAG]), *cache_rights()] if message.level >= ERROR]
     return "\n".join(f"{message.msg} ({message.id}). {message.hint}" for message in found)
 
 

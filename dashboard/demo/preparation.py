@@ -20,7 +20,7 @@ from dashboard.installation.environment import of_process
 from machines.catalog.publishing import publish, restore
 from machines.conf import conf
 from machines.connections import get_engine
-from machines.engine.errors import EngineUnavailable, SignalboxError
+from machines.engine.errors import EngineUnavailable, NotPermitted, SignalboxError
 from machines.formats import load
 from machines.mapreduce.builtin_machines import FOLDER as MAP_REDUCE
 from machines.server import Cluster, Server
@@ -41,6 +41,8 @@ def redis(stack: ExitStack, *, cluster: bool = False) -> Server | Cluster | None
         raise DemoFailed("REDIS_URL names a Redis already; unset it, or leave out --cluster")
     try:
         get_engine().ping()
+    except NotPermitted as error:
+        raise DemoFailed(str(error)) from None
     except EngineUnavailable as error:
         raise DemoFailed(f"Redis does not answer at {system_checks.shown(conf.REDIS_URL)}: {error}") from None
     if refusals := system_checks.refusals():

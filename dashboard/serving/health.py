@@ -29,16 +29,19 @@ from django_redis.exceptions import ConnectionInterrupted
 
 from dashboard.live.hub import hub
 from machines.connections import get_engine
+from machines.engine import Engine
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.client import FAILURES, Client
 from machines.engine.connection.routing import list_nodes
+from machines.engine.connection.server_permissions import find_denial
 from machines.engine.connection.shards import probe_shards
-from machines.engine.errors import EngineUnavailable, SignalboxError
+from machines.engine.errors import EngineFault, EngineUnavailable, NotPermitted, SignalboxError
 
 from . import shutdown
 
 log = logging.getLogger(__name__)
 OK, DOWN, PARTIAL = "ok", "down", "partial"
+ANY_KEY = "signalbox.readyz"  # of the cache; nothing writes it
 States = dict[str, Any]
 
 _migrated = False  # what was applied once stays so for as long as this code runs
@@ -109,24 +112,42 @@ def _word(probe: Callable[[], None], path: str) -> str:
         log.warning("%s: %s", path, error)
         return error.code
     except (DatabaseError, *FAILURES, ConnectionInterrupted) as error:
-        log.warning("%s: %s", path, error)
-        return DOWN
+        denied = find_denial(error)
+        log.warning("%s: %s", path, denied or error)
+        return denied.code if denied is not None else DOWN
     except NotReady as state:
         return str(state)
     return OK
 
 
 def _redis() -> None:
-    _look_at(get_engine().client)
+    engine = get_engine()
+    _look_at(engine.client)
+    _require_rights(engine)
+
+
+def _require_rights(engine: Engine) -> None:
+    """Raise NotPermitted where the account lacks a command that a step needs. A library that is missing, or of another
+    release, is the part ``library``."""
+    try:
+        missing = engine.missing_commands()
+    except NotPermitted:
+        raise
+    except EngineFault:
+        return
+    if missing:
+        raise NotPermitted(missing)
 
 
 def _cache() -> None:
-    """Ask each shard of a cache on django-redis, and any other cache for a key."""
+    """Ask each shard of a cache on django-redis, and any cache for a key: an account of other keys is refused there."""
     if hasattr(cache, "client"):
-        return _look_at(cache.client.get_client())
+        _look_at(cache.client.get_client())
     try:
-        cache.get("signalbox.readyz")
+        cache.get(ANY_KEY)
     except Exception as error:  # of whatever client a project uses
+        if (denied := find_denial(error)) is not None:
+            raise denied from error
         log.warning("/readyz: %s", error)
         raise NotReady(DOWN) from error
 
@@ -179,6 +200,8 @@ def _library() -> None:
 
 
 def _live() -> None:
+    if (denied := hub.denial()) is not None:
+        raise denied
     if not hub.well():
         raise NotReady("stale")
 

@@ -23,6 +23,8 @@ from dashboard.live.protocol import ErrorCode
 from dashboard.live.topics import Topic
 from machines.audit.request_context import run_in_own_context
 from machines.conf import conf
+from machines.engine.connection.server_permissions import find_denial
+from machines.engine.errors import NotPermitted, SignalboxError
 from machines.engine.keys import Keys
 
 from .connections import HubConnections
@@ -48,6 +50,7 @@ class Hub:
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._state: str | None = None  # unknown until Redis was tried once
+        self.denied: NotPermitted | None = None  # what the account lacks, if that is why nothing is read
         self._run_ids: frozenset[str] = frozenset()
         self._reconcile_at = 0.0
         self._has_news = False  # a definition was published since the last reading of everything began
@@ -89,7 +92,8 @@ class Hub:
         """Raises Full."""
         self._board.join(outbox, topic)
         if self._state == STALE and not self._board.has(topic):
-            outbox.notice(frames.encode(frames.error(ErrorCode.UNAVAILABLE, UNREACHABLE, str(topic))))
+            why = UNREACHABLE if self.denied is None else str(self.denied)
+            outbox.notice(frames.encode(frames.error(ErrorCode.UNAVAILABLE, why, str(topic))))
         self._wake.set()
 
     def unsubscribe(self, outbox: Outbox, topic: Topic) -> None:
@@ -109,9 +113,13 @@ class Hub:
                 await link.open()
                 attempt = 0
                 await self._serve(link)
-            except (RedisError, OSError) as error:
-                if self._state != STALE:
+            except (RedisError, OSError, SignalboxError) as error:
+                denied = find_denial(error)
+                if denied is not None and self.denied is None:
+                    log.error("the live view cannot read Redis: %s", denied)
+                elif denied is None and self._state != STALE:
                     log.warning("the live view lost Redis: %s", error)
+                self.denied = denied
             except Exception:
                 log.exception("the live view failed; it starts again")
             finally:
@@ -212,7 +220,7 @@ class Hub:
     # What sockets learn about Redis itself
 
     def _confirm(self) -> None:
-        self._state = LIVE
+        self._state, self.denied = LIVE, None
         self._tell()
 
     def _lose(self) -> None:
@@ -265,4 +273,9 @@ def well() -> bool:
     return all(found.well for found in list(_hubs.values()))
 
 
-__all__ = ["Full", "Hub", "hub", "sockets", "well"]
+def denial() -> NotPermitted | None:
+    """Return what the account on Redis lacks, if a hub of this process cannot read for that reason."""
+    return next((found.denied for found in list(_hubs.values()) if found.denied is not None), None)
+
+
+__all__ = ["Full", "Hub", "denial", "hub", "sockets", "well"]

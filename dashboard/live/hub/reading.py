@@ -17,6 +17,7 @@ from machines.engine.connection import replies
 from machines.engine.connection.calls import translate
 from machines.engine.connection.library_loader import MISSING
 from machines.engine.connection.replies import FieldTypes, Status
+from machines.engine.connection.server_permissions import find_denial
 from machines.engine.errors import EngineFault, SignalboxError
 from machines.engine.jobs import rows, workers
 from machines.engine.jobs.records import Job, WorkerInfo
@@ -81,6 +82,7 @@ def take_in(wanted: Sequence[Source], answers: Sequence[Any], directory: Mapping
     clock, machines, growths, *rest = answers
     if lost and (len(lost) == len(answers) or (_is_lost(machines) and not directory)):
         raise lost[0]
+    _require_rights((clock, machines, growths), rest)
     seen = World(
         directory=_keep(directory) if _is_lost(machines) else _directory(machines, growths),
         at=int(time.time() * 1000) if _is_lost(clock) else _milliseconds(clock),
@@ -88,6 +90,16 @@ def take_in(wanted: Sequence[Source], answers: Sequence[Any], directory: Mapping
     for source, answer in zip(wanted, rest, strict=True):
         seen.readings[source] = LOST if _is_lost(answer) else _read(source, answer)
     return seen
+
+
+def _require_rights(common: Sequence[Any], answers: Sequence[Any]) -> None:
+    """Raise NotPermitted where the account may not read what every reading needs, or none of the sources. An account of
+    single machines reads those."""
+    denied = [find_denial(answer) for answer in (*common, *answers) if isinstance(answer, Exception)]
+    of_all = any(isinstance(answer, Exception) for answer in common)
+    for found in denied if of_all or len(denied) == len(answers) else ():
+        if found is not None:
+            raise found
 
 
 def _is_lost(answer: Any) -> bool:

@@ -132,7 +132,8 @@ class Subscriber:
         except Exception as error:
             for pong in self._pongs.values():
                 if not pong.done():
-                    pong.set_exception(RedisConnectionError(f"{ENDED}: {error!r}"))
+                    refused = isinstance(error, ResponseError)  # such as a missing permission
+                    pong.set_exception(error if refused else RedisConnectionError(f"{ENDED}: {error!r}"))
             raise
         finally:
             self._ring("")

@@ -25,14 +25,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from redis.exceptions import ResponseError
 
 from dashboard.mount_point import api_path
 from machines.access import permissions as access
 from machines.access import redaction
 from machines.audit.request_context import request_id
-from machines.engine.connection import server_permissions
-from machines.engine.errors import NARROWER, EngineUnavailable, NotPermitted, SignalboxError, UnknownMachine
+from machines.engine.errors import NARROWER, EngineUnavailable, SignalboxError, UnknownMachine
 from machines.services.reading import redactor_of
 
 from .statuses import (
@@ -184,15 +182,6 @@ def _visible_machines(request: HttpRequest, error: UnknownMachine) -> list[str]:
     caller = getattr(request, "caller", None)
     scope = caller.actor.scope() if caller is not None else access.NOTHING
     return [name for name in error.known if name in scope][:MAX_NAMES]
-
-
-def find_denial(error: BaseException | None) -> NotPermitted | None:
-    """Return the missing permission if the server refused the account."""
-    while error is not None:
-        if isinstance(error, ResponseError) and server_permissions.is_denied(str(error)):
-            return NotPermitted([named] if (named := server_permissions.find_missing(str(error))) else [])
-        error = error.__cause__
-    return None
 
 
 def answer_unavailable(request: HttpRequest, code: str = EngineUnavailable.code) -> HttpResponse:

@@ -17,6 +17,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from dashboard.mount_point import is_api_request
 from machines.audit.request_context import request_id
+from machines.engine.connection.server_permissions import find_denial
 from machines.engine.errors import EngineUnavailable
 
 from . import problems
@@ -41,7 +42,7 @@ class RedisOutageMiddleware(MiddlewareMixin):
 
 def is_outage(error: BaseException | None) -> bool:
     """Return whether the error, or its cause, says that Redis did not respond or refused the account."""
-    if problems.find_denial(error) is not None:
+    if find_denial(error) is not None:
         return True
     while error is not None:
         if isinstance(error, CAUSES):
@@ -52,7 +53,7 @@ def is_outage(error: BaseException | None) -> bool:
 
 def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, str]] | None = None) -> HttpResponse:
     """Answer 503 in the form the client accepts. ``resend``: fields of a form that the page offers to send again."""
-    denied = problems.find_denial(error)
+    denied = find_denial(error)
     log.warning("%s %s: Redis did not answer: %s", request.method, request.path, denied or error)
     if denied is not None and is_api_request(request):
         return problems.answer_error(request, denied)

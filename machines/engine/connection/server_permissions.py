@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import re
 
+from redis.exceptions import ResponseError
+
+from machines.engine.errors import NotPermitted
+
 READS = (
     "exists", "get", "hget", "hgetall", "hkeys", "hlen", "hmget", "llen", "lrange", "pfcount", "pttl", "scard",
     "smembers", "strlen", "sunion", "time", "type", "xinfo|consumers", "xinfo|groups", "xinfo|stream", "xlen",
@@ -46,3 +50,14 @@ def find_missing(text: str) -> str:
         if re.search(rf"\b{word}s?\b", text) and "command" not in text:
             return f"a pattern for the {word}s in use"
     return ""
+
+
+def find_denial(error: BaseException | None) -> NotPermitted | None:
+    """Return the missing permission if an error, or what caused it, is that the server refused the account."""
+    while error is not None:
+        if isinstance(error, NotPermitted):
+            return error
+        if isinstance(error, ResponseError) and is_denied(str(error)):
+            return NotPermitted([named] if (named := find_missing(str(error))) else [])
+        error = error.__cause__
+    return None

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from redis import RedisCluster
+from redis.exceptions import NoPermissionError
 
 from .client import FAILURES, Client
 
@@ -64,6 +65,8 @@ def _answers_at(client: RedisCluster, node: Any) -> bool:
 def _answers(client: Any) -> bool:
     try:
         return bool(client.ping())
+    except NoPermissionError:  # a server that refuses the account is there
+        return True
     except FAILURES:
         return False
 

@@ -3,6 +3,7 @@ missing from one is named."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -20,9 +21,10 @@ from channels.db import database_sync_to_async
 from django.core.checks import run_checks
 from django.test import Client
 
-from dashboard.checks import redis_accounts
+from dashboard.checks import redis_accounts, system_checks
 from dashboard.checks.redis_accounts import ACCOUNTS
 from dashboard.installation import stores
+from dashboard.live.hub import hub
 from machines.engine import Engine, NotPermitted, WorkerInfo
 from machines.engine.connection import library, server_permissions
 from machines.patterns import Bus, Cardinality, Locks, Records, Scoreboard, Sessions, Stream, Throttle, WriteBuffer
@@ -489,3 +491,59 @@ def test_a_page_says_what_is_missing_and_not_that_redis_is_away(
     problem = client.get("/api/v1/machines/bell/instances/front").json()
     assert (problem["code"], problem["status"] >= 500) == ("SB511", True)
     assert "does not answer" not in json.dumps(problem)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("missing", ["+ping", "+hget", "+fcall_ro", "+fcall", "~sb:*", "~sb-web*"])
+def test_probes_and_the_start_of_a_site_name_a_missing_right(place: Place, as_account, missing: str) -> None:
+    as_account("web").load_library()
+    place.give("web", but=missing)
+    as_account("web")
+    found = Client().get("/readyz")
+    assert (found.status_code, "SB511" in found.json().values()) == (503, True), found.json()
+    assert "SB500" not in found.json().values()
+    if missing != "~sb-web*":
+        assert Client().get("/healthz").json()["redis"] == "SB511"
+    said = system_checks.refusals()
+    assert said.count("signalbox.E011") == 1, said
+    assert "does not answer" not in said
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("missing", ["+hgetall", "+time", "~sb:*"])
+def test_a_page_without_a_socket_is_told_what_is_missing(place: Place, as_account, user_of, missing: str) -> None:
+    plant_one(as_account("web"))
+    client = Client(raise_request_exception=False)
+    client.force_login(user_of("supervisor", "ann"))
+    place.give("web", but=missing)
+    as_account("web")
+    answer = client.get("/api/v1/live/?topic=machine:bell")
+    assert answer.status_code in (500, 503), answer.content
+    assert "does not answer" not in answer.content.decode()
+    assert "SB511" in answer.content.decode() or "lacks" in answer.content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_the_live_view_says_what_is_missing(place: Place, as_account) -> None:
+    engine = as_account("web")
+    engine.publish(door())
+    _, cookie = await visitor("viewer", "view")
+    place.give("web", but="+subscribe")
+    as_account("web")
+    socket = Socket(cookie)
+    await socket.connect()
+    await socket.subscribe("machine:door")
+    await eventually_async(lambda: hub.denial() is not None)
+    assert "subscribe" in str(hub.denial())
+    answer = await database_sync_to_async(Client().get)("/readyz")
+    assert answer.json()["live"] == "SB511"
+    place.give("web")
+    await socket.sees("machine:door", counts={"Shut": 0, "Open": 0})
+    assert hub.denial() is None
+    await socket.disconnect()
+
+
+async def eventually_async(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
