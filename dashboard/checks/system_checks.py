@@ -339,6 +339,8 @@ def debug(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 def cache_rights() -> list[CheckMessage]:
     """What the account in CACHE_URL lacks. Asked where a site starts: the account of a worker needs no cache."""
+    if not environment.is_own_site():
+        return []
     try:
         cache.get("probe")
     except (*FAILURES, ConnectionInterrupted, SignalboxError) as error:
