@@ -26,7 +26,7 @@ CSRF_TRUSTED_ORIGINS = _env.words("CSRF_TRUSTED_ORIGINS")
 BEHIND_TLS = _env.flag("BEHIND_TLS")
 
 # What the apps read.
-SIGNALBOX = _env.signalbox(HOME=_home, REDIS_URL=home.redis_url(_home))
+SIGNALBOX = _env.signalbox(HOME=_home, REDIS_URL=home.redis_url(_home)) | {"AUDIT_ACCOUNTS": True}
 
 # Beside the engine: SQL, cache, sessions.
 DATABASES = {"default": stores.database(_env.url("DATABASE_URL", "", stores.DATABASE_SCHEMES), _home)}

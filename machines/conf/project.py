@@ -62,11 +62,16 @@ def find_missing(*, loaded: bool = True) -> Iterator[Finding]:
 
 
 def _find_middleware(loaded: bool) -> Iterator[Finding]:
-    for name in MIDDLEWARE:
-        if name in settings.MIDDLEWARE or (loaded and any(_is_kind_of(each, name) for each in settings.MIDDLEWARE)):
-            continue
-        hint = f'Add "{name}" to MIDDLEWARE, in the order of `django-admin startproject`.'
-        yield Finding("signalbox.E018", f"MIDDLEWARE lacks {name}", hint)
+    given = settings.MIDDLEWARE
+    missing = [
+        name
+        for name in MIDDLEWARE
+        if name not in given and not (loaded and any(_is_kind_of(each, name) for each in given))
+    ]
+    if missing:
+        order = ", ".join(f'"{name}"' for name in MIDDLEWARE)
+        hint = f"Add what is missing to MIDDLEWARE. The order is {order}."
+        yield Finding("signalbox.E018", f"MIDDLEWARE lacks {', '.join(missing)}", hint)
 
 
 def _is_kind_of(name: str, wanted: str) -> bool:

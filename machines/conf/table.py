@@ -76,6 +76,8 @@ TABLE = (
     # Prometheus.
     _setting("METRICS", Choice(("off", "login", "token", "open")), "login"),
     _setting("METRICS_TOKEN", Secret(least=16), "", secret=True),
+    # Whether changes of all users and groups are audited, and not those of rights and tokens alone.
+    _setting("AUDIT_ACCOUNTS", Flag(), False, ""),
     # Signalbox's own site and its demo.
     _setting("HOME", Folder(), ".signalbox"),
     _setting("EXAMPLES", Flag(), True),

@@ -1,9 +1,11 @@
 """Audits changes of accounts: users, groups, permissions, API tokens, wherever the change was made.
 
 It listens to Django's signals, so that the admin, pages, the API, management commands, a shell and other apps are all
-heard. ``QuerySet.update``, ``bulk_create``, ``bulk_update`` and plain SQL send none, and leave no entry. An entry is
-written in the same transaction as the change, and names the person behind the current request, or the system account
-and ``command line`` where there is no request. It holds names and flags, and never a password, its hash or a secret.
+heard. In a project that has accounts of its own, rows of users and groups are audited only with ``AUDIT_ACCOUNTS``;
+who holds which right always is. ``QuerySet.update``, ``bulk_create``, ``bulk_update`` and plain SQL send none, and
+leave no entry. An entry is written in the same transaction as the change, and names the person behind the current
+request, or the system account and ``command line`` where there is no request. It holds names and flags, and never a
+password, its hash or a secret.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from django.db.models.signals import m2m_changed, post_delete, post_save, pre_de
 from machines.access.roles import accounts_are_unrecorded
 from machines.audit.entries import record, recording, source_of
 from machines.audit.request_context import current_request
+from machines.conf import conf
 from machines.models import MachineGroupGrant, MachineUserGrant, Token
 
 from . import Actor
@@ -53,9 +56,14 @@ def connect() -> None:
 # One row
 
 
+def _is_of_interest(instance: Any) -> bool:
+    """Tell whether rows of the kind are audited: accounts are the project's own, and a shop has many."""
+    return isinstance(instance, (Token, *GRANTS)) or bool(conf.AUDIT_ACCOUNTS)
+
+
 def _remember(sender: type[Model], instance: Any, using: str, update_fields: Any, **signal: Any) -> None:
     """What the row holds before it is saved. A login writes its moment, which is of no interest."""
-    if accounts_are_unrecorded() or instance.pk is None:
+    if accounts_are_unrecorded() or instance.pk is None or not _is_of_interest(instance):
         return
     if update_fields is None or set(update_fields) - UNTOLD:
         instance._audit_before = sender._base_manager.using(using).filter(pk=instance.pk).first()
@@ -63,6 +71,8 @@ def _remember(sender: type[Model], instance: Any, using: str, update_fields: Any
 
 def _saved(sender: type[Model], instance: Any, created: bool, update_fields: Any, **signal: Any) -> None:
     before = instance.__dict__.pop("_audit_before", None)
+    if not _is_of_interest(instance):
+        return
     if created:
         _write(_action(instance, "make"), instance, _facts(instance))
     elif before is not None:
@@ -75,11 +85,13 @@ def _saved(sender: type[Model], instance: Any, created: bool, update_fields: Any
 
 def _foresee(sender: type[Model], instance: Any, **signal: Any) -> None:
     """What goes with the row."""
-    if not accounts_are_unrecorded():
+    if not accounts_are_unrecorded() and _is_of_interest(instance):
         instance._audit_lost = _facts(instance) | _held(instance)
 
 
 def _deleted(sender: type[Model], instance: Any, **signal: Any) -> None:
+    if not _is_of_interest(instance):
+        return
     _write(_action(instance, "delete"), instance, instance.__dict__.pop("_audit_lost", {}))
 
 
