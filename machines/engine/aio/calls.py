@@ -12,6 +12,8 @@ import difflib
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
+from redis.utils import HIREDIS_AVAILABLE
+
 from machines.engine.connection import client, library, waiting
 from machines.engine.connection.client import Client
 from machines.engine.connection.redis_url import check_scheme, read_url
@@ -61,9 +63,12 @@ class AsyncCalls:
         """Make an engine for asyncio. It connects with its first call, and belongs to the event loop of that call.
 
         URLs and arguments as of ``Engine.from_url``. Use it as ``async with AsyncEngine.from_url(...) as engine``, or
-        call ``aclose`` at the end. Raises BadInput for a URL that cannot be read, ImportError without greenlet.
+        call ``aclose`` at the end. Raises BadInput for a URL that cannot be read, ImportError without greenlet or
+        hiredis.
         """
         waiting.require_greenlet()
+        if not HIREDIS_AVAILABLE:
+            raise ImportError("AsyncEngine needs the package hiredis: pip install hiredis")
         if check_scheme(url).endswith("+cluster"):
             read_url(url)  # the nodes are asked at the first call; a bad URL is refused now
         else:

@@ -85,7 +85,7 @@ async def run(function: Callable[..., Result], *args: Any, **kwargs: Any) -> Res
         else:
             found = runner.switch(value)
     ended, failure = runner.value, runner.failure
-    runner.value = runner.failure = None
+    runner.value = runner.failure = runner.gr_context = None
     runner.closing = False
     if len(idle) < KEPT:
         idle.append(runner)

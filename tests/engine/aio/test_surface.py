@@ -93,13 +93,14 @@ async def test_an_engine_of_threads_may_be_made_in_a_running_loop(redis_url, pre
     engine.client.close()
 
 
-def test_without_greenlet_the_rest_works_and_the_error_says_what_to_install():
-    code = """
+@pytest.mark.parametrize("package", ["greenlet", "hiredis"])
+def test_without_a_package_the_rest_works_and_the_error_says_what_to_install(package):
+    code = f"""
 import sys
-sys.modules["greenlet"] = None
+sys.modules["{package}"] = None
 from machines.engine import AsyncEngine, Engine
 Engine.from_url("redis://localhost:1")
 AsyncEngine.from_url("redis://localhost:1")
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert "ImportError: AsyncEngine needs the package greenlet: pip install greenlet" in done.stderr
+    assert f"ImportError: AsyncEngine needs the package {package}: pip install {package}" in done.stderr

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections import Counter
 
 import pytest
 
 from machines.engine import AsyncEngine, Conflict, Engine, SignalboxError
+from machines.engine.connection import waiting
 from tests.engine.builders import counter, door, errand, machine
 
 MANY = 1000
@@ -105,3 +107,21 @@ async def test_an_error_is_that_of_its_own_call(awaited):
         assert caught.value.expected == expected
 
     await asyncio.gather(*(conflict(expected) for expected in range(100, 200)))
+
+
+async def test_context_variables_are_those_of_the_task():
+    request = contextvars.ContextVar("request", default="")
+    seen: list[str] = []
+
+    def look() -> None:
+        seen.append(request.get())
+        waiting.pause(0)
+        seen.append(request.get())
+
+    async def work(name: str) -> None:
+        request.set(name)
+        await waiting.run(look)
+
+    await asyncio.gather(*(work(f"r{number}") for number in range(3)))
+    assert Counter(seen) == {"r0": 2, "r1": 2, "r2": 2}
+    assert request.get() == ""
