@@ -8,7 +8,8 @@ log entry.
 from .audit import AuditEntryAdmin
 from .last_seen import LastSeenAdmin
 from .machine import MachineAdmin
+from .outbox import OutboxEntryAdmin
 from .token import TokenAdmin
 from .version import MachineVersionAdmin
 
-__all__ = ["AuditEntryAdmin", "LastSeenAdmin", "MachineAdmin", "MachineVersionAdmin", "TokenAdmin"]
+__all__ = ["AuditEntryAdmin", "LastSeenAdmin", "MachineAdmin", "MachineVersionAdmin", "OutboxEntryAdmin", "TokenAdmin"]

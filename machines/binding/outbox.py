@@ -48,21 +48,25 @@ def put_deletion(field: MachineField, id: str, using: str) -> OutboxEntry:
     return made
 
 
-def put_missing(field: MachineField, using: str, *, most: int = SWEEP) -> int:
-    """Have instances created for rows that no signal told of, as ``bulk_create`` makes them; return how many.
+def put_missing(field: MachineField, using: str, *, after: Any = None, most: int = SWEEP) -> tuple[int, Any]:
+    """Have instances created for rows that no signal told of, as ``bulk_create`` makes them; return how many, and
+    after which row to go on, None for the first.
 
     A row whose creation was tried is left alone: the outbox holds what came of it.
     """
-    new = {field.attname: "", field.revision_name: 0}
-    found = {str(getattr(row, field.id_field.attname)): row for row in columns.rows(field, using).filter(**new)[:most]}
+    name = field.id_field.attname
+    new = columns.rows(field, using).filter(**{field.attname: "", field.revision_name: 0}).order_by(name)
+    page = list((new if after is None else new.filter(**{f"{name}__gt": after}))[:most])
+    found = {str(getattr(row, name)): row for row in page}
     if not found:
-        return 0
+        return 0, None
+    last = getattr(page[-1], name) if len(page) == most else None
     tried = OutboxEntry.objects.using(using).filter(machine=field.machine, instance__in=list(found), kind="create")
     for id in tried.values_list("instance", flat=True):
         found.pop(id, None)
     for row in found.values():
-        _put(field, str(getattr(row, field.id_field.attname)), using, kind="create", payload=field.creation_data(row))
-    return len(found)
+        _put(field, str(getattr(row, name)), using, kind="create", payload=field.creation_data(row))
+    return len(found), last
 
 
 def ensure_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:

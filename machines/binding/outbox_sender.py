@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import Any
 
+from machines.connections import get_throttle
 from machines.models.database_retry import DatabaseRetry
 
 from . import delivery, outbox, registry
@@ -24,6 +26,7 @@ class OutboxSender:
         self._fields = registry.list_fields()
         self._database = DatabaseRetry(log, "events of rows wait for the database: %s")
         self._swept = self._pruned = -float("inf")
+        self._after: dict[tuple[str, str], Any] = {}  # up to which row each table was swept
 
     def once(self) -> bool:
         """One pass; tell whether there may be more."""
@@ -40,12 +43,20 @@ class OutboxSender:
         now = time.monotonic()
         if now - self._swept >= self.SWEEP:
             self._swept = now
-            for field in self._fields:
-                for using in field.databases():
-                    outbox.put_missing(field, using)
+            self._sweep()
         sent = sum(delivery.send_due(using) for using in registry.list_aliases())
         if now - self._pruned >= self.PRUNE:
             self._pruned = now
             for using in registry.list_aliases():
                 outbox.prune(using)
         return sent > 0
+
+    def _sweep(self) -> None:
+        """Look for rows without an instance, in turn with the other workers."""
+        if not get_throttle().count("bind.sweep", "turn", limit=1, per=self.SWEEP).allowed:
+            return
+        for field in self._fields:
+            for using in field.databases():
+                _, self._after[field.label, using] = outbox.put_missing(
+                    field, using, after=self._after.get((field.label, using))
+                )

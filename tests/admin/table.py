@@ -84,6 +84,7 @@ SCREENS: dict[str, Screen] = {
     "machines_machine_instances": Screen([("view here", 200)], [("view here", 200)]),
     "machines_machine_instance": Screen([("view here", 200)], [("fire here", 400)]),
     **_of_machine("machines_machineversion", "view"),
+    **_of_machine("machines_outboxentry", "view"),
     **_of_machine("machines_auditentry", "audit"),
     **_read_only("machines_token", "machines.view_token"),
     **_read_only("machines_lastseen", "auth.view_user"),

@@ -146,7 +146,18 @@ def test_rows_of_bulk_create_get_their_instances_from_a_worker(machines_there):
     while worker.once():
         pass
     assert list(Order.objects.values_list("status", "status_revision")) == [("new", 1)] * 3
-    assert outbox.put_missing(Order._meta.get_field("status"), "default") == 0
+    assert outbox.put_missing(Order._meta.get_field("status"), "default") == (0, None)
+
+
+def test_rows_whose_creation_failed_do_not_hide_those_behind_them(machines_there):
+    from .shop.models import Order
+
+    field = Order._meta.get_field("status")
+    Order.objects.bulk_create([Order(number=str(n)) for n in range(4)])
+    count, after = outbox.put_missing(field, "default", most=2)
+    assert count == 2
+    assert outbox.put_missing(field, "default", after=after, most=2)[0] == 2
+    assert outbox.put_missing(field, "default", most=9)[0] == 0
 
 
 # A process that dies, and one that comes back late

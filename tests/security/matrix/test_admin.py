@@ -13,14 +13,14 @@ from django.urls import URLPattern, URLResolver, reverse
 from django.utils import timezone
 
 from machines.access import tokens
-from machines.models import AuditEntry, LastSeen, Machine
+from machines.models import AuditEntry, LastSeen, Machine, OutboxEntry
 from tests.admin.table import QUERIES, SCREENS, Rules
 from tests.security.people import HERE, KINDS, PEOPLE, Kind
 from tests.security.world import World
 
 MODELS = {
     "auth_user", "auth_group", "machines_machine", "machines_machineversion", "machines_auditentry", "machines_token",
-    "machines_lastseen",
+    "machines_lastseen", "machines_outboxentry",
 }  # fmt: skip
 
 
@@ -75,6 +75,7 @@ def objects(world: World) -> dict[str, int]:
         "machines_machine": machine,
         "machines_machineversion": machine.version(),
         "machines_auditentry": entry,
+        "machines_outboxentry": OutboxEntry.objects.create(kind="fire", machine="activation", instance="a"),
         "machines_token": tokens.make(target, "a token", ["view"])[0],
         "machines_lastseen": LastSeen.objects.create(user=target, at=timezone.now(), requests=1),
     }
