@@ -24,8 +24,11 @@ from tests.installation.processes import ROOT, eventually
 
 from . import files
 
-PROGRAM = [sys.executable, str(ROOT / "manage.py")]
-"""In place of the script ``signalbox``."""
+SCRIPT = """import sys
+sys.path.insert(0, {root!r})
+from machines.cli import main
+sys.exit(main())
+"""  # what pip makes of the entry point, for a checkout
 
 
 def write_secrets(folder: Path) -> Path:
@@ -84,6 +87,9 @@ class Units:
         self.folder = folder
         self.state = folder / "state"
         self.state.mkdir(parents=True)
+        script = folder / "signalbox"
+        script.write_text(SCRIPT.format(root=str(ROOT)), encoding="utf-8")
+        self._program = [sys.executable, str(script)]
         self._values, self._variables = values, variables
         (self.port,) = free_ports(1)
         self.processes: dict[str, Guarded] = {}
@@ -105,11 +111,11 @@ class Units:
     def command(self, name: str) -> list[str]:
         (line,) = files.unit(name)["ExecStart"]
         _, *arguments = shlex.split(re.sub(r"--port \d+", f"--port {self.port}", line))
-        return [*PROGRAM, *arguments]
+        return [*self._program, *arguments]
 
     def run(self, name: str, *words: str) -> str:
         """Run a unit to its end, or another command (``words``) with its variables."""
-        command = [*PROGRAM, *words] if words else self.command(name)
+        command = [*self._program, *words] if words else self.command(name)
         done = subprocess.run(
             command, cwd=self.state, env=self.environment(name), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, check=False,

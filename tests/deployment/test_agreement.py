@@ -15,6 +15,7 @@ from django.urls import resolve
 import machines
 from dashboard.installation import environment
 from dashboard.serving import admission, server
+from machines import cli
 from machines.worker import supervisor
 
 from . import files
@@ -69,6 +70,11 @@ def test_each_process_gets_the_time_that_it_takes_to_end(process):
         assert process.stop > before + server.CLOSING + supervisor.LATE
 
 
+def test_the_script_has_the_commands():
+    for command in (*APPS, "createsuperuser"):
+        assert f"  signalbox {command} " in cli.USAGE
+
+
 def test_all_three_commands_are_started_by_each_way():
     for way in ("compose", "kubernetes", "systemd"):
         assert {process.command for process in PROCESSES if process.where.startswith(way)} == set(APPS), way
@@ -112,6 +118,14 @@ def test_the_proxy_takes_larger_bodies_than_the_site_which_says_what_is_wrong():
     for text in (files.read("nginx/signalbox.conf"), files.read("kubernetes/ingress.yaml")):
         (silent,) = re.findall(r"proxy[-_]read[-_]timeout:? \"?(\d+)", text)
         assert int(silent) > 2 * server.PING
+
+
+def test_the_page_names_the_files_and_the_times():
+    page = (files.ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    for path in re.findall(r"deploy/[a-z][\w./-]*\w", page):
+        assert (files.ROOT / path).exists(), path
+    stops = {process.command: process.stop for process in PROCESSES if process.where.startswith("systemd")}
+    assert f"wait for {stops['serve']:.0f} and {stops['worker']:.0f} seconds" in page
 
 
 def test_everything_is_on_one_port():
