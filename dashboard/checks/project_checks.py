@@ -20,6 +20,7 @@ from django.shortcuts import resolve_url
 from django.template import TemplateDoesNotExist
 from django.template.loader import get_template
 from django.urls import NoReverseMatch, Resolver404, resolve, reverse
+from django.utils import translation
 
 from dashboard.installation.environment import is_own_site
 from machines.conf.project import Finding, find_missing
@@ -52,6 +53,14 @@ def _find_files() -> Iterator[Finding]:
 
 def _find_addresses() -> Iterator[Finding]:
     try:
+        languages = [
+            settings.LANGUAGE_CODE,
+            *(code for code, _ in settings.LANGUAGES if code != settings.LANGUAGE_CODE),
+        ]
+        if settings.USE_I18N and len({_overview_in(code) for code in languages[:2]}) > 1:
+            text = "the addresses of Signalbox are included in i18n_patterns: each language has another address"
+            hint = "Include dashboard.urls outside of i18n_patterns; its pages are English."
+            yield Finding("signalbox.E021", text, hint)
         reverse("signalbox:overview")
     except NoReverseMatch:
         hint = 'Add to urls.py: path("ops/", include("dashboard.urls")), with any prefix and in no other namespace.'
@@ -63,6 +72,11 @@ def _find_addresses() -> Iterator[Finding]:
     except (NoReverseMatch, Resolver404):
         hint = "Set LOGIN_URL to the address of your login page, or to its name; the admin's is admin:login."
         yield Finding("signalbox.W024", f"LOGIN_URL is {settings.LOGIN_URL!r}, and no address leads there", hint)
+
+
+def _overview_in(language: str) -> str:
+    with translation.override(language):
+        return reverse("signalbox:overview")
 
 
 def _find_language() -> Iterator[Finding]:

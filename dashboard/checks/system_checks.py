@@ -35,7 +35,7 @@ from dashboard.installation import environment
 from dashboard.installation.stores import SESSION_ENGINES
 from dashboard.live.limits import limits
 from machines.conf import conf
-from machines.conf.resolver import find_problems
+from machines.conf.resolver import find_problems, label
 from machines.engine.connection import server_permissions
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.client import FAILURES
@@ -99,7 +99,8 @@ def _describe(error: Exception, node: str) -> CheckMessage:
     place = f"the node {node} of {shown(conf.REDIS_URL)}" if node else shown(conf.REDIS_URL)
     return Warning(
         f"Redis does not answer at {place}: {error}",
-        hint="Start it, or set REDIS_URL. `make demo` brings a server of its own.",
+        hint=f"Start it, or set {'REDIS_URL' if environment.is_own_site() else label('REDIS_URL')}. "
+        "`signalbox demo` brings a server of its own.",
         id="signalbox.W001",
     )
 

@@ -11,9 +11,10 @@ import httpx
 import pytest
 from django.urls import reverse
 
+from machines.engine import Engine
 from tests.pages.table import NOT_FOR_BROWSERS, TABLE
 
-from .conftest import client_of
+from .conftest import client_of, run
 
 pytestmark = pytest.mark.faults  # real processes
 OURS = ("Content-Security-Policy", "X-Request-Id", "Permissions-Policy", "Cross-Origin-Resource-Policy")
@@ -21,7 +22,7 @@ OF_THE_SITE = {"admin-login", "favicon", "login", "patterns", "patterns-section"
 """Addresses that only Signalbox's own site has."""
 MADE = ({"activation", "new_device"}, {"ATV-123:NBCSports"})
 ELSEWHERE = ("/static/", "/backoffice/")
-MOST = 120  # pages that the crawl opens
+MOST = 60  # pages that the crawl opens
 
 
 class Links(HTMLParser):
@@ -102,6 +103,7 @@ def test_our_pages_have_our_headers_in_our_language(boss: httpx.Client):
     assert f'<script nonce="{nonce[1]}" type="module"' in page.text
     assert {name.lower() for name in OURS} <= set(page.headers)
     assert (page.headers["X-Frame-Options"], page.headers["Content-Language"]) == ("DENY", "en")
+    assert 'href="/backoffice/"' in page.text, "the admin is where the shop has it"
     assert "Europe/Berlin" in page.text, "the shop's time zone holds for who chose none"
 
 
@@ -119,8 +121,12 @@ def test_every_page_answers_under_the_prefix(boss: httpx.Client, name: str):
         assert not [link for link in links.links | links.forms if not _is_below(link)]
 
 
-def test_a_crawl_finds_no_dead_link_and_none_out_of_the_prefix(boss: httpx.Client):
-    start = f"{boss.base_url}/ops/".replace("//ops", "/ops")
+def test_a_crawl_finds_no_dead_link_and_none_out_of_the_prefix(asgi: str):
+    with client_of(asgi, "boss") as client:
+        _crawl(client, f"{asgi}/ops/")
+
+
+def _crawl(boss: httpx.Client, start: str) -> None:
     waiting, seen, dead = [start], set(), {}
     while waiting and len(seen) < MOST:
         link = waiting.pop(0)
@@ -187,3 +193,11 @@ def test_probes_answer(url: str):
     assert httpx.get(f"{url}/ops/healthz").json()["redis"] == "ok"
     ready = httpx.get(f"{url}/ops/readyz")
     assert ready.status_code == 200, json.dumps(ready.json())
+
+
+def test_a_worker_of_the_shop_runs_its_handlers(shop: dict[str, str], redis_url: str, shop_prefix: str):
+    engine = Engine.from_url(redis_url, prefix=shop_prefix)
+    engine.create("new_device", "by-the-shop")
+    run(shop, "-m", "django", "worker", "--queues", "start", "--drain")
+    assert engine.get("new_device", "by-the-shop").state == "todo"
+    engine.client.close()

@@ -107,6 +107,18 @@ print(page.status_code, "ATV-123:NBCSports" in page.content.decode(), "Admin" in
     assert said.splitlines()[-1] == "200 True False"
 
 
+def test_addresses_that_change_with_the_language_are_an_error(project):
+    urls = """
+from django.conf.urls.i18n import i18n_patterns
+from django.urls import include, path
+urlpatterns = i18n_patterns(path("ops/", include("dashboard.urls")))
+"""
+    settings = "from shop.settings import *\nROOT_URLCONF = 'bare_urls'\nLOGIN_URL = 'https://login.example/'"
+    said = project("check", code=1, bare=settings, bare_urls=urls)
+    assert ids(said) == {"E021"}
+    assert "outside of i18n_patterns" in said
+
+
 @pytest.mark.parametrize(("name", "id", "code"), [("dashboard", "W023", 0), ("machines", "E023", 1)])
 def test_a_package_of_the_same_name_is_pointed_to_running_beside(project, name: str, id: str, code: int):
     settings = "from shop.settings import *\nROOT_URLCONF = 'bare_urls'"
