@@ -178,13 +178,16 @@ class Projection:
 
     NONE = 30.0  # seconds between two looks where the project has no machine field
     AWAY = 1.0  # seconds between two tries where the database does not answer
-    REST = 0.05  # seconds between two passes
+    REST = 0.05  # seconds between two passes, which wait for entries themselves
+    LOOK = 0.5  # the same on a cluster, where nobody can wait on many logs, and for who reads no log
+    TRY = 2.0  # seconds between two tries to take over a field from another worker
 
     def __init__(self, engine: Engine, *, wait: float = 1.0) -> None:
         self._engine = engine
         self._wait = wait
         self._readers = {field.label: FieldReader(engine, field) for field in registry.list_fields()}
         self._locks: dict[str, HeldLock] = {}
+        self._next: dict[str, float] = {}  # when to try for a field again
         self._database = DatabaseRetry(log, "states of rows wait for the database: %s")
 
     def once(self) -> bool:
@@ -196,7 +199,9 @@ class Projection:
     def pause(self) -> float:
         if not self._readers:
             return self.NONE
-        return self.AWAY if self._database.away else self.REST
+        if self._database.away:
+            return self.AWAY
+        return self.LOOK if not self._locks or self._engine.emitted_logs().spread else self.REST
 
     def look(self) -> bool:
         """The same, with the errors of the database."""
@@ -219,6 +224,10 @@ class Projection:
                 if held.left < LEASE / 2:
                     held.renew()
                 return True
+            self._locks.pop(label, None)
+            if time.monotonic() < self._next.get(label, 0.0):
+                return False
+            self._next[label] = time.monotonic() + self.TRY
             self._readers[label].forget()
             self._locks[label] = get_pattern(Locks).lock(f"bind.{label}", ttl=LEASE).acquire()
         except SignalboxError as error:

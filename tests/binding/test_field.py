@@ -15,7 +15,7 @@ from django.db.migrations.autodetector import MigrationAutodetector
 from django.db.migrations.state import ModelState, ProjectState
 from django.forms import modelform_factory
 
-from machines.engine import EngineUnavailable, Refused
+from machines.engine import BadInput, EngineUnavailable, Refused
 from machines.fields import MachineField, MirrorReadOnly, NotSaved
 from tests.conftest import NOWHERE, configure
 
@@ -115,6 +115,19 @@ def test_the_state_is_copied_and_pickled_as_text(machines_there):
         assert (type(copied), copied) == (str, "new")
     assert pickle.loads(pickle.dumps(row)).status.fire("cancel").state == "cancelled"
     assert json.dumps({"status": row.status}) == '{"status": "new"}'
+
+
+def test_a_row_is_validated_with_its_state(machines_there):
+    row = order(number="A-1")
+    row.full_clean()
+    assert row.status == "new"
+
+
+def test_a_database_that_no_worker_looks_after_is_named(machines_there, monkeypatch):
+    row = order()
+    monkeypatch.setattr(row.status.field, "_databases", ("elsewhere",))
+    with pytest.raises(BadInput, match="looks after the rows of elsewhere, and this one is in 'default'"):
+        order()
 
 
 def test_forms_leave_it_out(machines_there):
