@@ -20,10 +20,18 @@ import redis
 from machines.server import Guarded, binary
 from machines.server.cluster import free_ports
 from tests.conftest import program as program_called
+from tests.engine.connection.test_tls import sign
 from tests.installation.processes import ROOT, eventually
 
 from . import files
 
+TLS = """port 0
+tls-port {port}
+tls-cert-file {folder}/server.pem
+tls-key-file {folder}/server.key
+tls-ca-cert-file {folder}/ca.pem
+tls-auth-clients no
+"""
 SCRIPT = """import sys
 sys.path.insert(0, {root!r})
 from machines.cli import main
@@ -41,23 +49,33 @@ def write_secrets(folder: Path) -> Path:
 
 
 class RedisServer:
-    """A server with ``deploy/redis/redis.conf``, on a port and in a folder of its own."""
+    """A server with ``deploy/redis/redis.conf``, on a port and in a folder of its own. ``tls``: it speaks nothing else,
+    with a certificate of an authority of its own."""
 
-    def __init__(self, folder: Path, secrets: Path, program: str | None = "") -> None:
+    def __init__(self, folder: Path, secrets: Path, program: str = "", *, tls: bool = False) -> None:
         folder.mkdir()
         (self.port,) = free_ports(1)
         config = files.read("redis/redis.conf").replace("dir /data", f"dir {folder}")
         config = config.replace("/etc/redis/users.acl", str(secrets / "users.acl"))
-        (folder / "redis.conf").write_text(f"{config}\nport {self.port}\nbind 127.0.0.1\n", encoding="utf-8")
-        self._folder = folder
-        self._program = binary.find(program_called(program or ""))
+        self._folder, self._tls = folder, tls
+        listens = f"port {self.port}\n"
+        if tls:
+            sign(folder)
+            listens = TLS.format(port=self.port, folder=folder)
+        (folder / "redis.conf").write_text(f"{config}\n{listens}bind 127.0.0.1\n", encoding="utf-8")
+        self._program = binary.find(program_called(program))
 
     def url(self, account: str, secrets: Path) -> str:
         """The URL that make-secrets wrote for an account, with this server in place of that of compose."""
-        return (secrets / f"redis_url_{account}").read_text().replace("@redis:6379", f"@127.0.0.1:{self.port}")
+        url = (secrets / f"redis_url_{account}").read_text().replace("@redis:6379", f"@127.0.0.1:{self.port}")
+        if self._tls:
+            url = url.replace("redis://", "rediss://") + f"?ssl_ca_certs={self._folder}/ca.pem"
+        return url
 
     def client(self, **options: Any) -> redis.Redis:
-        return redis.Redis(port=self.port, decode_responses=True, **options)
+        if self._tls:
+            options |= {"ssl": True, "ssl_ca_certs": str(self._folder / "ca.pem")}
+        return redis.Redis(host="127.0.0.1", port=self.port, decode_responses=True, **options)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""The recipe acted out: the units' own commands as processes, accounts of deploy/redis, a real nginx with TLS."""
+"""The recipe acted out: the commands of the units, accounts of deploy/redis, TLS to Redis and through nginx."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def recipe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recipe]:
     find("nginx")
     folder = tmp_path_factory.mktemp("recipe")
     secrets = write_secrets(folder / "deploy")
-    server = RedisServer(folder / "redis", secrets)
+    server = RedisServer(folder / "redis", secrets, "redis", tls=True)
     with server.running():
         found = Recipe(folder, secrets, server)
         eventually(found.units.listens, "the site listens")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from machines.engine import Engine, EngineUnavailable, Job
-from tests.conftest import IN_CI
+from tests.conftest import IN_CI, missing
 from tests.deployment.installation import RedisServer, write_secrets
 from tests.deployment.tools import find
 from tests.docs.test_examples import block
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     npm, node = find("npm"), find("node")
     version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout
     if int(version.lstrip("v").partition(".")[0]) < 20:
-        pytest.skip(f"the client needs Node.js 20 or later; here is {version.strip()}")
+        missing(f"Node.js 20 or later (here is {version.strip()})", "install a newer one")
     found = tmp_path_factory.mktemp("node") / "worker"
     shutil.copytree(SOURCE, found, ignore=shutil.ignore_patterns("node_modules"))
     done = subprocess.run(

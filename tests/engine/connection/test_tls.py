@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 import redis
+from django.core.cache import CacheHandler
 
+from dashboard.installation import stores
+from dashboard.live.hub.clients import connect as connect_asynchronously
+from dashboard.live.limits import limits
 from machines.engine import AsyncEngine, Engine, EngineUnavailable
 from machines.server import Guarded
 from machines.server.cluster import free_ports
@@ -136,3 +140,41 @@ def test_an_authority_that_nobody_named_is_not_trusted(server: tuple[int, Path])
     with pytest.raises(EngineUnavailable, match="certificate"):
         engine.machines()
     engine.client.close()
+
+
+def test_a_client_certificate_goes_into_the_url(server: tuple[int, Path]) -> None:
+    port, folder = server
+    authority = f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={folder}/ca.pem"
+    owner = redis.Redis.from_url(authority)
+    owner.config_set("tls-auth-clients", "yes")
+    known = Engine.from_url(
+        f"{authority}&ssl_certfile={folder}/server.pem&ssl_keyfile={folder}/server.key", prefix="tls:"
+    )
+    stranger = Engine.from_url(authority, prefix="tls:")
+    try:
+        known.ping()
+        with pytest.raises(EngineUnavailable):
+            stranger.machines()
+    finally:
+        owner.config_set("tls-auth-clients", "no")  # on the connection from before
+        owner.close()
+        known.client.close()
+        stranger.client.close()
+
+
+def test_the_cache_and_the_live_view_trust_it_too(server: tuple[int, Path]) -> None:
+    port, folder = server
+    url = f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={folder}/ca.pem"
+    client = CacheHandler(stores.caches(url, "tls:")).create_connection("default")
+    client.set("k", {"n": 1})
+    assert client.get("k") == {"n": 1}
+    client.close()
+
+    async def ping() -> bool:
+        listening = connect_asynchronously(url, limits())
+        try:
+            return bool(await listening.ping())
+        finally:
+            await listening.aclose()
+
+    assert asyncio.run(ping())
