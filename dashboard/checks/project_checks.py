@@ -5,12 +5,12 @@ E018  a middleware is missing           W023  the package dashboard is somebody 
 E019  templates cannot be rendered      W024  LOGIN_URL leads nowhere
 W020  the backend of single machines    W025  guardian makes an account for strangers
 E021  the addresses are not included    W026  numbers would be written with separators
-I027  the live view needs ASGI
+I027  the live view needs ASGI; told by ``check --deploy`` alone, since a project under WSGI lacks nothing
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.conf import settings
@@ -36,7 +36,17 @@ def project(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Everything that the project lacks; nothing on Signalbox's own site, whose settings have it all."""
     if is_own_site():
         return []
-    found = [*find_missing(), *_find_files(), *_find_addresses(), *_find_language(), *_find_asgi()]
+    found = [*find_missing(), *_find_files(), *_find_addresses(), *_find_language()]
+    return _messages(found)
+
+
+@register(TAG, deploy=True)
+def live_view(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Tell that pages will poll."""
+    return [] if is_own_site() else _messages(_find_asgi())
+
+
+def _messages(found: Iterable[Finding]) -> list[CheckMessage]:
     return [KINDS[one.id.partition(".")[2][0]](one.text, hint=one.hint, id=one.id) for one in found]
 
 

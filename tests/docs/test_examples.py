@@ -97,3 +97,32 @@ def test_the_tutorial_view_sends_its_job_and_its_event_when_it_commits(engine, r
     (job,) = engine.jobs("booking", "send_note")
     assert (job.input, job.attempts, Group.objects.latest("pk").name) == ({"note": note}, 5, "half of it, then")
     assert engine.get("booking", "B-2").state == "Asking"
+
+
+ADDING = "docs/add-to-your-project.md"
+
+
+@pytest.mark.redis
+def test_the_engine_in_an_application_moves_an_order(engine):
+    code = re.sub(r"^engine = .*$", "", block(ADDING, "python", "engine.publish"), flags=re.MULTILINE)
+    exec(compile(code, ADDING, "exec"), {"engine": engine})
+    assert engine.get("order", "o-1").state == "paid"
+
+
+def test_the_settings_of_a_project_are_those_of_the_tutorial_which_is_tried_with_the_wheel(monkeypatch):
+    monkeypatch.setenv("REDIS_URL", "redis://localhost:6379/0")
+    found = []
+    for page in (ADDING, "docs/tutorial.md"):
+        names: dict = {"INSTALLED_APPS": ["parcels"] if page == ADDING else []}
+        exec(compile(block(page, "python", "INSTALLED_APPS +="), page, "exec"), names)
+        found.append({name: names[name] for name in names if name.isupper()})
+        found[-1]["INSTALLED_APPS"] = sorted(found[-1]["INSTALLED_APPS"])
+    assert found[0] == found[1]
+    assert 'path("ops/", include("dashboard.urls"))' in block("docs/tutorial.md", "python", "urlpatterns")
+    assert 'path("ops/", include("dashboard.urls"))' in block(ADDING, "python", "urlpatterns")
+
+
+def test_the_live_view_is_added_as_the_shop_of_the_tests_does_it():
+    shop = (ROOT / "tests/hosted/project/shop/asgi.py").read_text(encoding="utf-8")
+    lines = block(ADDING, "python", "add_live_view").split("\n")
+    assert [line for line in lines if line and line not in re.sub(r"  #.*", "", shop)] == []
