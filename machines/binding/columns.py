@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .field import MachineField
 
 CUT = "…"
+LARGEST = 2**63 - 1  # of a database's whole numbers
 
 
 class Mirrored(str):
@@ -47,6 +48,8 @@ def parse_id(field: MachineField, id: str) -> Any:
     try:
         value = field.id_field.to_python(id)
     except (ValidationError, ValueError, TypeError):
+        return None
+    if isinstance(value, int) and not -LARGEST - 1 <= value <= LARGEST:  # no database takes it, not even to compare
         return None
     return value if value is not None and str(value) == id else None
 

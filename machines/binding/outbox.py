@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import secrets
 from datetime import timedelta
 from functools import partial
@@ -19,6 +21,8 @@ from . import columns, delivery
 
 if TYPE_CHECKING:
     from .field import MachineField
+
+log = logging.getLogger(__name__)
 
 KEEP_DONE = timedelta(days=7)
 KEEP_FAILED = timedelta(days=90)
@@ -64,9 +68,18 @@ def put_missing(field: MachineField, using: str, *, after: Any = None, most: int
     tried = OutboxEntry.objects.using(using).filter(machine=field.machine, instance__in=list(found), kind="create")
     for id in tried.values_list("instance", flat=True):
         found.pop(id, None)
-    for row in found.values():
-        _put(field, str(getattr(row, name)), using, kind="create", payload=field.creation_data(row))
-    return len(found), last
+    return sum(_put_missing(field, id, row, using) for id, row in found.items()), last
+
+
+def _put_missing(field: MachineField, id: str, row: Model, using: str) -> bool:
+    """Put one creation; what the project's own ``data`` raises must not hold up the rows behind it."""
+    try:
+        payload = json.loads(json.dumps(field.creation_data(row)))
+    except Exception:
+        log.exception("the data of %s %s could not be made: its instance is not created", field.label, id)
+        return False
+    _put(field, id, using, kind=OutboxEntry.Kind.CREATE, payload=payload)
+    return True
 
 
 def ensure_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:

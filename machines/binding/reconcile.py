@@ -148,7 +148,12 @@ class Reconcile:
             return
         values = [columns.parse_id(field, id) for id in new]
         for row in columns.rows(field, using).filter(**{f"{field.id_field.attname}__in": values}):
-            entry = outbox.ensure_creation(field, row, using)
+            try:
+                entry = outbox.ensure_creation(field, row, using)
+            except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+                told = f"data= of the field raised {type(error).__name__}: {error}"
+                self.report.errors.append(f"{getattr(row, field.id_field.attname)}: {told}")
+                continue
             entry.refresh_from_db(using=using)
             if entry.state == entry.State.DONE:
                 self.report.mended += 1

@@ -149,6 +149,16 @@ def test_rows_of_bulk_create_get_their_instances_from_a_worker(machines_there):
     assert outbox.put_missing(Order._meta.get_field("status"), "default") == (0, None)
 
 
+def test_data_that_cannot_be_made_holds_up_no_other_row(machines_there, monkeypatch, caplog):
+    from .shop.models import Order
+
+    field = Order._meta.get_field("status")
+    monkeypatch.setattr(field, "data", lambda row: {"total": 1 // row.total})
+    Order.objects.bulk_create([Order(total=0), Order(total=1)])
+    assert outbox.put_missing(field, "default")[0] == 1
+    assert "ZeroDivisionError" in caplog.text
+
+
 def test_rows_whose_creation_failed_do_not_hide_those_behind_them(machines_there):
     from .shop.models import Order
 

@@ -150,6 +150,15 @@ def test_an_instance_that_is_gone_leaves_the_column_as_it_is(machines_there, pro
     assert (stored(row), report.counts["gone"], report.left) == (("cancelled", 2), 1, 0)
 
 
+def test_instances_whose_ids_no_row_can_have_hold_up_nothing(machines_there, project):
+    row = order()
+    for id in ("9" * 30, "-1", "01", "a name", "1.0"):
+        machines_there.create("order", id)
+    machines_there.fire("order", str(row.pk), "cancel")
+    project()
+    assert stored(row) == ("cancelled", 2)
+
+
 def test_nothing_is_logged_for_machines_without_a_field(engine, project):
     engine.publish(machines.PARCEL | {"id": "other"})
     engine.create("other", "a")
