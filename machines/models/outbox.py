@@ -55,8 +55,8 @@ class OutboxEntry(models.Model):
         default_permissions = ()
         verbose_name_plural = "outbox entries"
         indexes = [
-            models.Index(fields=["due"], name="outbox_by_due", condition=models.Q(state="waiting")),
-            models.Index(fields=["machine", "instance", "id"], name="outbox_by_instance"),
+            models.Index(fields=["state", "due"], name="outbox_by_state"),
+            models.Index(fields=["machine", "instance", "state", "id"], name="outbox_of_instance"),
             models.Index(fields=["ended_at"], name="outbox_by_end"),
         ]
 
