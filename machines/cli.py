@@ -65,7 +65,7 @@ def run_management(argv: list[str]) -> int:
     """Run a management command of Django; return the exit code. ``argv``: the program's name, then its words."""
     os.environ.setdefault(SETTINGS, OWN_SETTINGS)
     try:
-        if argv[1:2] == ["demo"] and not os.environ.get("REDIS_URL"):
+        if argv[1:2] == ["demo"] and not {"REDIS_URL", "REDIS_URL_FILE"} & os.environ.keys():  # it starts a server
             extras.require("the demo", "django", "dashboard", "demo")
         if os.environ[SETTINGS] == OWN_SETTINGS:
             extras.require("the control room", "django", "dashboard")

@@ -12,6 +12,8 @@ import pytest
 
 from tests.installation.processes import ROOT
 
+IN_CI = bool(os.environ.get("CI"))
+UNREACHABLE = "Failed to establish a new connection|Temporary failure in name resolution|Network is unreachable"
 OF_THIS_RUN = re.compile(r"PYTHON|DJANGO_|REDIS_URL|DATABASE_URL|SIGNALBOX_|PYTEST_")
 
 
@@ -37,6 +39,8 @@ class Environment:
         wanted = f"signalbox[{extra}] @ {wheel.as_uri()}" if extra else str(wheel)
         command = [sys.executable, "-m", "pip", "--python", self.bin / "python", "install", "-q", "-c", self._pins]
         done = subprocess.run([*command, wanted], capture_output=True, text=True)
+        if done.returncode != 0 and not IN_CI and re.search(UNREACHABLE, done.stderr):
+            pytest.skip("pip reaches no index here, and has not kept the packages of an earlier run")
         assert done.returncode == 0, done.stdout + done.stderr
 
     def run(self, *command: str, code: int = 0, **variables: str) -> str:
