@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError, connection, transaction
 from django.test import RequestFactory
+from django.urls import resolve
 
 from machines.audit.entries import ACTIONS, AuditRecord, record, record_request_action
 from machines.engine import Conflict, EngineUnavailable
@@ -127,10 +128,10 @@ def test_what_an_action_raises_is_its_outcome_and_goes_on(request_of_alice, erro
 
 
 @pytest.mark.parametrize(
-    ("path", "source"), [("/machines/", "page 10.0.0.7"), ("/api/v1/fire/", "api 10.0.0.7")]
+    ("path", "source"), [("/queues/", "page 10.0.0.7"), ("/api/v1/machines", "api 10.0.0.7")]
 )  # the admin's own is shown where the admin is tested
 def test_an_entry_says_by_which_door_and_from_where(request_of_alice, path, source):
-    request_of_alice.path = path
+    request_of_alice.resolver_match = resolve(path)
     with record_request_action(request_of_alice, "fire"):
         pass
     assert AuditEntry.objects.get().source == source
