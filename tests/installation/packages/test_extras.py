@@ -90,7 +90,7 @@ def test_each_extra_is_used_and_brings_nothing_of_the_others(
     use_the_base(environment, wheel, redis_url, prefix)
     use_scxml(environment, wheel)
     use_the_dashboard(environment, wheel, redis_url, prefix)
-    use_the_demo(environment, wheel)
+    use_the_demo(environment, wheel, redis_url, prefix)
 
 
 def use_the_base(environment: Environment, wheel: Path, url: str, prefix: str) -> None:
@@ -155,39 +155,60 @@ def write_the_tutorial(project: Path, prefix: str) -> None:
         (definitions / f"{name}.json").write_text(block(page, "json", f'"id": "{name}"'))
 
 
-def use_the_demo(environment: Environment, wheel: Path) -> None:
+def use_the_demo(environment: Environment, wheel: Path, url: str, prefix: str) -> None:
     environment.install(wheel, "demo")
     empty = environment.home / "empty"
     empty.mkdir()
-    with started_demo(environment, empty) as url:
-        assert fetch(f"{url}readyz")
-        page = fetch(f"{url}accounts/login/").decode()
+    with started_demo(environment, empty) as address:
+        assert fetch(f"{address}readyz")
+        page = fetch(f"{address}accounts/login/").decode()
         sheets = re.findall(r'href="(/static/[^"]+\.css)"', page)
         assert sheets
-        assert all(b"{" in fetch(url.rstrip("/") + sheet) for sheet in sheets)
+        assert all(b"{" in fetch(address.rstrip("/") + sheet) for sheet in sheets)
     assert [path.name for path in empty.iterdir()] == [".signalbox"]
+    serve_beside_packages_of_our_names(environment, empty, REDIS_URL=url, SIGNALBOX_PREFIX=prefix)
+
+
+def serve_beside_packages_of_our_names(environment: Environment, folder: Path, **variables: str) -> None:
+    """A project whose own apps are called like ours runs the pages beside itself, from its folder."""
+    for name in ("dashboard", "machines"):
+        (folder / name).mkdir()
+        (folder / name / "__init__.py").write_text("raise RuntimeError('this is the project of somebody else')\n")
+    words = ["serve", "--port", "0", "--processes", "2"]
+    with started(environment, folder, words, "Signalbox is at", **variables) as (url, _):
+        assert b'"redis": "ok"' in fetch(f"{url}healthz")
 
 
 @contextmanager
 def started_demo(environment: Environment, folder: Path) -> Iterator[str]:
-    """Run the demo in a folder; give its address. It has to end in order."""
+    """Run the demo in a folder; give its address."""
+    with started(environment, folder, ["demo", "--port", "0", "--rate", "2"], "Ctrl-C stops everything") as (url, said):
+        yield url
+    assert "`signalbox demo` goes on from there" in said[-1]
+
+
+@contextmanager
+def started(
+    environment: Environment, folder: Path, words: list[str], ready: str, **variables: str
+) -> Iterator[tuple[str, list[str]]]:
+    """Run ``signalbox`` until it says that it is ready; give its address and what it says. It has to end in order."""
     process = subprocess.Popen(
-        [environment.bin / "signalbox", "demo", "--port", "0", "--rate", "2"], cwd=folder,
-        env=environment.variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [environment.bin / "signalbox", *words], cwd=folder, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env=environment.variables | variables | {"PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     assert process.stdout is not None
-    said = ""
+    said = [""]
     try:
-        while "Ctrl-C stops everything" not in said:
+        while ready not in said[0]:
             line = process.stdout.readline()
             assert line, said
-            said += line
-        yield re.search(r"Open +(http\S+)", said)[1]
+            said[0] += line
+        yield re.search(r"(?:Open +|is at )(http\S+)", said[0])[1], said
     finally:
         process.send_signal(signal.SIGTERM)
-        said += process.communicate(timeout=120)[0]
+        said[0] += process.communicate(timeout=120)[0]
     assert process.returncode == 0, said
-    assert "`signalbox demo` goes on from there" in said
 
 
 def fetch(address: str) -> bytes:
