@@ -88,5 +88,5 @@ def test_the_setting_names_it(settings, tmp_path, monkeypatch):
     assert not archive_names.is_archive("parquet:/")
     configure(settings, ARCHIVE=f"parquet:{tmp_path}/other")
     monkeypatch.setitem(sys.modules, "machines.archive.parquet", None)
-    with pytest.raises(ImproperlyConfigured, match=r"requirements-parquet\.txt"):
+    with pytest.raises(ImproperlyConfigured, match=r"signalbox\[parquet\]"):
         store.get_archive()
