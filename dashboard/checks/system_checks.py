@@ -57,7 +57,7 @@ def redis_server(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Everything about the server, or about each primary of a cluster."""
     from machines.connections import get_engine
 
-    if find_problems():  # which ``configuration`` says
+    if find_problems():  # which machines/conf/project_check.py says
         return []
     try:
         client = get_engine().client
@@ -272,25 +272,15 @@ INSTALLATION_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (_sen
 
 
 @register(TAG)
-def configuration(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """The dict ``SIGNALBOX``: names and values, and settings of Django that were meant as keys of it."""
-    found: list[CheckMessage] = [
-        Error(problem, hint="docs/settings.md has every key.", id="signalbox.E016") for problem in find_problems()
-    ]
-    if not found:
-        try:
-            limits()
-        except ImproperlyConfigured as error:
-            found.append(Error(str(error), hint="dashboard/live/limits.py has every limit.", id="signalbox.E016"))
-    strays = [name for name in dir(settings) if name.startswith("SIGNALBOX_")]
-    return found + [
-        Error(
-            f"nothing reads {name} in Django's settings; settings of Signalbox are keys of the dict SIGNALBOX",
-            hint=f'Write SIGNALBOX = {{"{name.removeprefix("SIGNALBOX_")}": ...}}.',
-            id="signalbox.E016",
-        )
-        for name in strays
-    ]
+def live_limits(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """The names of the limits of the live view, which are keys of ``SIGNALBOX["LIVE"]``."""
+    if find_problems():  # which machines/conf/project_check.py says
+        return []
+    try:
+        limits()
+    except ImproperlyConfigured as error:
+        return [Error(str(error), hint="dashboard/live/limits.py has every limit.", id="signalbox.E016")]
+    return []
 
 
 @register(TAG)

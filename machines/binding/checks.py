@@ -8,6 +8,7 @@ from django.core import checks
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models, router
 
+from machines.conf.resolver import find_problems
 from machines.connections import get_engine
 from machines.engine import SignalboxError
 from machines.engine.limits import check_machine_name
@@ -27,7 +28,7 @@ def check_field(field: MachineField) -> list[checks.CheckMessage]:
 def check_machines(**_: Any) -> list[checks.CheckMessage]:
     """Warn of fields whose machine is not published. Without Redis one warning says that nobody looked."""
     fields = registry.list_fields()
-    if not fields:
+    if not fields or find_problems():  # of the settings; another check says them
         return []
     try:
         published = get_engine().machines()
@@ -48,7 +49,8 @@ def _unknown(field: MachineField, published: Any) -> checks.CheckMessage:
     known = ", ".join(sorted(published)) or "none"
     return checks.Warning(
         f"{field.label} shows the machine {field.machine!r}, which is not published",
-        hint=f"Publish it, or correct the name; published are: {known}. New rows wait in the outbox until then.",
+        hint="Publish it (`manage.py machine sync` publishes the files in statemachines/), or correct the name; "
+        f"published are: {known}. New rows wait in the outbox until then.",
         obj=field,
         id="signalbox.W042",
     )

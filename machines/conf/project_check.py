@@ -1,15 +1,32 @@
-"""Django system check of a project that has the app machines, with or without the pages."""
+"""Django system checks of a project that has the app machines, with or without the pages."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.core.checks import CheckMessage, Warning, register
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning, register
 
 from .project import find_foreign_dashboard
+from .resolver import find_problems
 
 
 @register("signalbox")
 def foreign_dashboard(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """W023: the package dashboard is somebody else's."""
     return [Warning(one.text, hint=one.hint, id=one.id) for one in find_foreign_dashboard()]
+
+
+@register("signalbox")
+def configuration(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """E016: a name or value in the dict ``SIGNALBOX`` does not fit, or a setting of Django was meant as a key of it."""
+    found = [(problem, "docs/settings.md has every key.") for problem in find_problems()]
+    found += [
+        (
+            f"nothing reads {name} in Django's settings; settings of Signalbox are keys of the dict SIGNALBOX",
+            f'Write SIGNALBOX = {{"{name.removeprefix("SIGNALBOX_")}": ...}}.',
+        )
+        for name in dir(settings)
+        if name.startswith("SIGNALBOX_")
+    ]
+    return [Error(text, hint=hint, id="signalbox.E016") for text, hint in found]

@@ -9,6 +9,7 @@ from django.test import override_settings
 from django.test.utils import isolate_apps
 
 from machines.binding import checks, registry
+from machines.conf import project_check
 from machines.fields import MachineField
 from tests.conftest import NOWHERE, configure
 
@@ -48,6 +49,13 @@ def test_without_redis_one_warning_says_that_nobody_looked(settings):
     (found,) = checks.check_machines()
     assert found.id == "signalbox.W041"
     assert "order, parcel" in found.msg
+
+
+def test_wrong_settings_are_said_by_their_own_check_and_ask_no_server(settings):
+    settings.SIGNALBOX = {"REDIS_ULR": "redis://localhost"}
+    assert checks.check_machines() == []
+    (found,) = project_check.configuration(None)
+    assert (found.id, "did you mean REDIS_URL?" in found.msg) == ("signalbox.E016", True)
 
 
 @pytest.mark.parametrize("name", ["missing", "note"])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from importlib.util import find_spec
 
 import pytest
 from django.apps import AppConfig
 from django.core.exceptions import ImproperlyConfigured
 
-import machines
+import machines.testing
 from dashboard.installation import stores
 from machines import cli, extras, formats
 from machines.archive import store
@@ -80,6 +82,15 @@ def test_a_format_reports_a_finding_that_names_the_extra(monkeypatch, missing, e
     assert f"install signalbox[{extra}]" in findings[0].message
     with pytest.raises(formats.DefinitionError, match=rf"install signalbox\[{extra}\]"):
         formats.dump({"id": "a", "initial": "b", "states": {"b": {}}}, "dot")
+
+
+def test_the_model_field_and_the_test_kit_name_their_extras(without, monkeypatch):
+    without("django", "pytest")
+    monkeypatch.delitem(sys.modules, "machines.fields", raising=False)
+    with pytest.raises(ImportError, match=r"machines.fields needs django: install signalbox\[django\]"):
+        import_module("machines.fields")
+    with pytest.raises(ImportError, match=r"the test kit needs pytest: install signalbox\[test\]"):
+        _ = machines.testing.Signalbox
 
 
 def test_a_module_that_no_extra_brings_stays_an_error(monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from dashboard.checks import system_checks
-from machines.conf import conf
+from machines.conf import conf, project_check
 from machines.conf.kinds import Rate
 from machines.conf.resolver import resolve
 from machines.conf.table import SETTINGS
@@ -17,6 +17,10 @@ PAGE = (ROOT / "docs" / "settings.md").read_text()
 ROWS = dict(re.findall(r"^\| `([A-Z_]+)`[^|]* \| (.*?) \|$", PAGE, re.MULTILINE))
 OTHERWISE = {"REDIS_URL", "PARTITIONS", "HOME", "EXAMPLES"}
 """Their defaults are said in words."""
+
+
+def find_faults():
+    return [*project_check.configuration(None), *system_checks.live_limits(None)]
 
 
 def test_a_project_may_say_nothing(settings):
@@ -59,7 +63,7 @@ def test_every_default_is_one_that_may_be_written_down():
 )
 def test_a_wrong_name_or_value_is_an_error_of_the_check_and_of_every_read(settings, given, sentence):
     settings.SIGNALBOX = given
-    [message] = system_checks.configuration(None)
+    [message] = find_faults()
     assert message.id == "signalbox.E016"
     assert sentence in message.msg
     if "LIVE" not in given or "reconsile" not in given["LIVE"]:
@@ -71,14 +75,14 @@ def test_a_wrong_name_or_value_is_an_error_of_the_check_and_of_every_read(settin
 
 def test_no_message_shows_a_password(settings):
     settings.SIGNALBOX = {"REDIS_URL": "http://:hunter2@host", "METRICS_TOKEN": "hunter2"}
-    found = system_checks.configuration(None)
+    found = find_faults()
     assert len(found) == 2
     assert "hunter2" not in str(found)
 
 
 def test_a_former_setting_of_django_is_pointed_at_its_key(settings):
     settings.SIGNALBOX_LIVE = {"reconcile": 1.0}
-    [message] = system_checks.configuration(None)
+    [message] = find_faults()
     assert message.hint == 'Write SIGNALBOX = {"LIVE": ...}.'
 
 
