@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from machines import extras
-
 if TYPE_CHECKING:
     from .job_runner import JobRun
     from .kit import Signalbox
@@ -24,6 +22,8 @@ __all__ = ["JobRun", "Signalbox"]
 def __getattr__(name: str) -> Any:
     """Import the classes that annotations name when they are first used: the plugin stays light."""
     if name in __all__:
+        from machines import extras
+
         extras.require("the test kit", "test")
     if name == "Signalbox":
         from .kit import Signalbox
