@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from django.core.exceptions import SynchronousOnlyOperation
 from django.db.models import Model
 
 if TYPE_CHECKING:
@@ -40,8 +43,7 @@ class BoundState(str):
     @property
     def revision(self) -> int:
         """Return the revision that this state belongs to; 0 where the row has no instance yet."""
-        found: int = getattr(self.row, self.field.revision_name)
-        return found
+        return int(getattr(self.row, self.field.revision_name))
 
     def fire(
         self,
@@ -61,14 +63,18 @@ class BoundState(str):
         entry is returned, and nothing is sent where the transaction is rolled back. Raises what ``Engine.fire`` raises;
         with a user Forbidden, NotAllowed and ApprovalNeeded as well; NotSaved.
         """
+        self._demand_thread("fire")
         from . import fire
 
+        if user is not None and actor:
+            raise TypeError("fire() takes a user or an actor: the audit and the history name one who fired")
         asked = fire.Event(event, dict(payload or {}), user, actor, expect, key, reason)
         return fire.fire(self.field, self.row, asked)
 
     def explain(self, event: str, payload: Mapping[str, Any] | None = None, *, user: Any = None) -> Explanation:
         """Compute what ``fire`` would do now, and why; change nothing. For a ``user``, without what is hidden from
         them."""
+        self._demand_thread("explain")
         from . import reading
 
         return reading.explain(self.field, self.id, event, payload, user)
@@ -76,12 +82,14 @@ class BoundState(str):
     def available(self, user: Any = None) -> list[EventOutline]:
         """List the events that the instance takes now without a payload, or may take with one; of a ``user`` those
         they may fire. Two round trips; lists of rows use ``machines.fields.available_events``."""
+        self._demand_thread("available")
         from . import reading
 
         return reading.available(self.field, self.id, user)
 
     def history(self, *, limit: int = 100, before: int | None = None, user: Any = None) -> list[Step]:
         """Return the latest steps, newest first; ``before`` is a revision, for the next page."""
+        self._demand_thread("history")
         from . import reading
 
         return reading.history(self.field, self.id, limit, before, user)
@@ -89,12 +97,14 @@ class BoundState(str):
     @property
     def instance(self) -> Instance:
         """Read the instance now. Raises UnknownInstance, EngineUnavailable."""
+        self._demand_thread("instance")
         from . import reading
 
         return reading.get(self.field, self.id)
 
     def refresh(self) -> BoundState:
-        """Read the instance now, write the columns where they are behind, and return the state."""
+        """Read the instance now, write the columns where they say something else, and return the state."""
+        self._demand_thread("refresh")
         from . import fire
 
         fire.refresh(self.field, self.row)
@@ -106,3 +116,18 @@ class BoundState(str):
         from . import reading
 
         return reading.diagram(self.field.machine, str(self))
+
+    def _demand_thread(self, name: str) -> None:
+        """Raise SynchronousOnlyOperation in a task of asyncio: the instance would move, and then the database refuse to
+        write the row."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        if not os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE"):
+            called = f"row.{self.field.name}.{name}"
+            thread = f"lambda: {called}" if name == "instance" else called
+            raise SynchronousOnlyOperation(
+                f"{called} uses the database, so it is not called in async code, and nothing was sent;"
+                f" call it in a thread: await sync_to_async({thread})(...)"
+            )

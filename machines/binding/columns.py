@@ -24,6 +24,12 @@ class Mirrored(str):
     __slots__ = ()
 
 
+class MirroredRevision(int):
+    """The same for the revision."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
     """What a row says. ``revision`` 0: it never had an instance."""
@@ -92,11 +98,11 @@ def replace(field: MachineField, id: str, state: str, revision: int, using: str,
         return False
     found = rows(field, using).filter(**{field.id_field.attname: value}, **same)
     text = Mirrored(column_text(field, state))
-    return found.update(**{field.attname: text, field.revision_name: revision}) > 0
+    return found.update(**{field.attname: text, field.revision_name: MirroredRevision(revision)}) > 0
 
 
-def remember(field: MachineField, row: Model, state: str, revision: int) -> None:
-    """Set the columns of a row in memory, unless it knows a later revision."""
+def remember(field: MachineField, row: Model, state: str, revision: int, *, anyhow: bool = False) -> None:
+    """Set the columns of a row in memory, unless it knows a later revision; ``anyhow``, also then."""
     held = row.__dict__
-    if held.get(field.revision_name, 0) <= revision or field.attname not in held:
+    if anyhow or held.get(field.revision_name, 0) <= revision or field.attname not in held:
         held[field.attname], held[field.revision_name] = column_text(field, state), revision

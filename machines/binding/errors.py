@@ -8,18 +8,16 @@ from machines.engine import BadInput
 
 
 class MirrorReadOnly(BadInput):
-    """A state was about to be written into its column, which only follows the engine.
+    """A state, or its revision, was about to be written into its column, which only follows the engine.
 
     ``field``: such as ``shop.Order.status``."""
 
     code = "SB490"
 
-    def __init__(self, field: str, attempt: str) -> None:
+    def __init__(self, field: str, attempt: str, *, column: str = "the state", hint: str = "") -> None:
         self.field = field
-        name = field.rpartition(".")[2]
-        super().__init__(
-            f"{field} shows the state of a machine and cannot be {attempt}; fire an event: row.{name}.fire('<event>')"
-        )
+        fire = f"fire an event: row.{field.rpartition('.')[2]}.fire('<event>')"
+        super().__init__(f"{field} shows the state of a machine, and {column} cannot be {attempt}; {hint or fire}")
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"field": self.field}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from django.core import checks
@@ -11,7 +11,7 @@ from django.db.models.query_utils import DeferredAttribute
 
 from . import row_signals
 from .bound_state import BoundState
-from .columns import Mirrored
+from .columns import Mirrored, MirroredRevision
 from .errors import MirrorReadOnly, NotSaved
 
 ON_DELETE = ("keep", "delete")
@@ -23,8 +23,74 @@ def is_historical(model: type[models.Model]) -> bool:
     return model.__module__ == "__fake__"
 
 
+def demand_no_update(query: Any, columns: Collection[str], label: str) -> None:
+    """Raises MirrorReadOnly for ``bulk_create(update_conflicts=True)`` that would empty these columns of rows."""
+    if {field.name for field in getattr(query, "update_fields", None) or ()} & set(columns):
+        raise MirrorReadOnly(
+            label, "updated", column="the columns", hint=f"leave {' and '.join(columns)} out of update_fields"
+        )
+
+
+class BoundRevision(int):
+    """A revision as a row has it; copied or pickled, it is a plain number."""
+
+    row: models.Model
+
+    def __new__(cls, value: int, row: models.Model) -> BoundRevision:
+        made = super().__new__(cls, value)
+        made.row = row
+        return made
+
+    def __reduce__(self) -> tuple[type[int], tuple[int]]:
+        return int, (int(self),)
+
+
+class MirrorAttribute(DeferredAttribute):
+    """The attribute of a row that is read and not assigned to."""
+
+    field: Any
+    bound: type[BoundState] | type[BoundRevision]
+
+    def __set__(self, row: models.Model, value: Any) -> None:
+        held, name = row.__dict__, self.field.attname
+        if self._may_set(row, value):
+            held[name] = self.plain(value)
+        elif name not in held or self.plain(value) != held[name]:
+            raise self.field._refuse("assigned to")
+
+    def plain(self, value: Any) -> Any:
+        raise NotImplementedError
+
+    def _may_set(self, row: models.Model, value: Any) -> bool:
+        """A new object takes what its constructor has, which is checked when it is saved; later only the row itself,
+        read again, says what it holds."""
+        if row._state.adding and self.field.attname not in row.__dict__:
+            return True
+        if isinstance(value, self.bound):
+            same = value.row
+            return same._meta.concrete_model is row._meta.concrete_model and same.pk == row.pk
+        return is_historical(type(row))
+
+
+class RevisionAttribute(MirrorAttribute):
+    """The attribute with the revision: a number."""
+
+    bound = BoundRevision
+
+    def __get__(self, row: models.Model | None, owner: Any = None) -> Any:
+        if row is None:
+            return self
+        value = super().__get__(row, owner)
+        return BoundRevision(value, row) if isinstance(value, int) and not is_historical(type(row)) else value
+
+    def plain(self, value: Any) -> Any:
+        return int(value) if isinstance(value, int) else value
+
+
 class RevisionField(models.BigIntegerField):
     """The revision of the instance that the state belongs to. ``save()`` leaves it as the database has it."""
+
+    descriptor_class = RevisionAttribute
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"default": 0, "editable": False, **kwargs})
@@ -33,14 +99,40 @@ class RevisionField(models.BigIntegerField):
         name, _, args, kwargs = super().deconstruct()
         return name, "machines.fields.RevisionField", args, kwargs
 
+    def _refuse(self, attempt: str) -> MirrorReadOnly:
+        """Make the error for an attempt to write it."""
+        label = f"{self.model._meta.label}.{self.name.removesuffix('_revision')}"
+        return MirrorReadOnly(label, attempt, column=self.name)
+
     def pre_save(self, row: models.Model, add: bool) -> Any:
-        return super().pre_save(row, add) if add or is_historical(type(row)) else models.F(self.attname)
+        if is_historical(type(row)):
+            return super().pre_save(row, add)
+        if not add:
+            return models.F(self.attname)
+        if row.__dict__.get(self.attname):
+            raise self._refuse("given to a new row")
+        return MirroredRevision(0)
+
+    def get_db_prep_save(self, value: Any, connection: Any) -> Any:
+        ours = isinstance(value, MirroredRevision) or hasattr(value, "as_sql") or is_historical(self.model)
+        if not ours and not (isinstance(value, BoundRevision) and getattr(value.row, row_signals.RESTORED, False)):
+            raise self._refuse("updated")
+        return super().get_db_prep_save(value, connection)
+
+    def get_prep_value(self, value: Any) -> Any:
+        return super().get_prep_value(int(value) if isinstance(value, int) else value)
+
+    def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
+        """Django asks where it builds the statement, which is where the fields of an upsert are seen."""
+        if not is_historical(self.model):
+            demand_no_update(compiler.query, [self.name], self._refuse("updated").field)
+        return "%s"
 
 
-class StateAttribute(DeferredAttribute):
-    """The attribute of a row: reads as a BoundState, and is not assigned to."""
+class StateAttribute(MirrorAttribute):
+    """The attribute with the state: reads as a BoundState."""
 
-    field: MachineField
+    bound = BoundState
 
     def __get__(self, row: models.Model | None, owner: Any = None) -> Any:
         if row is None:
@@ -48,22 +140,8 @@ class StateAttribute(DeferredAttribute):
         text = super().__get__(row, owner)
         return text if is_historical(type(row)) else BoundState(text, row, self.field)
 
-    def __set__(self, row: models.Model, value: Any) -> None:
-        held, name = row.__dict__, self.field.attname
-        if self._may_set(row, value):
-            held[name] = str(value)
-        elif name not in held or str(value) != held[name]:
-            raise MirrorReadOnly(self.field.label, "assigned to")
-
-    def _may_set(self, row: models.Model, value: Any) -> bool:
-        """A new object takes what its constructor has, which is checked when it is saved; later only the row itself,
-        read again, says what it holds."""
-        if row._state.adding and self.field.attname not in row.__dict__:
-            return True
-        if isinstance(value, BoundState):
-            same = value.row
-            return same._meta.concrete_model is row._meta.concrete_model and same.pk == row.pk
-        return is_historical(type(row))
+    def plain(self, value: Any) -> Any:
+        return str(value)
 
 
 class MachineField(models.CharField):
@@ -156,19 +234,30 @@ class MachineField(models.CharField):
         if not add:
             return models.F(self.attname)
         if row.__dict__.get(self.attname):
-            raise MirrorReadOnly(self.label, "given to a new row")
-        row.__dict__[self.attname], row.__dict__[self.revision_name] = "", 0
+            hint = f"fire an event once it is saved: row.{self.name}.fire('<event>')"
+            copied = "a copy made with pk=None keeps the state of the old row, so make a new object instead"
+            raise MirrorReadOnly(self.label, "given to a new row", hint=f"{hint}; {copied}")
         return Mirrored("")
+
+    def _refuse(self, attempt: str) -> MirrorReadOnly:
+        """Make the error for an attempt to write it."""
+        return MirrorReadOnly(self.label, attempt)
 
     def get_db_prep_save(self, value: Any, connection: Any) -> Any:
         ours = isinstance(value, Mirrored) or hasattr(value, "as_sql") or is_historical(self.model)
         restored = isinstance(value, BoundState) and getattr(value.row, row_signals.RESTORED, False)
         if not ours and not restored:
-            raise MirrorReadOnly(self.label, "updated")
+            raise self._refuse("updated")
         return super().get_db_prep_save(value, connection)
 
     def get_prep_value(self, value: Any) -> Any:
         return super().get_prep_value(str(value) if isinstance(value, str) else value)
+
+    def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
+        """Django asks where it builds the statement, which is where the fields of an upsert are seen."""
+        if not is_historical(self.model):
+            demand_no_update(compiler.query, [self.name], self.label)
+        return "%s"
 
     def value_to_string(self, obj: models.Model) -> str:
         return str(self.value_from_object(obj))

@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.db import Error, connections, router
+from django.db import connections, router
 from django.db.models import Model
 
 from machines.connections import get_engine
@@ -60,17 +60,26 @@ def fire(field: MachineField, row: Model, event: Event) -> Instance | OutboxEntr
 
 
 def refresh(field: MachineField, row: Model) -> None:
-    """Read the instance and write what the row does not have. Raises UnknownInstance, EngineUnavailable."""
-    write_through(field, row, get_engine().get(field.machine, field.instance_id(row)), alias_of(row))
+    """Read the instance and write what the row says otherwise, also where its revision is ahead. Raises
+    UnknownInstance, EngineUnavailable."""
+    id, using = field.instance_id(row), alias_of(row)
+    seen = columns.read(field, [id], using).get(id)  # before the instance: what is later than it now was never true
+    there = get_engine().get(field.machine, id)
+    if seen is not None and seen.revision >= there.revision:
+        columns.replace(field, id, there.state, there.revision, using, seen=seen)
+        columns.remember(field, row, there.state, there.revision, anyhow=True)
+    else:
+        write_through(field, row, there, using)
 
 
 def write_through(field: MachineField, row: Model, after: Instance, using: str) -> None:
-    """Write the columns. The step has happened: where the database fails, a worker writes them from the log."""
+    """Write the columns. The step has happened: whatever is raised here, the caller hears of the step, and a worker
+    writes the columns from the log."""
     try:
         columns.advance(field, after.id, after.state, after.revision, using)
-    except Error as error:
-        log.warning("%s %s is at revision %d, which is left for a worker: %s", field.label, after.id,
-                    after.revision, error)  # fmt: skip
+    except Exception as error:
+        log.warning("%s %s is at revision %d, which is left for a worker: %s: %s", field.label, after.id,
+                    after.revision, type(error).__name__, error)  # fmt: skip
     columns.remember(field, row, after.state, after.revision)
 
 

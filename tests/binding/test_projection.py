@@ -7,7 +7,7 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
-from machines.binding.columns import Mirrored
+from machines.binding.columns import Mirrored, MirroredRevision
 from machines.binding.projection import Projection
 from machines.binding.reconcile import Reconcile
 from machines.engine.keys import Partition
@@ -29,7 +29,7 @@ def order(**fields):
 
 def edit(row, state: str, revision: int) -> None:
     """As SQL by hand would."""
-    type(row).objects.filter(pk=row.pk).update(status=Mirrored(state), status_revision=revision)
+    type(row).objects.filter(pk=row.pk).update(status=Mirrored(state), status_revision=MirroredRevision(revision))
 
 
 def stored(row) -> tuple[str, int]:
