@@ -270,12 +270,17 @@ def sockets() -> int:
 
 def well() -> bool:
     """Do all hubs of this process serve their sockets? Any thread may ask."""
-    return all(found.well for found in list(_hubs.values()))
+    return all(found.well for found in _list_hubs())
 
 
 def denial() -> NotPermitted | None:
     """Return what the account on Redis lacks, if a hub of this process cannot read for that reason."""
-    return next((found.denied for found in list(_hubs.values()) if found.denied is not None), None)
+    return next((found.denied for found in _list_hubs() if found.denied is not None), None)
+
+
+def _list_hubs() -> list[Hub]:
+    """Those of loops that are there. One whose loop was closed under its sockets serves nobody, and is gone soon."""
+    return [found for loop, found in list(_hubs.items()) if not loop.is_closed()]
 
 
 __all__ = ["Full", "Hub", "denial", "hub", "sockets", "well"]

@@ -73,6 +73,17 @@ def test_a_hub_that_has_lost_redis_is_said_and_one_that_nobody_watches_is_not(en
         assert answer()[0] == 200
 
 
+def test_a_hub_whose_loop_was_closed_under_its_sockets_is_nobodys(engine, db):
+    hub = hubs.Hub("unix:///nonexistent/none.sock", engine.keys, hubs.limits())
+    loop = asyncio.new_event_loop()
+    hubs._hubs[loop] = hub
+    hub._state = hubs.STALE
+    hub._task = loop.create_future()
+    assert answer() == down(live="stale")
+    loop.close()
+    assert answer()[0] == 200
+
+
 def test_a_process_that_was_told_to_stop_is_not_ready(engine, db):
     server.server().handle_exit(signal.SIGTERM, None)
     assert answer() == down(process="stopping")
