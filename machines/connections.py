@@ -18,6 +18,7 @@ from machines.conf import conf
 from .engine import Engine
 from .engine.connection.client import Client, connect
 from .patterns import Throttle
+from .testing_keys import is_testing, own_prefix
 
 Made = TypeVar("Made")
 Wanted = tuple[str, str, int, int, int]
@@ -33,7 +34,8 @@ PARTITIONS_PER_PRIMARY = 4  # so that a cluster can grow to four times its size 
 def get_engine() -> Engine:
     """One engine for each process, on ``REDIS_URL`` and ``SIGNALBOX_PREFIX``; other settings give another one.
 
-    Makes no connection by itself, but for a cluster, so it succeeds when Redis is down. Safe to call from any thread.
+    In Django's tests its keys begin with ``get_prefix()``. Makes no connection by itself, but for a cluster, so it
+    succeeds when Redis is down. Safe to call from any thread.
     """
     global _made
     if _given is not None:
@@ -48,10 +50,18 @@ def get_engine() -> Engine:
         return _made[1]
 
 
+def get_prefix() -> str:
+    """Return the beginning of all keys of this process: ``SIGNALBOX_PREFIX``; in Django's tests one of this process
+    alone, unless ``SIGNALBOX["TEST_PREFIX"]`` is "shared"."""
+    if conf.TEST_PREFIX == "own" and is_testing():
+        return own_prefix(conf.REDIS_URL, conf.PREFIX)
+    return str(conf.PREFIX)
+
+
 def _wanted() -> Wanted:
     return (
         conf.REDIS_URL,
-        conf.PREFIX,
+        get_prefix(),
         conf.PARTITIONS,
         conf.REPLICAS,
         conf.REPLICA_TIMEOUT,

@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """A test that forgets to ask for a prefix must not reach the server of whoever runs it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what runs in its background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # else no process of a test could be interrupted
-    configure(django_settings, REDIS_URL=NOWHERE)
+    configure(django_settings, REDIS_URL=NOWHERE, TEST_PREFIX="shared")  # each test sets a prefix by itself
     django_settings.CACHES = stores.caches(NOWHERE, "test:")
     configure(django_settings, HOME=Path(tempfile.gettempdir()) / "signalbox-test-home-that-is-not-there")
     django_settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

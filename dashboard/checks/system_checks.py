@@ -145,10 +145,12 @@ def _functions(client: Any) -> Iterator[CheckMessage]:
 
 def _permissions(client: Any) -> Iterator[CheckMessage]:
     """Asks for each command that a step may run: a step that lacks one is refused half-way."""
-    caller = Caller(client, conf.PREFIX)
+    from machines.connections import get_prefix
+
+    caller = Caller(client, get_prefix())
     caller.require()
     try:
-        missing = caller.missing_commands(f"{conf.PREFIX}permitted")
+        missing = caller.missing_commands(f"{get_prefix()}permitted")
     except NotPermitted:
         raise
     except EngineFault:  # another release's library, which cannot be asked

@@ -121,12 +121,11 @@ def claim(using: str, *, instance: tuple[str, str] | None = None) -> list[Claim]
     now = timezone.now()
     with transaction.atomic(using=using) if registry.locks_rows(using) else contextlib.nullcontext():
         found = list(_heads(using, now, instance)[:BATCH])
-        known = {field.label: field for field in registry.list_fields()} if found else {}
         revisions = _revisions(found)
         return [
-            Claim(entry, known[entry.field], using, now + LEASE, revision)
+            Claim(entry, field, using, now + LEASE, revision)
             for entry, revision in zip(found, revisions, strict=True)
-            if entry.field in known and _take(entry, using, now, revision)
+            if (field := registry.require_field(entry, using)) and _take(entry, using, now, revision)
         ]
 
 

@@ -15,9 +15,12 @@ log = logging.getLogger(__name__)
 
 
 class OutboxSender:
-    """Sends what is due, has instances created for rows that have none, and removes old entries."""
+    """Sends what is due, has instances created for rows that have none, and removes old entries.
 
-    NONE = 30.0  # seconds between two looks where the project has no machine field
+    Where the project has no field, or has none any more, it ends the entries that earlier fields left.
+    """
+
+    NONE = 30.0  # seconds between two passes where the project has no machine field
     EVERY = 0.5  # seconds between two passes that find nothing
     SWEEP = 10.0  # seconds between two looks for rows without an instance
     PRUNE = 60.0  # seconds between two looks for old entries
@@ -26,12 +29,11 @@ class OutboxSender:
         self._fields = registry.list_fields()
         self._database = DatabaseRetry(log, "events of rows wait for the database: %s")
         self._swept = self._pruned = -float("inf")
+        self._aliases: list[str] = []
         self._after: dict[tuple[str, str], Any] = {}  # up to which row each table was swept
 
     def once(self) -> bool:
         """One pass; tell whether there may be more."""
-        if not self._fields:
-            return False
         with self._database.around():
             return self._pass()
         return False
@@ -43,17 +45,18 @@ class OutboxSender:
         now = time.monotonic()
         if now - self._swept >= self.SWEEP:
             self._swept = now
+            self._aliases = registry.list_outboxes()
             self._sweep()
-        sent = sum(delivery.send_due(using) for using in registry.list_aliases())
+        sent = sum(delivery.send_due(using) for using in self._aliases)
         if now - self._pruned >= self.PRUNE:
             self._pruned = now
-            for using in registry.list_aliases():
+            for using in self._aliases:
                 outbox.prune(using)
         return sent > 0
 
     def _sweep(self) -> None:
         """Look for rows without an instance, in turn with the other workers."""
-        if not get_throttle().count("bind.sweep", "turn", limit=1, per=self.SWEEP).allowed:
+        if not self._fields or not get_throttle().count("bind.sweep", "turn", limit=1, per=self.SWEEP).allowed:
             return
         for field in self._fields:
             for using in field.databases():

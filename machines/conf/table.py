@@ -51,6 +51,8 @@ TABLE = (
     # The engine.
     _setting("REDIS_URL", Url(SCHEMES), REDIS, "REDIS_URL", secret=True),
     _setting("PREFIX", Checked(is_prefix, "1 to 40 letters, digits, '_', '.' or '-', and a ':' at the end"), "sb:"),
+    # In Django's tests: keys of the test process alone, or those of PREFIX.
+    _setting("TEST_PREFIX", Choice(("own", "shared")), "own", ""),
     _setting("PARTITIONS", Integer(1, MAX_PARTITIONS), 0),
     _setting("REPLICAS", Integer(0, MOST_REPLICAS), 0),
     _setting("REPLICA_TIMEOUT", Integer(1, LONGEST_WAIT), 1000),

@@ -14,8 +14,8 @@ class OutboxEntry(models.Model):
     """A creation, an event or a deletion. Written by ``machines.binding`` alone, in the transaction of the row.
 
     ``key`` is the idempotency key it is sent with. ``outcome``: "applied", "exists" (an instance of this id was there),
-    "approval" (a second person was asked), or the code of the error; ``message`` says it in words. ``seen``: the
-    revision of the instance before the first attempt.
+    "no_field" (the project has no field for it), "approval" (a second person was asked), or the code of the error;
+    ``message`` says it in words. ``seen``: the revision of the instance before the first attempt.
     """
 
     class Kind(models.TextChoices):

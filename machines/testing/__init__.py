@@ -5,6 +5,7 @@
 - ``clock``: virtual time, and the engine that runs by it
 - ``kit``: what the fixture gives; ``assertions``: its assertions; ``job_runner``: handlers run in the test
 - ``report``: instances, histories and jobs as text
+- ``classes``: the same for classes of unittest
 - ``django_binding``: settings and engine of a Django project during a test
 """
 
@@ -13,10 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .classes import SignalboxMixin
     from .job_runner import JobRun
     from .kit import Signalbox
 
-__all__ = ["JobRun", "Signalbox"]
+__all__ = ["JobRun", "Signalbox", "SignalboxMixin"]
 
 
 def __getattr__(name: str) -> Any:
@@ -33,4 +35,8 @@ def __getattr__(name: str) -> Any:
         from .job_runner import JobRun
 
         return JobRun
+    if name == "SignalboxMixin":
+        from .classes import SignalboxMixin
+
+        return SignalboxMixin
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from machines.engine import Engine, Explanation, Instance, Job
 
-from .report import describe_instance, format_jobs, format_value, list_jobs
+from .report import describe_instance, explain_unknown_state, format_jobs, format_value, list_jobs
 
 _ANY: Any = object()
 
@@ -24,7 +24,8 @@ class Assertions:
         instance = self._get(machine, id)
         missing = [state for state in states if not _is_active(instance, state)]
         if missing:
-            self._fail(machine, id, f"{machine} {id} is in {instance.state}, not in {' and '.join(missing)}")
+            hints = "".join(explain_unknown_state(self.engine, machine, state) for state in missing)
+            self._fail(machine, id, f"{machine} {id} is in {instance.state}, not in {' and '.join(missing)}{hints}")
         return instance
 
     def assert_done(self, machine: str, id: str) -> Instance:

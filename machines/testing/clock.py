@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -15,6 +16,7 @@ from machines.engine.definitions.durations import HINT, parse_duration
 from machines.engine.instances import fire as fire_calls
 from machines.engine.jobs import enqueue as enqueue_calls
 
+_WEEKS = re.compile(r"\b(\d{1,6}(?:\.\d{1,3})?) ?w(?:eeks?)?\b")
 Duration = str | int | float | timedelta
 Moment = int | datetime
 
@@ -31,17 +33,20 @@ class Clock:
 
 
 def read_duration(duration: Duration) -> int:
-    """Return a duration in ms: of seconds, of a timedelta, or of a text such as ``"30d"`` or ``"1h 30m"``. Raises
-    ValueError."""
+    """Return a duration in ms: of seconds, of a timedelta, or of a text such as ``"30d"``, ``"2w"`` or ``"1h 30m"``.
+    Raises ValueError."""
     if isinstance(duration, timedelta):
         length: float | None = duration / timedelta(milliseconds=1)
     elif isinstance(duration, str):
-        parts = [parse_duration(part) for part in duration.split()] or [None]
+        text = _WEEKS.sub(lambda found: f"{float(found[1]) * 7:g}d", duration)
+        parts = [parse_duration(part) for part in text.split()] or [None]
         length = None if None in parts else sum(part or 0 for part in parts)
     elif isinstance(duration, (int, float)) and not isinstance(duration, bool):
         length = duration * 1000
     else:
         length = None
+    if length is not None and length < 0:
+        raise ValueError(f"{duration!r} is no duration from now on; the clock only moves forward")
     if length is None or not 0 <= length < 1e14:
         raise ValueError(f"{duration!r} is no duration; {HINT}, a number of seconds or a timedelta")
     return round(length)

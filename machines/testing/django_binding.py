@@ -6,8 +6,11 @@ import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from machines.engine import Engine
+
+MOST_ENTRIES = 20  # of the outbox in a report
 
 
 def is_django_project() -> bool:
@@ -28,7 +31,7 @@ def bind(engine: Engine, url: str, prefix: str) -> Iterator[None]:
 
     from machines.connections import use_engine
 
-    given = {**getattr(settings, "SIGNALBOX", {}), "REDIS_URL": url, "PREFIX": prefix}
+    given = {**getattr(settings, "SIGNALBOX", {}), "REDIS_URL": url, "PREFIX": prefix, "TEST_PREFIX": "shared"}
     with override_settings(SIGNALBOX=given), use_engine(engine):
         yield
 
@@ -42,19 +45,53 @@ def list_app_folders() -> list[Path]:
     return [folder for _, folder in list_folders()]
 
 
-def update_rows(engine: Engine) -> None:
+def update_rows(engine: Engine, *, reraise: bool = False) -> None:
     """Do what a worker does for rows with a machine field, until nothing is left: send the outbox, create the instances
-    of rows without one, write the columns. Needs the database. Raises UnknownMachine."""
+    of rows without one, write the columns. Needs the database. Raises UnknownMachine; with ``reraise`` what the first
+    entry failed with, or AssertionError for one that still waits and for a row that could not be created."""
     if not is_django_project():
         raise RuntimeError("update_rows is for Django projects with the app machines")
     from machines.binding import delivery, outbox, registry
     from machines.binding.reconcile import Reconcile
+    from machines.signals import delivered
 
-    for field in registry.list_fields():
-        for using in field.databases():
-            outbox.put_missing(field, using)
+    failed: list[Any] = []
+
+    def note(entry: Any, error: Exception | None, **_: Any) -> None:
+        if entry.state == entry.State.FAILED:
+            failed.append(error or AssertionError(f"{entry}: {entry.message}"))
+
+    delivered.connect(note)
+    try:
+        for field in registry.list_fields():
+            for using in field.databases():
+                outbox.put_missing(field, using)
+        for using in registry.list_aliases():
+            while delivery.send_due(using):
+                pass
+        errors = [text for field in registry.list_fields() for text in Reconcile(engine, field).run().errors]
+    finally:
+        delivered.disconnect(note)
+    if reraise:
+        failed += [AssertionError(f"{entry}: {entry.message}") for entry in list_entries() if entry.waits]
+        for error in failed + [AssertionError(text) for text in errors]:
+            raise error
+
+
+def list_entries(machine: str = "", id: str = "") -> list[Any]:
+    """List the entries of the outbox that wait or failed, of one instance or of all. None where there is no database:
+    what this adds to an error must not hide the error."""
+    if not is_django_project():
+        return []
+    from django.db import transaction
+
+    from machines.binding import registry
+    from machines.models import OutboxEntry
+
+    wanted = {"machine": machine, "instance": id} if id else {}
+    found: list[Any] = []
     for using in registry.list_aliases():
-        while delivery.send_due(using):
-            pass
-    for field in registry.list_fields():
-        Reconcile(engine, field).run()
+        with contextlib.suppress(Exception), transaction.atomic(using=using):
+            rows = OutboxEntry.objects.using(using).filter(**wanted).exclude(state=OutboxEntry.State.DONE)
+            found += rows.order_by("pk")[:MOST_ENTRIES]
+    return found

@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import redis
 
 from machines.catalog.definition_files import compile_file, find_files
-from machines.engine import AsyncEngine, DefinitionError, Engine, Instance, PublishedMachine
-from machines.engine.connection.client import connect
+from machines.engine import AsyncEngine, DefinitionError, Engine, Instance, PublishedMachine, UnknownInstance
+from machines.testing_keys import remove_keys
 
 from .assertions import Assertions
 from .clock import Clock, ClockedAsyncEngine, ClockedEngine, Duration, Moment, read_duration, read_moment
 from .django_binding import bind, list_app_folders, update_rows
 from .job_runner import Handlers, JobRun, JobRunner
-from .report import describe_history, describe_instance
+from .report import describe_history, describe_instance, describe_outbox
 
 MOST_MOMENTS = 100_000  # due moments that one call of advance passes
 MOST_RUNS = 1_000  # jobs that one call of run_jobs runs
@@ -68,11 +67,23 @@ class Signalbox(Assertions):
         self, machine: str, id: str, event: str, payload: Mapping[str, Any] | None = None, **options: Any
     ) -> Instance:
         """Send an event to an instance, as ``Engine.fire`` does."""
-        return self.engine.fire(machine, id, event, payload, **options)
+        with self._hints(machine, id):
+            return self.engine.fire(machine, id, event, payload, **options)
 
     def get(self, machine: str, id: str) -> Instance:
         """Read an instance, as ``Engine.get`` does."""
-        return self.engine.get(machine, id)
+        with self._hints(machine, id):
+            return self.engine.get(machine, id)
+
+    @contextlib.contextmanager
+    def _hints(self, machine: str, id: str) -> Iterator[None]:
+        """Add to the error of a missing instance what waits for it in the outbox."""
+        try:
+            yield
+        except UnknownInstance as error:
+            for line in describe_outbox(machine, id):
+                error.add_note(line)
+            raise
 
     def history(self, machine: str, id: str) -> str:
         """Return the history of an instance as text, oldest step first."""
@@ -88,8 +99,8 @@ class Signalbox(Assertions):
         """Move the clock, and do what becomes due on the way, in order, each at its own moment; return how many timers
         fired, jobs became ready or were taken back, and messages were delivered.
 
-        ``duration``: a text such as "30d" or "1h 30m", a number of seconds, or a timedelta. ``run_jobs``: run ready
-        jobs at each of these moments, first at the present one, by the registered handlers or by these. Raises
+        ``duration``: a text such as "30d", "2w" or "1h 30m", a number of seconds, or a timedelta. ``run_jobs``: run
+        ready jobs at each of these moments, first at the present one, by the registered handlers or by these. Raises
         AssertionError for a timer whose step fails.
         """
         return self._advance(self.now + read_duration(duration), run_jobs)
@@ -163,10 +174,13 @@ class Signalbox(Assertions):
         runner = JobRunner(self.engine, handlers)
         return runner.run(machines, queue, limit, reraise)
 
-    def update_rows(self) -> None:
+    def update_rows(self, *, reraise: bool = False) -> None:
         """Do what a worker does for rows with a machine field: send what waits in the outbox, also in the transaction
-        of the test, create missing instances and write the columns. It sends no signal ``stepped``."""
-        update_rows(self.engine)
+        of the test, create missing instances and write the columns. It sends no signal ``stepped``. With
+        ``reraise`` the error of an event or a creation that fails is raised. A row in memory keeps its state:
+        ``row.refresh_from_db()``."""
+        __tracebackhide__ = True
+        update_rows(self.engine, reraise=reraise)
 
     # Definitions
 
@@ -206,16 +220,3 @@ def _publish_all(kit: Signalbox, folders: Sequence[Path]) -> None:
             pytest.fail("\n".join(error.__notes__), pytrace=False)
         except FileNotFoundError as error:
             pytest.fail(f"the pytest option signalbox_definitions: {error}", pytrace=False)
-
-
-def remove_keys(url: str, prefix: str) -> None:
-    """Remove every key that starts with ``prefix``, and no other."""
-    client = connect(url)
-    try:
-        nodes = client.get_primaries() if isinstance(client, redis.RedisCluster) else [None]
-        for node in nodes:
-            where = {"target_nodes": node} if node is not None else {}
-            for key in list(client.scan_iter(match=f"{prefix}*", count=10_000, **where)):
-                client.unlink(key)
-    finally:
-        client.close()

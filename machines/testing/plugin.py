@@ -33,7 +33,7 @@ def signalbox_url(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPath
     run, or the server that SIGNALBOX_TEST_URL or the option ``signalbox_url`` names."""
     from .server import serve
 
-    with serve(pytestconfig.getini("signalbox_url"), tmp_path_factory) as url:
+    with serve(pytestconfig.getini("signalbox_url"), lambda: tmp_path_factory.mktemp("signalbox")) as url:
         yield url
 
 

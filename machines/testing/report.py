@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 from machines.engine import Engine, Instance, Job, SignalboxError, Step
+from machines.engine.definitions import outline
+
+from .django_binding import list_entries
 
 PLACES = ("ready", "leased", "delayed", "dead")
 LONGEST = 200  # characters of one value
@@ -31,7 +35,7 @@ def describe_instance(engine: Engine, machine: str, id: str) -> str:
     try:
         instance = engine.get(machine, id)
     except SignalboxError as error:
-        return "\n".join([str(error), *_list_known(engine, machine)])
+        return "\n".join([str(error), *describe_outbox(machine, id), *_list_known(engine, machine)])
     lines = [
         f"{machine} {id} is in {instance.state} (revision {instance.revision}), data {format_value(instance.data)}"
     ]
@@ -42,7 +46,34 @@ def describe_instance(engine: Engine, machine: str, id: str) -> str:
         lines.append(f"  problem: {problem.kind}: {problem.text}")
     jobs = [job for job in list_jobs(engine, machine) if job.instance == id]
     lines += [f"  {line}" for job in jobs for line in format_job(job).splitlines()]
+    lines += [f"  {line}" for line in describe_outbox(machine, id)]
     return "\n".join([*lines, "history, oldest first:", describe_history(engine, machine, id)])
+
+
+def describe_outbox(machine: str, id: str) -> list[str]:
+    """Describe the entries of the outbox that wait or failed, of an instance of a row; none without Django or where
+    this test may not use the database."""
+    entries = list_entries(machine, id)
+    waiting = sum(entry.waits for entry in entries)
+    verb = "1 entry waits" if waiting == 1 else f"{waiting} entries wait"
+    lines = [f"{verb} in the outbox; call signalbox.update_rows()"] if waiting else []
+    return lines + [
+        f"outbox: {f'{entry.kind} {entry.event}'.strip()} {'waits' if entry.waits else 'failed'}: {entry.message}"
+        for entry in entries
+        if entry.message or not entry.waits
+    ]
+
+
+def explain_unknown_state(engine: Engine, machine: str, state: str) -> str:
+    """Say that a machine has no such state, with the nearest one; empty where it has it."""
+    states = outline(engine.definition(machine)).states
+    known = [one.name for one in states]
+    if state in known or any(one.path == state for one in states):
+        return ""
+    close = difflib.get_close_matches(state, known, 1)
+    return f"; {machine} has no state {state!r}, " + (
+        f"did you mean {close[0]!r}?" if close else f"its states are {', '.join(known)}"
+    )
 
 
 def describe_history(engine: Engine, machine: str, id: str, limit: int = STEPS) -> str:

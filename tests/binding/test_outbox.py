@@ -170,6 +170,45 @@ def test_rows_whose_creation_failed_do_not_hide_those_behind_them(machines_there
     assert outbox.put_missing(field, "default", most=9)[0] == 0
 
 
+# Fields that were renamed or removed
+
+
+def waiting(**fields) -> OutboxEntry:
+    facts = {"key": "k", "kind": "create", "machine": "order", "instance": "77", "payload": {"total": 1}} | fields
+    return OutboxEntry.objects.create(**facts)
+
+
+def test_an_entry_of_a_field_that_was_renamed_is_delivered_by_its_machine(machines_there, deliver):
+    made = waiting(field="shop.Order.state")
+    deliver()
+    assert (entry(made).state, entry(made).outcome) == ("done", "applied")
+    assert machines_there.get("order", "77").data["total"] == 1
+
+
+def test_an_entry_whose_field_was_removed_fails_and_says_why(machines_there, caplog):
+    made = waiting(field="shop.Invoice.status", machine="invoice", made_at=timezone.now() - timedelta(hours=2))
+    outbox_sender.OutboxSender().once()
+    told = "the project has no field shop.Invoice.status, and none with the machine 'invoice'"
+    assert (entry(made).state, entry(made).outcome, entry(made).message) == ("failed", "no_field", told)
+    assert told in caplog.text
+
+
+def test_an_entry_of_a_field_that_this_release_does_not_know_yet_waits_an_hour(machines_there, deliver, caplog):
+    made = waiting(field="shop.Invoice.status", machine="invoice")
+    deliver()
+    assert entry(made).state == "waiting"
+    assert entry(made).due > timezone.now()
+    assert "has no field shop.Invoice.status" in entry(made).message
+    assert "waits: the project has no field" in caplog.text
+
+
+def test_entries_of_the_last_field_of_a_project_fail_too(machines_there, monkeypatch):
+    made = waiting(field="shop.Order.status", made_at=timezone.now() - timedelta(hours=2))
+    monkeypatch.setattr(outbox_sender.registry, "list_fields", list)
+    outbox_sender.OutboxSender().once()
+    assert entry(made).outcome == "no_field"
+
+
 # A process that dies, and one that comes back late
 
 

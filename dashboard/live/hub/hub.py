@@ -23,6 +23,7 @@ from dashboard.live.protocol import ErrorCode
 from dashboard.live.topics import Topic
 from machines.audit.request_context import run_in_own_context
 from machines.conf import conf
+from machines.connections import get_prefix
 from machines.engine.connection.server_permissions import find_denial
 from machines.engine.errors import NotPermitted, SignalboxError
 from machines.engine.keys import Keys
@@ -259,7 +260,7 @@ def hub() -> Hub:
     loop = asyncio.get_running_loop()
     found = _hubs.get(loop)
     if found is None:
-        found = _hubs[loop] = Hub(conf.REDIS_URL, Keys(conf.PREFIX), limits())
+        found = _hubs[loop] = Hub(conf.REDIS_URL, Keys(get_prefix()), limits())
     return found
 
 

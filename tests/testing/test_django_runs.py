@@ -1,0 +1,172 @@
+"""Runs of a Django project's tests without the fixture: they never reach the instances of the real rows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from machines import testing_keys
+from machines.conf import conf
+from machines.connections import get_engine, get_prefix
+from machines.engine import Engine
+from tests.configuration import configure
+
+from .projects import ROOT, run, write
+
+pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.redis
+
+SETTINGS = """
+SECRET_KEY = "of-a-test"
+INSTALLED_APPS = ["django.contrib.contenttypes", "django.contrib.auth", "guardian", "machines", "shop"]
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend", "guardian.backends.ObjectPermissionBackend"]
+ANONYMOUS_USER_NAME = None
+DATABASES = {{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}}}}
+SIGNALBOX = {{"REDIS_URL": {url!r}, "PREFIX": {prefix!r}}}
+"""
+MANAGE = """
+import os, sys
+os.environ["DJANGO_SETTINGS_MODULE"] = "settings"
+from django.core.management import execute_from_command_line
+execute_from_command_line(sys.argv)
+"""
+ORDER = "id: order\ninitial: New\nstates:\n  New: {on: {pay: Paid}, after: {30d: Old}}\n  Paid: {}\n  Old: {}\n"
+MODELS = """
+from django.db import models
+from machines.fields import MachineField
+
+class Order(models.Model):
+    status = MachineField("order", on_delete="delete")
+"""
+WITHOUT_KIT = """
+from django.core.management import call_command
+from django.test import TestCase, TransactionTestCase
+from machines.connections import get_engine
+from shop.models import Order
+
+class Fires(TransactionTestCase):
+    def test_fire(self):
+        call_command("machine", "sync", verbosity=0)
+        self.assertEqual(sum(get_engine().counts("order").values()), 0)
+        order = Order.objects.create(id=1)
+        order.status.fire("pay")
+        self.assertEqual(get_engine().get("order", "1").state, "Paid")
+        order.delete()
+
+class Captures(TestCase):
+    @classmethod
+    def setUpTestData(cls):
+        call_command("machine", "sync", verbosity=0)
+
+    def test_delete(self):
+        with self.captureOnCommitCallbacks(execute=True):
+            order = Order.objects.create(id=1)
+        with self.captureOnCommitCallbacks(execute=True):
+            order.delete()
+        self.assertEqual(sum(get_engine().counts("order").values()), 0)
+"""
+WITH_KIT = """
+from django.test import TestCase, TransactionTestCase
+from machines.testing import SignalboxMixin
+from shop.models import Order
+
+class Rows(SignalboxMixin, TestCase):
+    def setUp(self):
+        super().setUp()
+        self.order = Order.objects.create(id=1)
+
+    def test_old(self):
+        with self.assertRaisesRegex(AssertionError, "1 entry waits in the outbox; call signalbox.update_rows()"):
+            self.signalbox.assert_state("order", "1", "New")
+        with self.assertRaises(Exception) as raised:
+            self.signalbox.fire("order", "1", "pay")
+        self.assertIn("1 entry waits in the outbox; call signalbox.update_rows()", raised.exception.__notes__)
+        self.signalbox.update_rows()
+        self.signalbox.advance("30d")
+        self.signalbox.update_rows()
+        self.order.refresh_from_db()
+        self.assertEqual(self.order.status, "Old")
+
+    def test_errors(self):
+        self.signalbox.update_rows()
+        self.order.status.fire("nothing")
+        with self.assertRaisesRegex(Exception, "nothing"):
+            self.signalbox.update_rows(reraise=True)
+        self.assertIn("outbox: fire nothing failed: ", self.signalbox.describe("order", "1"))
+
+class Commits(SignalboxMixin, TransactionTestCase):
+    def test_fire(self):
+        order = Order.objects.create(id=1)
+        order.status.fire("pay")
+        self.signalbox.assert_state("order", "1", "Paid")
+"""
+
+
+@pytest.fixture
+def live(pytester, redis_url, prefix):
+    """A project whose installation has an order 1; gives a check that nothing of it changed and nothing was left."""
+    files = {"settings.py": SETTINGS.format(url=redis_url, prefix=prefix), "manage.py": MANAGE, "shop/__init__.py": ""}
+    write(pytester.path, {**files, "shop/models.py": MODELS, "shop/statemachines/order.yaml": ORDER})
+    engine = Engine.from_url(redis_url, prefix=prefix)
+    engine.publish({"id": "order", "initial": "Live", "states": {"Live": {"on": {"pay": "Moved"}}, "Moved": {}}})
+    engine.create("order", "1")
+    before = list_keys(engine)
+
+    def check() -> None:
+        assert engine.get("order", "1").state == "Live"
+        assert list_keys(engine) == before
+
+    yield check
+    engine.client.close()
+
+
+def list_keys(engine: Engine) -> list[str]:
+    """List the keys of the installation and of its tests, but for those that expire within seconds."""
+    keys = engine.client.scan_iter(match=f"{engine.keys.prefix[:-1]}*", count=10_000)
+    return sorted(key for key in keys if not key.endswith(":pulse"))
+
+
+def manage(pytester, *args: str) -> None:
+    command = [sys.executable, "manage.py", "test", *args]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        command, cwd=pytester.path, env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "signalbox.W042" not in done.stderr
+    assert "\nOK" in done.stderr
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_the_tests_of_django_have_keys_of_their_own_and_remove_them(pytester, live, processes):
+    write(pytester.path, {"shop/tests.py": WITHOUT_KIT})
+    manage(pytester, f"--parallel={processes}")
+    live()
+
+
+def test_pytest_without_the_fixture_has_keys_of_its_own(pytester, monkeypatch, live):
+    write(pytester.path, {"shop/tests.py": WITHOUT_KIT, "pytest.ini": "[pytest]\nDJANGO_SETTINGS_MODULE = settings\n"})
+    run(pytester, monkeypatch, "-n", "2", "shop/tests.py").assert_outcomes(passed=2)
+    live()
+
+
+def test_the_kit_works_in_classes_of_tests(pytester, live):
+    write(pytester.path, {"shop/tests.py": WITH_KIT})
+    manage(pytester)
+    live()
+
+
+def test_a_project_may_share_the_prefix(settings, prefix):
+    assert testing_keys.is_testing()
+    assert get_prefix() == prefix
+    configure(settings, TEST_PREFIX="own")
+    assert get_prefix().startswith(f"{prefix[:-1]}-test-")
+    assert get_engine().keys.prefix == get_prefix() != conf.PREFIX
+
+
+def test_the_prefix_of_a_test_fits_the_rule(prefix):
+    from machines.conf.table import is_prefix
+
+    assert is_prefix(testing_keys.own_prefix("unix:///nonexistent/a", "x" * 40 + ":"))
