@@ -13,13 +13,21 @@ from django.apps import apps  # noqa: E402
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
 from machines.binding.bound_state import BoundState  # noqa: E402
-from machines.binding.errors import MirrorReadOnly, NotSaved  # noqa: E402
+from machines.binding.errors import CreationWaits, MirrorReadOnly, NotSaved  # noqa: E402
 from machines.binding.field import MachineField, RevisionField  # noqa: E402
 
 if TYPE_CHECKING:
     from machines.engine.definitions import EventOutline
 
-__all__ = ["BoundState", "MachineField", "MirrorReadOnly", "NotSaved", "RevisionField", "available_events"]
+__all__ = [
+    "BoundState",
+    "CreationWaits",
+    "MachineField",
+    "MirrorReadOnly",
+    "NotSaved",
+    "RevisionField",
+    "available_events",
+]
 
 if not apps.is_installed("machines"):
     raise ImproperlyConfigured("a MachineField needs the app 'machines' in INSTALLED_APPS: it has the outbox's table")

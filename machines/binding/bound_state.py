@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.core.exceptions import SynchronousOnlyOperation
 from django.db.models import Model
+
+from .errors import CreationWaits
 
 if TYPE_CHECKING:
     from machines.engine import Explanation, Instance, Step
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from machines.models import OutboxEntry
 
     from .field import MachineField
+
+Answer = TypeVar("Answer")
 
 
 class BoundState(str):
@@ -77,30 +81,34 @@ class BoundState(str):
         self._demand_thread("explain")
         from . import reading
 
-        return reading.explain(self.field, self.id, event, payload, user)
+        return self._read(lambda id: reading.explain(self.field, id, event, payload, user))
 
     def available(self, user: Any = None) -> list[EventOutline]:
         """List the events that the instance takes now without a payload, or may take with one; of a ``user`` those
-        they may fire. Two round trips; lists of rows use ``machines.fields.available_events``."""
+        they may fire. None where the creation waits for a commit. Two round trips; lists of rows use
+        ``machines.fields.available_events``."""
         self._demand_thread("available")
         from . import reading
 
-        return reading.available(self.field, self.id, user)
+        try:
+            return self._read(lambda id: reading.available(self.field, id, user))
+        except CreationWaits:
+            return []
 
     def history(self, *, limit: int = 100, before: int | None = None, user: Any = None) -> list[Step]:
         """Return the latest steps, newest first; ``before`` is a revision, for the next page."""
         self._demand_thread("history")
         from . import reading
 
-        return reading.history(self.field, self.id, limit, before, user)
+        return self._read(lambda id: reading.history(self.field, id, limit, before, user))
 
     @property
     def instance(self) -> Instance:
-        """Read the instance now. Raises UnknownInstance, EngineUnavailable."""
+        """Read the instance now. Raises CreationWaits, UnknownInstance, EngineUnavailable."""
         self._demand_thread("instance")
         from . import reading
 
-        return reading.get(self.field, self.id)
+        return self._read(lambda id: reading.get(self.field, id))
 
     def refresh(self) -> BoundState:
         """Read the instance now, write the columns where they say something else, and return the state."""
@@ -116,6 +124,11 @@ class BoundState(str):
         from . import reading
 
         return reading.diagram(self.field.machine, str(self))
+
+    def _read(self, ask: Callable[[str], Answer]) -> Answer:
+        from . import fire
+
+        return fire.read(self.field, self.row, ask)
 
     def _demand_thread(self, name: str) -> None:
         """Raise SynchronousOnlyOperation in a task of asyncio: the instance would move, and then the database refuse to

@@ -11,6 +11,8 @@ from django.core.exceptions import ValidationError
 from django.db import connections
 from django.db.models import Model, QuerySet
 
+from machines.engine import limits
+
 if TYPE_CHECKING:
     from .field import MachineField
 
@@ -47,6 +49,11 @@ def column_text(field: MachineField, state: str) -> str:
     """Return a state as the column can hold it: one that is longer is cut, and ends with an ellipsis."""
     most = field.max_length
     return state if most is None or len(state) <= most else state[: most - 1] + CUT
+
+
+def check_id(value: Any) -> str | None:
+    """Say why a value of the row's identifying column can be no instance's id; None where it can."""
+    return "is missing" if value is None else limits.check_instance_id(str(value))
 
 
 def parse_id(field: MachineField, id: str) -> Any:

@@ -89,20 +89,30 @@ class Ended:
 
 def send_soon(field: MachineField, entry: OutboxEntry, using: str, row: Model | None) -> None:
     """Send what waits for one instance, in the process that asked. What fails is left to a worker."""
-    global _away_until
-    if time.monotonic() < _away_until:
+    if is_away():
         return
     try:
         while send_due(using, instance=(entry.machine, entry.instance)):
             pass
     except EngineUnavailable as error:
-        _away_until = time.monotonic() + AWAY
+        note_away()
         log.info("%s is left for a worker: %s", entry, error)
     if row is None or row.pk is None:
         return
     entry.refresh_from_db(using=using)
     if (seen := columns.read(field, [entry.instance], using).get(entry.instance)) is not None and seen.revision:
         columns.remember(field, row, seen.state, seen.revision)
+
+
+def is_away() -> bool:
+    """Tell whether Redis did not answer a moment ago."""
+    return time.monotonic() < _away_until
+
+
+def note_away() -> None:
+    """Have this process leave Redis alone for a moment."""
+    global _away_until
+    _away_until = time.monotonic() + AWAY
 
 
 def send_due(using: str, *, instance: tuple[str, str] | None = None) -> int:
@@ -221,9 +231,22 @@ def _create(claim: Claim) -> Ended:
         made = get_engine().create(entry.machine, entry.instance, entry.payload, key=entry.key, reason=entry.reason)
     except InstanceExists:
         there = get_engine().get(entry.machine, entry.instance)
-        log.warning("%s: an instance of this id was there", entry)
-        return Ended("exists", there.state, there.revision)
+        return _found(entry, there)
     return Ended("applied", made.state, made.revision)
+
+
+def _found(entry: OutboxEntry, there: Instance) -> Ended:
+    """How a creation ends where an instance of the id is there that it has not made: the row shows that one. One that
+    has moved belonged to something else, an earlier row or an earlier database."""
+    was = (
+        f"machine {entry.machine!r} had an instance {entry.instance!r} before: {there.state}, revision {there.revision}"
+    )
+    if there.revision <= 1 or (entry.tried_at is not None and timezone.now() - entry.tried_at > REMEMBERED):
+        log.info("%s; the row shows it", was)
+        return Ended("exists", there.state, there.revision)
+    advice = "delete the instance and make the row again, or give the row another id"
+    told = f"{was}. The row shows that one. Where it is not the row's, {advice}"
+    return Ended("exists", there.state, there.revision, told, InstanceExists(entry.machine, entry.instance))
 
 
 def _expectations(claim: Claim) -> Iterator[int | None]:
@@ -261,8 +284,15 @@ def ensure_instance(field: MachineField, id: str, using: str) -> bool:
     row = None if value is None else columns.rows(field, using).filter(**{field.id_field.attname: value}).first()
     if row is None or getattr(row, field.revision_name):
         return False
+    waiting = OutboxEntry.objects.using(using).filter(
+        machine=field.machine, instance=id, kind=Kind.CREATE, state=State.WAITING
+    )
+    entry = waiting.order_by("pk").first()
     with contextlib.suppress(InstanceExists):
-        get_engine().create(field.machine, id, field.creation_data(row))
+        if entry is None:
+            get_engine().create(field.machine, id, field.creation_data(row))
+        else:  # with the key of the entry, which finds its own work later
+            get_engine().create(field.machine, id, entry.payload, key=entry.key, reason=entry.reason)
     return True
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from machines.engine import BadInput
+from machines.engine import BadInput, SignalboxError, UnknownInstance
 
 
 class MirrorReadOnly(BadInput):
@@ -36,3 +36,16 @@ class NotSaved(BadInput):
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"field": self.field}
+
+
+class CreationWaits(UnknownInstance):
+    """The row's instance is created after the commit of the transaction that is open."""
+
+    code = "SB492"
+
+    def __init__(self, machine: str, id: str) -> None:
+        self.machine, self.id = machine, id
+        SignalboxError.__init__(
+            self,
+            f"machine {machine!r} has no instance {id!r} yet: its creation waits for the commit of the transaction",
+        )

@@ -9,9 +9,11 @@ from django.core import checks
 from django.db import models, router
 from django.db.models.query_utils import DeferredAttribute
 
+from machines.engine import BadInput
+
 from . import row_signals
 from .bound_state import BoundState
-from .columns import Mirrored, MirroredRevision
+from .columns import Mirrored, MirroredRevision, check_id
 from .errors import MirrorReadOnly, NotSaved
 
 ON_DELETE = ("keep", "delete")
@@ -217,6 +219,17 @@ class MachineField(models.CharField):
             raise NotSaved(self.label)
         return str(self.id_field.to_python(value))
 
+    def demand_id(self, row: models.Model) -> None:
+        """Raise BadInput where the id field of a row that is about to be saved has a value that can be no id."""
+        value = getattr(row, self.id_field.attname)
+        if (value is None and self.id_field.primary_key) or hasattr(value, "resolve_expression"):
+            return  # the database makes it
+        if (problem := check_id(value)) is not None:
+            raise BadInput(
+                f"{self.label} takes the instance's id from {self.id_field.name}, which cannot be {value!r}:"
+                f" it {problem}"
+            )
+
     def databases(self) -> list[str]:
         """List the aliases whose rows workers look after."""
         return list(self._databases or [router.db_for_write(self.model)])
@@ -237,6 +250,7 @@ class MachineField(models.CharField):
             hint = f"fire an event once it is saved: row.{self.name}.fire('<event>')"
             copied = "a copy made with pk=None keeps the state of the old row, so make a new object instead"
             raise MirrorReadOnly(self.label, "given to a new row", hint=f"{hint}; {copied}")
+        self.demand_id(row)
         return Mirrored("")
 
     def _refuse(self, attempt: str) -> MirrorReadOnly:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import connections, router
 from django.db.models import Model
@@ -14,12 +15,15 @@ from machines.engine import Instance, UnknownInstance, arguments, limits
 from machines.models import OutboxEntry
 from machines.services import Actor, instances
 
-from . import columns, delivery, outbox
+from . import columns, delivery, outbox, reading
+from .errors import CreationWaits
 
 if TYPE_CHECKING:
     from .field import MachineField
 
 log = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +53,33 @@ def fire(field: MachineField, row: Model, event: Event) -> Instance | OutboxEntr
     id, using = field.instance_id(row), alias_of(row)
     if connections[using].in_atomic_block:
         return _put(field, row, id, using, event)
-    try:
-        after = _send(field, id, event)
-    except UnknownInstance:
-        if not delivery.ensure_instance(field, id, using):
-            raise
-        after = _send(field, id, event)
+    after = read(field, row, lambda id: _send(field, id, event))
     write_through(field, row, after, using)
     return after
 
 
+def read(field: MachineField, row: Model, ask: Callable[[str], Answer]) -> Answer:
+    """Ask for the instance of a row; where it has none yet, as ``bulk_create`` leaves rows, it is created and asked for
+    again. Inside a transaction that waits for the commit: CreationWaits."""
+    id, using = field.instance_id(row), alias_of(row)
+    try:
+        return ask(id)
+    except UnknownInstance:
+        if connections[using].in_atomic_block:
+            if getattr(row, field.revision_name):
+                raise
+            raise CreationWaits(field.machine, id) from None
+        if not delivery.ensure_instance(field, id, using):
+            raise
+    return ask(id)
+
+
 def refresh(field: MachineField, row: Model) -> None:
     """Read the instance and write what the row says otherwise, also where its revision is ahead. Raises
-    UnknownInstance, EngineUnavailable."""
+    CreationWaits, UnknownInstance, EngineUnavailable."""
     id, using = field.instance_id(row), alias_of(row)
     seen = columns.read(field, [id], using).get(id)  # before the instance: what is later than it now was never true
-    there = get_engine().get(field.machine, id)
+    there = read(field, row, lambda id: get_engine().get(field.machine, id))
     if seen is not None and seen.revision >= there.revision:
         columns.replace(field, id, there.state, there.revision, using, seen=seen)
         columns.remember(field, row, there.state, there.revision, anyhow=True)
@@ -101,13 +116,14 @@ def _send(field: MachineField, id: str, event: Event) -> Instance:
 
 
 def _put(field: MachineField, row: Model, id: str, using: str, event: Event) -> OutboxEntry:
-    """Raises Forbidden at once; the rules of transitions and approvals hold when it is sent."""
+    """Raises Forbidden and UnknownEvent at once; the rules of transitions and approvals hold when it is sent."""
     event.check()
     name, user_id = event.actor, ""
     if event.user is not None:
         actor = Actor(event.user, delivery.DOOR)
         actor.demand("fire", field.machine, action="fire", instance=id, target=event.name, reason=event.reason)
         name, user_id = actor.name, actor.id
+    reading.demand_listener(field.machine, id, event.name, str(getattr(row, field.attname)))
     return outbox.put_event(
         field, row, id, using, key=event.key, event=event.name, payload=event.payload, expect=event.expect,
         actor=name, user_id=user_id, reason=event.reason,

@@ -60,10 +60,11 @@ def put_missing(field: MachineField, using: str, *, after: Any = None, most: int
     """
     name = field.id_field.attname
     new = columns.rows(field, using).filter(**{field.attname: "", field.revision_name: 0}).order_by(name)
-    page = list((new if after is None else new.filter(**{f"{name}__gt": after}))[:most])
-    found = {str(getattr(row, name)): row for row in page}
-    if not found:
+    new = new.filter(**({f"{name}__isnull": False} if after is None else {f"{name}__gt": after}))
+    page = list(new[:most])
+    if not page:
         return 0, None
+    found = {str(id): row for row in page if columns.check_id(id := getattr(row, name)) is None}
     last = getattr(page[-1], name) if len(page) == most else None
     tried = OutboxEntry.objects.using(using).filter(machine=field.machine, instance__in=list(found), kind="create")
     for id in tried.values_list("instance", flat=True):

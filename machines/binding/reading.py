@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,17 +10,33 @@ from django.utils.safestring import SafeString, mark_safe
 
 from machines import diagrams
 from machines.access import permissions, transition_groups
-from machines.catalog.outlines import outline_of, stored_current
+from machines.catalog.outlines import outline_from, outline_of, stored_current
 from machines.connections import get_engine
-from machines.engine import BadPayload, Explanation, Instance, NotAllowed, SignalboxError, Step
+from machines.engine import (
+    BadPayload,
+    EngineUnavailable,
+    Explanation,
+    Instance,
+    NotAllowed,
+    SignalboxError,
+    Step,
+    UnknownEvent,
+    limits,
+)
 from machines.engine.definitions import EventOutline
+from machines.engine.definitions.outline import is_match
 from machines.services import Actor, instances
 
+from . import delivery
 from .delivery import DOOR
 
 if TYPE_CHECKING:
     from .bound_state import BoundState
     from .field import MachineField
+
+VERSIONS = 20  # of a machine, the newest: whether one of them knows an event
+
+_listened: set[tuple[str, str]] = set()  # machine and event, where a version was found that knows it
 
 
 def get(field: MachineField, id: str) -> Instance:
@@ -80,6 +97,37 @@ def available_events(states: Iterable[BoundState], user: Any = None) -> list[lis
 def leaves(state: str) -> list[str]:
     """Return the leaf states that a column's text names."""
     return [name for name in state.split(", ") if name]
+
+
+def demand_listener(machine: str, id: str, event: str, state: str) -> None:
+    """Raise UnknownEvent where no version of the machine knows the event. Without an answer of Redis, or a published
+    machine, that is seen when the event is sent."""
+    if (machine, event) in _listened or delivery.is_away():
+        return
+    known: dict[str, None] = {}
+    try:
+        versions = sorted(get_engine().versions(machine), reverse=True)
+        for version in versions[:VERSIONS]:
+            known |= dict.fromkeys(_known_events(get_engine().definition(machine, version)))
+            if any(is_match(descriptor, event) for descriptor in known):
+                _listened.add((machine, event))
+                return
+    except SignalboxError as error:
+        if isinstance(error, EngineUnavailable):
+            delivery.note_away()
+        return
+    if len(versions) <= VERSIONS:
+        raise UnknownEvent(
+            Explanation(machine, id, event, False, 0, leaves(state), why="unknown event", known_events=sorted(known))
+        )
+
+
+def _known_events(definition: dict[str, Any]) -> list[str]:
+    """The names and patterns of external events that a definition declares or listens for."""
+    outline = outline_from(json.dumps(definition))
+    listening = [transition for state in outline.states for transition in state.transitions if transition.cause == "on"]
+    heard = [name for transition in listening for name in transition.events]
+    return [*outline.events, *(name for name in heard if not limits.is_reserved_event(name))]
 
 
 def diagram(machine: str, state: str) -> SafeString:

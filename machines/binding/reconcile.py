@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from machines.engine import Engine, Instance, SignalboxError, UnknownInstance
+from machines.catalog.outlines import stored_current
+from machines.engine import Engine, Instance, SignalboxError, UnknownInstance, UnknownMachine
 
 from . import columns, outbox
 
@@ -15,10 +17,12 @@ if TYPE_CHECKING:
     from .columns import Columns
     from .field import MachineField
 
+log = logging.getLogger(__name__)
+
 PAGE = 500  # rows, or instances, of one page
 EXAMPLES = 5  # of each kind of difference
-EQUAL, BEHIND, AHEAD, EDITED, MISSING, GONE, ROWLESS, UNREAD = KINDS = (
-    "equal", "behind", "ahead", "edited", "missing", "gone", "without a row", "not read",
+EQUAL, BEHIND, AHEAD, EDITED, MISSING, GONE, ROWLESS, UNREAD, NO_ID = KINDS = (
+    "equal", "behind", "ahead", "edited", "missing", "gone", "without a row", "not read", "no id",
 )  # fmt: skip
 MEANINGS = {
     EQUAL: "the row says what the instance says",
@@ -29,17 +33,21 @@ MEANINGS = {
     GONE: "the instance has ended and was let go, or was deleted: the row keeps its state",
     ROWLESS: "the instance has no row",
     UNREAD: "the instance could not be read",
+    NO_ID: "the row's value of the id field can be no instance's id: it has no instance",
 }
 MENDED = (BEHIND, AHEAD, EDITED, MISSING)
 
 
 @dataclass
 class Report:
-    """What a comparison found, by kind: how many, and examples. ``mended``: differences that are gone now."""
+    """What a comparison found, by kind: how many, and examples. ``mended``: differences that are gone now. ``lost``:
+    rows whose instance is gone and had not ended, by their state; ``recreated``: how many got a new one."""
 
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[str]] = field(default_factory=dict)
     mended: int = 0
+    lost: int = 0
+    recreated: int = 0
     errors: list[str] = field(default_factory=list)
 
     def add(self, kind: str, text: str) -> None:
@@ -55,7 +63,7 @@ class Report:
     @property
     def left(self) -> int:
         """Count the differences that are still there, and what could not be read."""
-        return self.differences - self.mended + self.counts[UNREAD]
+        return self.differences - self.mended + self.counts[UNREAD] + self.counts[NO_ID]
 
 
 def classify(field: MachineField, seen: Columns, live: Instance | SignalboxError) -> str:
@@ -71,12 +79,12 @@ def classify(field: MachineField, seen: Columns, live: Instance | SignalboxError
 
 def mend(
     engine: Engine, field: MachineField, rows: Mapping[str, Columns], using: str, report: Report | None = None
-) -> None:
-    """Compare these rows with their instances and write what differs, unless it moved meanwhile. With a ``report``
-    that is told there, and nothing is written where ``report`` is a dry run."""
-    found = report or Report()
+) -> dict[str, str]:
+    """Compare these rows with their instances and write what differs, unless it moved meanwhile; return the kind of
+    each row's difference. With a ``report`` that is told there; a dry run writes nothing."""
+    found, kinds = report or Report(), {}
     for (id, seen), live in zip(rows.items(), engine.get_many(field.machine, rows), strict=True):
-        kind = classify(field, seen, live)
+        kind = kinds[id] = classify(field, seen, live)
         text = _describe(id, seen, live)
         found.add(kind, text)
         if isinstance(live, Instance) and kind in MENDED and not isinstance(found, DryRun):
@@ -85,6 +93,7 @@ def mend(
             else:
                 done = columns.replace(field, id, live.state, live.revision, using, seen=seen)
             found.mended += done or _has_moved(field, id, seen, using)
+    return kinds
 
 
 def _has_moved(field: MachineField, id: str, seen: Columns, using: str) -> bool:
@@ -107,9 +116,12 @@ class DryRun(Report):
 class Reconcile:
     """One comparison of all rows with all instances, page by page."""
 
-    def __init__(self, engine: Engine, field: MachineField, *, dry_run: bool = False) -> None:
+    def __init__(
+        self, engine: Engine, field: MachineField, *, dry_run: bool = False, create_missing: bool = False
+    ) -> None:
         self._engine = engine
         self._field = field
+        self._create_missing = create_missing
         self.report: Report = DryRun() if dry_run else Report()
 
     def run(self) -> Report:
@@ -127,27 +139,59 @@ class Reconcile:
     def _rows(self, using: str) -> Iterator[int]:
         field, last = self._field, None
         name = field.id_field.attname
+        self._report_without_id(columns.rows(field, using).filter(**{f"{name}__isnull": True}).values_list("pk", name))
         while True:
             found = columns.rows(field, using).order_by(name)
-            page = list((found.filter(**{f"{name}__gt": last}) if last is not None else found)
-                        .values_list(name, field.attname, field.revision_name)[:PAGE])  # fmt: skip
+            found = found.filter(**({f"{name}__isnull": False} if last is None else {f"{name}__gt": last}))
+            page = list(found.values_list(name, field.attname, field.revision_name, "pk")[:PAGE])
             if not page:
                 return
             last = page[-1][0]
-            rows = {str(id): columns.Columns(str(state), revision) for id, state, revision in page}
-            mend(self._engine, field, rows, using, self.report)
-            if self.report.counts[MISSING] and not isinstance(self.report, DryRun):
-                self._create(rows, using)
+            self._report_without_id((pk, id) for id, *_, pk in page)
+            sound = [one for one in page if columns.check_id(one[0]) is None]
+            self._compare({str(id): columns.Columns(str(state), revision) for id, state, revision, _ in sound}, using)
             yield len(page)
 
-    def _create(self, rows: Mapping[str, Columns], using: str) -> None:
-        """Create what is missing, at once: an entry of the outbox for each, then they are sent."""
+    def _report_without_id(self, found: Iterable[tuple[Any, Any]]) -> None:
+        """Name the rows of which the id is no id; all others are compared."""
+        for pk, id in found:
+            if (problem := columns.check_id(id)) is not None:
+                text = f"row {pk}: {self._field.id_field.name} is {id!r}, and an id {problem}"
+                log.warning("%s has a row without an instance: %s", self._field.label, text)
+                self.report.add(NO_ID, text)
+
+    def _compare(self, rows: Mapping[str, Columns], using: str) -> None:
+        kinds = mend(self._engine, self._field, rows, using, self.report)
+        gone = {id: rows[id] for id, kind in kinds.items() if kind == GONE}
+        lost = {id: seen for id, seen in gone.items() if not self._has_ended(seen.state)}
+        self.report.lost += len(lost)
+        if not isinstance(self.report, DryRun):
+            self.report.mended += len(self._create([id for id, kind in kinds.items() if kind == MISSING], using))
+            if self._create_missing:
+                self._create_anew(lost, using)
+
+    def _has_ended(self, state: str) -> bool:
+        """Tell whether a row's state is a final one of the machine: its instance was let go, and is not missing."""
+        try:
+            outline = stored_current(self._field.machine).outline
+        except UnknownMachine:
+            return False
+        found = outline.state(state)
+        return found is not None and found.type == "final" and found.parent in (None, outline.root)
+
+    def _create_anew(self, lost: Mapping[str, Columns], using: str) -> None:
+        """Create instances for rows that lost theirs, in the initial state; their rows go back to it."""
         field = self._field
-        new = [id for id, seen in rows.items() if not seen.revision and not seen.state]
-        if not new:
-            return
-        values = [columns.parse_id(field, id) for id in new]
-        for row in columns.rows(field, using).filter(**{f"{field.id_field.attname}__in": values}):
+        for id in self._create(list(lost), using):
+            made = self._engine.get(field.machine, id)
+            columns.replace(field, id, made.state, made.revision, using, seen=lost[id])
+            self.report.recreated += 1
+
+    def _create(self, ids: list[str], using: str) -> list[str]:
+        """Create instances at once: an entry of the outbox for each, then they are sent. Return those that were."""
+        field, made = self._field, []
+        values = [columns.parse_id(field, id) for id in ids]
+        for row in columns.rows(field, using).filter(**{f"{field.id_field.attname}__in": values}) if ids else ():
             try:
                 entry = outbox.ensure_creation(field, row, using)
             except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
@@ -156,9 +200,10 @@ class Reconcile:
                 continue
             entry.refresh_from_db(using=using)
             if entry.state == entry.State.DONE:
-                self.report.mended += 1
+                made.append(entry.instance)
             else:
                 self.report.errors.append(f"{entry.instance}: {entry.message or 'its creation waits in the outbox'}")
+        return made
 
     def _instances(self) -> Iterator[int]:
         """Find instances without a row; where the field says so they are deleted."""

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from machines.binding import registry
-from machines.binding.reconcile import Reconcile, describe
+from machines.binding.reconcile import DryRun, Reconcile, Report, describe
 from machines.connections import get_engine
 
 
@@ -17,23 +17,43 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="report and change nothing; exit with 1 for a difference"
     )
+    parser.add_argument(
+        "--create-missing",
+        action="store_true",
+        help="create instances, in the initial state, for rows whose instance is gone and whose state is not final",
+    )
 
 
-def run(out: Any, name: str, *, dry_run: bool) -> None:
+def run(out: Any, name: str, *, dry_run: bool, create_missing: bool = False) -> None:
     """Compare, mend and print the report. Exits with 1 where a difference is left."""
     field = registry.field_of_machine(name)
     if field is None:
         bound = ", ".join(sorted(one.machine for one in registry.list_fields())) or "none"
         raise CommandError(f"no model has a MachineField of {name!r}; bound machines: {bound}")
-    report = Reconcile(get_engine(), field, dry_run=dry_run).run()
+    report = Reconcile(get_engine(), field, dry_run=dry_run, create_missing=create_missing).run()
     out.write(f"{field.label} and the machine {name}:")
     for line in describe(report):
         out.write(line)
     for error in report.errors:
         out.write(f"          not created: {error}")
+    if report.lost:
+        out.write(describe_lost(report, create_missing))
     if dry_run:
         out.write(f"{report.differences} differences; nothing was changed")
     else:
         out.write(f"{report.mended} of {report.differences} differences mended")
     if report.left:
         raise CommandError(f"{report.left} differences are left")
+
+
+def describe_lost(report: Report, create_missing: bool) -> str:
+    """Say what becomes of rows whose instance is gone though their state is not final."""
+    if create_missing and not isinstance(report, DryRun):
+        return (
+            f"{report.recreated} of {report.lost} instances that were gone were created, in the initial state,"
+            f" and their rows say so"
+        )
+    return (
+        f"{report.lost} rows have lost their instance though their state is not final; --create-missing creates"
+        f" instances for them, in the initial state"
+    )

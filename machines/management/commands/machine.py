@@ -215,8 +215,8 @@ class Command(BaseCommand):
     def _erase(self, target: str, where: str | None, reason: str, **_: Any) -> None:
         erasing.run(self.stdout, target, where, reason)
 
-    def _reconcile(self, name: str, dry_run: bool, **_: Any) -> None:
-        reconciliation.run(self.stdout, name, dry_run=dry_run)
+    def _reconcile(self, name: str, dry_run: bool, create_missing: bool, **_: Any) -> None:
+        reconciliation.run(self.stdout, name, dry_run=dry_run, create_missing=create_missing)
 
     def _restore(self, **_: Any) -> None:
         restored = restore()
