@@ -91,10 +91,10 @@ class Rows(SignalboxMixin, TestCase):
 
     def test_errors(self):
         self.signalbox.update_rows()
-        self.order.status.fire("nothing")
-        with self.assertRaisesRegex(Exception, "nothing"):
+        self.order.status.fire("pay", expect=9)
+        with self.assertRaisesRegex(Exception, "revision 1, not 9"):
             self.signalbox.update_rows(reraise=True)
-        self.assertIn("outbox: fire nothing failed: ", self.signalbox.describe("order", "1"))
+        self.assertIn("outbox: fire pay failed: ", self.signalbox.describe("order", "1"))
 
 class Commits(SignalboxMixin, TransactionTestCase):
     def test_fire(self):
