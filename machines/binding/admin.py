@@ -71,9 +71,10 @@ class MachineAdminMixin:
         return given if name in given else [*given, name]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        """With the state."""
-        given, name = list(super().get_readonly_fields(request, obj)), self._bound_field().name  # type: ignore[misc]
-        return given if name in given else [*given, name]
+        """With the state, and of a saved row the field with the instance's id."""
+        given, field = list(super().get_readonly_fields(request, obj)), self._bound_field()  # type: ignore[misc]
+        fixed = [field.name] if obj is None or field.id_field.primary_key else [field.name, field.id_field.name]
+        return [*given, *(name for name in fixed if name not in given)]
 
     def get_urls(self) -> list[Any]:
         meta = self.model._meta  # type: ignore[attr-defined]

@@ -140,3 +140,14 @@ def test_a_template_shows_the_diagram_with_the_state_highlighted(row):
     lit = re.findall(r'<g id="[^"]+" class="([^"]+)" data-state="([^"]+)"', page)
     assert [name for classes, name in lit if "current" in classes] == ["new"]
     assert Template("{% load signalbox %}{{ text|diagram }}").render(Context({"text": "new"})) == ""
+
+
+def test_the_id_of_a_saved_row_is_not_edited_in_its_form(machines_there):
+    from .shop.models import Parcel
+
+    saved, client = Parcel.objects.create(number="P-1"), Client()
+    client.force_login(User.objects.create_superuser("root"))
+    assert 'name="number"' in client.get("/office/shop/parcel/add/").content.decode()
+    assert 'name="number"' not in client.get(f"/office/shop/parcel/{saved.pk}/change/").content.decode()
+    client.post(f"/office/shop/parcel/{saved.pk}/change/", {"number": "P-2", "made": "4"})
+    assert Parcel.objects.values_list("number", "made").get() == ("P-1", 4)

@@ -8,7 +8,7 @@ from django.urls import path
 from dashboard.site_urls import urlpatterns as product
 from machines.binding.admin import MachineAdminMixin
 
-from .shop.models import Order
+from .shop.models import Order, Parcel
 
 office = admin.AdminSite(name="office")
 
@@ -17,6 +17,11 @@ class OrderAdmin(MachineAdminMixin, admin.ModelAdmin):
     list_display = ["number", "status"]
 
 
+class ParcelAdmin(MachineAdminMixin, admin.ModelAdmin):
+    pass
+
+
 office.register(Order, OrderAdmin)
+office.register(Parcel, ParcelAdmin)
 
 urlpatterns = [path("office/", office.urls), *product]
