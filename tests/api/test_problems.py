@@ -212,7 +212,7 @@ def test_what_is_sensitive_is_masked_for_who_may_not_reveal_it(door, boss, calle
         blind.get("/machines/door/queues/oiling/jobs"),
         blind.get("/machines/door/jobs/0-1"),
     ]
-    for answer in told:
+    for answer in told:  # as words: times have such digits, too
         assert not re.search(r"\b(4711|4712|4713|0815)\b", answer.content.decode()), (
             answer.content
         )  # times have such digits
