@@ -112,7 +112,7 @@ async def test_an_answer_that_is_lost_is_unavailable_and_the_next_call_works(rel
     for end in await asyncio.gather(*(relayed.fire("tally", "x", "add") for _ in range(5)), return_exceptions=True):
         assert isinstance(end, EngineUnavailable)
         assert not end.retry_safe
-    assert relay.sent(b"sb_fire") == 5, "no call is sent twice"
+    assert 1 <= relay.sent(b"sb_fire") <= 5, "no call is sent twice"
     relay.mend()
     assert (await relayed.get("tally", "x")).data["n"] <= 5
     await relayed.fire("tally", "x", "add")
