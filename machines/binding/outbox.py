@@ -32,8 +32,8 @@ SWEEP = 200  # rows without an instance that a pass looks after
 
 def put_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:
     """Have the instance of a new row created after the commit."""
-    made = _put(field, str(field.id_field.to_python(getattr(row, field.id_field.attname))), using,
-                kind=OutboxEntry.Kind.CREATE, payload=field.creation_data(row))  # fmt: skip
+    id = _id_of(field, row)
+    made = _put(field, id, using, kind=OutboxEntry.Kind.CREATE, payload=field.creation_data(row))
     _send_after_commit(field, made, using, row)
     return made
 
@@ -85,7 +85,7 @@ def _put_missing(field: MachineField, id: str, row: Model, using: str) -> bool:
 
 def ensure_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:
     """Have the instance of a row without one created now, also where that failed before; return the entry."""
-    id = str(field.id_field.to_python(getattr(row, field.id_field.attname)))
+    id = _id_of(field, row)
     waiting = entries(field, id, using).filter(kind=OutboxEntry.Kind.CREATE, state=OutboxEntry.State.WAITING)
     if (entry := waiting.first()) is None:
         return put_creation(field, row, using)
@@ -104,6 +104,11 @@ def prune(using: str) -> None:
     now, ended = timezone.now(), OutboxEntry.objects.using(using).order_by("pk")
     delete_some(ended.filter(state=OutboxEntry.State.DONE, ended_at__lt=now - KEEP_DONE), PRUNE)
     delete_some(ended.filter(state=OutboxEntry.State.FAILED, ended_at__lt=now - KEEP_FAILED), PRUNE)
+
+
+def _id_of(field: MachineField, row: Model) -> str:
+    """Return the id of a row that was written, also while Django still holds it for new."""
+    return str(field.id_field.to_python(getattr(row, field.id_field.attname)))
 
 
 def _put(field: MachineField, id: str, using: str, *, key: str | None = None, **facts: Any) -> OutboxEntry:

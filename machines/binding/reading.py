@@ -60,11 +60,11 @@ def available(field: MachineField, id: str, user: Any) -> list[EventOutline]:
     if user is not None and not permissions.allows(user, "fire", field.machine):
         return []
     instance = get(field, id)
+    if instance.suspended is not None:
+        return []
     listed = outline_of(field.machine, instance.definition).events_of(instance.configuration)
     told = get_engine().explain_all(field.machine, id, [event.name for event in listed]) if listed else {}
     groups = None if user is None else transition_groups.groups_of(user)
-    if instance.suspended is not None:
-        return []
     return [event for event in listed if _is_taken(event, told[event.name], groups)]
 
 
