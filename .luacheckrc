@@ -6,15 +6,19 @@ files['machines/engine/lua'] = {
     read_globals = {
         'arguments', 'calendar', 'idempotency', 'json', 'keys', 'monotonic', 'partition_log', 'random', 'replies', 'shared_lists', 'streams', 'strings', 'time_limit', 'work_budget', -- base
         'durations', 'fields', 'programs', 'reserved_events', -- definitions
+        'compiled_steps', 'step_compiler', 'step_source', -- compiled
         'arithmetic', 'builtins', 'ecmascript', 'expressions', 'guard_explanation', 'sequences', 'values', -- expressions
         'batches', 'chart_writes', 'commit', 'creation', 'deletion', 'retirement', 'instances', 'payloads', 'previews', 'repairs', 'step_log', 'steps', -- instances
         'actions', 'chart', 'configurations', 'core', 'job_requests', 'permits', 'sends', -- interpreter
-        'awaited_jobs', 'completion', 'due_jobs', 'job_repair', 'jobs', 'queue_bells', 'queue_counters', 'queue_figures', 'queue_limits', 'retry_delay', -- jobs
+        'awaited_jobs', 'completion', 'dead_jobs', 'due_jobs', 'job_repair', 'jobs', 'queue_bells', 'queue_counters', 'queue_figures', 'queue_limits', 'retry_delay', -- jobs
         'accepted_senders', 'delivery', 'inbox', -- messages
         'cardinality', 'locks', 'pattern_keys', 'scoreboards', 'sessions', -- patterns
         'data_indexes', 'failures', 'filters', 'keyset_pages', 'live_figures', -- search
         'state_machine', -- sm
         'due_times', 'timers', -- timers
+        'rollouts', 'version_counters', 'version_policy', -- versions
         'departures', 'instance_records', 'record_checks', 'record_writes', 'redirects', 'slots', -- transfer
+        'data_conversion', 'migration', 'migration_places', 'migration_work', 'migration_writes', 'undo_records', 'version_gates', 'recorded_steps', 'replays', -- versions
+        'fleet_classes', 'fleet_signatures', 'way_back', -- versions
     },
 }

@@ -40,7 +40,7 @@ class Pages:
         with (
             contextlib.nullcontext(self._site)
             if self._site
-            else Site(self._stage.url, SIGNALBOX_SOCKETS=str(PAGES)) as site
+            else Site(self._stage.url, SIGNALBOX_SOCKETS=str(2 * PAGES)) as site
         ):
             pipe = _start(site)
             found = interleave(rounds, {"none": lambda: self._fire("none"), "open": self._with_pages(pipe)})

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import platform
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
+RATIOS = Path(__file__).parent / "ratios.csv"
+"""A line for each aim of each full run, with date and commit, so that a fall is seen."""
 
 
 @dataclass(slots=True)
@@ -91,6 +95,26 @@ def write(
             lines += ["", section.note]
     lines += ["", "## Aims", "", *[f"- {aim}" for aim in aims], ""]
     path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def keep_ratios(aims: Sequence[Aim], *, path: Path = RATIOS) -> None:
+    """Append what a run reached: date, commit, aim, figure, bound, least or most."""
+    at, commit = f"{datetime.now(UTC):%Y-%m-%d %H:%M}", _commit()
+    known = path.exists()
+    with path.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if not known:
+            writer.writerow(["date (UTC)", "commit", "aim", "figure", "bound", "kind"])
+        for aim in aims:
+            writer.writerow(
+                [at, commit, aim.what, round(aim.reached, 2), aim.bound, "most" if aim.at_most else "least"]
+            )
+
+
+def _commit() -> str:
+    words = ["git", "-C", str(RATIOS.parent), "describe", "--always", "--dirty"]
+    found = subprocess.run(words, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or "unknown"
 
 
 def describe_machine() -> str:

@@ -7,6 +7,7 @@ import re
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -16,14 +17,19 @@ from .stage import HERE, PREFIX
 
 ROOT = HERE.parent
 USER = "bench"
+PEOPLE = 8  # one person may send 600 commands at once, and watch 256 topics
 START = 30.0  # seconds the site gets to start
 
 
 class Site:
-    """``address`` is where it answers; ``cookie`` is the session of a user who may see everything. ``environment``:
-    further settings."""
+    """``address`` is where it answers; ``cookies`` are sessions of users who may see everything, ``cookie`` the first.
 
-    def __init__(self, redis_url: str, **environment: str) -> None:
+    ``root``: the checkout that is served; ``cookies`` may be given, with the SIGNALBOX_HOME that they belong to;
+    ``environment``: further settings.
+    """
+
+    def __init__(self, redis_url: str, root: Path = ROOT, cookies: Sequence[str] = (), **environment: str) -> None:
+        self._root = root
         self._folder = tempfile.TemporaryDirectory(prefix="signalbox-bench-site-")
         self._environment = {
             "DJANGO_SETTINGS_MODULE": "dashboard.settings",
@@ -36,17 +42,21 @@ class Site:
         }
         self._log = Path(self._folder.name) / "site.log"
         self.address = ""
-        self.cookie = ""
+        self.cookies = list(cookies)
         self._process: Guarded | None = None
 
     def __enter__(self) -> Self:
         os.environ.update(self._environment)
-        self.cookie = _logged_in()
-        command = [sys.executable, str(ROOT / "manage.py"), "serve", "--port", "0"]
+        self.cookies = self.cookies or _log_in()
+        command = [sys.executable, str(self._root / "manage.py"), "serve", "--port", "0"]
         with self._log.open("wb") as log:
-            self._process = Guarded(command, output=log, cwd=ROOT, env=os.environ | {"PYTHONUNBUFFERED": "1"})
+            self._process = Guarded(command, output=log, cwd=self._root, env=os.environ | {"PYTHONUNBUFFERED": "1"})
         self.address = self._wait(self._process)
         return self
+
+    @property
+    def cookie(self) -> str:
+        return self.cookies[0]
 
     @property
     def pid(self) -> int:
@@ -69,8 +79,8 @@ class Site:
         self._folder.cleanup()
 
 
-def _logged_in() -> str:
-    """Prepares the database and a session; answers the cookie."""
+def _log_in() -> list[str]:
+    """Prepare the database and a session of each of the people; answer their cookies."""
     import django
 
     django.setup()
@@ -80,8 +90,10 @@ def _logged_in() -> str:
     from django.test import Client
 
     call_command("migrate", verbosity=0)
-    user = get_user_model().objects.create_superuser(USER, password=None)
-    client = Client()
-    client.force_login(user)
-    name = settings.SESSION_COOKIE_NAME
-    return f"{name}={client.cookies[name].value}"
+    cookies = []
+    for number in range(PEOPLE):
+        user = get_user_model().objects.create_superuser(f"{USER}{number or ''}", password=None)
+        client = Client()
+        client.force_login(user)
+        cookies.append(f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}")
+    return cookies

@@ -72,7 +72,8 @@ ASGI_APPLICATION = "dashboard.asgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [folders.TEMPLATES],  # before those of other apps, such as the admin's
+        # Before those of other apps, such as the admin's, which our own site shows in its colours.
+        "DIRS": [folders.TEMPLATES / "own_site", folders.TEMPLATES],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -113,6 +114,7 @@ LOGOUT_REDIRECT_URL = "/accounts/login/"
 CSRF_FAILURE_VIEW = "dashboard.shared.errors.pages.stale_form"
 
 LANGUAGE_CODE = "en"
+USE_I18N = False  # one language: a template need not ask for each number which one it is to be written in
 USE_TZ = True
 TIME_ZONE = _env.checked("TIME_ZONE", "UTC", lambda zone: zone in available_timezones(), "a name such as Europe/Paris")
 

@@ -23,6 +23,10 @@ class Stage:
         self.client = redis.Redis.from_url(url, decode_responses=True)
         self._engine = Engine.from_url(url, prefix=machine.PREFIX)
 
+    def close(self) -> None:
+        self.client.close()
+        self._engine.client.close()
+
     def clear(self, contender: Contender) -> None:
         """Nothing is left but the functions, and the machine of ours."""
         self.client.flushall()

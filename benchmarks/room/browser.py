@@ -17,7 +17,7 @@ from .fleet import Member
 
 ROUNDS = 5
 WATCHED = 4.0  # seconds that counts change under the eyes of the page
-PAINT, SCRIPT, SHIFT = 1000.0, 200.0, 0.001  # ms, kB, the sum of layout shifts
+PAINT, SCRIPT, SHIFT = 250.0, 120.0, 0.001  # ms, kB, the sum of layout shifts
 OBSERVER = """window.shifts = 0; window.moved = new Set(); new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
         if (entry.hadRecentInput) continue;
@@ -48,6 +48,8 @@ def section(site: Site, url: str, members: list[Member]) -> tuple[Section, list[
         "machine": f"/machines/{desk.name}/",
         "instance": f"/machines/{desk.name}/instances/{desk.name}-0000019/",
         "queues": "/queues/",
+        "errors": "/errors/",
+        "wall": "/wall/",
     }
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     if path is None:
@@ -83,7 +85,7 @@ def _looked(browser: Browser, site: Site, url: str, machine: str, address: str) 
         page.wait_for_function(f"({PAINTED}) > 0")
         paints.append(page.evaluate(PAINTED))
         if round == 0:
-            page.wait_for_selector("[data-live].live, .live", timeout=10_000)
+            page.wait_for_selector(".live, [data-wall-status]", timeout=10_000)
             with _firing(url, machine):
                 page.wait_for_timeout(WATCHED * 1000)
             script, shift = page.evaluate(SCRIPTS), page.evaluate("window.shifts")

@@ -74,6 +74,11 @@ def _calls(member: Member, now: int) -> Iterator[tuple[str | int, ...]]:
             yield "sb_fire", id, event, "", "", "", "bench", "", came + place * 60_000
 
 
+def fill(url: str, member: Member) -> int:
+    """Seed one published machine; answer how many calls that took."""
+    return _fill(url, member, int(time.time() * 1000))
+
+
 def _spoil(engine: Engine, member: Member) -> int:
     """Some jobs end up dead, some are put off."""
     ready = engine.live(member.name).queues.get("work", {}).get("ready", 0)

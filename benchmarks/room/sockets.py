@@ -67,7 +67,7 @@ def watched(site: Site, url: str, machine: str, clients: int, rate: int, seconds
     with contextlib.ExitStack() as stack:
         firing = stack.enter_context(run_child(load.serve, url, machine, rate))
         each, silent = clients // CROWDS, int(clients * SILENT) // CROWDS
-        words = site.address, site.cookie, [f"machine:{machine}"] * each, silent, mark
+        words = site.address, site.cookies, [f"machine:{machine}"] * each, silent, mark
         crowds = [stack.enter_context(run_child(crowd.serve, *words)) for _ in range(CROWDS)]
         for pipe in crowds:
             receive(pipe)

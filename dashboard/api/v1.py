@@ -19,6 +19,7 @@ from machines.engine import Conflict, Refused, SignalboxError
 from machines.engine.connection.server_permissions import find_denial
 from machines.patterns import Changed
 from machines.services import ApprovalNeeded, sm_keys
+from machines.services.errors import DraftChanged
 
 from .framework import idempotency, rate_limits
 from .framework.api import api
@@ -58,7 +59,7 @@ for _kind, _code in {
 
 @api.exception_handler(SignalboxError)
 def _engine(request: HttpRequest, error: SignalboxError) -> HttpResponse:
-    status = 412 if isinstance(error, Conflict | Changed) and "If-Match" in request.headers else None
+    status = 412 if isinstance(error, Conflict | Changed | DraftChanged) and "If-Match" in request.headers else None
     return problems.answer_error(request, error, status=status)
 
 

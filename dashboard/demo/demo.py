@@ -79,6 +79,7 @@ class Demo:
         self._line("redis", _describe(self._server))
         self._line("database", preparation.database())
         self._line("machines", preparation.machines())
+        self._line("drafts", preparation.drafts())
         accounts = logins.prepare(conf.HOME)
         cast = Processes(conf.HOME / "logs", keep=[lock.descriptor], say=self._say)
         stack.callback(cast.stop)

@@ -16,6 +16,9 @@ PREFIX, FIRST = "R-", 2001
 ARTICLES = {"lamp": 39, "kettle": 24, "bicycle": 640, "wardrobe": 310, "anvil": 95}
 MOVES = {  # in this state: this event, and how likely when the order is looked at
     "Missing": ("restock", 0.5),
+    "Back-ordered": ("restock", 0.5),  # this and the next two: of the draft, once it is published
+    "In the depot": ("load", 0.6),
+    "In the van": ("deliver", 0.4),
     "Packed": ("collect", 0.7),
     "On its way": ("deliver", 0.3),
     "Late": ("deliver", 0.6),

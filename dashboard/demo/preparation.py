@@ -23,11 +23,20 @@ from machines.connections import get_engine
 from machines.engine.errors import EngineUnavailable, NotPermitted, SignalboxError
 from machines.formats import load
 from machines.mapreduce.builtin_machines import FOLDER as MAP_REDUCE
+from machines.models import Draft
 from machines.server import Cluster, Server
+from machines.services import Actor
+from machines.services.versions import drafts as services
 
 from .errors import DemoFailed
 
 SAMPLES = (folders.SAMPLES, MAP_REDUCE)
+DRAFTS = folders.SAMPLES / "drafts"
+NOTES = {
+    "delivery": "An empty shelf is called Back-ordered, the carrier's depot and van are states of their own, the"
+    " carrier has 60 s, and orders can be express.",
+}
+AUTHOR = Actor("shop", "demo")
 
 
 def redis(stack: ExitStack, *, cluster: bool = False) -> Server | Cluster | None:
@@ -95,3 +104,17 @@ def machines(folders: Sequence[Path] = SAMPLES) -> str:
     except SignalboxError as error:
         raise DemoFailed(f"the sample machines cannot be published: {error}") from None
     return ", ".join(f"{version.machine.name} v{version.number}" for version in versions)
+
+
+def drafts(folder: Path = DRAFTS) -> str:
+    """Saves the sample drafts, each once: one that was published or discarded does not come back. Says what is open."""
+    try:
+        for file in sorted(folder.glob("*.json")):
+            if not Draft.objects.filter(machine=file.stem, author=AUTHOR.name).exists():
+                text = file.read_text(encoding="utf-8")
+                services.save(AUTHOR, file.stem, text, format="json", note=NOTES.get(file.stem, ""))
+    except SignalboxError as error:
+        raise DemoFailed(f"the sample drafts cannot be saved: {error}") from None
+    return (
+        ", ".join(f"{draft.machine} (draft {draft.pk})" for draft in Draft.objects.filter(state="open")) or "none open"
+    )

@@ -34,11 +34,13 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 ADDRESSES = {
     "overview": "/",
+    "wall": "/wall/",
     "machine": "/machines/activation/",
     "machine-heat": "/machines/delivery/?mode=age",
     "chart": "/machines/delivery/",
     "found": "/machines/activation/?state=Waiting#instances",
     "bulk": "/machines/activation/bulk/?state=Waiting&do=fire&event=entitle",
+    "versions": "/machines/delivery/versions/",
     "queues": "/queues/",
     "queue": "/queues/service_activation/devices/?place=dead",
     "workers": "/workers/",

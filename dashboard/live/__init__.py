@@ -1,14 +1,16 @@
 """The live view: changes in Redis, sent to the browsers that watch them.
 
-The cast, from Redis to the browser:
+From Redis to the browser:
 
-- ``link``      one subscriber and one reading connection to Redis
-- ``agenda``    when a rung partition may be read without losing its last step
-- ``hub``       one per process and event loop: waits, reads, reconciles, recovers
-- ``board``     the feeds: last value of each watched topic, numbered, and who watches it
-- ``outbox``    what one socket has yet to be told: the latest of each topic, never a queue
-- ``consumer``  one socket: login, permissions, limits; no business logic
-- ``patrol``    takes back what a socket may no longer see
+- ``hub.connections``         a subscriber and a reading connection to each server
+- ``hub.read_schedule``       when a partition that rang is read, so that no step is missed
+- ``hub.hub``                 one per process and event loop: waits, reads, reconciles, recovers
+- ``hub.feeds``               last value of each watched topic, numbered and encoded once, and who watches it
+- ``outbox``                  what one socket has yet to be sent: the latest of each topic, never a queue
+- ``outbox_writer``           writes what outboxes hold straight to their connections
+- ``sockets.frame_writer``    the transport of a connection, where the ASGI server gives it
+- ``sockets.consumer``        one socket: login, permissions, limits; no business logic
+- ``sockets.session_monitor`` takes back what a socket may no longer see
 
 A notification is only ever a hint to read again; every value sent is absolute.
 """

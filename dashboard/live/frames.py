@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from . import topics
@@ -13,6 +15,25 @@ from .topics import BadTopic, Topic
 
 #: how much of a topic nobody can read is repeated in the error about it, characters
 ECHO = 100
+
+
+#: first byte of a text message that is whole: FIN and opcode 1 (RFC 6455, 5.2)
+WHOLE_TEXT = 0x81
+
+
+class Frame(str):
+    """The text of a server message. ``wire``: the bytes of its websocket frame, made once for all sockets."""
+
+    @cached_property
+    def wire(self) -> bytes:
+        """Without a mask, as frames of a server are, and not compressed."""
+        payload = self.encode()
+        size = len(payload)
+        if size < 126:
+            return struct.pack("!BB", WHOLE_TEXT, size) + payload
+        if size < 1 << 16:
+            return struct.pack("!BBH", WHOLE_TEXT, 126, size) + payload
+        return struct.pack("!BBQ", WHOLE_TEXT, 127, size) + payload
 
 
 class BadFrame(Exception):
@@ -81,6 +102,6 @@ def error(code: ErrorCode, message: str, topic: str | None = None) -> dict[str, 
     return frame if topic is None else frame | {"topic": topic}
 
 
-def encode(frame: Mapping[str, Any]) -> str:
+def encode(frame: Mapping[str, Any]) -> Frame:
     """As compact ASCII: a lone surrogate in someone's data must not break the socket."""
-    return json.dumps(frame, separators=(",", ":"))
+    return Frame(json.dumps(frame, separators=(",", ":")))

@@ -15,13 +15,15 @@ from machines.conf import conf
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    #: from a hint to the read it asks for: the pulse's 50 ms, during which further steps do not ring, and a margin
+    #: from a hint to the second read it asks for: the pulse's 50 ms, during which further steps do not ring, and a
+    #: margin. The first read comes at once
     settle: float = 0.055
     #: least time between two reads, so that many staggered partitions still share pipelines
-    read_gap: float = 0.025
-    #: frames a process sends in a second at most: with a thousand sockets it reads eight times a second
-    frames: int = 8000
-    #: share of the time a hub may spend reading: after one that took 10 ms it rests for 100
+    read_gap: float = 0.05
+    #: frames a process sends in a second at most: with a thousand sockets it reads sixteen times a second
+    frames: int = 16_000
+    #: share of the server's time that a hub may take for reading: after a read of 10 ms it rests for 100; after one
+    #: that waited there behind others twice as long as it waited
     read_share: float = 0.1
     #: but never longer than this, so that a step shows within half a second on a busy server, too ...
     read_rest: float = 0.3

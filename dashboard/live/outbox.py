@@ -3,6 +3,9 @@
 Not a queue: for each topic it holds one delta, or the wish for a snapshot. A second delta before the
 first went out makes a snapshot of both, taken when the socket can take it. So a slow client costs at most one entry for
 each topic it watches, and what it gets is never older than its own slowness.
+
+Frames leave it in one of two ways. Where the server offers a FrameWriter, ``flush`` writes them to the connection as
+long as that takes them. All others, and those of a slow client, are taken by the socket's task with ``next``.
 """
 
 from __future__ import annotations
@@ -10,67 +13,124 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from .frames import Frame
+from .outbox_writer import FrameWriter, OutboxWriter
 from .topics import Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """The connection of an outbox, where frames can be written to it at once. ``written`` is called after some were."""
+
+    connection: FrameWriter
+    written: Callable[[], None]
 
 
 class Outbox:
     """``render`` gives a topic's snapshot as a frame, or None while there is none. ``owner``: whose socket it is."""
 
-    def __init__(self, render: Callable[[Topic], str | None], *, notices: int, owner: str = "") -> None:
+    def __init__(
+        self,
+        render: Callable[[Topic], Frame | None],
+        *,
+        notices: int,
+        owner: str = "",
+        direct: Direct | None = None,
+        writer: OutboxWriter | None = None,
+    ) -> None:
         self.owner = owner
         self._render = render
-        self._pending: dict[Topic, str | None] = {}
-        self._notices: deque[str] = deque()
+        self._pending: dict[Topic, Frame | None] = {}
+        self._notices: deque[Frame] = deque()
         self._most_notices = notices
-        self._status: str | None = None
+        self._status: Frame | None = None
         self._status_is_good = False
         self._ready = asyncio.Event()
         self._muted = False
         self.overflowed = False
+        self._direct = direct
+        self._writer = writer if direct is not None else None
+        self._flushes = False  # a flush is under way
+        self._taken = False  # the task sends a frame: a later one must not overtake it
 
-    def delta(self, topic: Topic, frame: str) -> None:
+    def delta(self, topic: Topic, frame: Frame) -> None:
         self._pending[topic] = None if topic in self._pending else frame
-        self._ready.set()
+        self._announce()
 
     def snapshot(self, topic: Topic) -> None:
         self._pending[topic] = None
-        self._ready.set()
+        self._announce()
 
     def forget(self, topic: Topic) -> None:
         self._pending.pop(topic, None)
 
-    def status(self, frame: str, *, good: bool) -> None:
+    def status(self, frame: Frame, *, good: bool) -> None:
         """``good``: it says that what was sent is true, which a muted socket cannot be told."""
         self._status, self._status_is_good = frame, good
-        self._ready.set()
+        self._announce()
 
-    def notice(self, frame: str) -> None:
+    def notice(self, frame: Frame) -> None:
         """An error frame. When too many wait, ``overflowed`` is set and the frame dropped."""
         if len(self._notices) >= self._most_notices:
             self.overflowed = True
             return
         self._notices.append(frame)
-        self._ready.set()
+        self._announce()
 
     def mute(self, muted: bool) -> None:
         """While muted no value goes out, only errors and bad news."""
         self._muted = muted
-        self._ready.set()
+        self._announce()
 
     def __len__(self) -> int:
         return len(self._pending) + len(self._notices) + (self._status is not None)
 
-    async def next(self) -> str:
+    def _announce(self) -> None:
+        if self._writer is None or self._taken:
+            self._ready.set()
+        elif not self._flushes:
+            self._flushes = True
+            self._writer.add(self)
+
+    def flush(self) -> None:
+        """Write what waits, as far as the connection takes it at once; the rest is left to ``next``."""
+        self._flushes = False
+        direct = self._direct
+        if direct is None or self._taken or not direct.connection.is_ready():
+            self.hand_over()
+            return
+        wrote = False
+        while (frame := self._take()) is not None:
+            direct.connection.write(frame)
+            wrote = True
+            if len(self) and not direct.connection.is_ready():
+                self.hand_over()
+                break
+        if wrote:
+            direct.written()
+
+    def hand_over(self) -> None:
+        """Leave what waits to the socket's task."""
+        self._ready.set()
+
+    def detach(self) -> None:
+        """Write nothing more directly: the socket ends."""
+        self._direct = self._writer = None
+
+    async def next(self) -> Frame:
         """The next frame to send; waits for one."""
+        self._taken = False
         while True:
             frame = self._take()
             if frame is not None:
+                self._taken = True
                 return frame
             self._ready.clear()
             await self._ready.wait()
 
-    def _take(self) -> str | None:
+    def _take(self) -> Frame | None:
         if self._notices:
             return self._notices.popleft()
         if self._status is not None and not (self._muted and self._status_is_good):

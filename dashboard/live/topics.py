@@ -55,10 +55,10 @@ FORMS = (
     (
         "queue",
         "queue:<machine>/<queue>",
-        "how many jobs are `ready`, `leased`, `delayed`, `dead`; `oldest` (ms since when a ready one has waited; absent"
-        " where none does); counters that only grow: `enqueued`, `taken`, `completed`, `failed`, `lost`, `died`,"
-        " `withdrawn`, `purged`; `waits` and `runs` (magnitude -> how many jobs: 0 is below 1 ms, n up to 2^n ms);"
-        " `concurrency` and `rate` where there is such a limit; `paused` (`since`, `actor`, `reason`) while it is",
+        "how many jobs are `ready`, `leased`, `delayed`, `dead`, `handled`; `oldest` (ms since when a ready one has"
+        " waited; absent where none does); counters that only grow: `enqueued`, `taken`, `completed`, `failed`, `lost`,"
+        " `died`, `withdrawn`, `purged`; `waits` and `runs` (magnitude -> how many jobs: 0 is below 1 ms, n up to 2^n"
+        " ms); `concurrency` and `rate` where there is such a limit; `paused` (`since`, `actor`, `reason`) while it is",
     ),
     (
         "job",

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from dashboard.shared.attention import is_alive
 from dashboard.shared.queue_depths import PLACES
+from machines.alarms import is_alive
 from machines.engine import Live, QueueStats, Survey
 from machines.patterns import Stats
 from machines.statistics.activity import Activity

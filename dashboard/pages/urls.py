@@ -10,11 +10,14 @@ converters.register()
 
 urlpatterns = [
     path("", include("dashboard.pages.overview.urls")),
+    path("", include("dashboard.pages.alarms.urls")),
     path("", include("dashboard.pages.machines.urls")),
+    path("", include("dashboard.pages.versions.urls")),
     path("", include("dashboard.pages.instances.urls")),
     path("", include("dashboard.pages.queues.urls")),
     path("", include("dashboard.pages.jobs.urls")),
     path("", include("dashboard.pages.workers.urls")),
+    path("", include("dashboard.pages.errors.urls")),
     path("", include("dashboard.pages.bulk.urls")),
     path("", include("dashboard.pages.audit.urls")),
     path("", include("dashboard.pages.approvals.urls")),

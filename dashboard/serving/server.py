@@ -9,6 +9,8 @@ from types import FrameType
 
 import uvicorn
 
+from dashboard.live.sockets.frame_writer import SocketProtocol
+
 from . import shutdown
 from .connection_turns import Protocol
 
@@ -40,6 +42,7 @@ def server(*, log_level: str = "warning") -> Site:
         uvicorn.Config(
             APPLICATION,
             http=Protocol,
+            ws=SocketProtocol,
             log_level=log_level,
             access_log=False,
             server_header=False,

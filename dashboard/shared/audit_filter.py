@@ -15,6 +15,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 from machines.access.permissions import Scope
 from machines.audit.entries import ACTIONS
 from machines.engine.limits import MAX_ACTOR, MAX_INSTANCE_ID, MAX_NAME
+from machines.forms.rendering import PageForm
 from machines.models import AuditEntry
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,7 +41,7 @@ class TimeField(forms.CharField):
             return data
 
 
-class AuditFilter(forms.Form):
+class AuditFilter(PageForm):
     """Filters audit entries. Empty terms do not filter."""
 
     actor = forms.CharField(required=False, max_length=MAX_ACTOR, label="person")

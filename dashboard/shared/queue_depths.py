@@ -9,7 +9,7 @@ from typing import Any
 from machines.engine import Pause, QueueStats, rates
 from machines.statistics import histogram
 
-PLACES = ("ready", "leased", "delayed", "dead")
+PLACES = ("ready", "leased", "delayed", "dead", "handled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Depth:
     """Counts jobs by place.
 
     ``ready`` waits for a worker, ``leased`` is running, ``delayed`` waits for its next attempt, ``dead`` is out of
-    attempts.
+    attempts, ``handled`` as well: its instance moved on without it.
     """
 
     machine: str
@@ -26,6 +26,7 @@ class Depth:
     leased: int
     delayed: int
     dead: int
+    handled: int = 0
 
     @property
     def route(self) -> str:

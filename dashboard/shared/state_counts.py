@@ -19,7 +19,7 @@ TABS = 24
 class StateCount:
     """Holds one state. ``oldest``: ms at which the oldest instance entered it, None for a compound state.
 
-    ``past``: only older versions have the state. ``leaves``: those whose counts add up to a compound state's.
+    ``past``: only other versions have the state as a leaf. ``leaves``: those whose counts add up to a compound state's.
     ``depth``: of nesting. ``sla``: ms an instance should be in it at most, 0 for none.
     """
 
@@ -81,8 +81,12 @@ def narrow(live: Live, tally: Tally | None) -> Live:
     return live if tally is None else replace(live, counts=tally.counts, total=tally.total, oldest={})
 
 
-def count_states(plan: VersionView, live: Live, *, shown: int | None = None, partial: bool = False) -> StateCounts:
-    blocks = list(_count_blocks(plan, live))
+def count_states(
+    plan: VersionView, live: Live, *, shown: int | None = None, partial: bool = False, named: str | None = None
+) -> StateCounts:
+    """Count the instances in each state. ``named``: a state that is listed even where only other versions have it and
+    no instance is in it."""
+    blocks = list(_count_blocks(plan, live, named))
     names = {state.name for state in _top_states(plan.outline)}
     top = [block for block in blocks if block.past or block.state in names]
     kept = _select_fullest(top, shown) if shown else top
@@ -98,8 +102,8 @@ def _top_states(outline: Outline) -> list[StateOutline]:
     return [state for state in outline.states if state.parent == outline.root and state is not root]
 
 
-def _count_blocks(plan: VersionView, live: Live) -> Iterator[StateCount]:
-    """Yield the states in the order of the definition, then those of older versions that still have instances."""
+def _count_blocks(plan: VersionView, live: Live, named: str | None) -> Iterator[StateCount]:
+    """Yield the states in the order of the definition, then those of other versions that have instances."""
     outline, sums = plan.outline, plan.index["sums"]
     counts = outline.counted(live.counts)
     lift = 1 if outline.root else 0
@@ -111,7 +115,7 @@ def _count_blocks(plan: VersionView, live: Live) -> Iterator[StateCount]:
                 leaves=leaves, depth=state.depth - lift, sla=state.sla,
             )  # fmt: skip
     for name, count in live.counts.items():
-        if name not in counts or name not in outline.leaves:
+        if name not in outline.leaves and (count or name == named):
             yield StateCount(name, count, live.oldest.get(name), past=True)
 
 

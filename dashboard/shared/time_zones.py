@@ -9,16 +9,24 @@ from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
+from django.db import router
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from dashboard.models import Preferences
 from dashboard.mount_point import is_for_machines
 from machines.access import last_seen
+from machines.prepared_queries import PreparedQuery
 
 from . import times
 from .async_middleware import AsyncMiddleware
 from .errors.redis_outage import CAUSES
+
+FIELDS = Preferences._meta.concrete_fields
+_kept = PreparedQuery(
+    Preferences,
+    lambda pk: Preferences.objects.filter(user_id=pk).values_list(*(field.attname for field in FIELDS)),
+)
 
 
 class TimeZoneMiddleware(AsyncMiddleware):
@@ -59,10 +67,17 @@ def preferences_of(user: Any) -> Preferences:
     """
     try:
         if user.is_authenticated:
-            return Preferences.objects.filter(user_id=user.pk).first() or Preferences(user=user)
+            return _read_kept(user.pk) or Preferences(user=user)
     except CAUSES:
         pass
     return Preferences()
+
+
+def _read_kept(pk: Any) -> Preferences | None:
+    for row in _kept.rows(pk):
+        values = [field.to_python(value) for field, value in zip(FIELDS, row, strict=True)]
+        return Preferences.from_db(router.db_for_read(Preferences), [field.attname for field in FIELDS], values)
+    return None
 
 
 def _read_preferences(user: Any) -> Preferences:

@@ -13,7 +13,24 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-MINUTE, HOUR, DAY = 60, 3600, 86400
+from machines.ages import format_age, format_duration
+
+__all__ = [
+    "clock",
+    "format_age",
+    "format_duration",
+    "format_element",
+    "format_iso",
+    "format_local",
+    "format_offset",
+    "format_time_of_day",
+    "format_until",
+    "format_utc",
+    "in_ms",
+    "read_local",
+    "read_utc",
+]
+
 UNKNOWN = "an unknown time"
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -26,36 +43,9 @@ def in_ms(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
 
 
-def format_age(seconds: float) -> str:
-    """Format two units at most: ``45 s``, ``3 min``, ``2 h 5 min``, ``45 d``. Below zero counts as zero."""
-    whole = max(0, int(seconds))
-    if whole < MINUTE:
-        return f"{whole} s"
-    if whole < HOUR:
-        return f"{whole // MINUTE} min"
-    if whole < DAY:
-        return _format_two_units(whole // HOUR, "h", whole % HOUR // MINUTE, "min")
-    if whole < 10 * DAY:
-        return _format_two_units(whole // DAY, "d", whole % DAY // HOUR, "h")
-    return f"{whole // DAY} d"
-
-
 def format_until(seconds: float) -> str:
     """Format the time until a moment: ``in 12 s``, and ``overdue 3 s`` once it is past."""
     return f"in {format_age(-seconds)}" if seconds <= 0 else f"overdue {format_age(seconds)}"
-
-
-def format_duration(ms: float) -> str:
-    """Format a duration: ``<1 ms``, ``120 ms``, ``1.4 s``, from ten seconds on like an age."""
-    if ms < 1:
-        return "<1 ms"
-    if ms < 1000:
-        return f"{int(ms)} ms"
-    return f"{int(ms / 100) / 10} s" if ms < 10_000 else format_age(ms / 1000)
-
-
-def _format_two_units(large: int, unit: str, small: int, part: str) -> str:
-    return f"{large} {unit} {small} {part}" if small else f"{large} {unit}"
 
 
 def read_utc(ms: float) -> datetime | None:
@@ -78,7 +68,7 @@ def read_local(ms: float) -> datetime | None:
 def format_utc(ms: float) -> str:
     """Format ``2026-11-21 02:22:03 UTC``, the title of every time."""
     at = read_utc(ms)
-    return at.strftime("%Y-%m-%d %H:%M:%S UTC") if at else UNKNOWN
+    return f"{str(at)[:19]} UTC" if at else UNKNOWN
 
 
 def format_iso(ms: float) -> str:
@@ -111,6 +101,21 @@ def format_offset(at: datetime) -> str:
 def format_element(ms: float) -> SafeString:
     """Format a ``<time>`` element in the person's zone; its title is in UTC."""
     return format_html('<time datetime="{}" title="{}">{}</time>', format_iso(ms), format_utc(ms), format_local(ms))
+
+
+def format_ticking(ms: float | None, now: float, kind: str) -> SafeString:
+    """Format a ``<time>`` element whose age the script renews; a dash where there is no time.
+
+    ``now``: ms that the age counts from; ``kind``: "ago" or "until".
+    """
+    if not ms:
+        return SafeString("–")
+    age = (format_until if kind == "until" else format_age)((now - ms) / 1000)
+    at = read_utc(ms)  # no part of it is anybody's text: nothing to escape
+    iso, utc = (at.isoformat(timespec="milliseconds"), f"{str(at)[:19]} UTC") if at else ("", UNKNOWN)
+    return SafeString(
+        f'<time class="tick" datetime="{iso}" title="{utc}" data-at="{int(ms)}" data-kind="{kind}">{age}</time>'
+    )
 
 
 def _time_of_day(at: datetime) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -14,12 +14,14 @@ from urllib.parse import urlencode
 from machines import diagrams, offload
 from machines.catalog.outlines import outline_from, stored, unrecorded
 from machines.engine.definitions import FieldOutline, Outline, StateOutline, TransitionOutline
+from machines.engine.definitions.outline import is_match
 from machines.forms import TypedForm
 from machines.models import Machine, MachineVersion
 
 from .time_fields import TimeFields
 
 VAST_WIDTH = 1300  # pixels
+MAX_WITHOUT_MAP = 40  # states
 MAX_CACHED = 128  # machines whose index and folds are kept: a published version never changes
 MAX_CACHED_DRAWINGS = 32  # folded diagrams in the cache of a process
 DRAWING_CPU = 5.0  # seconds of processor time that one may take
@@ -55,7 +57,7 @@ class VersionView:
     """Holds a version. ``index`` maps states, transitions and queues to the ids of their parts in ``svg``.
 
     ``folds``: the states that are folded in the diagram; ``foldable``: all that could be, ``top`` those of the top
-    level.
+    level. ``chosen``: the address names the version; otherwise it is the current one, with the instances of all.
     """
 
     machine: str
@@ -67,6 +69,7 @@ class VersionView:
     folds: frozenset[str] = frozenset()
     foldable: tuple[str, ...] = ()
     top: frozenset[str] = frozenset()
+    chosen: bool = False
 
     @property
     def view(self) -> dict[str, str]:
@@ -103,6 +106,11 @@ class VersionView:
         return width is not None and int(width[1]) > VAST_WIDTH
 
     @property
+    def is_large(self) -> bool:
+        """Return whether the diagram needs a map, and a field that jumps to a state."""
+        return len(self.outline.states) > MAX_WITHOUT_MAP
+
+    @property
     def stamps(self) -> TimeFields:
         return TimeFields(self.outline.data)
 
@@ -128,6 +136,14 @@ class VersionView:
     def accepted_events(self, configuration: Iterable[str]) -> frozenset[str]:
         """Return the events that the active states accept."""
         return frozenset(self._accepted_fields(list(configuration)))
+
+    def transitions_on(self, event: str, configuration: Iterable[str]) -> Iterator[TransitionOutline]:
+        """Yield the transitions of the active states and their ancestors that an event of this name can take."""
+        active = {above.name: above for state in configuration for above in self.outline.lineage(state)}
+        for state in active.values():
+            for transition in state.transitions:
+                if transition.cause == "on" and any(is_match(one, event) for one in transition.events):
+                    yield transition
 
     @property
     def is_nested(self) -> bool:
@@ -184,21 +200,21 @@ def read_folds(query: Mapping[str, str]) -> str:
     return TOP if query.get("view") == "top" else query.get("fold", "")
 
 
-def load_version(machine: str, version: int, *, fold: str = "", who: str = "") -> VersionView:
+def load_version(machine: str, version: int, *, fold: str = "", who: str = "", full: bool = False) -> VersionView:
     """Load a version. One that a script published straight into Redis is stored first.
 
     Raise UnknownMachine, OffloadError. ``fold`` names states as ``read_folds`` returns them; states that cannot be
-    folded are ignored. ``who`` identifies the caller.
+    folded are ignored. ``who`` identifies the caller. ``full``: the diagram has guards and actions in words.
     """
     found = stored(machine, version)
     text = json.dumps(found.definition)
     whole, fingerprint = outline_from(text), f"{found.digest}-{diagrams.DRAWING}"
     foldable, top = _read_foldable(text)
     folds = _parse_folds(whole, foldable, top, fold) if fold else frozenset()
-    if not folds:
+    if not folds and not full:
         return VersionView(machine, version, whole, found.svg, _index(text), fingerprint, foldable=foldable, top=top)
-    svg, index = _draw_folded(text, folds, who)
-    named = hashlib.sha256("\n".join(sorted(folds)).encode()).hexdigest()[:16]
+    svg, index = _draw_version(text, folds, who, full)
+    named = hashlib.sha256("\n".join([str(full), *sorted(folds)]).encode()).hexdigest()[:16]
     return VersionView(machine, version, whole, svg, index, f"{fingerprint}-{named}", folds, foldable, top)
 
 
@@ -215,6 +231,17 @@ def load_versions(wanted: Mapping[str, int]) -> dict[str, VersionView]:
             fingerprint = f"{digest}-{diagrams.DRAWING}"
             found[machine] = VersionView(machine, number, outline_from(text), "", _index(text), fingerprint)
     return {machine: found.get(machine) or _load_undrawn(machine, version) for machine, version in wanted.items()}
+
+
+def load_versions_of(machine: str, numbers: Collection[int]) -> dict[int, VersionView]:
+    """Load several versions of one machine without their diagrams, in one query. Raise UnknownMachine."""
+    rows = MachineVersion.objects.filter(machine__name=machine, number__in=numbers)
+    found: dict[int, VersionView] = {}
+    for number, definition, digest in rows.values_list("number", "definition", "digest"):
+        text = json.dumps(definition)
+        fingerprint = f"{digest}-{diagrams.DRAWING}"
+        found[number] = VersionView(machine, number, outline_from(text), "", _index(text), fingerprint)
+    return {number: found.get(number) or _load_undrawn(machine, number) for number in numbers}
 
 
 def _load_undrawn(machine: str, version: int) -> VersionView:
@@ -253,16 +280,18 @@ def _fold_name(state: StateOutline) -> str:
     return str(state.index) if "," in state.name else state.name
 
 
-def _draw_folded(text: str, folds: frozenset[str], who: str) -> tuple[str, dict[str, dict[str, Any]]]:
-    """Draw a folded diagram once per process, in a helper process and within its time limit."""
-    kept = _folded_drawing(text, diagrams.DRAWING, folds)
+def _draw_version(text: str, folds: frozenset[str], who: str, full: bool) -> tuple[str, dict[str, dict[str, Any]]]:
+    """Draw a folded diagram, or one with full labels, once per process, in a helper process in limited time."""
+    kept = _kept_drawing(text, diagrams.DRAWING, folds, full)
     if not kept:
-        drawn = offload.drawn(offload.run("draw", text, who=who, cpu=DRAWING_CPU, folds=sorted(folds)))
+        drawn = offload.drawn(offload.run("draw", text, who=who, cpu=DRAWING_CPU, folds=sorted(folds), full=full))
         kept.append((drawn, diagrams.index(outline_from(text), folds=folds)))
     return kept[0]
 
 
 @lru_cache(maxsize=MAX_CACHED_DRAWINGS)
-def _folded_drawing(text: str, way: int, folds: frozenset[str]) -> list[tuple[str, dict[str, dict[str, Any]]]]:
-    """Return the cache entry of a folded diagram, empty at first. ``way``: the version of the drawing code."""
+def _kept_drawing(
+    text: str, way: int, folds: frozenset[str], full: bool
+) -> list[tuple[str, dict[str, dict[str, Any]]]]:
+    """Return the cache entry of a diagram, empty at first. ``way``: the version of the drawing code."""
     return []

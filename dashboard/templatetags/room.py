@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -11,29 +12,43 @@ from urllib.parse import urlencode
 from django import template
 from django.http import HttpRequest
 from django.shortcuts import resolve_url
-from django.template import Context
+from django.template import Context, defaulttags
+from django.template.base import Parser, Token
+from django.template.defaulttags import URLNode
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 
 from dashboard.mount_point import live_path
 from dashboard.pages.machines.diagram_modes import DEFAULT
-from dashboard.pages.shared import addresses
+from dashboard.pages.machines.instance_rows import write_rows
+from dashboard.pages.shared import addresses, id_links
 from dashboard.pages.shared.navigation import NavigationLink, list_navigation_links
 from dashboard.serving.live_view import is_served_to
-from dashboard.shared import instance_filter, times
+from dashboard.shared import page_addresses, times
+from dashboard.shared.converters import JobId
+from dashboard.shared.search import instance_filter
+from dashboard.shared.themes import theme_of
 from machines.access.redaction import MASK
 from machines.audit.request_context import request_id
 from machines.conf import conf
+from machines.diagrams import EventWords
 
 if TYPE_CHECKING:
+    from dashboard.pages.instances.history_words import HistoryWords
     from dashboard.pages.instances.replay import Replay
     from dashboard.pages.machines.instance_list import InstanceList
+    from dashboard.pages.shared.version_counts import Elsewhere
     from dashboard.shared.time_fields import TimeFields
-    from machines.engine import Job, Step
+    from machines.engine import Instance, Job, Step
 
 register = template.Library()
+ENGINE_STEPS = ("done.invoke.", "error.invoke.", "(create)")
+"""Events of steps whose actor is a job or another instance."""
+JOB = re.compile(JobId.regex)
+BULK_MARK = re.compile(r" \[bulk ([^\]\s]{1,200})\]$")
+"""What a bulk action writes behind the reason of each step."""
 
 
 @register.simple_tag(takes_context=True)
@@ -48,6 +63,37 @@ def until(context: Context, ms: float | None) -> SafeString:
     return _time(ms, context, "until")
 
 
+@register.tag("url")
+def page_url(parser: Parser, token: Token) -> URLNode:
+    """Django's ``{% url %}``, which remembers the addresses of our pages."""
+    node = defaulttags.url(parser, token)
+    return AddressNode(node.view_name, node.args, node.kwargs, node.asvar)
+
+
+class AddressNode(URLNode):
+    """Writes the address of a page of ours by its name and ordered arguments; any other as Django does."""
+
+    def render(self, context: Context) -> str:
+        name = self.view_name.resolve(context)
+        if self.asvar or self.kwargs or not name.startswith("signalbox:"):
+            return str(super().render(context))
+        args = [arg.resolve(context) for arg in self.args]
+        if not all(isinstance(arg, str | int) for arg in args):
+            return str(super().render(context))
+        url = page_addresses.find_page_address(name, *args, current_app=_app_of(context))
+        return str(conditional_escape(url)) if context.autoescape else url
+
+
+def _app_of(context: Context) -> str | None:
+    """Return the instance of the application that answers, as Django's tag finds it."""
+    request = getattr(context, "request", None)
+    try:
+        return str(request.current_app)
+    except AttributeError:
+        match = getattr(request, "resolver_match", None)
+        return match.namespace if match else None
+
+
 @register.simple_tag
 def request_of() -> str:
     """The id of the request that is being answered."""
@@ -55,17 +101,7 @@ def request_of() -> str:
 
 
 def _time(ms: float | None, context: Context, kind: str) -> SafeString:
-    if not ms:
-        return format_html("{}", "–")
-    now = context.get("now_ms") or time.time() * 1000
-    return format_html(
-        '<time class="tick" datetime="{}" title="{}" data-at="{}" data-kind="{}">{}</time>',
-        times.format_iso(ms),
-        times.format_utc(ms),
-        int(ms),
-        kind,
-        (times.format_until if kind == "until" else times.format_age)((now - ms) / 1000),
-    )
+    return times.format_ticking(ms, context.get("now_ms") or time.time() * 1000, kind)
 
 
 @register.simple_tag(takes_context=True)
@@ -86,6 +122,43 @@ def stamp(context: Context, name: str, value: Any) -> SafeString:
 @register.simple_tag
 def job_url(job: Job) -> str:
     return addresses.job_url(job)
+
+
+@register.simple_tag(takes_context=True)
+def id_link(context: Context, kind: str, *names: Any, text: str = "") -> SafeString:
+    """An id as a link to its page, or as plain text where the person may not open that. ``text``: instead of the id."""
+    request = context.get("request")
+    shown = text or (names[-1] if names else "")
+    user = getattr(request, "user", None)  # none on the page of a request that was refused early
+    url = id_links.find_address(user, kind, *names) if user is not None else ""
+    return (
+        format_html('<a class="key" href="{}">{}</a>', url, shown)
+        if url
+        else format_html('<span class="key">{}</span>', shown)
+    )
+
+
+@register.simple_tag(takes_context=True)
+def step_actor(context: Context, step: Step, machine: str) -> SafeString:
+    """The actor of a step. Where the engine wrote a job that ended (``job 0-1``), a parent or a child (``machine/id``),
+    it is a link."""
+    job, id = step.actor.removeprefix("job "), step.actor.partition("/")
+    if not step.event.startswith(ENGINE_STEPS):
+        return format_html("{}", step.actor or "–")
+    if step.actor.startswith("job ") and JOB.fullmatch(job):
+        return id_link(context, "job", machine, job, text=step.actor)
+    return (
+        id_link(context, "instance", id[0], id[2], text=step.actor) if id[2] else format_html("{}", step.actor or "–")
+    )
+
+
+@register.simple_tag(takes_context=True)
+def step_reason(context: Context, step: Step, machine: str) -> SafeString:
+    """The reason of a step. The bulk action behind it, which the engine writes at its end, is a link."""
+    written = BULK_MARK.search(step.reason)
+    if not written:
+        return format_html("{}", step.reason)
+    return format_html("{} [bulk {}]", step.reason[: written.start()], id_link(context, "bulk", machine, written[1]))
 
 
 @register.filter
@@ -177,10 +250,28 @@ def logout_url() -> str:
     return resolve_url(conf.LOGOUT_URL or "signalbox:logout")
 
 
+@register.simple_tag(takes_context=True)
+def theme(context: Context) -> str:
+    """``light`` or ``dark``; empty where the system's theme holds. An outage page has no request, but the theme."""
+    return str(context.get("theme") or theme_of(context.get("request")))
+
+
 @register.simple_tag
 def zone() -> str:
     """``Europe/Paris``: the person's zone."""
     return timezone.get_current_timezone_name()
+
+
+@register.simple_tag
+def event_words(step: Step, words: HistoryWords | str | None = None, plain: bool = False) -> str:
+    """The event of a step in the words of the diagram; its name in the title. ``plain``: the words alone."""
+    known = not isinstance(words, str) and words is not None
+    said = words.describe(step) if known else EventWords().describe(step.event, step.payload)
+    if plain:
+        return said
+    if said == step.event:
+        return format_html('<span class="event">{}</span>', said)
+    return format_html('<span class="event said" title="{}">{}</span>', step.event, said)
 
 
 @register.filter
@@ -232,6 +323,19 @@ def in_mode(listing: InstanceList, mode: str) -> str:
 
 
 @register.filter
+def of_version(listing: InstanceList, version: int | None) -> str:
+    """The address of the same list and diagram for one version, in all its states; None: for all versions."""
+    return listing.url(version=version, state=None, cursor=None, fold=None, view=None)
+
+
+@register.filter
+def of_state_elsewhere(listing: InstanceList, found: Elsewhere) -> str:
+    """The address of the instances in a state that the diagram does not have, on the diagram of their version."""
+    version = found.versions[0] if len(found.versions) == 1 else None
+    return listing.url(version=version, state=found.state, cursor=None, fold=None, view=None)
+
+
+@register.filter
 def at_cursor(listing: InstanceList, cursor: str) -> str:
     return listing.url(cursor=cursor)
 
@@ -240,6 +344,15 @@ def at_cursor(listing: InstanceList, cursor: str) -> str:
 def of(rows: dict[str, Any], id: str) -> Any:
     """What a table holds for an id; nothing where it holds none."""
     return rows.get(id, ())
+
+
+@register.simple_tag(takes_context=True)
+def instance_rows(context: Context, listing: InstanceList, instances: list[Instance], picks: bool) -> SafeString:
+    """The rows of a list of instances, in a table. ``picks``: with a box to select each."""
+    now = context.get("now_ms") or time.time() * 1000
+    return write_rows(
+        instances, listing.columns, context.get("wrong") or {}, now=now, picks=picks, current_app=_app_of(context)
+    )
 
 
 @register.filter

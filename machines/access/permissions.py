@@ -16,6 +16,8 @@ from django.core.exceptions import PermissionDenied
 
 from machines.engine import Instance, SignalboxError
 
+from . import user_permissions
+
 RIGHTS = {
     "view": "machines.view_machine",
     "fire": "machines.fire_machine",
@@ -127,14 +129,20 @@ def demand(user: Any, right: str, machine: str = "") -> None:
 
 
 def _held(user: Any, right: str) -> Scope:
-    """Where one permission is given, whatever others are."""
-    if user.has_perm(RIGHTS[right]):
-        return EVERYTHING
-    return Scope(False, _grants(user).get(right, frozenset()))
+    """Where one permission is given, whatever others are; kept on the user object, as Django keeps permissions."""
+    known: dict[str, Scope] | None = getattr(user, "_held_rights", None)
+    if known is None:
+        known = user._held_rights = {}
+        user_permissions.read_ahead(user)
+    if right not in known:
+        known[right] = (
+            EVERYTHING if user.has_perm(RIGHTS[right]) else Scope(False, _grants(user).get(right, frozenset()))
+        )
+    return known[right]
 
 
 def _grants(user: Any) -> Mapping[str, frozenset[str]]:
-    """right -> the machines it is given on, one by one; kept on the user object, as Django keeps permissions there."""
+    """right -> the machines it is given on, one by one; kept on the user object."""
     found = getattr(user, "_machine_grants", None)
     if found is None:
         found = user._machine_grants = _read_grants(user)
@@ -142,15 +150,11 @@ def _grants(user: Any) -> Mapping[str, frozenset[str]]:
 
 
 def _read_grants(user: Any) -> Mapping[str, frozenset[str]]:
-    from machines.models import MachineGroupGrant, MachineUserGrant
-
     if user.pk is None or not user.is_active:
         return {}
-    own, through = MachineUserGrant.objects.filter(user_id=user.pk), MachineGroupGrant.objects.filter(group__user=user)
-    facts = ("permission__codename", "content_object__name")
     rights = {permission.partition(".")[2]: right for right, permission in RIGHTS.items()}
     held = defaultdict(set)
-    for codename, machine in own.values_list(*facts).union(through.values_list(*facts)):
+    for codename, machine in user_permissions.list_grants(user.pk):
         if codename in rights:
             held[rights[codename]].add(machine)
     return {right: frozenset(names) for right, names in held.items()}

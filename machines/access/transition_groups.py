@@ -7,6 +7,7 @@ workers and timers are no people, and nobody asks for them.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from machines.engine import Explanation, NotAllowed
@@ -20,11 +21,16 @@ def groups_of(user: Any) -> Groups:
     return None if user.is_superuser else frozenset(user.groups.values_list("name", flat=True))
 
 
+def is_allowed(groups: Groups, allow: Collection[str]) -> bool:
+    """Return whether a transition reserved for the groups ``allow``, empty for anyone, is for this account."""
+    return groups is None or not allow or not groups.isdisjoint(allow)
+
+
 def check(groups: Groups, explanation: Explanation) -> None:
     """Raise NotAllowed where the event would take a transition that is for others. What the engine would refuse anyway
     passes: it says so itself, and better."""
     for one in explanation.candidates:
-        if groups is not None and one.verdict == "taken" and one.allow and groups.isdisjoint(one.allow):
+        if one.verdict == "taken" and not is_allowed(groups, one.allow):
             raise NotAllowed(
                 explanation.machine, explanation.id, explanation.event,
                 groups=one.allow, transition=one.id, target=one.target or "",

@@ -14,6 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 
 from machines.catalog.outlines import stored
 from machines.connections import get_engine
+from machines.diagrams import EventWords
 from machines.engine import (
     BadInput,
     BadPayload,
@@ -160,6 +161,7 @@ def panel(
         is_refused=isinstance(error, Refused),
         candidates=redacted.explanation(error.explanation).candidates if isinstance(error, Refused) else [],
         steps=[(step, moment(step.at)) for step in steps],
+        words=EventWords(version.outline if version else None),
     )
 
 

@@ -42,7 +42,9 @@ log = logging.getLogger(__name__)
 
 ACTIONS = (
     "fire", "create", "force", "edit", "reset", "retry", "skip", "cancel", "delete", "suspend", "resume", "publish",
-    "machine.export", "machine.import", "machine.repartition", "machine.erase",
+    "draft.save", "draft.rebase", "draft.discard", "plan.store", "plan.try",
+    "rollout.set", "rollout.stop", "rollout.finish", "version.pin", "version.withdraw",
+    "machine.export", "machine.import", "machine.repartition", "machine.erase", "machine.migrate",
     "queue.pause", "queue.resume", "queue.limit", "queue.purge", "queue.redrive",
     "job.redrive", "job.withdraw", "job.move",
     "worker.quiet", "worker.work", "worker.stop",
@@ -51,6 +53,9 @@ ACTIONS = (
     "token.make", "token.revoke", "session.make", "session.revoke",
     "login", "login.failed", "login.throttled", "logout",
     "webhook.make", "webhook.change", "webhook.rotate", "webhook.delete", "webhook.test", "webhook.redeliver",
+    "alarm.acknowledge", "alarm.assign", "alarm.snooze", "alarm.wake",
+    "failure.assign", "failure.mute", "failure.resolve", "failure.reopen", "failure.redrive", "failure.skip",
+    "failure.stop",
     "note.write", "reveal",
     "user.make", "user.change", "user.password", "user.groups", "user.rights", "user.delete",
     "group.make", "group.change", "group.rights", "group.delete",

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from machines.catalog.outlines import stored_current
+from machines.catalog.outlines import every_outline, outline_of, stored_current
 from machines.engine import Engine, Instance, SignalboxError, UnknownInstance, UnknownMachine
+from machines.engine.definitions import Outline
 
 from . import columns, outbox
 
@@ -123,6 +124,7 @@ class Reconcile:
         self._field = field
         self._create_missing = create_missing
         self.report: Report = DryRun() if dry_run else Report()
+        self._ended: dict[str, bool] = {}  # by state
 
     def run(self) -> Report:
         """Compare everything. Raises UnknownMachine, EngineUnavailable."""
@@ -172,12 +174,29 @@ class Reconcile:
 
     def _has_ended(self, state: str) -> bool:
         """Tell whether a row's state is a final one of the machine: its instance was let go, and is not missing."""
+        if state not in self._ended:
+            self._ended[state] = self._is_final(state)
+        return self._ended[state]
+
+    def _is_final(self, state: str) -> bool:
+        """Ask the current version, and where it does not have the state the newest one that has: an instance that
+        ended in an earlier version is not moved any more once it was let go."""
+        for outline in self._outlines():
+            if (found := outline.state(state)) is not None:
+                return found.type == "final" and found.parent in (None, outline.root)
+        return False
+
+    def _outlines(self) -> Iterator[Outline]:
+        """Yield those of the current version and of all versions, the newest first."""
+        machine = self._field.machine
         try:
-            outline = stored_current(self._field.machine).outline
-        except UnknownMachine:
-            return False
-        found = outline.state(state)
-        return found is not None and found.type == "final" and found.parent in (None, outline.root)
+            yield stored_current(machine).outline
+            numbers = sorted(self._engine.versions(machine), reverse=True)
+        except UnknownMachine:  # Redis has lost it, or nobody knows it
+            yield from every_outline(machine)
+            return
+        for number in numbers:
+            yield outline_of(machine, number)
 
     def _create_anew(self, lost: Mapping[str, Columns], using: str) -> None:
         """Create instances for rows that lost theirs, in the initial state; their rows go back to it."""

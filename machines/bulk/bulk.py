@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from machines.access.transition_groups import Groups
 from machines.engine import Engine, Instance, arguments
 from machines.engine.errors import Conflict, InstanceExists, Refused
+from machines.engine.versions import DryRun
 
-from . import builtin_machine
+from . import builtin_machine, migration
 from .builtin_machine import BULK
 from .errors import NotNow
-from .order import MAX_RATE, Order
-from .store import PAGE, Item, Note, Store
+from .order import MAX_RATE, MIGRATE, Order
+from .store import PAGE, Row, Store
 
 LIVE = ("collecting", "previewing", "previewed", "running", "paused", "failed")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One instance of a bulk action: as it was selected, the result of the dry run, and the outcome."""
-
-    item: Item
-    verdict: Note | None
-    outcome: Note | None
 
 
 class Bulk:
@@ -137,7 +129,14 @@ class Bulk:
         store = self._store()
         items = store.items(bulk.data["selection"], start, stop)
         ids = [item.id for item in items]
-        return [Row(*row) for row in zip(items, store.verdicts(ids), store.outcomes(ids), strict=True)]
+        rows = [Row(*row) for row in zip(items, store.verdicts(ids), store.outcomes(ids), strict=True)]
+        if bulk.data["action"] != MIGRATE:
+            return rows
+        return [migration.complete(row, at < bulk.data["tried"]) for at, row in enumerate(rows, start)]
+
+    def dry_run(self) -> DryRun | None:
+        """The classes of a migration of whole versions, as they were when it was collected; None of other actions."""
+        return self._store().dry_run()
 
     def _store(self) -> Store:
         return Store(self._engine, self.id)

@@ -13,12 +13,14 @@ from collections.abc import Mapping, Sequence
 
 from machines.engine import Engine, Fire, Permit, errors, limits
 
-from .order import WORK, Order
+from . import migration
+from .order import MIGRATE, WORK, Order
 from .preview import changed, noted
 from .store import Item, Note, Store
 
 KEYED = ("force", "edit", "reset", *WORK)
 OUTCOMES = ("done", "refused", "changed", "gone", "failed")
+OUTCOMES_OF_MIGRATION = ("kept", "already")  # besides: not for this plan, or moved by another before
 TOGETHER = 25  # instances moved between two checks whether to go on
 TRIES = 5  # of a repair whose instance moves all the time
 UNSTEADY = f"it changed {TRIES} times during the attempt"
@@ -32,6 +34,9 @@ def act(engine: Engine, store: Store, bulk: str, order: Order, permit: Permit | 
     """
     if order.action == "fire":
         store.put_outcomes(_fired(engine, bulk, order, permit, items))
+        return
+    if order.action == MIGRATE:
+        store.put_outcomes(_migrated(engine, bulk, order, permit, items))
         return
     if order.action in KEYED:
         for item in items:
@@ -74,6 +79,18 @@ def _fired(engine: Engine, bulk: str, order: Order, permit: Permit | None, items
             notes[item.id] = changed(item, answer.actual)
         else:
             notes[item.id] = noted(answer) if isinstance(answer, errors.SignalboxError) else Note("done")
+    return notes
+
+
+def _migrated(
+    engine: Engine, bulk: str, order: Order, permit: Permit | None, items: Sequence[Item]
+) -> Mapping[str, Note]:
+    """Of those that were moved nothing is noted: see ``migration``."""
+    ids = [item.id for item in items]
+    notes = migration.move(engine, order, ids, reason_of(bulk, order), permit)
+    for id in [id for id, note in notes.items() if note.word == "already"]:
+        if _is_ours(engine, bulk, order.machine, id):  # this bulk has moved it before, and could not say so
+            del notes[id]
     return notes
 
 

@@ -10,10 +10,11 @@ from machines.connections import get_engine
 from machines.engine import Engine, errors
 from machines.worker import Job, handler
 
-from . import execution
+from . import execution, migration
 from . import preview as previewing
 from . import selection as selecting
 from .builtin_machine import BULK
+from .order import MIGRATE, Order
 from .store import PAGE, Item, Store
 
 PREVIEWED = 5 * PAGE  # instances asked in one job
@@ -30,13 +31,28 @@ def collect(job: Job) -> dict[str, Any]:
     """Freezes what is found under a name of this attempt's own."""
     engine = get_engine()
     store, selection, total = Store(engine, job.instance), f"{job.id}.{job.attempt}", 0
-    made = engine.get(BULK, job.instance).created
-    for number, page in enumerate(selecting.paged(selecting.found(engine, store.order(), made))):
+    made, order = engine.get(BULK, job.instance).created, store.order()
+    if order.action == MIGRATE:
+        return _collect_migration(engine, job, store, selection, order, made)
+    for number, page in enumerate(selecting.paged(selecting.found(engine, order, made))):
         job.check()
         store.put_page(selection, number, page)
         total += len(page)
         job.progress(total, None, "instances found")
     return {"selection": selection, "found": total, "verdicts": dict.fromkeys(previewing.VERDICTS, 0)}
+
+
+def _collect_migration(
+    engine: Engine, job: Job, store: Store, selection: str, order: Order, made: int
+) -> dict[str, Any]:
+    """Freezes and previews in one walk over the fleet."""
+
+    def tell(total: int) -> None:
+        job.check()
+        job.progress(total, None, "instances found")
+
+    freezer = migration.collect(engine, store, selection, order, made, tell)
+    return {"selection": selection, "found": freezer.total, "verdicts": dict(freezer.verdicts)}
 
 
 @handler("bulk.preview")
@@ -45,6 +61,8 @@ def preview(job: Job) -> dict[str, Any]:
     engine, data = get_engine(), job.data
     store = Store(engine, job.instance)
     order, counts = store.order(), Counter(data["verdicts"])
+    if order.action == MIGRATE:  # it was previewed while it was frozen
+        return {"checked": data["found"], "verdicts": data["verdicts"]}
     checked = data["checked"]
     until = min(checked + PREVIEWED, data["found"])
     while checked < until:
@@ -66,16 +84,22 @@ def act(job: Job) -> dict[str, Any]:
         raise NotReleased("not started by a person with the operate permission: run it from its page")
     order, start, rate = store.order(), data["tried"], store.rate()
     permit = order.permit(store.approved(data["selection"]))
-    items = store.items(data["selection"], start, min(start + _turn(rate), data["found"]))
-    for begin in range(0, len(items), execution.TOGETHER):
-        some = items[begin : begin + execution.TOGETHER]
+    turn, together = TURN, execution.TOGETHER
+    if order.action == MIGRATE:
+        turn, together = migration.TURN, migration.TOGETHER
+    items = store.items(data["selection"], start, min(start + (min(turn, rate) if rate else turn), data["found"]))
+    for begin in range(0, len(items), together):
+        some = items[begin : begin + together]
         left = [item for item, note in zip(some, store.outcomes(_ids(some)), strict=True) if note is None]
         if left:
             _check(engine, job, start)
             execution.act(engine, store, job.instance, order, permit, left)
         job.progress(start + begin + len(some), data["found"], "instances")
     counts = Counter(data["outcomes"] or dict.fromkeys(execution.OUTCOMES, 0))
-    counts.update(note.word for note in store.outcomes(_ids(items)) if note)
+    notes = [note for note in store.outcomes(_ids(items)) if note]
+    counts.update(note.word for note in notes)
+    if order.action == MIGRATE:  # it stores no outcome of those that were moved
+        counts["done"] += len(items) - len(notes)
     rest = ceil(len(items) * 1000 / rate) if rate else 0
     return {"tried": start + len(items), "outcomes": dict(counts), "rest": rest}
 
@@ -89,10 +113,6 @@ def remove(job: Job) -> None:
         engine.delete(BULK, job.instance, actor=job.actor, reason="the bulk action was removed")
     except errors.UnknownInstance:
         return
-
-
-def _turn(rate: int) -> int:
-    return min(TURN, rate) if rate else TURN
 
 
 def _ids(items: list[Item]) -> list[str]:

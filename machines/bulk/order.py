@@ -5,21 +5,32 @@ from __future__ import annotations
 import inspect
 import json
 from dataclasses import KW_ONLY, asdict, dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from machines.access.transition_groups import Groups
 from machines.engine import Engine, Permit, arguments, limits
 from machines.engine.errors import BadInput
+from machines.engine.versions import MigrationPlan
 
 from .builtin_machine import BULK
 
 WORK = ("retry", "skip", "cancel")
-ACTIONS = ("fire", "force", "edit", "reset", *WORK, "suspend", "resume", "delete")
+MIGRATE = "migrate"
+ACTIONS = ("fire", "force", "edit", "reset", *WORK, "suspend", "resume", "delete", MIGRATE)
 MAX_REASON = 900  # characters: what each history says has the bulk's id behind it
 MAX_RATE = 10_000  # instances a second
 OWN = frozenset(["self", "machine", "limit", "cursor", "newest", "now"])
+MAX_CHOSEN = 200  # instances chosen one by one: the list stands in the data of the bulk
+IDS = "ids"
 FILTERS = frozenset(inspect.signature(Engine.find).parameters) - OWN
-"""The terms of a filter: what ``Engine.find`` finds by."""
+"""The terms of a filter: what ``Engine.find`` finds by. In place of these, ``ids`` lists chosen instances."""
+
+
+@lru_cache(maxsize=16)
+def _read_plan(text: str) -> MigrationPlan:
+    """Read a plan; kept, since each batch of a migration and each look at its page needs it."""
+    return MigrationPlan.from_dict(json.loads(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +40,8 @@ class Order:
     ``event`` and ``payload`` are for "fire", ``states`` for "force", ``changes`` for "edit" (None unsets), ``invoke``
     for the repairs of a job, with the ``result`` that "skip" goes on with. ``unchanged``: only instances nothing has
     happened to since they were frozen. ``rate``: instances a second at most, 0 for as fast as it goes. ``person``:
-    whether a person ordered it, so that rules for people hold; ``groups``: theirs, None takes any transition.
+    whether a person ordered it, so that rules for people hold; ``groups``: theirs, None takes any transition. ``plan``:
+    for "migrate", the plan as ``MigrationPlan.as_dict`` returns it.
     """
 
     machine: str
@@ -49,6 +61,7 @@ class Order:
     of: str = ""
     groups: Groups = None
     person: bool = False
+    plan: dict[str, Any] = field(default_factory=dict)
 
     def permit(self, second: str = "") -> Permit | None:
         """What the engine holds each step to; None for a program's order. ``second``: the person who approved it, if
@@ -65,7 +78,10 @@ class Order:
 
     @property
     def target(self) -> str:
-        """The event, the states, the fields, or the invoke."""
+        """The event, the states, the fields, the invoke, or the version."""
+        if self.action == MIGRATE:
+            plan = self.migration
+            return f"to version {plan.to} by plan {plan.id}"
         if self.action in ("fire", "edit"):
             return self.event or ", ".join(self.changes)
         return self.invoke if self.action in WORK else ", ".join(self.states)
@@ -80,6 +96,11 @@ class Order:
         result = {"result": self.result} if self.action == "skip" else {}
         return {"invoke": self.invoke} | result if self.action in WORK else {}
 
+    @property
+    def migration(self) -> MigrationPlan:
+        """The plan of the order. Raises PlanError."""
+        return _read_plan(json.dumps(self.plan))
+
     def check(self, engine: Engine) -> None:
         """Raises BadInput, BadPayload, UnknownMachine."""
         arguments.check_machine(self.machine)
@@ -91,6 +112,9 @@ class Order:
         arguments.check_text("reason", arguments.require_reason(self.reason), MAX_REASON)
         arguments.check_between("rate", self.rate, 0, MAX_RATE)
         self._check_what(engine)
+        if IDS in self.filter:
+            self._check_chosen()
+            return
         if unknown := sorted(set(self.filter) - FILTERS):
             raise BadInput(f"unknown filter {', '.join(unknown)}; use {', '.join(sorted(FILTERS))}")
         engine.find(self.machine, **self.filter, limit=1)
@@ -104,8 +128,30 @@ class Order:
         elif self.action == "edit":
             if not arguments.encode_fields("data", self.changes, limits.MAX_DATA):
                 raise BadInput("no data field given")
+        elif self.action == MIGRATE:
+            self._check_plan(engine)
         elif self.action in WORK and (why := limits.check_invoke_id(self.invoke)) is not None:
             raise BadInput(f"the invoke {why}", code="SB401")
+
+    def _check_chosen(self) -> None:
+        """Check a list of chosen instances. Those that are gone later are left out."""
+        chosen = self.filter[IDS]
+        if set(self.filter) != {IDS}:
+            raise BadInput("chosen instances and a filter exclude each other: use ids alone")
+        if not isinstance(chosen, list | tuple) or not 1 <= len(chosen) <= MAX_CHOSEN:
+            raise BadInput(f"ids is a list of 1 to {MAX_CHOSEN} instances; for more, use a filter")
+        for id in chosen:
+            arguments.check_instance(id)
+        if len(set(chosen)) != len(chosen):
+            raise BadInput("ids names an instance twice; name each once")
+
+    def _check_plan(self, engine: Engine) -> None:
+        plan = self.migration
+        if plan.machine != self.machine:
+            raise BadInput(f"the plan is for the machine {plan.machine!r}, not for {self.machine!r}", code="SB600")
+        if self.unchanged:
+            raise BadInput("a migration decides by what each instance is when it is moved: leave out unchanged")
+        engine.check_plan(plan)
 
     def facts(self) -> dict[str, Any]:
         """What everybody may see of it, as data of the instance: all but the payload."""

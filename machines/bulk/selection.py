@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from machines.engine import Engine, Instance
-from machines.engine.errors import BadInput
+from machines.engine.errors import BadInput, UnknownInstance
 
 from .builtin_machine import BULK
-from .order import Order
+from .order import IDS, Order
 from .store import PAGE, Item, Store
 
 MAX_FOUND = 1_000_000  # instances of one bulk
@@ -22,7 +22,9 @@ def found(engine: Engine, order: Order, made: int) -> Iterator[Item]:
 
     That also keeps an instance that moves meanwhile from being found twice: it stands behind ``made`` from then on.
     """
-    return failed(engine, order.of) if order.of else _filtered(engine, order, made)
+    if order.of:
+        return failed(engine, order.of)
+    return _chosen(engine, order) if IDS in order.filter else _filtered(engine, order, made)
 
 
 def failed(engine: Engine, bulk: str) -> Iterator[Item]:
@@ -46,6 +48,15 @@ def paged(items: Iterable[Item]) -> Iterator[list[Item]]:
         if total > MAX_FOUND:
             raise BadInput(f"more than {MAX_FOUND:,} instances match: narrow the filter")
         yield page
+
+
+def _chosen(engine: Engine, order: Order) -> Iterator[Item]:
+    """The instances of a list, as they are now, without those that are gone."""
+    for instance in engine.get_many(order.machine, order.filter[IDS]):
+        if isinstance(instance, Instance):
+            yield _item(instance)
+        elif not isinstance(instance, UnknownInstance):
+            raise instance
 
 
 def _filtered(engine: Engine, order: Order, made: int) -> Iterator[Item]:

@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from machines.engine import Engine
+from machines.engine.keys import choose_partition
 from machines.engine.storage import Storage
+from machines.engine.versions import DryRun
 
 from .builtin_machine import BULK
 from .order import Order
 
+MAX_REFUSED = 100  # refused instances kept with the classes of a dry run; each has its verdict besides
 PAGE = 100  # instances on one page of a selection
 KEPT = 64 * 24 * 3600  # seconds after the last write: it may wait thirty days twice, and its results are kept as long
 BEGUN = "begun"  # an outcome that is not yet known
@@ -61,6 +64,15 @@ class Note:
         return cls(word, why, why)
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One instance of a bulk action: as it was selected, the result of the dry run, and the outcome."""
+
+    item: Item
+    verdict: Note | None
+    outcome: Note | None
+
+
 class Store:
     def __init__(self, engine: Engine, bulk: str) -> None:
         self._storage = Storage(engine.client)
@@ -81,6 +93,20 @@ class Store:
         if text is None:
             raise OrderLost(f"bulk {self._bulk} not found, or expired")
         return Order.decode(text)
+
+    @classmethod
+    def read_orders(cls, engine: Engine, bulks: Sequence[str]) -> dict[str, tuple[Order, int]]:
+        """Read the orders of several bulks and their rates, in one round trip; those without an order are left out."""
+        if not bulks:
+            return {}
+        storage = Storage(engine.client)
+        count = storage.command("HGET", engine.keys.machines, BULK)
+        if count is None:
+            return {}
+        keys = [engine.keys.partition(BULK, choose_partition(id, int(count))).bulk_order(id) for id in bulks]
+        found = storage.commands([(key, ("HMGET", key, "order", "rate")) for key in keys])
+        orders = {id: (Order.decode(order), rate) for id, (order, rate) in zip(bulks, found, strict=True) if order}
+        return {id: (order, order.rate if rate is None else int(rate)) for id, (order, rate) in orders.items()}
 
     def put_rate(self, rate: int) -> None:
         """From the next instances on, so many a second at most; 0 for as fast as it goes."""
@@ -113,6 +139,15 @@ class Store:
         second, held = self._storage.command("HMGET", self._order, "approved", "approved_for")
         return str(second) if second and held == selection else ""
 
+    def put_dry_run(self, run: DryRun) -> None:
+        """Keep the classes of a migration's dry run, and the first of the refused instances."""
+        self._write(self._order, ("HSET", self._order, "dry_run", json.dumps(run.as_dict(MAX_REFUSED))))
+
+    def dry_run(self) -> DryRun | None:
+        """None where there is none: of other actions, and of a selection by more than the version."""
+        text = self._storage.command("HGET", self._order, "dry_run")
+        return None if text is None else DryRun.from_dict(json.loads(text))
+
     # The selection
 
     def put_page(self, selection: str, number: int, items: Sequence[Item]) -> None:
@@ -137,6 +172,10 @@ class Store:
 
     def put_verdicts(self, notes: Mapping[str, Note]) -> None:
         self._put(self._verdicts, notes)
+
+    def clear_verdicts(self) -> None:
+        """Forget what an earlier attempt at a selection has said."""
+        self._storage.command("UNLINK", self._verdicts)
 
     def verdicts(self, ids: Sequence[str]) -> list[Note | None]:
         """In the order of ``ids``; None where there is none yet."""

@@ -7,6 +7,7 @@ an operator published of one that is as new stays.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,12 @@ from machines.engine.definitions import Finding, list_embedded_names, make_findi
 from machines.engine.errors import UnknownMachine
 
 NAMES = frozenset({"bulk", "map_reduce", "map_reduce_chunk"})
+
+
+def split_system(machines: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return people's own machines and those of the product, which pages list under the *System* filter."""
+    names = list(machines)
+    return [name for name in names if name not in NAMES], [name for name in names if name in NAMES]
 
 
 def definition(folder: Path, name: str) -> dict[str, Any]:

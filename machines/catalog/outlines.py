@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 
 from django.utils import timezone
 
 from machines.connections import get_engine
 from machines.engine.definitions import Outline, compile_definition, outline
+from machines.engine.errors import UnknownMachine
 from machines.models import Machine, MachineVersion
 
 KEPT = 256  # outlines in memory
@@ -27,6 +29,23 @@ def stored_current(machine: str) -> MachineVersion:
     return stored(machine, get_engine().live(machine).version if row is None else row.current)
 
 
+def find_current(machine: str) -> int | None:
+    """The number of the current version: by Redis, by SQL where Redis has lost the machine, None for a new machine."""
+    try:
+        return get_engine().live(machine).version
+    except UnknownMachine:
+        return Machine.objects.filter(name=machine).values_list("current", flat=True).first()
+
+
+def find_latest(machine: str) -> int | None:
+    """The version that the next one comes after: the one that is rolled out now, else the current one."""
+    try:
+        rollout = get_engine().rollout(machine)
+    except UnknownMachine:
+        rollout = None
+    return rollout.version if rollout is not None and rollout.under_way else find_current(machine)
+
+
 def unrecorded(machine: str, version: int) -> MachineVersion:
     """Make the row of a version that a script published straight into Redis. Reading writes nothing: a worker records
     it. Raises UnknownMachine."""
@@ -41,6 +60,17 @@ def unrecorded(machine: str, version: int) -> MachineVersion:
 def outline_of(machine: str, version: int) -> Outline:
     """Raises UnknownMachine."""
     return outline_from(json.dumps(stored(machine, version, without=("drawing",)).definition))
+
+
+def outlines_of(wanted: Mapping[str, int]) -> dict[str, Outline]:
+    """Machine -> the outline of one of its versions. One query for all that are stored. Raises UnknownMachine."""
+    rows = MachineVersion.objects.filter(machine__name__in=wanted, number__in=set(wanted.values()))
+    found = {
+        machine: outline_from(json.dumps(definition))
+        for machine, number, definition in rows.values_list("machine__name", "number", "definition")
+        if wanted[machine] == number
+    }
+    return {machine: found.get(machine) or outline_of(machine, version) for machine, version in wanted.items()}
 
 
 def every_outline(machine: str) -> list[Outline]:

@@ -90,8 +90,15 @@ def prepare(definition: object | CompiledDefinition) -> Publication:
     return Publication(compiled, {name: inner for name, inner in compiled.along.items() if not is_current(name, inner)})
 
 
-def write(compiled: CompiledDefinition, *, user: AbstractBaseUser | None = None, notes: str = "") -> MachineVersion:
-    """Publish one machine of a Publication, without those it brings along. Raises Diverged, EngineUnavailable."""
+def write(
+    compiled: CompiledDefinition,
+    *,
+    user: AbstractBaseUser | None = None,
+    notes: str = "",
+    rollout: float | None = None,
+) -> MachineVersion:
+    """Publish one machine of a Publication, without those it brings along. ``rollout``: per cent of new instances that
+    get the version. Raises Diverged, EngineUnavailable."""
     name = compiled.source["id"]
     for known in (*find_embedded(compiled.source), name):
         restore(known)
@@ -99,8 +106,17 @@ def write(compiled: CompiledDefinition, *, user: AbstractBaseUser | None = None,
         number = _new_number(adopt(name), compiled)
     except UnknownMachine:
         number = None
-    published = get_engine().publish(compiled, version=number, alone=True)
-    return _record(name, published.version, compiled, user=user, notes=notes)
+    engine = get_engine()
+    if rollout is None:
+        published = engine.publish(compiled, version=number, alone=True)
+    else:
+        who = {"actor": user.get_username() if user is not None else "", "reason": notes}
+        published = engine.publish(compiled, version=number, alone=True, rollout=rollout, **who)
+    version = _record(name, published.version, compiled, user=user, notes=notes)
+    current = engine.live(name).version  # a roll-out, or a pin, leaves another one current
+    if current != version.number:
+        _make_current(version.machine, version.machine.versions.get(number=current))
+    return version
 
 
 def adopt(name: str) -> Machine:

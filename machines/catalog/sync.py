@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +14,7 @@ from machines.engine import Engine
 from machines.engine.definitions import CompiledDefinition
 from machines.models import Machine, MachineVersion
 
-from . import publishing
+from . import publishing, submissions
 from .app_definitions import AppFile
 
 NOTE = "machine sync: "
@@ -107,6 +108,15 @@ def adopt_unrecorded(comparisons: Iterable[Comparison]) -> None:
     for one in comparisons:
         if one.status == UNCHANGED and recorded.get(one.name) != one.current:
             publishing.adopt(one.name)
+
+
+def read_text(comparison: Comparison) -> tuple[str, str]:
+    """Return the text of a file and its format; its definition as JSON where the text needs other files to be read."""
+    file = comparison.file.file
+    format = file.submission.format
+    if submissions.read(file.text, format=format).definition == comparison.compiled.source:
+        return file.text, format
+    return json.dumps(comparison.compiled.source, indent=2, ensure_ascii=False), "json"
 
 
 def _read_recorded() -> dict[str, int]:

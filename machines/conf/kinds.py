@@ -72,7 +72,9 @@ class Integer(Kind):
 
 @dataclass(frozen=True)
 class Words(Kind):
-    """A list of texts; separated by commas in a variable."""
+    """A list of texts, each one of ``allowed`` if there are any; separated by commas in a variable."""
+
+    allowed: tuple[str, ...] = ()
 
     def parse(self, label: str, text: str) -> list[str]:
         found = [word.strip() for word in text.split(",")]
@@ -81,6 +83,8 @@ class Words(Kind):
     def read(self, label: str, value: Any) -> list[str]:
         if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
             raise Unfit(f'{label} must be a list of texts: ["a", "b"]')
+        if unknown := [word for word in value if self.allowed and word not in self.allowed]:
+            raise Unfit(f"{label} holds {unknown[0]!r}, which is not one of {', '.join(self.allowed)}")
         return list(value)
 
 

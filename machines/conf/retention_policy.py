@@ -14,7 +14,7 @@ from machines.engine.definitions.reading.retention import Retention, parse_age
 
 MACHINE = ("finished", "most", "dead", "log")
 """Words for every machine whose definition does not say otherwise."""
-TABLES = ("audit", "statistics", "webhooks", "archive")
+TABLES = ("audit", "statistics", "webhooks", "archive", "failures", "alarms")
 """Tables of the database; ``<table>=<age>`` bounds the age of its rows, ``<table>_most=<count>`` their number."""
 WANTED = (
     "words such as finished=30d,most=1000000,dead=90d,log=7d,audit=730d,audit_most=5000000; the tables are "

@@ -75,9 +75,14 @@ TABLE = (
     # What is kept.
     _setting("RETAIN", Checked(retention_policy.is_policy, retention_policy.WANTED), ""),
     _setting("ARCHIVE", Checked(archive_names.is_archive, archive_names.WANTED), "sql"),
+    # The error inbox.
+    _setting("ERROR_DIGEST", Choice(("off", "daily", "weekly")), "off"),
+    _setting("ERROR_DIGEST_TO", Words(), []),
     # Prometheus.
     _setting("METRICS", Choice(("off", "login", "token", "open")), "login"),
     _setting("METRICS_TOKEN", Secret(least=16), "", secret=True),
+    # Actions that take a second person on every machine, as `approval` of a definition names them.
+    _setting("APPROVAL", Words(("publish", "migrate")), []),
     # Whether changes of all users and groups are audited, and not those of rights and tokens alone.
     _setting("AUDIT_ACCOUNTS", Flag(), False, ""),
     # Signalbox's own site and its demo.

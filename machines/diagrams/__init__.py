@@ -6,6 +6,7 @@ draws those states, of ``foldable(outline)``, with their inside folded away; ``t
 leave the top level alone. ``index(outline)`` tells which id each state, transition and queue has,
 and how the states are nested; ``active(outline, leaves)`` every state that is active with them. ``lit(svg, ids)``
 marks parts on the server, ``standalone(svg)`` brings its own stylesheet and can be opened by itself.
+``EventWords(outline)`` says the events of a history as the labels do.
 
 What is in the SVG, and what may be painted on it
 -------------------------------------------------
@@ -84,9 +85,11 @@ Colours are custom properties with a fallback for light and dark; a page sets wh
 
 from __future__ import annotations
 
+from .event_words import EventWords
 from .layout.dot import dot
 from .layout.folding import effective, foldable, top_level
 from .layout.levels import LayoutFailed
+from .part_changes import list_changed_parts
 from .part_index import active, index
 from .part_names import edge_id, fold_id, queue_id, state_id
 from .svg.drawing import DRAWING, Diagram, draw
@@ -95,6 +98,7 @@ from .svg.export import lit, standalone
 __all__ = [
     "DRAWING",
     "Diagram",
+    "EventWords",
     "LayoutFailed",
     "active",
     "dot",
@@ -104,6 +108,7 @@ __all__ = [
     "fold_id",
     "foldable",
     "index",
+    "list_changed_parts",
     "lit",
     "queue_id",
     "standalone",

@@ -45,13 +45,17 @@ from .records import Explanation, Fire, Instance, Live, PartialDict, PartialList
 from .search.methods import SearchMethods
 from .search.survey import Survey
 from .search.survey_reader import SurveyReader
+from .versions.methods import VersionMethods
+from .versions.rollout.methods import GuardSettings as GuardSettings
 
 log = logging.getLogger(__name__)
 
 Data = Mapping[str, Any]
 
 
-class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, InspectionMethods, SenderMethods):
+class Engine(
+    JobMethods, BulkReadMethods, RepairMethods, SearchMethods, InspectionMethods, SenderMethods, VersionMethods
+):
     """Runs the state machines of one Redis. Safe to share between threads; make one per process.
 
     Every call that changes an instance is one function call in Redis: it happens wholly or not at all, and two callers
@@ -151,14 +155,29 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         return self._caller.missing_commands(f"{self.keys.prefix}permitted")
 
     def publish(
-        self, definition: dict[str, Any] | CompiledDefinition, *, version: int | None = None, alone: bool = False
+        self,
+        definition: dict[str, Any] | CompiledDefinition,
+        *,
+        version: int | None = None,
+        alone: bool = False,
+        rollout: float | None = None,
+        guard: GuardSettings = None,
+        actor: str = "",
+        reason: str = "",
     ) -> PublishedMachine:
         """Check, compile and store a definition as the machine's current version. A compiled definition is only stored.
 
         The same content again is the same version. ``version`` publishes under a known number, to restore a backup.
-        ``alone``: without the machines embedded in it. Raises DefinitionError with every finding.
+        ``alone``: without the machines embedded in it. ``rollout``: the percentage of new instances that get the
+        version, for ``actor`` and ``reason``; the current one stays. ``guard``: when that stops by itself, False for
+        never. Without ``rollout`` a new version ends the roll-out of another. Raises DefinitionError with every
+        finding, VersionRefused.
         """
-        published = self._catalog.publish(definition, version, alone)
+        start = None
+        if rollout is not None:
+            name = definition.program["machine"] if isinstance(definition, CompiledDefinition) else definition.get("id")
+            start = self._start_words(name, rollout, guard, actor, reason)
+        published = self._catalog.publish(definition, version, alone, start=start)
         self._ready_queues.announce(published)
         return published
 
@@ -367,8 +386,20 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         if reply[0] != Status.OK:
             raise replies.build_error(machine, id, reply)
         # Steps that were added between the two calls moved the window: drop those that are not older than ``before``.
-        steps = replies.read_steps(reply[3:])
+        definition = self._find_definition(root, id, reply, skip) if skip else reply[2]
+        steps = replies.read_steps(reply[3:], definition)
         return [step for step in steps if before is None or step.version < before][:limit]
+
+    def _find_definition(self, root: str, id: str, page: Sequence[Any], skip: int) -> int:
+        """Return the version that an instance had before its latest ``skip`` steps. ``page``: older ones."""
+        current = int(str(page[2]).partition(":")[0])
+        if any(replies.MIGRATE in entry for entry in page[3:]):
+            moves = [step for step in replies.read_steps(page[3:]) if step.event == replies.MIGRATE]
+            if moves:
+                return int(moves[0].payload.get("to") or current)
+        newer = self._caller.call("sb_history", root, id, -skip, -1)
+        moves = [step for step in replies.read_steps(newer[3:]) if step.event == replies.MIGRATE]
+        return int(moves[-1].payload.get("from") or 0) if moves else current
 
     def counts(self, machine: str) -> PartialDict[int]:
         """Count the instances in each leaf state; states without any have 0. The attribute ``missing`` of the result
@@ -452,8 +483,8 @@ class Engine(JobMethods, BulkReadMethods, RepairMethods, SearchMethods, Inspecti
         return [partition.clock for partition in self._partitions(machines)]
 
     def queues(self, machine: str) -> PartialDict[dict[str, int]]:
-        """Return queue -> number of jobs that are ready, leased, delayed and dead. The attribute ``missing`` of the
-        result lists the roots of partitions that did not answer."""
+        """Return queue -> number of jobs that are ready, leased, delayed, dead and handled. The attribute ``missing``
+        of the result lists the roots of partitions that did not answer."""
         live = self.live(machine)
         return PartialDict(live.queues, missing=live.missing)
 

@@ -5,7 +5,8 @@
     SignalboxError
     ├── DefinitionError          a definition has findings; nothing was published
     ├── BadInput                 an argument is not what the call takes
-    │   └── BadPayload           an event's payload or an instance's data is invalid
+    │   ├── BadPayload           an event's payload or an instance's data is invalid
+    │   └── PlanError            a plan of a migration has findings; nothing was changed
     ├── LookupFailed
     │   ├── UnknownMachine
     │   └── UnknownInstance
@@ -18,6 +19,8 @@
     ├── NeedsApproval            the action needs the approval of a second person
     ├── Conflict                 the instance has moved since the caller read it
     ├── Miscounted               a queue has another number of jobs than the caller saw
+    ├── JobHandled               the instance of a dead job dealt with it: a re-drive needs a confirmation
+    ├── VersionRefused           a roll-out, a pin or a withdrawn version does not allow it
     ├── LeaseLost                a job is no longer this worker's
     ├── EngineUnavailable        Redis cannot be reached or is not able to write
     └── EngineFault              the server gave an unexpected answer
@@ -52,10 +55,27 @@ NARROWER = {
     "SB417": "BadInput: an index that `find` needs is not filled yet",
     "SB418": "BadInput: a condition of `find` is malformed",
     "SB501": "EngineUnavailable: the instance is moving to another partition; nothing was changed, send the call again",
+    "SB612": "PlanError: a version of the plan is not published with this content, or was withdrawn; plan again",
+    "SB606": "PlanError: a version that the plan is for was published anew with other content, or is gone: plan again",
+    "SB635": "BadInput: `states` of a replay names a state that is none",
+    "SB636": "BadInput: a replay on something that is no version and no definition of the machine",
+    "SB621": "EngineUnavailable: a partition did not answer a dry run; nothing was changed, repeat it",
+    "SB622": "BadInput: the share of the server for a dry run is not above 0 and up to 1",
+    "SB623": "EngineUnavailable: instances move faster than a dry run follows; nothing was changed, repeat it later",
+    "SB624": "BadInput: what is read is no dry run",
     "SB423": "LookupFailed: no such job: it is finished, withdrawn or never existed",
+    "SB625": "VersionRefused: the version is withdrawn: no new instance gets it",
+    "SB627": "VersionRefused: a pin and a roll-out exclude each other",
+    "SB628": "VersionRefused: the current version is withdrawn only when another one takes its place",
+    "SB629": "VersionRefused: the same content was withdrawn under another number",
+    "SB630": "VersionRefused: the versions were changed since the caller read them",
+    "SB632": "BadInput: a setting of a roll-out's guard is invalid",
+    "SB633": "BadInput: a percentage of a roll-out is a number from 0 to 100",
     "SB512": "EngineFault: the data on the server has a layout that needs a newer release",
 }
 """Codes that are narrower than their class."""
+STALE_PLAN = "SB606"
+LOST_VERSION = "SB612"
 
 
 class SignalboxError(Exception):
@@ -105,6 +125,25 @@ class BadPayload(BadInput):
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"field": self.field}
+
+
+class PlanError(BadInput):
+    """``findings``: all that is wrong with a plan, each with ``code``, ``path``, ``message`` and ``hint``; warnings
+    too. ``plan``: the plan as far as it could be made, or None."""
+
+    code = "SB600"
+
+    def __init__(
+        self, message: str, findings: Sequence[Any] = (), *, plan: Any = None, code: str | None = None
+    ) -> None:
+        self.findings = list(findings)
+        self.plan = plan
+        errors = [finding for finding in self.findings if finding.is_error]
+        lines = "".join(f"\n  {finding}" for finding in errors)
+        super().__init__(f"{message}:{lines}" if lines else message, code=code)
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"findings": [finding.as_dict() for finding in self.findings]}
 
 
 class LookupFailed(SignalboxError):
@@ -321,6 +360,34 @@ class Miscounted(SignalboxError):
             "expected": self.expected,
             "actual": self.actual,
         }
+
+
+class JobHandled(SignalboxError):
+    """The job died, and its instance has dealt with that: it no longer waits for the job. Nothing was changed."""
+
+    code = "SB443"
+
+    def __init__(self, machine: str, id: str) -> None:
+        self.machine = machine
+        self.id = id
+        super().__init__(f"job {id} of {machine} is handled: its instance moved on; force the retry to run it again")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"machine": self.machine, "id": self.id}
+
+
+class VersionRefused(SignalboxError):
+    """A roll-out, a pin or a withdrawn version does not allow what was asked. Nothing was changed."""
+
+    code = "SB626"
+
+    def __init__(self, machine: str, why: str, *, code: str | None = None) -> None:
+        self.machine = machine
+        self.why = why
+        super().__init__(f"{machine}: {why}", code=code)
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"machine": self.machine}
 
 
 class LeaseLost(SignalboxError):

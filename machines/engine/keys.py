@@ -14,7 +14,7 @@ from dataclasses import dataclass
 PREFIX = "sb:"
 
 _JOB_OR_PLACE = re.compile(
-    r"(\{[A-Za-z_][A-Za-z0-9_.-]*:[0-9]+\}):(?:job:([0-9]+-[0-9]+)|q:([A-Za-z_][A-Za-z0-9_.-]*)(?::(leased|delayed|dead))?)"
+    r"(\{[A-Za-z_][A-Za-z0-9_.-]*:[0-9]+\}):(?:job:([0-9]+-[0-9]+)|q:([A-Za-z_][A-Za-z0-9_.-]*)(?::(leased|delayed|dead|handled))?)"
 )
 
 
@@ -135,6 +135,10 @@ class Partition:
         """list: messages that wait for a suspended instance, oldest first."""
         return f"{self.root}:held:{id}"
 
+    def undo(self, id: str) -> str:
+        """string with PX: what an instance was before a plan moved it to another version."""
+        return f"{self.root}:undo:{id}"
+
     def outcome(self, id: str, key: str) -> str:
         """string with PX: the outcome of the fire with this idempotency key."""
         return f"{self.root}:k:{len(id.encode())}:{id}:{key}"
@@ -163,6 +167,10 @@ class Partition:
         """zset: dead jobs (no attempts left), by the ms of death."""
         return f"{self.root}:q:{queue}:dead"
 
+    def handled(self, queue: str) -> str:
+        """zset: dead jobs that their instances no longer wait for, by the ms of death."""
+        return f"{self.root}:q:{queue}:handled"
+
     def bell(self, queue: str) -> str:
         """list, capped: the bell of takers that do not hear the channel; it holds no jobs."""
         return f"{self.root}:q:{queue}:bell"
@@ -187,6 +195,17 @@ class Partition:
         """zset, all of score 0: ``<mark of the value>NUL<id>`` of the instances by an indexed data field, or by their
         id, actor, version or error."""
         return f"{self.root}:by:{field}"
+
+    @property
+    def versions(self) -> str:
+        """hash: ``<version>:<name>`` -> counter: instances, created, refused, dead, failed; ``mode``: whether
+        ``instances`` is exact."""
+        return f"{self.root}:versions"
+
+    @property
+    def counted(self) -> str:
+        """hash: instance -> version, while instances from before the counters are counted."""
+        return f"{self.root}:versions:counted"
 
     @property
     def filling(self) -> str:

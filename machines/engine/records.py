@@ -88,7 +88,7 @@ class Instance:
     ``{invoke: {"machine", "id"}}``; ``parent``: the instance that invoked it, ``{"machine", "id", "invoke"}``;
     ``suspended``: since when, or None. ``actor``: the actor of the last step that had one; steps by timers, jobs and
     other instances have none. ``archived_at``: ms since the epoch, for an instance that was read from an archive; None
-    for one in Redis.
+    for one in Redis. ``pinned``: no plan moves it to another version.
     """
 
     id: str
@@ -109,6 +109,7 @@ class Instance:
     suspended: int | None = None
     actor: str = ""
     archived_at: int | None = None
+    pinned: bool = False
 
     @property
     def archived(self) -> bool:
@@ -130,6 +131,8 @@ class Instance:
         found = asdict(self) | {"state": self.state, "archived": self.archived}
         if not self.archived:
             del found["archived_at"], found["archived"]
+        if not self.pinned:
+            del found["pinned"]
         return found
 
 
@@ -246,7 +249,8 @@ def _shown(value: Any) -> str:
 class Step:
     """One entry of an instance's history. ``changes`` maps a data field to its new value, None where it was unset.
 
-    ``source`` is the configuration before the step, None where the entry before is no longer kept.
+    ``source`` is the configuration before the step, None where the entry before is no longer kept. ``definition`` is
+    the version of the machine that the instance had after the step; 0 where that is not known.
     """
 
     version: int
@@ -260,6 +264,7 @@ class Step:
     reason: str
     payload: dict[str, Any]
     changes: dict[str, Any]
+    definition: int = 0
 
     @property
     def revision(self) -> int:
@@ -278,9 +283,11 @@ class Live:
     ``counts``: instances in each leaf state; ``oldest``: ms at which the longest-staying instance entered the state;
     ``flow``: how often each transition was taken; ``total``: instances; ``timers``, ``overdue``, ``mail``: timers,
     overdue timers and messages that wait; ``breaches``: for each state with a service level, the instances that reached
-    or passed it; ``refused``: for each event, how often ``fire`` was refused, under "" the events that no transition
-    names; ``late``: overdue timers whose step failed and is tried again every minute; ``missing``: roots of partitions
-    that did not answer, whose figures are not included.
+    or passed it and are not suspended; ``unchecked``: for states where very many did, how many of these may be
+    suspended after all; ``breached_since``: ms at which the first of them entered the state; ``refused``: for each
+    event, how often ``fire`` was refused, under "" the events that no transition names; ``late``: overdue timers whose
+    step failed and is tried again every minute; ``versions``: instances of each version that has any, None while they
+    are not counted; ``missing``: roots of partitions that did not answer, whose figures are not included.
     """
 
     machine: str
@@ -296,8 +303,11 @@ class Live:
     overdue: int = 0
     mail: int = 0
     breaches: dict[str, int] = field(default_factory=dict)
+    unchecked: dict[str, int] = field(default_factory=dict)
+    breached_since: dict[str, int] = field(default_factory=dict)
     refused: dict[str, int] = field(default_factory=dict)
     late: int = 0
+    versions: dict[str, int] | None = None
     missing: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:

@@ -6,8 +6,10 @@ from django import forms
 
 from machines.engine.limits import MAX_REASON as REASON_LIMIT
 
+from .rendering import PageForm
 
-class StepForm(forms.Form):
+
+class StepForm(PageForm):
     """``expect`` is the revision the operator saw: a step in between makes the form a conflict.
 
     The page writes it into the form itself, so that a second try is on what is shown then.

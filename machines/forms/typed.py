@@ -10,12 +10,13 @@ from django import forms
 from machines.engine.definitions import FieldOutline
 
 from .inputs import JsonText, field_for
+from .rendering import PageForm
 
 MORE = "*"
 """Name of the field for whatever else an open payload carries; no declared field can be called that."""
 
 
-class TypedForm(forms.Form):
+class TypedForm(PageForm):
     """One input for each declared field, of the declared type. ``is_open`` adds one for additional fields as JSON."""
 
     def __init__(

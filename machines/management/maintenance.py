@@ -10,14 +10,19 @@ from functools import partial
 from types import MappingProxyType
 
 from machines.access import last_seen
+from machines.audit import entries
 from machines.binding.outbox_sender import OutboxSender
 from machines.binding.projection import Projection
 from machines.catalog import accepted_senders, publishing
-from machines.engine import Engine
+from machines.engine import Engine, Rollout
+from machines.failures.follower import FailureFollower
+from machines.failures.paced_actions import PacedActions
+from machines.management import error_digest
 from machines.models.database_retry import DatabaseRetry
 from machines.retention import tables
 from machines.retention.duty import RetentionDuty
-from machines.services import approvals
+from machines.services import alarms, approvals
+from machines.services.versions import plans
 from machines.statistics import Sampler, writing
 from machines.statistics.activity import ActivityCounter
 from machines.statistics.buffer_flush import make_buffer_flushes
@@ -26,6 +31,7 @@ from machines.webhooks import FanOut, Sender
 from machines.webhooks.fan_out import prune
 from machines.worker.maintenance.engine_duties import make_engine_duties
 from machines.worker.maintenance.periodic import Duty
+from machines.worker.maintenance.rollout_guard import ACTOR, RolloutGuard
 from machines.worker.options import Options
 
 log = logging.getLogger(__name__)
@@ -34,14 +40,20 @@ DUTIES: Mapping[str, str] = MappingProxyType(
     {
         "acceptance": "grants existing senders to machines without accepted senders",
         "activity": "counts active instances",
+        "alarms": "records which alarms are raised and cleared, and lets snoozes expire",
         "approvals": "expires approval requests",
         "catalog": "records versions that scripts published, and redraws old diagrams",
         "boards": "updates the scoreboards once a minute",
+        "error digest": "sends the digest of the error inbox",
+        "failure actions": "re-drives or skips the jobs of a failure group at its rate",
+        "failures": "groups dead jobs for the error inbox",
         "growth": "finishes moves between partitions that a killed `machine repartition` has left half done",
         "indexer": "builds new data indexes",
         "layout": "moves the data layout to that of this release",
         "mender": "checks all jobs and repairs damaged ones",
+        "plans": "records the outcome of migrations",
         "retention": "archives finished instances and removes them, dead jobs and log entries beyond their bounds",
+        "rollouts": "stops roll-outs whose new version does worse, and counts instances by version",
         "sampler": "records statistics once a minute",
         "statistics prune": "removes old statistics",
         "table prune": "removes audit entries and archived instances beyond their bounds",
@@ -77,10 +89,16 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
             accepted_senders.grant_used, pause=300.0, told="who sends to whom cannot be granted: %s"
         ),
         "activity": ActivityCounter(engine),
+        "alarms": DatabaseDuty(alarms.record_alarms, pause=10.0, told="alarms cannot be recorded: %s"),
         "approvals": DatabaseDuty(approvals.expire, pause=30.0, told="requests cannot be closed: %s"),
         "catalog": DatabaseDuty(partial(_keep_catalog, {}), pause=15.0, told="versions cannot be recorded: %s"),
         "boards": ScoreboardUpdate(engine),
+        "error digest": DatabaseDuty(error_digest.send_due, pause=60.0, told="the error digest cannot be made: %s"),
+        "failure actions": PacedActions(engine),
+        "failures": FailureFollower(engine),
+        "plans": DatabaseDuty(plans.keep_outcomes, pause=30.0, told="outcomes of plans cannot be recorded: %s"),
         "retention": RetentionDuty(engine),
+        "rollouts": RolloutGuard(engine, report_stopped),
         "sampler": Sampler(engine),
         "statistics prune": DatabaseDuty(_prune_measured, pause=60.0, told="old statistics cannot be removed: %s"),
         "table prune": DatabaseDuty(tables.prune, pause=60.0, told="old rows cannot be removed: %s"),
@@ -97,6 +115,13 @@ def make_shared_duties(engine: Engine) -> dict[str, Duty]:
         "webhook pump": FanOut(engine),
         "webhook sender": Sender(),
     }
+
+
+def report_stopped(rollout: Rollout) -> None:
+    """Write the audit entry of a roll-out that its guard stopped."""
+    detail = {"version": rollout.version, "base": rollout.base, "figures": rollout.figures}
+    who = {"machine": rollout.machine, "target": f"v{rollout.version}", "reason": rollout.reason}
+    entries.record(ACTOR, "rollout.stop", **who, detail=detail, source="worker guard")
 
 
 def _keep_catalog(known: dict[str, str]) -> None:

@@ -1,4 +1,5 @@
-"""``machine sync``: publishes the definitions of the apps' ``statemachines/`` folders, or says how they differ."""
+"""``machine sync``: publishes the definitions of the apps' ``statemachines/`` folders, or saves drafts of them, or says
+how they differ."""
 
 from __future__ import annotations
 
@@ -13,7 +14,9 @@ from machines.catalog.app_definitions import FOLDER, AppFile
 from machines.catalog.definition_files import shown
 from machines.catalog.sync import NEWER, UNCHANGED, Comparison
 from machines.engine.errors import EngineUnavailable, SignalboxError
+from machines.models import Draft
 from machines.services import Actor, definitions
+from machines.services.versions import drafts
 from machines.worker.registry import discover
 
 
@@ -28,22 +31,39 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--overwrite", action="store_true", help="publish files also where a newer version was published by hand"
     )
     parser.add_argument("--app", metavar="LABEL", help="the definitions of this app only")
+    parser.add_argument("--draft", action="store_true", help="publish nothing; save what differs as drafts for review")
+    parser.add_argument(
+        "--commit", metavar="ID", default="", help="with --draft: the commit, for the notes of the drafts"
+    )
 
 
 def run(
-    command: BaseCommand, *, check: bool, dry_run: bool, offline: bool, strict: bool, overwrite: bool, app: str | None
+    command: BaseCommand,
+    *,
+    check: bool,
+    dry_run: bool,
+    offline: bool,
+    strict: bool,
+    overwrite: bool,
+    app: str | None,
+    draft: bool,
+    commit: str,
 ) -> None:
     """Run the command. Raises CommandError for findings, differences that were asked for, and what was left."""
     if offline and not check:
         raise CommandError("--offline goes with --check: nothing can be published without Redis")
+    if draft and (check or dry_run):
+        raise CommandError("--draft saves drafts, and --check and --dry-run write nothing: leave out one of them")
+    if commit and not draft:
+        raise CommandError("--commit goes with --draft")
     files, findings = _read(command, app, handlers=check or dry_run)
     broken = findings["error"] + (findings["warning"] if strict else 0)
     if broken and not check:
         raise CommandError(f"nothing was published: {_count(findings)}")
     comparisons = None if offline else _compare(command, files, check)
     if comparisons is not None:
-        published = {} if check or dry_run else _publish(command, comparisons, overwrite)
-        _print_table(command, comparisons, published)
+        outcomes = {} if check or dry_run else _write(command, comparisons, overwrite, commit if draft else None)
+        _print_table(command, comparisons, outcomes)
     _print_summary(command, files, comparisons, findings)
     if check:
         _fail_for_drift(comparisons, broken, offline)
@@ -96,33 +116,43 @@ def _compare(command: BaseCommand, files: Sequence[AppFile], check: bool) -> lis
         return None
 
 
-def _publish(command: BaseCommand, comparisons: Sequence[Comparison], overwrite: bool) -> dict[str, int]:
-    """Publish what differs, those that others send to first; return name -> new number. Calling again goes on where an
-    error ended it."""
-    actor, published = Actor.console(), {}
+def _write(
+    command: BaseCommand, comparisons: Sequence[Comparison], overwrite: bool, commit: str | None
+) -> dict[str, str]:
+    """Publish what differs, those that others send to first, or with ``commit`` make drafts; return name -> version or
+    draft. Calling again goes on where an error ended it."""
+    actor, done = Actor.console(), {}
     for one in comparisons:
         if one.status == UNCHANGED or (one.status == NEWER and not overwrite):
             continue
+        note = f"{sync.NOTE}{one.file.name}"
         try:
-            version = definitions.publish(actor, one.compiled, reason=f"{sync.NOTE}{one.file.name}")
+            if commit is None:
+                done[one.name] = f"v{definitions.publish(actor, one.compiled, reason=note).number}"
+            else:
+                done[one.name] = f"draft {_save_draft(actor, one, note, commit).pk}"
         except SignalboxError as error:
-            done = f"; published before it: {', '.join(published)}" if published else ""
-            raise CommandError(
-                f"{shown(one.file.file.path)}: {error.code} {error.message}{done}. It is safe to run the command again"
-            ) from error
-        published[one.name] = version.number
+            before = f"; {'published' if commit is None else 'saved'} before it: {', '.join(done)}" if done else ""
+            what = f"{shown(one.file.file.path)}: {error.code} {error.message}{before}"
+            raise CommandError(f"{what}. It is safe to run the command again") from error
     sync.adopt_unrecorded(comparisons)
-    return published
+    return done
 
 
-def _print_table(command: BaseCommand, comparisons: Sequence[Comparison], published: dict[str, int]) -> None:
-    """Print a line for each machine."""
+def _save_draft(actor: Actor, one: Comparison, note: str, commit: str) -> Draft:
+    text, format = sync.read_text(one)
+    about = f"{note} at {commit}" if commit else note
+    return drafts.save_from_repository(actor, one.name, text, format=format, note=about)
+
+
+def _print_table(command: BaseCommand, comparisons: Sequence[Comparison], outcomes: dict[str, str]) -> None:
+    """Print a line for each machine. ``outcomes``: name -> what it became."""
     rows = []
     for one in comparisons:
         current = f"v{one.current}" if one.current is not None else "-"
-        now = published.get(one.name, one.current)
-        version = current if now == one.current or one.status == UNCHANGED else f"{current} → v{now}"
-        version = f"v{now}" if one.current is None and now is not None else version
+        now = outcomes.get(one.name, current)
+        version = current if now == current or one.status == UNCHANGED else f"{current} → {now}"
+        version = now if one.current is None else version
         rows.append((one.name, one.status, version, shown(one.file.file.path), one.note))
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
     for row in rows:

@@ -1,22 +1,35 @@
+from .alarms import AlarmEvent, AlarmState
 from .approval import Approval
 from .archive import ArchivedInstance, ArchiveTotal
 from .audit import AuditEntry, AuditIsAppendOnly
+from .draft import Draft
+from .failure import FailedJob, FailureAction, FailureGroup, FailureHour, FailurePart, FailurePosition
 from .grant import MachineGroupGrant, MachineUserGrant
 from .last_seen import LastSeen, Receipt
 from .machine import Machine
 from .outbox import OutboxEntry
 from .statistics import MeasuredStretch, Measurement, SamplingTurn
+from .stored_plan import StoredPlan
 from .token import Token
 from .version import MachineVersion, VersionIsImmutable
 from .webhook import Delivery, LogCursor, LogGap, Webhook
 
 __all__ = [
+    "AlarmEvent",
+    "AlarmState",
     "Approval",
     "ArchiveTotal",
     "ArchivedInstance",
     "AuditEntry",
     "AuditIsAppendOnly",
     "Delivery",
+    "Draft",
+    "FailedJob",
+    "FailureAction",
+    "FailureGroup",
+    "FailureHour",
+    "FailurePart",
+    "FailurePosition",
     "LastSeen",
     "LogCursor",
     "LogGap",
@@ -29,6 +42,7 @@ __all__ = [
     "OutboxEntry",
     "Receipt",
     "SamplingTurn",
+    "StoredPlan",
     "Token",
     "VersionIsImmutable",
     "Webhook",

@@ -109,11 +109,21 @@ class Approval(models.Model):
     @property
     def right(self) -> str:
         """What it takes to ask for it, and to decide it."""
+        if self.name == "publish":
+            return "publish"
         return "fire" if self.name == "fire" and not self.bulk else "operate"
 
     @property
     def subject(self) -> str:
+        if self.name == "publish":
+            return f"{self.target} of {self.machine}"
         return f"{self.machine}/{self.instance}" if self.instance else f"bulk {self.bulk} of {self.machine}"
+
+    @property
+    def draft(self) -> int | None:
+        """The number of the draft that is to be published; None for other actions."""
+        number = self.target.removeprefix("draft ") if self.name == "publish" else ""
+        return int(number) if number.isdigit() else None
 
     @property
     def is_open(self) -> bool:

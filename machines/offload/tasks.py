@@ -31,12 +31,26 @@ def _check(text: str | bytes, **wanted: bool) -> dict[str, Any]:
     return _told(Submission.of(json.loads(text)), **wanted)
 
 
-def _draw(text: str | bytes, *, folds: Iterable[str] = ()) -> str:
+def _draw(text: str | bytes, *, folds: Iterable[str] = (), full: bool = False) -> str:
     """The SVG of a definition as JSON."""
     from machines import diagrams
     from machines.engine.definitions import outline
 
-    return diagrams.draw(outline(json.loads(text)), folds=frozenset(folds)).svg
+    return diagrams.draw(outline(json.loads(text)), folds=frozenset(folds), full=full).svg
+
+
+def _compare(text: str | bytes) -> dict[str, Any]:
+    """The diagram of two definitions, as ``machines.diagrams.merge`` merges them: ``{"old": definition, "new":
+    definition, "states": [...], "transitions": [...], "renamed": {...}}``."""
+    from machines import diagrams
+    from machines.diagrams.merge import merge
+    from machines.engine.definitions import outline
+
+    given = json.loads(text)
+    words = {name: given[name] for name in ("states", "transitions", "renamed")}
+    found = merge(outline(given["old"]), outline(given["new"]), **words)
+    told = {"states": found.states, "transitions": found.transitions}
+    return told | {"svg": diagrams.draw(found.outline).svg, "index": diagrams.index(found.outline)}
 
 
 def _told(found: Submission, *, whole: bool = False, drawn: bool = False) -> dict[str, Any]:
@@ -52,7 +66,7 @@ def _told(found: Submission, *, whole: bool = False, drawn: bool = False) -> dic
     return told
 
 
-TASKS: dict[str, Callable[..., Any]] = {"read": _read, "check": _check, "draw": _draw}
+TASKS: dict[str, Callable[..., Any]] = {"read": _read, "check": _check, "draw": _draw, "compare": _compare}
 
 
 def submitted(done: Done) -> Submission:

@@ -1,5 +1,5 @@
-"""Lets go of rows of the database beyond their bounds: audit entries, archived instances, and the number of rows of
-statistics and webhook deliveries, whose age their own duties bound."""
+"""Lets go of rows of the database beyond their bounds: audit entries, archived instances, the history of alarms, and
+the number of rows of statistics and webhook deliveries, whose age their own duties bound."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.db.models import Model, QuerySet
 from machines.archive import sql
 from machines.conf import conf
 from machines.conf.retention_policy import Policy, TableBound, parse_policy
-from machines.models import ArchivedInstance, AuditEntry, Delivery, Measurement
+from machines.models import AlarmEvent, ArchivedInstance, AuditEntry, Delivery, Measurement
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,10 @@ MODELS: dict[str, type[Model]] = {
     "audit": AuditEntry,
     "statistics": Measurement,
     "webhooks": Delivery,
+    "alarms": AlarmEvent,
 }
+ALARMS_AGE = 90 * 86_400_000
+"""ms: the age of the history of alarms where the setting does not say otherwise."""
 
 
 def read_policy() -> Policy:
@@ -35,6 +38,7 @@ def prune(now: int | None = None) -> dict[str, int]:
     policy, now = read_policy(), int(time.time() * 1000) if now is None else now
     gone = {name: _prune_number(model, policy.table(name)) for name, model in MODELS.items()}
     gone["audit"] += _prune_audit(policy.table("audit"), now)
+    gone["alarms"] += _prune_alarms(policy.table("alarms"), now)
     gone["archive"] = _prune_archive(policy.table("archive"), now)
     for name, count in gone.items():
         if count:
@@ -46,6 +50,11 @@ def _prune_audit(bound: TableBound, now: int) -> int:
     if bound.age is None:
         return 0
     return _delete(AuditEntry.objects.filter(at__lt=_at(now - bound.age)), AT_ONCE)
+
+
+def _prune_alarms(bound: TableBound, now: int) -> int:
+    age = ALARMS_AGE if bound.age is None else bound.age
+    return _delete(AlarmEvent.objects.filter(at__lt=_at(now - age)), AT_ONCE)
 
 
 def _prune_number(model: type[Model], bound: TableBound) -> int:

@@ -14,11 +14,12 @@ masked what its actor may not see in clear.
 - ``keys``: state machines that the SM commands keep, outside of the engine
 - ``notes``: what one shift wants the next one to know
 - ``tokens``: those of the API and their sessions, created and revoked
+- ``alarms``: what needs attention now, and who takes care of it
 - ``approvals``: what waits for a second person, and deciding it
 - ``rules``: what a definition lets this person do, and do alone
 """
 
-from . import approvals, bulks, definitions, instances, jobs, notes, queues, sm_keys, tokens, workers
+from . import alarms, approvals, bulks, definitions, instances, jobs, notes, queues, sm_keys, tokens, workers
 from .actor import Actor
 from .errors import ApprovalNeeded, Forbidden, NotAccepted, NotMoved, NotOpen, OwnRequest, TokenNeeded
 
@@ -31,6 +32,7 @@ __all__ = [
     "NotOpen",
     "OwnRequest",
     "TokenNeeded",
+    "alarms",
     "approvals",
     "bulks",
     "definitions",

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from machines.access import redaction
@@ -23,14 +23,17 @@ from machines.bulk.store import OrderLost
 from machines.connections import get_engine
 from machines.engine import BadInput, Explanation, Preview, SignalboxError
 from machines.engine.limits import MAX_REASON
-from machines.models import Approval
+from machines.models import Approval, Draft
 from machines.models.approval import CUT_OFF, EXPIRED, UNKNOWN
+from machines.prepared_queries import TIMES, PreparedQuery
 
 from . import bulks
 from .actor import Actor
 from .errors import ApprovalNeeded, Forbidden, NotOpen, OwnRequest
 from .instances import Call, perform
 from .reading import redactor_of
+from .rules import PUBLISH
+from .versions import drafts, plans
 
 State = Approval.State
 DECIDED = tuple(state for state in State.values if state != State.OPEN)
@@ -64,6 +67,23 @@ def waiting(scope: Scope | None = None) -> QuerySet[Approval]:
     """Those nobody has decided yet, newest first; on these machines, or on all."""
     found = Approval.objects.filter(state=State.OPEN, expires_at__gt=timezone.now())
     return found if scope is None or scope.all else found.filter(machine__in=scope.names)
+
+
+def count_waiting(scope: Scope) -> int:
+    """Count them for the bar of each page."""
+    if not scope.all:
+        return waiting(scope).count()
+    return sum(count for (count,) in _waiting_everywhere.rows(timezone.now()))
+
+
+_waiting_everywhere = PreparedQuery(
+    Approval,
+    lambda now: (
+        Approval.objects.filter(state=State.OPEN, expires_at__gt=now)
+        .order_by().values("state").annotate(count=Count("pk")).values_list("count")
+    ),
+    marks=TIMES,
+)  # fmt: skip
 
 
 def listed(actor: Actor, *, state: str = "open", machine: str = "", asker: str = "") -> QuerySet[Approval]:
@@ -104,8 +124,11 @@ def asked_for(actor: Actor, approval: Approval) -> dict[str, Any]:
 
 
 def preview(actor: Actor, approval: Approval) -> Preview | Explanation | None:
-    """What it would do now; None for a bulk, whose own page says it. Raises what doing it would."""
+    """What it would do now; None for a bulk and for a draft, whose own pages say it. Raises what doing it would."""
     if not approval.is_open:
+        return None
+    if approval.name == PUBLISH:
+        drafts.demand_same(Draft.objects.get(pk=approval.draft), approval.asked["digest"])
         return None
     if approval.bulk:
         bulks.demand_unmoved(approval.bulk, approval.expect)
@@ -217,7 +240,7 @@ def _finish(approval: Approval, actor: Actor) -> None:
     facts: dict[str, Any] = {"state": State.FAILED, "outcome": "internal error: see the server log"}
     try:
         facts = {"state": State.DONE, "outcome": _do(approval, actor.name), "code": ""}
-    except (SignalboxError, OrderLost) as error:
+    except (SignalboxError, OrderLost, Draft.DoesNotExist) as error:
         facts = {
             "state": State.FAILED,
             "outcome": redaction.strict_redactor(approval.machine).error(error)[:SAID],
@@ -236,8 +259,13 @@ def _do(approval: Approval, second: str) -> str:
     asker = Actor(account, f"approval {approval.pk}")
     if approval.bulk:
         after = bulks.release(asker, approval.bulk, second=second, expect=approval.expect)
+        plans.note_approval(approval.bulk, second)
         return f"the bulk is {after.state}"
     asked = dict(approval.asked)
+    if approval.name == PUBLISH:
+        id = asked.pop("draft")
+        version = drafts.publish(asker, id, reason=approval.reason, second=second, **asked)
+        return f"published as v{version.number}"
     call = Call(
         approval.name, approval.machine, approval.instance, asked, approval.reason, approval.expect,
         f"approval-{approval.pk}-{approval.asked_at.timestamp()}",
@@ -273,4 +301,6 @@ def _detail(needed: ApprovalNeeded) -> str:
     if needed.bulk:
         order = Bulk(get_engine(), needed.bulk).order()
         return order.target
+    if needed.name == PUBLISH:
+        return f"draft {needed.asked['draft']}"
     return Call(needed.name, needed.machine, needed.id, needed.asked).target

@@ -7,8 +7,9 @@ approves where a version of the machine asks for one.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from machines.access import transition_groups
@@ -16,16 +17,18 @@ from machines.access.redaction import MASK
 from machines.audit.entries import AuditRecord
 from machines.audit.reveals import RevealAudit
 from machines.bulk import BULK, Bulk, NotNow, Order, Row
-from machines.bulk.store import Note, OrderLost
+from machines.bulk.progress import FIELDS, STEPS, Progress, measure_progress
+from machines.bulk.store import Note, OrderLost, Store
 from machines.catalog.outlines import every_outline
 from machines.connections import get_engine
-from machines.engine import Conflict, Instance, LookupFailed
+from machines.engine import Conflict, Instance, LookupFailed, Step
 
 from . import rules
 from .actor import Actor
 from .errors import ApprovalNeeded, Forbidden
 from .reading import demand_findable, redactor_of
 
+MAX_MEASURED = 20  # bulks of a page whose rate is measured: a read each
 RIGHTS = ("operate", "fire")
 WAITING = {"previewed": "run", "paused": "resume", "failed": "retry"}
 """state -> the action that moves instances from there."""
@@ -47,19 +50,24 @@ def start(
     result: Any = None,
     unchanged: bool = False,
     rate: int = 0,
+    plan: Mapping[str, Any] | None = None,
+    stored: int = 0,
     id: str | None = None,
 ) -> Bulk:
     """Freeze what the filter finds and ask each what would come of it: see ``machines.bulk.Order`` for the terms.
 
-    The same ``id`` again is the same bulk. Raises Forbidden, BadInput, BadPayload, UnknownMachine.
+    ``stored``: the number of the stored plan that it carries out. The same ``id`` again is the same bulk.
+    Raises Forbidden, BadInput, BadPayload, UnknownMachine.
     """
     order = Order(
         machine, action, actor.name, reason, dict(filter or {}), event=event, payload=dict(payload or {}),
         states=tuple(states), changes=dict(changes or {}), invoke=invoke, result=result, unchanged=unchanged, rate=rate,
-        **_person(actor),
+        plan=dict(plan or {}), **_person(actor),
     )  # fmt: skip
     with actor.records("bulk.start", machine=machine, target=id or "", reason=reason) as deed:
-        deed.note(does=f"{action} {order.target}".strip(), filter=order.filter, rate=rate or None)
+        deed.note(
+            does=f"{action} {order.target}".strip(), filter=order.filter, rate=rate or None, stored_plan=stored or None
+        )
         _demand(actor, order)
         # The filter is kept, and shown with the bulk: it names no redacted value.
         demand_findable(False, machine, order.filter)
@@ -74,6 +82,63 @@ def get(actor: Actor, id: str) -> tuple[Instance, Order]:
     if not actor.may("view", order.machine):
         raise Forbidden("view")
     return bulk.get(), order
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A bulk on a list. ``rate``: instances a second at most, 0 for no limit; ``may``: whether its levers are for the
+    actor."""
+
+    bulk: Instance
+    order: Order
+    rate: int
+    progress: Progress
+    may: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BulkPage:
+    """A page of bulks, the one that changed last first. ``cursor``: of the next page, None on the last one."""
+
+    bulks: list[Listed]
+    cursor: str | None = None
+    missing: tuple[str, ...] = ()
+
+
+def find(actor: Actor, *, state: str | None = None, cursor: str | None = None, limit: int = 50) -> BulkPage:
+    """List bulks of machines that the actor sees. A page may be short, or empty, and have a cursor.
+
+    Raises BadInput for an invalid cursor.
+    """
+    engine = get_engine()
+    if BULK not in engine.machines():
+        return BulkPage([])
+    page = engine.find(BULK, state=state, cursor=cursor, limit=limit, newest=True)
+    orders = Store.read_orders(engine, [one.id for one in page.instances])
+    scope, found, now = actor.scope("view"), [], time.time() * 1000
+    measured = 0
+    for one in page.instances:
+        order, rate = orders.get(one.id, (None, 0))
+        if order is None or order.machine not in scope:
+            continue
+        steps: Sequence[Step] = ()
+        if one.state in FIELDS and measured < MAX_MEASURED:
+            steps, measured = _read_steps(one.id), measured + 1
+        found.append(Listed(one, order, rate, measure_progress(one, steps, now=now), may(actor, order)))
+    return BulkPage(found, page.cursor, page.missing)
+
+
+def progress(bulk: Instance) -> Progress:
+    """Measure one bulk, for who may see it."""
+    steps = _read_steps(bulk.id) if bulk.state in FIELDS else ()
+    return measure_progress(bulk, steps, now=time.time() * 1000)
+
+
+def _read_steps(id: str) -> Sequence[Step]:
+    try:
+        return get_engine().history(BULK, id, limit=STEPS)
+    except LookupFailed:  # removed since it was found
+        return ()
 
 
 def rows(actor: Actor, id: str, start: int = 0, count: int = 100) -> list[Row]:
@@ -135,6 +200,11 @@ def demand_unmoved(id: str, expect: int | None) -> Instance:
 
 
 def needs_second(actor: Actor, order: Order) -> bool:
+    """By any version of the machine; of a migration by those that its plan is about, or by the setting for all."""
+    if order.action == rules.MIGRATE:
+        plan = order.migration
+        versions = {number for source in plan.sources for number in (source.version, source.to)}
+        return rules.takes_second(actor, order.machine, rules.MIGRATE, versions)
     return actor.is_person and rules.needs_approval(every_outline(order.machine), order.demanded)
 
 

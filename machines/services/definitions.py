@@ -9,23 +9,37 @@ from machines.catalog import accepted_senders, publishing
 from machines.engine.definitions import CompiledDefinition
 from machines.models import MachineVersion
 
+from . import rules
 from .actor import Actor
-from .errors import Forbidden, NotAccepted
+from .errors import DraftNeeded, Forbidden, NotAccepted
 
 
-def publish(actor: Actor, definition: object | CompiledDefinition, *, reason: str = "") -> MachineVersion:
+def publish(
+    actor: Actor,
+    definition: object | CompiledDefinition,
+    *,
+    reason: str = "",
+    rollout: float | None = None,
+    second: str = "",
+    draft: int | None = None,
+) -> MachineVersion:
     """Make it its machine's current version; the same document is the same version. ``reason``: what changed, kept with
     the version. A new machine takes the right on all of them. A definition that is compiled is not read again.
+    ``rollout``: per cent of new instances that get it. ``draft``: the number of the draft that it was; ``second``: who
+    approved that.
 
     The machines it brings along are published first, by the same rule: each that is new or changes takes the right on
     it and leaves an entry of its own. One right that is missing refuses all of them, before anything is written.
 
-    Raises Forbidden, NotAccepted, DefinitionError with every finding, Diverged, EngineUnavailable.
+    Raises Forbidden, NotAccepted, DefinitionError with every finding, Diverged, EngineUnavailable; DraftNeeded where a
+    second person has to approve it, or a machine that it brings along.
     """
     machine = _named(definition)
     with actor.records("publish", machine=machine, reason=reason) as deed:
+        deed.note(**({"draft": draft} if draft is not None else {}), **({"approved_by": second} if second else {}))
         actor.demand("publish", machine)
         publication = publishing.prepare(definition)
+        _demand_draft(actor, publication, second)
         for name in publication.along:
             _demand_along(actor, name, machine, reason)
         _demand_recipients(actor, publication)
@@ -33,7 +47,15 @@ def publish(actor: Actor, definition: object | CompiledDefinition, *, reason: st
             with actor.records("publish", machine=name, reason=reason) as deed_along:
                 deed_along.note(within=machine)
                 _written(actor, inner, reason, deed_along)
-        return _written(actor, publication.compiled, reason, deed)
+        return _written(actor, publication.compiled, reason, deed, rollout)
+
+
+def _demand_draft(actor: Actor, publication: publishing.Publication, second: str) -> None:
+    """What takes a second person is published as a draft that they approve; a machine that is brought along, as one of
+    its own before. Raises DraftNeeded."""
+    for name in (*publication.along, *(() if second else (publication.name,))):
+        if rules.takes_second(actor, name, rules.PUBLISH):
+            raise DraftNeeded(name)
 
 
 def _demand_along(actor: Actor, name: str, within: str, reason: str) -> None:
@@ -61,10 +83,13 @@ def _may_reach(actor: Actor, sender: str, machine: str) -> bool:
     return actor.may("fire", machine) or actor.may("publish", machine) or accepted_senders.takes(machine, sender)
 
 
-def _written(actor: Actor, compiled: CompiledDefinition, reason: str, deed: AuditRecord) -> MachineVersion:
-    version = publishing.write(compiled, user=actor.user if actor.is_person else None, notes=reason)
+def _written(
+    actor: Actor, compiled: CompiledDefinition, reason: str, deed: AuditRecord, rollout: float | None = None
+) -> MachineVersion:
+    user = actor.user if actor.is_person else None
+    version = publishing.write(compiled, user=user, notes=reason, rollout=rollout)
     deed.name(target=f"v{version.number}")
-    deed.note(digest=version.digest)
+    deed.note(digest=version.digest, **({} if rollout is None else {"rollout": rollout}))
     return version
 
 

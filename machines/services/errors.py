@@ -10,6 +10,12 @@
     ├── OwnRequest        the requester cannot approve their own request
     ├── NotOpen           the request is decided, withdrawn or expired
     ├── NotMoved          a job is not where it was seen, so it was left there
+    ├── DraftConflict     the base of a draft is no longer the current version
+    ├── DraftClosed       a draft is published or discarded
+    ├── DraftChanged      a draft is not the text that was looked at
+    ├── DraftNeeded       publishing this machine takes a second person, who looks at a draft
+    ├── PlanInUse         a stored plan has moved instances, or is moving them
+    ├── NotMigrated       a stored plan has moved nothing that could go back
     ├── TooFast           more events in a short time than one account or address may send
     └── TokenNeeded       only a token makes sessions: neither a session nor a person
 
@@ -25,11 +31,17 @@ from machines.engine import NeedsApproval, SignalboxError
 
 __all__ = [
     "ApprovalNeeded",
+    "DraftChanged",
+    "DraftClosed",
+    "DraftConflict",
+    "DraftNeeded",
     "Forbidden",
     "NotAccepted",
+    "NotMigrated",
     "NotMoved",
     "NotOpen",
     "OwnRequest",
+    "PlanInUse",
     "TokenNeeded",
     "TooFast",
 ]
@@ -70,7 +82,7 @@ class ApprovalNeeded(NeedsApproval):
         self.bulk = bulk
         super().__init__(
             machine, id, action, version=expect, definition=asked.get("definition"),
-            transitions=asked.get("transitions", ()), subject=f"bulk {bulk} of {machine}" if bulk else "",
+            transitions=asked.get("transitions", ()), subject=_subject(machine, bulk, asked.get("draft")),
         )  # fmt: skip
 
     @property
@@ -117,6 +129,96 @@ class NotMoved(SignalboxError):
         return super().facts() | {"job": self.job}
 
 
+class DraftConflict(SignalboxError):
+    """``base``: the version that the draft was made from, None for a new machine; ``current``: the one there is now."""
+
+    code = "SB640"
+
+    def __init__(self, draft: int, machine: str, base: int | None, current: int | None) -> None:
+        self.draft = draft
+        self.machine = machine
+        self.base = base
+        self.current = current
+        super().__init__(
+            f"draft {draft} of {machine!r} is based on {_numbered(base)}, and {_numbered(current)} is current: look at"
+            " what changed and rebase the draft; nothing was published"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {
+            "draft": self.draft, "machine": self.machine, "base": self.base, "current": self.current,
+        }  # fmt: skip
+
+
+class DraftClosed(SignalboxError):
+    """``state``: what became of it."""
+
+    code = "SB641"
+
+    def __init__(self, draft: int, state: str) -> None:
+        self.draft = draft
+        self.state = state
+        super().__init__(f"draft {draft} is {state}: save a new one")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"draft": self.draft, "state": self.state}
+
+
+class DraftChanged(SignalboxError):
+    """``expected``, ``actual``: revisions of the draft, or None where its text was looked at for an approval."""
+
+    code = "SB642"
+
+    def __init__(self, draft: int, *, expected: int | None = None, actual: int | None = None) -> None:
+        self.draft = draft
+        self.expected = expected
+        self.actual = actual
+        seen = "not the text that was to be approved" if expected is None else f"at revision {actual}, not {expected}"
+        super().__init__(f"draft {draft} is {seen}: it changed meanwhile, and nothing was done. Look at it again")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"draft": self.draft, "expected": self.expected, "actual": self.actual}
+
+
+class DraftNeeded(SignalboxError):
+    code = "SB644"
+
+    def __init__(self, machine: str) -> None:
+        self.machine = machine
+        super().__init__(
+            f"publishing {machine!r} needs the approval of a second person: save the definition as a draft and publish"
+            " that; nothing was published"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"machine": self.machine}
+
+
+class PlanInUse(SignalboxError):
+    """``bulk``: the bulk action that moves instances by it."""
+
+    code = "SB645"
+
+    def __init__(self, plan: int, bulk: str, word: str) -> None:
+        self.plan = plan
+        self.bulk = bulk
+        super().__init__(f"plan {plan} {word} by bulk action {bulk}: look at it there, or store the plan again")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"plan": self.plan, "bulk": self.bulk}
+
+
+class NotMigrated(SignalboxError):
+    code = "SB646"
+
+    def __init__(self, plan: int) -> None:
+        self.plan = plan
+        super().__init__(f"plan {plan} has moved no instances: there is nothing to move back")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"plan": self.plan}
+
+
 class TooFast(SignalboxError):
     """Nothing was done. ``rate``: the one that was reached; ``by``: account or address that reached it;
     ``retry_after``: seconds until one more is allowed."""
@@ -138,3 +240,14 @@ class TokenNeeded(SignalboxError):
 
     def __init__(self) -> None:
         super().__init__("a session can only be created with an API token, not with a session or a login")
+
+
+def _numbered(version: int | None) -> str:
+    return "no version" if version is None else f"v{version}"
+
+
+def _subject(machine: str, bulk: str, draft: int | None) -> str:
+    """In place of an instance."""
+    if bulk:
+        return f"bulk {bulk} of {machine}"
+    return "" if draft is None else f"draft {draft} of {machine}"

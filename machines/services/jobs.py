@@ -47,9 +47,10 @@ def listed(
     return [redactor.job(replace(job, **UNLISTED) if brief else job) for job in found]
 
 
-def redrive(actor: Actor, machine: str, job: Job | str, *, reason: str) -> None:
-    """A dead job is ready again with all its attempts. Raises NotMoved, LookupFailed."""
-    _act(actor, "redrive", machine, job, reason)
+def redrive(actor: Actor, machine: str, job: Job | str, *, reason: str, force: bool = False) -> None:
+    """A dead job is ready again with all its attempts; a handled one with ``force`` alone. Raises NotMoved, JobHandled,
+    LookupFailed."""
+    _act(actor, "redrive", machine, job, reason, **({"force": True} if force else {}))
 
 
 def move(actor: Actor, machine: str, job: Job | str, *, reason: str) -> None:
@@ -62,7 +63,7 @@ def withdraw(actor: Actor, machine: str, job: Job | str, *, reason: str) -> None
     _act(actor, "withdraw", machine, job, reason)
 
 
-def _act(actor: Actor, name: str, machine: str, job: Job | str, reason: str) -> None:
+def _act(actor: Actor, name: str, machine: str, job: Job | str, reason: str, **further: bool) -> None:
     id = job if isinstance(job, str) else job.id
     with actor.records(f"job.{name}", machine=machine, target=id, reason=reason) as deed:
         actor.demand("operate", machine)
@@ -70,8 +71,8 @@ def _act(actor: Actor, name: str, machine: str, job: Job | str, reason: str) -> 
             engine = get_engine()
             found = engine.job(machine, id) if isinstance(job, str) else job
             deed.name(instance=found.instance, queue=found.queue)
-            deed.note(place=found.place, src=found.src)
-            if not _moved(engine, name, found, actor=actor.name, reason=reason, permit=permit):
+            deed.note(place=found.place, src=found.src, **further)
+            if not _moved(engine, name, found, actor=actor.name, reason=reason, permit=permit, **further):
                 raise NotMoved(id, UNMOVED[name])
 
 

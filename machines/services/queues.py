@@ -63,7 +63,7 @@ def purge(actor: Actor, machine: str, queue: str, *, reason: str, place: str, ex
 
 
 def redrive(actor: Actor, machine: str, queue: str, *, reason: str) -> int:
-    """All dead jobs are ready again; how many."""
+    """All dead jobs are ready again, no handled ones; how many."""
 
     def done(engine: Engine, who: Who, deed: AuditRecord) -> int:
         return _counted(deed, engine.redrive(machine, queue, **who))

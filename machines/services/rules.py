@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from machines.access import transition_groups
+from machines.catalog import outlines
 from machines.catalog.outlines import every_outline
+from machines.conf import conf
 from machines.engine import BadInput, NeedsApproval, Permit
 from machines.engine.definitions import Outline
 from machines.engine.definitions.outline import is_match
@@ -19,6 +21,8 @@ from .actor import Actor
 from .errors import ApprovalNeeded
 
 FIRE = "fire:"
+PUBLISH, MIGRATE = "publish", "migrate"
+"""Actions on the versions of a machine."""
 
 
 def permit_of(actor: Actor) -> Permit | None:
@@ -26,9 +30,29 @@ def permit_of(actor: Actor) -> Permit | None:
     return Permit(transition_groups.groups_of(actor.user)) if actor.is_person else None
 
 
+def groups_among(actor: Actor, outline: Outline) -> transition_groups.Groups:
+    """Return the groups of a person, for a version that reserves a transition for some; None where nothing is closed to
+    the actor. One query, none for a version without such transitions."""
+    reserved = any(transition.allow for state in outline.states for transition in state.transitions)
+    return transition_groups.groups_of(actor.user) if reserved and actor.is_person else None
+
+
 def needs_approval(outlines: Iterable[Outline], action: str) -> bool:
     """Whether one of these versions asks for a second person. ``action``: a repair's name, or ``fire:<event>``."""
     return any(_covers(named, action) for outline in outlines for named in outline.approval)
+
+
+def takes_second(actor: Actor, machine: str, action: str, versions: Iterable[int] | None = None) -> bool:
+    """Whether ``publish`` or ``migrate`` on a machine takes a second person: by one of these published versions (the
+    current one where none is named), or by the setting ``APPROVAL``. Programs are not asked. Raises UnknownMachine."""
+    if not actor.is_person:
+        return False
+    if action in conf.APPROVAL:
+        return True
+    if versions is None:
+        current = outlines.find_current(machine)
+        versions = () if current is None else (current,)
+    return needs_approval((outlines.outline_of(machine, one) for one in versions), action)
 
 
 def _covers(named: str, action: str) -> bool:

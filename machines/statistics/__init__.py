@@ -2,12 +2,13 @@
 
 from .axis import SPANS
 from .lines import Line, histogram
-from .present import Present, Storm, last_measured, present, storms
+from .present import Flow, Present, Storm, last_measured, present, recent_flow, storms
 from .sampler import Sampler
-from .series import Series, recent_times, series, several
+from .series import Series, rates_by_machine, recent_times, series, several
 
 __all__ = [
     "SPANS",
+    "Flow",
     "Line",
     "Present",
     "Sampler",
@@ -16,6 +17,8 @@ __all__ = [
     "histogram",
     "last_measured",
     "present",
+    "rates_by_machine",
+    "recent_flow",
     "recent_times",
     "series",
     "several",

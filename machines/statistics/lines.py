@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from django.db.models import Sum
 
@@ -15,6 +16,8 @@ from .counters import Counters, together
 
 MOST = 6  # lines of one chart; what is left over is added up as one more
 
+SUMMED = ("covered", "transitions", "enqueued", "completed", "failed", "died", "refused")
+"""Columns that the database adds up."""
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
@@ -48,6 +51,12 @@ class Measured:
             counted[bucket] = together(counted.get(bucket, {}), numbers)
         return covered, counted
 
+    @cached_property
+    def summed(self) -> list[dict[str, Any]]:
+        """For each machine and step: what the rows add up to, in every column that lines are made of."""
+        sums = {f"sum_{column}": Sum(column) for column in SUMMED}
+        return list(rows_of(self.axis, self.machines).values("machine", "bucket").annotate(**sums))
+
 
 def histogram(counted: Mapping[str, int]) -> dict[int, int]:
     """As ``quantile`` takes it."""
@@ -64,29 +73,20 @@ class _Bucket:
 
 
 def _transitions(read: Measured, queue: str) -> list[Line]:
-    rows = (
-        rows_of(read.axis, read.machines)
-        .values("machine", "bucket")
-        .annotate(ms=Sum("covered"), count=Sum("transitions"))
-    )
     found: dict[str, dict[int, _Bucket]] = {}
-    for row in rows:
-        found.setdefault(row["machine"], {})[row["bucket"]] = _Bucket(row["ms"], row["count"])
+    for row in read.summed:
+        found.setdefault(row["machine"], {})[row["bucket"]] = _Bucket(row["sum_covered"], row["sum_transitions"])
     return _fewest([_rate(read.axis, name, buckets) for name, buckets in found.items()], read.most)
 
 
 def _sums(read: Measured, names: Mapping[str, str]) -> list[Line]:
     """Of all machines together: the rates of each are added up, since each may be measured for another time."""
-    totals = {column: Sum(column) for column in names.values()}
-    rows = list(
-        rows_of(read.axis, read.machines).values("machine", "bucket").annotate(ms=Sum("covered"), **_named(totals))
-    )
-    lines = []
+    rows, lines = read.summed, []
     for label, column in names.items():
         values: dict[int, float] = {}
         for row in rows:
-            if row["ms"]:
-                values[row["bucket"]] = values.get(row["bucket"], 0) + row[f"sum_{column}"] * 60_000 / row["ms"]
+            if ms := row["sum_covered"]:
+                values[row["bucket"]] = values.get(row["bucket"], 0) + row[f"sum_{column}"] * 60_000 / ms
         total = sum(row[f"sum_{column}"] for row in rows)
         lines.append(Line(label, [_rounded(values.get(at)) for at in read.axis.at], total))
     return lines
@@ -174,10 +174,6 @@ def _of_queue(numbers: Counters, queue: str) -> Counters:
     for each in queues.values():
         found = together(found, each)
     return found
-
-
-def _named(totals: Mapping[str, Sum]) -> dict[str, Sum]:
-    return {f"sum_{name}": total for name, total in totals.items()}
 
 
 def _rate(axis: Axis, name: str, buckets: Mapping[int, _Bucket]) -> Line:

@@ -14,6 +14,7 @@ from .counters import Counters, WentBack, difference, together
 from .recording import GAP, Period, readings
 
 MINUTES = 2  # that were measured and count as now
+FLOW_MINUTES = 15  # over which the rate of each transition is computed: one that is rare has a rate, too
 LEAST = 20_000  # ms: of a shorter time nothing is said
 STORM = 60  # refused events a minute, from which on it needs attention
 UNUSUAL = 3  # times what was usual in the last day
@@ -29,6 +30,15 @@ class Present:
 
 
 @dataclass(frozen=True, slots=True)
+class Flow:
+    """Counts transitions by ``<version>:<transition>`` in the ``window`` ms up to ``at``, ms by the clock of Redis."""
+
+    counted: dict[str, int]
+    window: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Storm:
     """So many events a minute are refused by a machine: ``events``, the most frequent first."""
 
@@ -39,8 +49,22 @@ class Storm:
 
 def present(lives: Mapping[str, Live]) -> dict[str, Present]:
     """Machine -> its rates; those that nobody measured lately are missing. Raises EngineUnavailable."""
+    return {name: _rates(counted, window) for name, (counted, window) in _count_lately(lives, MINUTES).items()}
+
+
+def recent_flow(live: Live) -> Flow | None:
+    """Count the transitions of a machine in the last ``FLOW_MINUTES``; None while nobody measures it.
+
+    Raises EngineUnavailable.
+    """
+    found = _count_lately({live.machine: live}, FLOW_MINUTES).get(live.machine)
+    return found and Flow(dict(found[0].get("edges", {})), found[1], live.now)
+
+
+def _count_lately(lives: Mapping[str, Live], minutes: int) -> dict[str, tuple[Counters, int]]:
+    """Return machine -> what was counted in the last minutes, measured and since, and in how many ms."""
     held = readings(lives)
-    measured = _measured(lives)
+    measured = _measured(lives, minutes)
     found = {}
     for name, live in lives.items():
         if name not in held or not 0 <= live.now - held[name].at <= GAP:
@@ -50,9 +74,9 @@ def present(lives: Mapping[str, Live]) -> dict[str, Present]:
         except WentBack:
             continue
         ms, counted = measured.get(name, (0, {}))
-        window, counted = ms + live.now - held[name].at, together(counted, since)
+        window = ms + live.now - held[name].at
         if window >= LEAST:
-            found[name] = _rates(counted, window)
+            found[name] = (together(counted, since), window)
     return found
 
 
@@ -73,11 +97,11 @@ def storms(rates: Mapping[str, Present]) -> list[Storm]:
     ]
 
 
-def _measured(lives: Mapping[str, Live]) -> dict[str, tuple[int, Counters]]:
+def _measured(lives: Mapping[str, Live], minutes: int) -> dict[str, tuple[int, Counters]]:
     """Machine -> ms that were measured of the last minutes, and what was counted in them."""
     now = max((live.now for live in lives.values()), default=0) // 1000
     rows = Measurement.objects.filter(
-        machine__in=list(lives), period=Period.MINUTE, at__gte=now - now % 60 - MINUTES * 60
+        machine__in=list(lives), period=Period.MINUTE, at__gte=now - now % 60 - minutes * 60
     )
     found: dict[str, tuple[int, Counters]] = {}
     for name, ms, numbers in rows.values_list("machine", "covered", "numbers"):

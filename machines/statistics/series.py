@@ -74,6 +74,12 @@ def several(
     return [_series(read, span, what, queue, gaps) for what in whats]
 
 
+def rates_by_machine(machines: Collection[str], span: str, *, now: int | None = None) -> dict[str, list[float | None]]:
+    """Return machine -> its transitions a minute at each step of the axis, read in one query for all of them."""
+    read = Measured(axis_of(span, now), sorted(set(machines)), most=len(machines))
+    return {line.name: line.values for line in WHATS["transitions"][0](read, "")}
+
+
 def _series(read: Measured, span: str, what: str, queue: str, gaps: list[Gap]) -> Series:
     make, unit = WHATS[what]
     axis, turn = read.axis, read.axis.turn

@@ -7,7 +7,16 @@ from typing import Any
 
 from django import template
 
+from machines.diagrams import EventWords
+from machines.engine import Step
+
 register = template.Library()
+
+
+@register.filter
+def event_words(words: EventWords, step: Step) -> str:
+    """The event of a step in the words of the diagram."""
+    return words.describe(step.event, step.payload)
 
 
 @register.filter

@@ -13,7 +13,7 @@ from machines.engine.definitions import outline
 
 from .django_binding import list_entries
 
-PLACES = ("ready", "leased", "delayed", "dead")
+PLACES = ("ready", "leased", "delayed", "dead", "handled")
 LONGEST = 200  # characters of one value
 STEPS = 20  # the latest steps that a message shows
 JOBS = 50  # of each place of a queue

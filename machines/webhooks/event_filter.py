@@ -10,6 +10,8 @@ from machines.models import Webhook
 
 STEP = "signalbox.step"
 """The type of the messages about steps, which nobody emits. A webhook gets them that names it; ``*`` does not."""
+ROLLOUT = "signalbox.rollout"
+"""The type of the messages about roll-outs, pins and withdrawn versions, by the same rule."""
 
 
 def wants_steps(webhook: Webhook) -> bool:
@@ -21,8 +23,8 @@ def matches_filter(webhook: Webhook, machine: str, type: str, at: int) -> bool:
     """Whether a message that was emitted ``at`` (ms by Redis' clock) is for it."""
     if at < webhook.since or (webhook.machines and machine not in webhook.machines):
         return False
-    if type == STEP:
-        return wants_steps(webhook)
+    if type in (STEP, ROLLOUT):
+        return type in webhook.types
     return _pattern(tuple(webhook.types)).fullmatch(type) is not None
 
 

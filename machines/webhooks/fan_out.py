@@ -27,7 +27,7 @@ from machines.patterns.bus import StreamPage
 
 from . import sender
 from .consumer_group import ConsumerGroup
-from .event_filter import STEP, matches_filter, wants_steps
+from .event_filter import ROLLOUT, STEP, matches_filter, wants_steps
 from .message_body import Writer
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ LOGS = 16  # of which a pass reads a page
 NOTE = 30.0  # seconds between two notes of how far the logs are read; one worker makes them
 KEEP = timedelta(days=30)  # deliveries and gaps, whatever became of them
 PRUNE = 500  # rows a pass removes at most
-KINDS = ("emit", "step")  # of the entries that are messages
+KINDS = ("emit", "step", "version")  # of the entries that are messages
 LOGGED = timedelta(days=7).total_seconds()  # for which steps are logged when no worker asks again
 RENEW = 60.0  # seconds between two times of asking
 MAX_TYPE = 200  # characters of a delivery's type: twice as long as an event may be called
@@ -131,7 +131,7 @@ class FanOut:
         """All of it or nothing. Which webhooks there are is asked after the reading: one that was made before a message
         was emitted gets it."""
         found = [read_entry(*one) for one in taken.entries]
-        emitted = [_of_step(entry) if entry.kind == "step" else entry for entry in found if entry.kind in KINDS]
+        emitted = [_as_message(entry) for entry in found if entry.kind in KINDS]
         entries = [found for found in emitted if _is_message(found)]
         if len(entries) < len(emitted):
             log.error("webhooks: %d entries of the log of %s:%d are no messages", len(emitted) - len(entries), *place)
@@ -147,9 +147,14 @@ class FanOut:
         return len(rows)
 
 
-def _of_step(entry: LogEntry) -> LogEntry:
-    """Make the message about a step."""
-    return replace(entry, name=STEP, data={"event": entry.name, "state": entry.state})
+def _as_message(entry: LogEntry) -> LogEntry:
+    """Make the message of an entry: of a step or a change of versions it has a type of its own."""
+    if entry.kind == "step":
+        return replace(entry, name=STEP, data={"event": entry.name, "state": entry.state})
+    if entry.kind == "version":
+        about = entry.data if isinstance(entry.data, dict) else {}
+        return replace(entry, name=ROLLOUT, data={"action": entry.name} | about)
+    return entry
 
 
 def _is_message(found: LogEntry) -> bool:

@@ -28,7 +28,7 @@ class Writer:
 
         Of an instance that is gone, or damaged, the fields are unknown: the payload is left out.
         """
-        if self._sensitive.get(machine) is False:
+        if self._sensitive.get(machine) is False or entry.kind == "version":  # of no instance
             return entry.data
         redactor = strict_redactor(machine)
         self._sensitive[machine] = not redactor.open

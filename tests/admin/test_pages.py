@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.urls import reverse
+from django.utils.html import escape
 
 from machines.admin.context import instance_url, instances_url
 from machines.catalog.publishing import adopt_all, publish
@@ -127,3 +129,17 @@ def test_no_screen_needs_inline_script_or_style(screen: str, admin_client, machi
     assert all("src=" in attributes or 'type="application/json"' in attributes for attributes, _ in scripts)
     assert "signalbox/admin/diagram.css" in page
     assert "signalbox/admin/admin.css" in page
+
+
+def test_the_admin_leads_back_to_the_pages_and_wears_their_colours(admin_client, machine: Machine, engine) -> None:
+    if not engine.find("activation").instances:
+        engine.create("activation", ID)
+    index = admin_client.get("/admin/").content.decode()
+    assert '<a class="sb-home" href="/">' in index
+    assert "signalbox/css/shared/tokens.css" in index
+    assert "signalbox/css/admin/colours.css" in index
+    assert 'href="/machines/activation/"' in admin_client.get(f"{LIST}{machine.pk}/change/").content.decode()
+    id = engine.find("activation").instances[0].id
+    page = admin_client.get(instance_url(machine, id)).content.decode()
+    assert f'href="{escape(reverse("signalbox:instance", args=["activation", id]))}"' in page
+    assert "admin/css/forms.css" in page

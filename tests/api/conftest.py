@@ -22,7 +22,8 @@ from machines.bulk import Bulk, Order
 from machines.engine import Engine, Instance, WorkerInfo
 from machines.engine.definitions import outline
 from machines.engine.sm_commands import call
-from machines.models import Approval, Delivery, Machine, Webhook
+from machines.failures.follower import FailureFollower
+from machines.models import Approval, Delivery, Draft, FailureGroup, Machine, StoredPlan, Webhook
 from tests.bulk.builders import step, work_off
 
 from .table import DOOR, KEY
@@ -158,6 +159,33 @@ def hook(_: Engine, user_of: Callable[..., Any]) -> dict[str, Any]:
     return {"hook": made.pk, "delivery": sent.pk}
 
 
+def draft(*_: Any) -> dict[str, Any]:
+    text = json.dumps(DOOR | {"description": "a door"})
+    return {"draft": Draft.objects.create(machine="door", base=1, text=text, author="ann", note="describe it").pk}
+
+
+def plan(engine: Engine, *_: Any) -> dict[str, Any]:
+    """A second version, which is not current, and a plan that leads there."""
+    engine.publish(DOOR | {"description": "a second door"})
+    engine.publish(DOOR)
+    made = engine.plan("door", 2)
+    return {"plan": StoredPlan.objects.create(machine="door", to=2, plan=made.as_dict(), plan_id=made.id).pk}
+
+
+def failure(engine: Engine, *_: Any) -> dict[str, Any]:
+    """A group with one dead job."""
+    if engine.get("door", "front").state != "locked":
+        locked(engine)
+    for job in engine.take("door", "oiling", "w"):
+        engine.fail(job, "no oil", retry=False)
+    FailureFollower(engine).look()
+    return {"failure": FailureGroup.objects.get(parts__machine="door").pk}
+
+
+def rollout(engine: Engine, *_: Any) -> None:
+    engine.publish(DOOR | {"description": "a second door"}, rollout=5)
+
+
 def view(_: Engine, user_of: Callable[..., Any]) -> dict[str, Any]:
     """Somebody else's, so that deleting it answers as if it were not there."""
     keeper = user_of("keeper", "view")
@@ -192,6 +220,10 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "running": _quietly(running),
     "paused": _quietly(lambda engine, _: running(engine).pause("ann")),
     "asked": asked,
+    "draft": draft,
+    "plan": plan,
+    "rollout": _quietly(rollout),
+    "failure": failure,
     "worker": worker,
     "hook": hook,
     "view": view,

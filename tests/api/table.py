@@ -30,6 +30,7 @@ DOOR = {
 WHY = {"reason": "a test"}
 HERE = "/machines/door/instances/front"
 KEY = "signalbox-test:api:door"
+ALARM = "dead:door/oiling"
 OF_QUEUE = "/machines/door/queues/oiling"
 
 
@@ -81,6 +82,11 @@ TABLE: dict[str, Case] = {
     "rotateSession": Case("view", "/sessions/current/rotate", {}, machine=False, session=True),
     "endSession": Case("view", "/sessions/current", machine=False, session=True),
     "listAlarms": Case("view", "/alarms", stands="dead", machine=False),
+    "listAlarmEvents": Case("view", "/alarms/history", stands="dead", machine=False),
+    "acknowledgeAlarm": Case("operate", "/alarms/acknowledge", {"key": ALARM}, stands="dead"),
+    "assignAlarm": Case("operate", "/alarms/assign", {"key": ALARM, "owner": ""}, stands="dead"),
+    "snoozeAlarm": Case("operate", "/alarms/snooze", {"key": ALARM, "minutes": 5, **WHY}, stands="dead"),
+    "wakeAlarm": Case("operate", "/alarms/wake", {"key": ALARM}, stands="dead"),
     "search": Case("view", "/search?q=fron", machine=False),
     "getActivity": Case("view", "/activity", machine=False),
     "getBoard": Case("view", "/machines/door/board?of=edges&days=7"),
@@ -96,6 +102,34 @@ TABLE: dict[str, Case] = {
     "publishMachine": Case(
         "publish", "/machines", {"definition": DOOR | {"description": "a door"}}, 201
     ),
+    "listDrafts": Case("publish", "/machines/door/drafts", stands="draft"),
+    "saveDraft": Case("publish", "/machines/door/drafts", {"text": "{}", "note": "a try"}, 201),
+    "getDraft": Case("publish", "/drafts/{draft}", stands="draft"),
+    "changeDraft": Case("publish", "/drafts/{draft}", {"text": "{}"}, stands="draft"),
+    "checkDraft": Case("publish", "/drafts/{draft}/check", stands="draft"),
+    "rebaseDraft": Case("publish", "/drafts/{draft}/rebase", {"onto": 1}, stands="draft"),
+    "discardDraft": Case("publish", "/drafts/{draft}/discard", {}, stands="draft"),
+    "publishDraft": Case("publish", "/drafts/{draft}/publish", {}, 201, stands="draft"),
+    "compareDraft": Case("publish", "/drafts/{draft}/diff", stands="draft"),
+    "replayDraft": Case("publish", "/drafts/{draft}/replay", {}, stands="draft"),
+    "replayVersion": Case("operate", "/machines/door/replay", {"version": 1}),
+    "compareVersions": Case("view", "/machines/door/diff?a=1&b=2", stands="plan"),
+    "makePlan": Case("view", "/machines/door/plan", {"to": 2}, stands="plan"),
+    "listPlans": Case("view", "/machines/door/plans", stands="plan"),
+    "storePlan": Case("operate", "/machines/door/plans", {"to": 2, "note": "a try"}, 201, stands="plan"),
+    "getPlan": Case("view", "/plans/{plan}", stands="plan"),
+    "tryPlan": Case("operate", "/plans/{plan}/dry-run", stands="plan"),
+    "movePlan": Case("operate", "/plans/{plan}/move", WHY, 201, stands="plan"),
+    "movePlanBack": Case("operate", "/plans/{plan}/back", WHY, 409, stands="plan"),
+    "getRollout": Case("view", "/machines/door/rollout", stands="rollout"),
+    "getVersionFigures": Case("view", "/machines/door/versions/figures", stands="rollout"),
+    "startRollout": Case("publish", "/machines/door/rollout", {"version": 2, "percent": 5, **WHY}, stands="plan"),
+    "setRollout": Case("publish", "/machines/door/rollout", {"percent": 20, **WHY}, stands="rollout"),
+    "stopRollout": Case("publish", "/machines/door/rollout/stop", WHY, stands="rollout"),
+    "finishRollout": Case("publish", "/machines/door/rollout/finish", WHY, stands="rollout"),
+    "pinVersion": Case("publish", "/machines/door/pin", {"version": 1, **WHY}),
+    "withdrawVersion": Case("publish", "/machines/door/versions/2/withdraw", WHY, stands="plan"),
+    "pinInstance": Case("operate", f"{HERE}/pin", WHY),
     "findInstances": Case("view", "/machines/door/instances?state=shut"),
     "createInstance": Case("fire", "/machines/door/instances", {"id": "back", "data": {"serial": "D-2"}}, 201),
     "getInstance": Case("view", HERE),
@@ -124,6 +158,15 @@ TABLE: dict[str, Case] = {
         "operate", "/workers/box:1~2F2/orders", {"order": "quiet", **WHY}, stands="worker", everywhere=True,
         machine=False,
     ),
+    "listErrors": Case("view", "/errors", stands="failure", machine=False),
+    "getError": Case("view", "/errors/{failure}", stands="failure"),
+    "assignError": Case("operate", "/errors/{failure}/assign", {"assignee": ""}, stands="failure"),
+    "muteError": Case("operate", "/errors/{failure}/mute", WHY, stands="failure"),
+    "resolveError": Case("operate", "/errors/{failure}/resolve", WHY, stands="failure"),
+    "reopenError": Case("operate", "/errors/{failure}/reopen", WHY, stands="failure"),
+    "redriveError": Case("operate", "/errors/{failure}/redrive", WHY, 201, stands="failure"),
+    "skipError": Case("operate", "/errors/{failure}/skip", {"result": None, **WHY}, 201, stands="failure"),
+    "stopErrorAction": Case("operate", "/errors/{failure}/stop", WHY, stands="failure"),
     "startBulk": Case(
         "operate", "/machines/door/bulks", {"action": "suspend", "filter": {"state": "shut"}, **WHY}, 201
     ),

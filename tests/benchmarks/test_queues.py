@@ -109,7 +109,9 @@ def test_the_page_of_another_benchmark_stays_as_it_is(tmp_path):
 def own_stage(tmp_path):
     """On a server of this test's own: the benchmark empties its server."""
     with Server(tmp_path / "server", persistent=False) as server:
-        yield Stage(server.url)
+        stage = Stage(server.url)
+        yield stage
+        stage.close()
 
 
 @pytest.mark.redis

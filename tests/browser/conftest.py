@@ -27,9 +27,9 @@ from dashboard.serving import port
 from machines.server.guarded import Guarded
 from tests.configuration import configure
 from tests.conftest import missing, remove
-from tests.pages.conftest import activation, devices, user_of, waiting
+from tests.pages.conftest import activation, devices, unhandled, user_of, waiting
 
-__all__ = ["activation", "devices", "user_of", "waiting"]
+__all__ = ["activation", "devices", "unhandled", "user_of", "waiting"]
 
 PASSWORD = "let me in"
 # What a browser writes into its console about an answer that is meant to be no 200.

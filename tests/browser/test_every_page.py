@@ -25,6 +25,8 @@ __all__ = ["delivery", "order", "paying"]
 
 PAGES = [
     "/",
+    "/?view=cards&system=1",
+    "/wall/",
     "/machines/activation/",
     "/machines/activation/?state=Waiting",
     "/machines/activation/archived/?id=ATV",
@@ -38,6 +40,9 @@ PAGES = [
     "/machines/delivery/instances/R-1/delete/",
     "/machines/delivery/",
     "/machines/delivery/?view=top&state=Packed",
+    "/machines/delivery/versions/",
+    "/machines/delivery/versions/diff/?a=1&b=1",
+    "/machines/delivery/versions/replay/",
     "/machines/delivery/instances/R-1/",
     "/machines/delivery/instances/held/",
     "/queues/",
@@ -73,6 +78,18 @@ DOUBLE_IDS = """() => { const ids = [...document.querySelectorAll("[id]")].map((
     return ids.filter((id, place) => ids.indexOf(id) !== place); }"""
 
 
+# What is pressed and lower or narrower than 44 px; a link within a sentence, or one that stands over others, is none.
+SMALL = """() => {
+    const PRESSED = "a[href], button, input:not([type=hidden]), select, textarea, summary";
+    const LEFT_OUT = "svg, .unseen, .skip, p, pre, .sb-diagram";
+    const inText = (e) => e.tagName === "A" && [...e.parentElement.childNodes].some((n) => n.data?.trim());
+    const target = (e) => (e.matches("[type=checkbox], [type=radio]") ? e.closest("label") ?? e : e);
+    return [...document.querySelectorAll(PRESSED)]
+        .filter((e) => e.checkVisibility({ visibilityProperty: true }) && !e.closest(LEFT_OUT) && !inText(e))
+        .map((e) => [e, target(e).getBoundingClientRect()])
+        .filter(([, box]) => box.width > 1 && (box.height < 43.5 || box.width < 23.5))
+        .map(([e, box]) => `small: ${Math.round(box.width)}x${Math.round(box.height)} ${e.outerHTML.slice(0, 100)}`);
+}"""
 BESIDE = """width => document.documentElement.scrollWidth <= width ? [] :
     [...document.querySelectorAll("main *, header *")].filter((e) => e.getBoundingClientRect().right > width + 1
         && !e.closest(".scroll, .diagram, pre, nav")).slice(0, 3).map((e) => `beside: ${e.outerHTML.slice(0, 90)}`)"""
@@ -130,6 +147,7 @@ def test_every_page_fits_and_nothing_complains(as_, engine, everything, theme, w
         busy(engine)  # a worker that was silent for 15 s is gone, and the page of workers loads anew
         page.goto(address.format_map(everything) if "{" in address else address)
         found = [*violations(page, *rules), *page.evaluate(UNNAMED), *page.evaluate(DOUBLE_IDS), *beside(page, width)]
+        found += page.evaluate(SMALL) if width == 390 else []
         page.set_viewport_size({"width": zoomed, "height": 844})
         found += beside(page, zoomed)
         page.set_viewport_size({"width": width, "height": 844})
@@ -157,6 +175,24 @@ def test_dark_is_dark_and_light_is_light(as_, waiting):
         return sum(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(","))
 
     assert ground("dark") < 120 < 600 < ground("light")
+
+
+def test_a_person_chooses_the_theme_and_charts_follow(as_, waiting):
+    page = as_("viewer", color_scheme="light")
+    colours = """() => [getComputedStyle(document.body).backgroundColor,
+        getComputedStyle(document.body).getPropertyValue("--line-a").trim()]"""
+    light = page.evaluate(colours)
+    page.locator(".bar").get_by_text("More").click()
+    page.get_by_role("button", name="Dark").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    dark = page.evaluate(colours)
+    assert light != dark
+    assert dark[1] == "rgb(108, 182, 245)"  # a colour that a canvas takes
+    page.emulate_media(color_scheme="dark")
+    page.locator(".bar").get_by_text("More").click()
+    page.get_by_role("button", name="Light").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "light")
+    assert page.evaluate(colours) == light
 
 
 def test_who_wants_no_motion_gets_none(as_, waiting):

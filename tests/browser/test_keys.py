@@ -12,6 +12,12 @@ from dashboard.models import Preferences
 
 from .conftest import is_live, keys_work
 
+# Each topic of the page has its first value.
+OPENED = """async () => {
+    const { connect } = await import("/static/signalbox/js/live/client.js");
+    const { store } = connect();
+    return store.topics.length > 0 && store.topics.every((topic) => store.value(topic) !== null);
+}"""
 INSTANCE = "/machines/activation/instances/ATV-123:NBCSports/"
 
 
@@ -78,7 +84,7 @@ def test_j_and_k_walk_through_the_rows_and_enter_opens_one(page, engine, activat
     for name in ("one", "two", "three"):
         engine.create(activation, name)
     page.goto("/machines/activation/?state=New")
-    links = page.locator("table.instances th a")
+    links = page.locator("table.instances tbody th a")
     expect(links).to_have_count(3)
     while page.evaluate("!document.activeElement.closest('table.instances')"):
         page.keyboard.press("j")
@@ -120,25 +126,30 @@ def test_shortcuts_can_be_switched_off_and_the_button_still_lists_them(without_k
     expect(page.get_by_role("dialog")).to_contain_text("turned off in your account")
 
 
-def test_p_pauses_the_page_and_says_how_old_it_is(page, engine, waiting):
+def test_p_freezes_the_view_and_says_since_when_and_how_much_is_new(page, engine, waiting):
     page.goto("/machines/activation/")
     is_live(page)
     count = page.locator(".sb-diagram [data-state='New'] .count")
     page.keyboard.press("p")
-    expect(page.locator("[data-live]")).to_have_attribute("data-state", "paused")
-    expect(page.locator("[data-live-said]")).to_contain_text("Paused")
-    expect(page.locator("[data-live-text]")).to_have_text(re.compile(r"Paused: [1-9]\d* s old"))
+    expect(page.locator("[data-live]")).to_have_attribute("data-state", "frozen")
+    expect(page.locator("[data-live-said]")).to_contain_text("Frozen")
+    expect(page.locator("[data-live-text]")).to_have_text(re.compile(r"Frozen \d\d:\d\d:\d\d: nothing new"))
+    expect(page.get_by_role("button", name="Unfreeze")).to_have_attribute("aria-pressed", "true")
     engine.create("activation", "new")
     page.reload()
     expect(count).to_have_text("1")
-    expect(page.locator("[data-live]")).to_have_attribute("data-state", "paused")
+    expect(page.locator("[data-live]")).to_have_attribute("data-state", "frozen")
+    expect(page.locator("html")).to_have_class("frozen")
+    while not page.evaluate(OPENED):
+        page.wait_for_timeout(20)
     engine.create("activation", "newer")
     other = page.context.new_page()
     other.goto("/machines/activation/")
     is_live(other)
     expect(other.locator(".sb-diagram [data-state='New'] .count")).to_have_text("2")
     expect(count).to_have_text("1")
-    page.get_by_role("button", name="Resume updates").click()
+    expect(page.locator("[data-live-text]")).to_have_text(re.compile(r"Frozen \d\d:\d\d:\d\d: \d+ new"))
+    page.get_by_role("button", name="Unfreeze").click()
     expect(count).to_have_text("2")
     is_live(page)
     engine.create("activation", "newest")

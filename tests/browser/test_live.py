@@ -84,9 +84,9 @@ def test_the_overview_counts_and_raises_the_alarm(page, engine, devices):
     is_live(page)
     unloaded(page)
     engine.create(devices, "one")
-    expect(page.locator("section[data-machine='new_device'] [data-total]")).to_have_text("1")
+    expect(page.locator("tr[data-machine='new_device'] [data-total]")).to_have_text("1")
     expect(page.locator("tr[data-queue='new_device/start'] [data-place='ready']")).to_have_text("1")
-    expect(page.get_by_text("1 job ready on new_device/start, but no worker serves it")).to_be_visible()
+    expect(page.locator(".alarm").get_by_role("link", name="1 job ready on new_device/start")).to_be_visible()
     assert is_the_same(page)
 
 
@@ -131,11 +131,11 @@ def test_a_new_version_is_announced_and_the_old_drawing_stays(page, engine, wait
     expect(page.locator(".sb-diagram [data-state='Retired']")).to_be_visible()
 
 
-def test_jobs_move_through_the_places_of_an_open_queue_page(page, engine, devices):
-    engine.create(devices, "one")
+def test_jobs_move_through_the_places_of_an_open_queue_page(page, engine, unhandled):
+    engine.create(unhandled, "one")
     page.goto("/queues/new_device/start/?place=dead")
     is_live(page)
-    (job,) = engine.take(devices, "start", "w")
+    (job,) = engine.take(unhandled, "start", "w")
     engine.fail(job, "no such device", kind="LookupError", retry=False)
     expect(page.locator(".tabs [data-place='dead']")).to_have_text("1")
     expect(page.get_by_text("LookupError: no such device")).to_be_visible()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from machines.models import Measurement
+from machines.statistics import recording
 from tests.pages.conftest import TOKEN
+from tests.statistics.conftest import flush
 
 from .conftest import is_live
 
@@ -109,10 +113,18 @@ def test_a_diagram_tells_something_else_without_leaving_the_page(page, engine, w
     expect(page.locator(".sb-diagram [data-state='Waiting']")).to_have_class(re.compile("heat-1"))
     page.get_by_role("link", name="Flow").click()
     expect(count).to_have_text("1")
+    expect(page.get_by_text("no rates: workers measure them")).to_be_visible()
+    now = int(time.time() * 1000)
+    Measurement.objects.create(machine="activation", period=60, at=now // 60_000 * 60 - 60, covered=60_000)
+    recording.record(engine.survey(), recording.turn(), now=now)
+    flush()
+    page.get_by_role("link", name="Flow", exact=True).click()
+    expect(page.get_by_text("over the last 1 min")).to_be_visible()
     engine.fire("activation", waiting.id, "entitle", TOKEN)
     taken = page.locator(".sb-diagram [data-source='Waiting'][data-target='Active'] .flow")
     expect(taken).to_have_text(re.compile(r"^\d+(\.\d)?$"))
     page.locator(".sb-diagram [data-source='Waiting'][data-target='Active'] .event").click()
+    page.get_by_role("link", name="Instances in its target").click()
     expect(page).to_have_url(f"{MACHINE}?mode=flow&state=Active&order=newest#instances")
     expect(page.locator(".instances tbody tr")).to_have_count(1)
 

@@ -12,6 +12,9 @@ from django.contrib.auth import get_user_model
 from playwright.sync_api import Page
 
 from dashboard.models import Preferences
+from machines.models import Measurement
+from machines.statistics import recording
+from tests.statistics.conftest import flush
 
 from .conftest import is_live
 
@@ -24,7 +27,7 @@ ALL = """async (tables) => {
     return Object.fromEntries(Object.entries(tables).map(told));
 }"""
 MERGE = """async (cases) => {
-    const { merge } = await import("/static/signalbox/js/live/store.js");
+    const { merge } = await import("/static/signalbox/js/live/merge.js");
     return cases.map(([value, patch]) => [value, patch, merge(value, patch)]);
 }"""
 
@@ -103,10 +106,25 @@ def desk(engine) -> None:
         else:
             engine.fail(job, "no answer", kind="TimeoutError", retry=False, now=now - 2 * DAY)
     engine.fire("desk", "d6", "end", now=now - DAY)
+    _measure(engine, now)
+
+
+def _measure(engine, now: int) -> None:
+    """Keep statistics in which every transition was taken, by far the most up to a moment ago."""
+    flow = engine.live("desk").flow
+    seen = engine.survey()
+    recording.record(seen, recording.turn(), now=now)
+    flush()
+    minute = now // 60_000 * 60
+    for back in range(14, 0, -1):
+        edges = dict.fromkeys(flow, 5 * back)
+        Measurement.objects.create(
+            machine="desk", period=60, at=minute - back * 60, covered=60_000, numbers={"edges": edges}
+        )
 
 
 @pytest.mark.parametrize("view", ["", "&view=top"])
-@pytest.mark.parametrize("mode", ["count", "age", "failures"])
+@pytest.mark.parametrize("mode", ["count", "age", "failures", "flow", "time"])
 def test_a_script_puts_on_a_drawing_what_the_server_does(as_, desk, mode: str, view: str) -> None:
     plain, scripted = as_("viewer", "vera", java_script_enabled=False), as_("viewer", "victor")
     for page in (plain, scripted):

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from .conftest import is_live
 
-SCRIPT = 200_000  # bytes, of all scripts of a page together
+SCRIPT = 120_000  # bytes, of all scripts of a page together
 # A right-aligned number that has one digit more moves the word beside it, by less than this.
 SHIFTED = """() => { window.shifts = []; new PerformanceObserver((list) => {
     for (const { value, sources } of list.getEntries()) {

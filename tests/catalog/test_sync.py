@@ -11,8 +11,9 @@ from django.contrib.auth.models import User
 from machines.catalog import publishing
 from machines.engine import Engine
 from machines.formats import dump
-from machines.models import AuditEntry, Machine, MachineVersion
+from machines.models import AuditEntry, Draft, Machine, MachineVersion
 from machines.services import Actor, definitions
+from machines.services.versions import drafts
 from tests.configuration import configure
 from tests.conftest import NOWHERE, remove
 
@@ -251,3 +252,34 @@ def test_a_script_with_two_machines_is_a_warning(repository: Repository, prefix:
     repository.write("shop/statemachines/two.ts", f"const a = {made % 'a'}const b = {made % 'b'}")
     assert "SB212 definition: the script makes 2 machines, and the first one is read" in sync("--dry-run")[1]
     assert sync("--strict")[2].startswith("nothing was published")
+
+
+@pytest.mark.django_db
+def test_drafts_are_made_in_place_of_versions_and_published_by_people(repository: Repository, engine: Engine) -> None:
+    out = sync("--draft")[0]
+    draft = Draft.objects.get()
+    assert out == f"order  new  draft {draft.pk}  {FILE}\n1 machine: 1 new; no findings\n"
+    assert engine.machines() == {}
+    assert (draft.author, draft.base, draft.note) == ("repository", None, f"machine sync: {FILE}")
+    assert (draft.format, draft.text) == ("yaml", ORDER)
+    assert drafts.publish(Actor.console(), draft.pk).number == 1
+    repository.write(FILE, WIDER)
+    out = sync("--draft", "--commit", "4f2a9c1")[0]
+    second = Draft.objects.get(state="open")
+    assert out.startswith(f"order  changed  v1 → draft {second.pk}  {FILE}\n")
+    assert (second.base, second.note) == (1, f"machine sync: {FILE} at 4f2a9c1")
+    sync("--draft")
+    assert Draft.objects.get(state="open").revision == 1  # the same text again
+    repository.write(FILE, WIDER + "description: wider\n")
+    sync("--draft")
+    assert Draft.objects.get(state="open").revision == 2
+    assert drafts.publish(Actor.console(), second.pk).notes == f"machine sync: {FILE}"
+    assert sync("--draft")[0].startswith("order  unchanged  v2")
+    assert sync("--check")[2] == ""
+
+
+@pytest.mark.django_db
+def test_drafts_are_not_made_by_a_check(repository: Repository, engine: Engine) -> None:
+    assert "leave out one" in sync("--draft", "--check")[2]
+    assert "goes with --draft" in sync("--commit", "x")[2]
+    assert not Draft.objects.exists()

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 from xml.etree import ElementTree
 
 from machines.engine.definitions import Outline, outline
 from tests.catalog.samples import example
 
-__all__ = ["NASTY", "chain", "example", "large", "one_state", "parsed", "ring", "tangled", "texts"]
+__all__ = [
+    "NASTY",
+    "chain",
+    "example",
+    "flat",
+    "flat_definition",
+    "large",
+    "one_state",
+    "parsed",
+    "ring",
+    "tangled",
+    "texts",
+]
 
 NASTY = [
     'He said "hi"',
@@ -124,3 +137,27 @@ def parsed(svg: str) -> dict[str, ElementTree.Element]:
 def texts(element: ElementTree.Element, kind: str) -> list[str]:
     """The text of the element's parts of a class, tspans included."""
     return ["".join(part.itertext()) for part in element.iter() if part.get("class") == kind]
+
+
+def flat(count: int, seed: int = 1) -> Outline:
+    return outline(flat_definition(count, seed))
+
+
+def flat_definition(count: int, seed: int = 1) -> dict[str, Any]:
+    """A machine of ``count`` states in no other, as people write them: a way on from each, and some far lines."""
+    chance = random.Random(seed)
+    names = [f"{chance.choice(WORDS)} {chance.choice(WORDS)} {n}" for n in range(count)]
+    states: dict[str, Any] = {}
+    for place, name in enumerate(names):
+        on: dict[str, Any] = {"next": names[(place + 1) % count]}
+        if chance.random() < 0.5:
+            on[chance.choice(["cancel_order", "retry", "escalate", "send_back"])] = {
+                "target": names[chance.randrange(count)], "guard": "tries < 3 and total > 100",
+                "actions": {"set": {"tries": "tries + 1"}},
+            }  # fmt: skip
+        after = {"30s": {"target": names[chance.randrange(count)], "guard": "tries > 5"}}
+        states[name] = {"on": on} | ({"after": after} if chance.random() < 0.2 else {})
+    return {"id": "flat", "initial": names[0], "context": {"tries": 0, "total": 0}, "states": states}
+
+
+WORDS = ["waiting", "payment", "Review", "shipping", "Manual", "hold", "Confirm", "stock"]

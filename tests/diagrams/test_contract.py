@@ -17,12 +17,12 @@ DRAWN = "".join(diagrams.draw(outline(example(name))).svg for name in ("activati
 
 @pytest.fixture(scope="module")
 def activation() -> dict:
-    return parsed(diagrams.draw(outline(example("activation"))).svg)
+    return parsed(diagrams.draw(outline(example("activation")), full=True).svg)
 
 
 @pytest.fixture(scope="module")
 def new_device() -> dict:
-    return parsed(diagrams.draw(outline(example("new_device"))).svg)
+    return parsed(diagrams.draw(outline(example("new_device")), full=True).svg)
 
 
 @pytest.mark.parametrize("name", ["activation", "new_device"])
@@ -72,6 +72,21 @@ def test_a_transition_says_what_it_is_and_has_an_empty_flow(activation: dict) ->
 def test_a_transition_that_leaves_no_state_is_internal(activation: dict) -> None:
     assert activation["edge-t3"].get("class") == "edge transition internal"
     assert activation["edge-t3"].get("data-target") is None
+
+
+def test_a_line_has_its_event_first_and_signs_for_the_rest() -> None:
+    edges = parsed(diagrams.draw(outline(example("activation"))).svg)
+    assert texts(edges["edge-t2"], "event") == ["entitle…"]
+    assert texts(edges["edge-t2"], "guard") == texts(edges["edge-t2"], "action") == []
+    assert len([part for part in edges["edge-t2"].iter() if part.get("class") == "sign guarded"]) == 1
+    title = edges["edge-t2"].find("{*}title")
+    assert title is not None
+    assert "[event.token == token]\n/ failed = 0" in (title.text or "")
+
+
+def test_a_label_has_a_ground_below_its_words(activation: dict) -> None:
+    parts = [part.get("class") for part in activation["edge-t2"].find("{*}g[@class='label']") or ()]
+    assert parts[0] == "ground"
 
 
 def test_what_remains_after_guards_is_marked_else(activation: dict) -> None:

@@ -10,11 +10,14 @@ from machines import diagrams
 from machines.diagrams.layout import levels, sizes
 from machines.diagrams.layout.geometry import Box, Layout
 from machines.diagrams.layout.graphviz import LayoutFailed, graphviz_host
+from machines.diagrams.layout.label_places import FAR, label_box, trace
 from machines.diagrams.layout.labels import transition_lines
+from machines.diagrams.layout.routes import wires
 from machines.diagrams.layout.state_tree import Tree
 from machines.engine.definitions import Outline, outline
 
-from .samples import chain, example, one_state, parsed, ring
+from .places import distance, faults
+from .samples import chain, example, flat, one_state, parsed, ring
 
 SMALL = "digraph { a -> b }"
 
@@ -117,7 +120,7 @@ def test_the_label_of_a_line_to_itself_stands_clear_of_the_line_to_a_queue() -> 
     work = {"src": "work", "queue": "jobs", "onDone": {"target": "Done"}}
     states = {"Working": {"invoke": work, "on": {"note": {"actions": actions}}}, "Done": {}}
     made = outline({"id": "m", "initial": "Working", "context": {"a": 0, "b": 0, "c": 0}, "states": states})
-    places = levels.lay_out(Tree(made))
+    places = levels.lay_out(Tree(made, full=True))
     (loop,) = (t for t in made.states[0].transitions if not t.targets)
     label = places.curves[f"edge-{loop.id}"].label
     _, height = sizes.label_size(transition_lines(loop, made.states[0]))
@@ -126,3 +129,49 @@ def test_the_label_of_a_line_to_itself_stands_clear_of_the_line_to_a_queue() -> 
     feed = places.curves["feeds-1-jobs"].points
     assert all(y > label[1] + height / 2 for _, y in feed)
     assert overlapping(places.boxes) == []
+
+
+@pytest.mark.parametrize("count", [10, 40, 60])
+def test_labels_stand_at_their_lines_and_clear_of_states_and_of_each_other(count: int) -> None:
+    made = flat(count)
+    tree = Tree(made)
+    places = levels.lay_out(tree)
+    labels = {
+        wire.id: label_box(places.curves[wire.id], sizes.label_size(wire.lines)) for wire in wires(tree) if wire.lines
+    }
+    assert overlapping(places.boxes | {f"label of {id}": box for id, box in labels.items()}) == []
+    for id, box in labels.items():
+        assert min(_away(box, point) for point in trace(places.curves[id])) <= FAR
+
+
+def _away(box: Box, point: tuple[float, float]) -> float:
+    inside = box.left <= point[0] <= box.right and box.top <= point[1] <= box.bottom
+    return 0 if inside else distance(box, point)
+
+
+def test_a_line_that_runs_through_a_label_is_drawn_below_it() -> None:
+    made = flat(60)
+    tree = Tree(made)
+    places = levels.lay_out(tree)
+    drawn = list(parsed(diagrams.draw(made).svg))
+    over = [
+        (wire.id, id)
+        for wire in wires(tree)
+        if wire.lines
+        for id, curve in places.curves.items()
+        if drawn.index(id) > drawn.index(wire.id)
+        and any(
+            _away(label_box(places.curves[wire.id], sizes.label_size(wire.lines)), point) == 0 for point in trace(curve)
+        )
+    ]
+    assert over == []
+
+
+def test_a_parallel_root_with_lines_between_its_regions_draws_each_from_a_state() -> None:
+    regions = {f"R{n}": {"initial": f"a{n}", "states": {f"a{n}": {}, f"b{n}": {}}} for n in range(7)}
+    for n in range(7):
+        regions[f"R{n}"]["on"] = {"far": f"b{(n * 3 + 2) % 7}", "near": f"b{(n + 1) % 7}"}
+        regions[f"R{n}"]["states"][f"a{n}"]["on"] = {"go": f"R{(n + 4) % 7}", "turn": f"b{(n + 2) % 7}"}
+    made = outline({"id": "m", "type": "parallel", "states": regions})
+    tree = Tree(made)
+    assert faults(tree, levels.lay_out(tree)) == []

@@ -149,6 +149,7 @@ def test_a_level_asks_graphviz_for_nothing_a_user_wrote(monkeypatch: pytest.Monk
             asked.append(source)
             return host.lay_out(source, format, fuel)
 
+    levels.ANSWERS.clear()
     monkeypatch.setattr(levels, "graphviz_host", Listening)
     names = {"Zanzibar": {"initial": "Quagga", "states": {"Quagga": {"on": {"yodel": "Quagga"}}}}}
     places(outline({"id": "xylophone", "initial": "Zanzibar", "states": names}))

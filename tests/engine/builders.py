@@ -54,6 +54,13 @@ def errand(**invoke: Any) -> dict[str, Any]:
     return machine("errand", states)
 
 
+def unhandled_errand(**invoke: Any) -> dict[str, Any]:
+    """An errand that stays in its state when its job died."""
+    definition = errand(**invoke)
+    del definition["states"]["Busy"]["invoke"]["onError"]
+    return definition
+
+
 def publish(engine: Engine, definition: dict[str, Any], *ids: str, now: int = NOW) -> str:
     """Publish, and create an instance for each id; the machine's name."""
     name = engine.publish(definition).name

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from machines.engine import errors
+from machines.engine.definitions import make_finding
 from machines.engine.records import Explanation
 
 FOLDER = Path(errors.__file__).parent
@@ -21,6 +22,7 @@ SAMPLES = {
     errors.DefinitionError: lambda: errors.DefinitionError(["SB101 states: none"]),
     errors.BadInput: lambda: errors.BadInput("why"),
     errors.BadPayload: lambda: errors.BadPayload("why", field="n"),
+    errors.PlanError: lambda: errors.PlanError("why", [make_finding("SB101", "states", "none")]),
     errors.LookupFailed: lambda: errors.LookupFailed("why"),
     errors.UnknownMachine: lambda: errors.UnknownMachine("m", version=3, known=["a", "b"]),
     errors.UnknownInstance: lambda: errors.UnknownInstance("m", "x"),
@@ -34,7 +36,9 @@ SAMPLES = {
         "m", "x", "fire:go", version=3, definition=1, transitions=["t1"]
     ),
     errors.Conflict: lambda: errors.Conflict("m", "x", expected=1, actual=2),
+    errors.JobHandled: lambda: errors.JobHandled("m", "0-1"),
     errors.Miscounted: lambda: errors.Miscounted("work", "dead", expected=1, actual=2),
+    errors.VersionRefused: lambda: errors.VersionRefused("m", "no version is rolled out"),
     errors.LeaseLost: lambda: errors.LeaseLost("0-1", why="taken back"),
     errors.EngineUnavailable: lambda: errors.EngineUnavailable("why"),
     errors.EngineFault: lambda: errors.EngineFault("why"),

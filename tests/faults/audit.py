@@ -15,7 +15,8 @@ from typing import Any
 from machines.engine import Engine
 from machines.engine.keys import Partition
 
-PLACES = ("ready", "leased", "delayed", "dead")
+PLACES = ("ready", "leased", "delayed", "dead", "handled")
+ENDED = ("dead", "handled")
 BATCH = 1000  # keys read in one round trip
 MOST_SHOWN = 20  # findings in a message
 
@@ -203,10 +204,10 @@ class _Scan:
             for job in row.get("_jobs", "").split():
                 waited[job] = id
                 there = self.jobs.get(job)
-                if there is None or there.get("instance") != id or there["place"] == "dead":
+                if there is None or there.get("instance") != id or there["place"] in ENDED:
                     self._wrong(f"{id} waits for {job}, which is {there}")
         for job, row in self.jobs.items():
-            if row.get("invoke") and row["place"] != "dead" and waited.get(job) != row["instance"]:
+            if row.get("invoke") and row["place"] not in ENDED and waited.get(job) != row["instance"]:
                 self._wrong(f"{job} is {row['place']}, and {row['instance']} does not wait for it")
 
     def _unique(self) -> None:
@@ -216,14 +217,14 @@ class _Scan:
         for name, job in zip(names, self._each("get", [f"{self.keys.root}:u:{n}" for n in names]), strict=True):
             held[job] = name
             row = self.jobs.get(job)
-            if row is None or row["place"] == "dead" or name != f"{row['queue']}:{row.get('unique')}":
+            if row is None or row["place"] in ENDED or name != f"{row['queue']}:{row.get('unique')}":
                 self._wrong(f"the unique key {name} stands for {job}, which is {row}")
         for job in self._open_with_key():
             if job not in held:
                 self._wrong(f"{job} does not hold its unique key {self.jobs[job]['unique']}")
 
     def _open_with_key(self) -> Iterable[str]:
-        return (job for job, row in self.jobs.items() if row.get("unique") and row["place"] != "dead")
+        return (job for job, row in self.jobs.items() if row.get("unique") and row["place"] not in ENDED)
 
 
 def _literal(text: str) -> str:

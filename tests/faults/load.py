@@ -1,7 +1,7 @@
 """Processes that use a machine while it grows: ``python -m tests.faults.load WHAT URL FILE``.
 
-``tick`` fires at random instances, ``create`` makes new ones, ``grow`` is the command that moves them. The first two
-write down what was acknowledged; all end with their standard input.
+``tick`` fires at random instances, ``create`` makes new ones; they write down what was acknowledged, and end with their
+standard input. ``grow`` spreads the machine over more partitions, ``migrate`` moves all instances to its version 2.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from machines.engine.transfer import Repartition
 
 MACHINE = "spread"
 JOBS = 2
+RENAMED = {"s0": "a0", "On": "Counting"}  # state of version 1 -> state of version 2
 KNOWN = 1500  # instances that are there from the beginning
 
 
@@ -106,6 +107,15 @@ def main(what: str, url: str, file: str) -> None:
         report = Repartition(engine.client, engine.keys, MACHINE, 8).run()
         Path(file).write_text(
             json.dumps({"moved": report.moved, "finished": report.finished, "resumed": report.resumed})
+        )
+        return
+    if what == "migrate":
+        engine = Engine.from_url(url)
+        found = engine.migrate(engine.plan(MACHINE, 2, states=RENAMED))
+        Path(file).write_text(
+            json.dumps(
+                {"moved": found.moved, "already": found.already, "kept": found.kept, "refused": len(found.refused)}
+            )
         )
         return
     load = Load(url, file)

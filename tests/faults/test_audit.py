@@ -21,7 +21,7 @@ def keys(engine):
         elif job.instance == "c":
             engine.hand_back(job, delay=60_000)
     found = audit(engine, "line")
-    assert found.places == {"ready": 3, "leased": 1, "delayed": 1, "dead": 1}
+    assert found.places == {"ready": 3, "leased": 1, "delayed": 1, "handled": 1}
     assert found.states == {"step0": 4, "step1": 1, "failed": 1}
     return engine.keys.partition("line")
 

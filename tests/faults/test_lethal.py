@@ -34,8 +34,8 @@ def test_it_ends_dead_after_its_attempts_and_all_else_is_done(own_engine, worker
     supervised[-1].finish()
     assert 0 < ends <= ATTEMPTS, "fewer where a lease ran out before its worker was dead"
     found = audit(own_engine, "killer")
-    assert (found.places, found.states) == ({"dead": 1}, {"failed": 1})
-    (dead,) = own_engine.jobs("killer", "jobs", place="dead")
+    assert (found.places, found.states) == ({"handled": 1}, {"failed": 1})
+    (dead,) = own_engine.jobs("killer", "jobs", place="handled")
     assert (dead.attempt, dead.kind) == (ATTEMPTS, "LeaseExpired")
     assert own_engine.get("killer", "k").data["why"] == "LeaseExpired"
     assert audit(own_engine, "line").states == {"done": 50}

@@ -29,6 +29,8 @@ def main() -> None:
         publish(json.loads((EXAMPLES / f"{name}.json").read_text()))
     get_engine().create("activation", "ATV-123:NBCSports")
     get_engine().create("new_device", "ATV-123:NBCSports")
+    newer = json.loads((EXAMPLES / "new_device.json").read_text())
+    publish(newer | {"description": "With a second version, there is something to plan."})
 
 
 main()

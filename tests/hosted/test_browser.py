@@ -57,6 +57,7 @@ def test_queues_explorer_shortcuts_and_logout(asgi: str, open_page: Open):
     page.keyboard.press("g")
     page.keyboard.press("m")
     expect(page).to_have_url(f"{asgi}/ops/machines/activation/")
+    page.locator(".bar").get_by_text("More").click()
     page.get_by_role("button", name="Log out").first.click()
     expect(page.locator("#told")).to_have_text("inline and external")
 

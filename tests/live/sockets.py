@@ -14,6 +14,8 @@ from django.conf import settings
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from dashboard.live.frames import Frame
+from dashboard.live.outbox_writer import EXTENSION
 from dashboard.shared.access import RIGHTS
 
 from .builders import Screen
@@ -41,16 +43,31 @@ async def visitor(name: str, *rights: str) -> tuple[User, str]:
     return user, await database_sync_to_async(sign_in)(user)
 
 
+class QueueWriter:
+    """The extension of the site's server, on the queue of a socket."""
+
+    def __init__(self, frames: asyncio.Queue[dict[str, Any]]) -> None:
+        self._frames = frames
+
+    def is_ready(self) -> bool:
+        return not self._frames.full()
+
+    def write(self, frame: Frame) -> None:
+        assert frame.wire.endswith(frame.encode())
+        self._frames.put_nowait({"type": "websocket.send", "text": frame, "direct": True})
+
+
 class Socket(ApplicationCommunicator):
     """Shows what it gets on a `Screen`; remembers the close code. Channels' own communicator comes with Daphne only.
 
     ``room``: frames it takes without anybody looking at them; 0 is any number. A real connection has buffers, too.
-    ``address``: where it comes from.
+    ``address``: where it comes from. ``direct``: whether the server lets frames be written to it at once, as the site's
+    own does.
     """
 
     def __init__(
         self, cookie: str = "", *, origin: str = "http://testserver", room: int = 0, address: str = "",
-        authorization: str = "",
+        authorization: str = "", direct: bool = False,
     ) -> None:  # fmt: skip
         from dashboard.asgi import application
 
@@ -61,8 +78,11 @@ class Socket(ApplicationCommunicator):
             headers.append((b"authorization", authorization.encode()))
         scope = {"type": "websocket", "path": "/ws/live/", "query_string": b"", "headers": headers, "subprotocols": []}
         scope |= {"client": (address, 1)} if address else {}
+        frames: asyncio.Queue[dict[str, Any]] = asyncio.Queue(room)
+        scope |= {"extensions": {EXTENSION: QueueWriter(frames)}} if direct else {}
         super().__init__(application, scope)
-        self._output_queue = asyncio.Queue(room)
+        self._output_queue = frames
+        self.direct = 0  # frames that came by the extension
         self.screen = Screen()
         self.closed: int | None = None
 
@@ -90,6 +110,7 @@ class Socket(ApplicationCommunicator):
         if message["type"] == "websocket.close":
             self.closed = message.get("code")
             return {"type": "close"}
+        self.direct += message.get("direct", False)
         return self.screen.show(message["text"])
 
     async def until(self, holds: Callable[[Screen], Any]) -> None:

@@ -248,34 +248,39 @@ def test_a_page_is_live_once_its_snapshot_has_come(played: Page) -> None:
     assert played.evaluate("states.at(-1).state") == "live"
 
 
-def test_paused_it_asks_for_nothing_ages_and_comes_back_with_one_snapshot(played: Page) -> None:
+def test_frozen_it_shows_nothing_counts_what_waits_and_shows_it_afterwards(played: Page) -> None:
     played.evaluate("say({type: 'snapshot', epoch: 'e', seq: 1, data: {a: 1}})")
     played.evaluate("say({type: 'status', state: 'live', epoch: 'e', every: 2000})")
-    played.evaluate("live.pause(true)")
-    played.evaluate("say({type: 'delta', epoch: 'e', seq: 2, data: {a: 2}})")  # was under way
+    played.evaluate("live.freeze(true)")
+    played.evaluate("say({type: 'delta', epoch: 'e', seq: 2, data: {a: 2}})")
+    played.evaluate("say({type: 'delta', epoch: 'e', seq: 3, data: {a: 3}})")
+    played.evaluate("say({type: 'snapshot', epoch: 'e', seq: 4, data: {a: 3}})")  # nothing new
     for _ in range(3):
         played.clock.run_for(2000)
         played.evaluate("say({type: 'status', state: 'live', epoch: 'e', every: 2000})")
     assert played.evaluate("values.at(-1)") == {"a": 1}
-    assert played.evaluate("states.at(-1).state") == "paused"
+    assert played.evaluate("states.at(-1).state") == "frozen"
     assert played.evaluate("states.at(-1).age") in (5, 6)
-    played.evaluate("live.pause(false)")
-    played.evaluate("say({type: 'delta', epoch: 'e', seq: 3, data: {a: 3}})")
-    played.evaluate("say({type: 'snapshot', epoch: 'e', seq: 4, data: {a: 4}})")
-    assert played.evaluate("sockets[0].sent.map((f) => f.type)") == ["subscribe", "unsubscribe", "subscribe"]
-    assert played.evaluate("values.at(-1)") == {"a": 4}
+    assert played.evaluate("live.store.waiting") == 2
+    played.evaluate("live.freeze(false)")
+    assert played.evaluate("values") == [{"a": 1}, {"a": 3}]
+    assert played.evaluate("live.store.waiting") == 0
+    assert played.evaluate("sockets[0].sent.map((f) => f.type)") == ["subscribe"]
     assert played.evaluate("[states.at(-1).state, states.at(-1).age]") == ["live", 0]
 
 
-def test_a_socket_that_opens_while_it_is_paused_is_asked_for_nothing(played: Page) -> None:
-    played.evaluate("live.pause(true)")
+def test_a_socket_that_opens_while_it_is_frozen_counts_its_snapshot_as_one_change(played: Page) -> None:
+    played.evaluate("say({type: 'snapshot', epoch: 'e', seq: 1, data: {a: 1}})")
+    played.evaluate("live.freeze(true)")
     played.evaluate("end(1006)")
     played.clock.run_for(1_000)  # the longest first wait
     assert played.evaluate("sockets.length") == 2
     played.evaluate("accept()")
-    assert played.evaluate("sockets.at(-1).sent") == []
-    played.evaluate("live.pause(false)")
     assert played.evaluate("sockets.at(-1).sent") == [{"type": "subscribe", "topic": "t"}]
+    played.evaluate("say({type: 'snapshot', epoch: 'f', seq: 7, data: {a: 7}})")
+    assert played.evaluate("[values.length, live.store.waiting]") == [1, 1]
+    played.evaluate("live.freeze(false)")
+    assert played.evaluate("values.at(-1)") == {"a": 7}
 
 
 def test_whoever_asked_for_fewer_changes_gets_them_every_five_seconds(empty: Page) -> None:

@@ -51,13 +51,13 @@ def test_a_map_that_fails_for_good_fails_the_run_and_names_the_chunk(engine):
         worked(engine, run)
     assert (caught.value.chunk, caught.value.kind, caught.value.run) == (2, "ZeroDivisionError", run.id)
     assert run.progress().state == "failed"
-    assert engine.jobs(CHUNK, "map", place="dead")[0].attempt == 3
+    assert engine.jobs(CHUNK, "map", place="handled")[0].attempt == 3
 
 
 def test_the_other_chunks_are_stopped_and_their_jobs_withdrawn(engine):
     run = broken(engine)
     assert counts(engine, CHUNK) == {"mapped": 1, "stopped": 2, "failed": 1}
-    assert engine.queues(CHUNK)["map"] == {"ready": 0, "leased": 0, "delayed": 0, "dead": 1}
+    assert engine.queues(CHUNK)["map"] == {"ready": 0, "leased": 0, "delayed": 0, "dead": 0, "handled": 1}
     assert [chunk.data["chunk"] for chunk in run.chunks("failed")] == [2]
     assert sorted(chunk.data["chunk"] for chunk in run.chunks("stopped")) == [1, 3]
     assert len(run.chunks("stopped", limit=1)) == 1

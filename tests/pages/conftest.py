@@ -16,12 +16,24 @@ from dashboard.shared.access import RIGHTS, ROLES
 from machines.bulk import Bulk, Order
 from machines.engine import Engine, WorkerInfo
 from machines.engine.sm_commands import call
-from machines.models import Approval, Delivery, Webhook
+from machines.models import Approval, Delivery, Draft, FailedJob, FailureGroup, FailurePart, StoredPlan, Webhook
 
 from .table import DOOR, OF_BULK, OF_KEY, OF_WORKER
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TOKEN = {"token": "MTOB1J"}
+
+
+def add_failure(pk: int, machine: str) -> None:
+    """A group with one job of a machine that is not there any more."""
+    at = int(time.time() * 1000)
+    group = FailureGroup.objects.create(
+        pk=pk, key=str(pk), handler="work", kind="ValueError", shape="it is <number>", first_seen=at, last_seen=at
+    )
+    FailurePart.objects.create(
+        group=group, machine=machine, count=1, first_seen=at, last_seen=at, versions=[1], queues=["todo"]
+    )
+    FailedJob.objects.create(group=group, machine=machine, queue="todo", job="0-9999", died=at)
 
 
 def example(name: str) -> dict:
@@ -65,6 +77,15 @@ def activation(engine, db: None) -> str:
 def devices(engine, db: None) -> str:
     """The machine whose states feed queues, published; its name."""
     return engine.publish(example("new_device")).name
+
+
+@pytest.fixture
+def unhandled(engine, db: None) -> str:
+    """The same machine without ``onError``: an instance stays where its job died; its name."""
+    definition = example("new_device")
+    for state in definition["states"].values():
+        state.get("invoke", {}).pop("onError", None)
+    return engine.publish(definition).name
 
 
 @pytest.fixture
@@ -120,6 +141,14 @@ def furnish(engine: Engine) -> None:
     )  # fmt: skip
     now = int(time.time() * 1000)
     engine.beat(WorkerInfo(OF_WORKER["worker"], "box", 1, [], in_hand=0, started=now, seen=now))
+    Draft.objects.create(pk=7, machine="activation", base=1, text=json.dumps(example("activation")), author="sue")
+    other = example("new_device")
+    other["states"]["start"]["tags"] = ["new"]
+    plan = engine.plan("new_device", engine.publish(other).version)
+    StoredPlan.objects.create(
+        pk=7, machine="new_device", to=plan.to, plan=plan.as_dict(), plan_id=plan.id, author="sue"
+    )
+    add_failure(7, "new_device")
     hook = Webhook.objects.create(
         pk=7, name="listener", url="https://hooks.example/", types=["*"], secret="whsec_" + "a" * 44
     )

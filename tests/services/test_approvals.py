@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from machines.access import tokens
-from machines.access.permissions import Scope
+from machines.access.permissions import EVERYTHING, NOTHING, Scope
 from machines.catalog import publishing
 from machines.engine import BadInput, Conflict, Refused
 from machines.engine.errors import UnknownInstance
@@ -158,9 +158,11 @@ def test_only_who_asked_withdraws(order, actor):
 def test_after_a_day_it_expires_and_cannot_be_approved(order, actor):
     request, bob = asked(actor("ann"), card="4711-1"), actor("bob")
     assert approvals.waiting().count() == 1
+    assert [approvals.count_waiting(scope) for scope in (EVERYTHING, NOTHING)] == [1, 0]
     assert approvals.expire(timezone.now() + timedelta(hours=23)) == 0
     Approval.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     assert approvals.waiting().count() == 0
+    assert approvals.count_waiting(EVERYTHING) == 0
     with pytest.raises(NotOpen, match="is expired"):
         approvals.approve(bob, request.pk)
     request.refresh_from_db()

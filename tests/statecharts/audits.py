@@ -12,7 +12,7 @@ from machines.engine.definitions import outline
 from .model import Chart, State
 from .rendering import QUEUE, definition_of
 
-PLACES = ("ready", "leased", "delayed", "dead")
+PLACES = ("ready", "leased", "delayed", "dead", "handled")
 ALL = 10_000
 
 
@@ -96,7 +96,7 @@ class Audit:
                 assert rows[job]["instance"] == id
                 assert self.chart.states[rows[job]["invoke"]] in states
         waited = {job for instance in held.values() for job in instance.jobs}
-        assert waited == {job for job, row in rows.items() if row["place"] != "dead"}
+        assert waited == {job for job, row in rows.items() if row["place"] not in ("dead", "handled")}
 
     def _check_histories(self, held: dict[str, Instance]) -> None:
         told = self.gone.copy()

@@ -196,7 +196,7 @@ def test_a_failing_handler_is_tried_again_and_dies(work, capsys):
     work.advance("10m")
     with pytest.raises(KeyError, match="nothing here"):
         work.run_jobs({"do": do}, reraise=True)
-    work.assert_job("work", "do", place="dead", count=1)
+    work.assert_job("work", "do", place="handled", count=1)
     work.assert_state("work", "w", "Failed")
 
 

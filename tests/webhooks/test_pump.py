@@ -59,6 +59,23 @@ def test_what_was_emitted_before_or_while_it_was_paused_is_not_sent(engine, bell
     assert LogGap.objects.count() == 0
 
 
+def test_changes_of_a_roll_out_go_to_webhooks_that_name_them(engine, bell, hook):
+    hook()
+    hook("changes", types=["signalbox.rollout"])
+    engine.publish(engine.definition(bell) | {"description": "two"}, rollout=5)
+    engine.set_rollout(bell, 20, actor="ann")
+    engine.stop_rollout(bell, actor="bob", reason="slow")
+    look(engine)
+    rows = Delivery.objects.order_by("pk")
+    assert {row.webhook.name for row in rows} == {"changes"}
+    payloads = [json.loads(row.body)["data"]["payload"] for row in rows]
+    assert payloads == [
+        {"action": "start", "version": 2, "percent": 5, "actor": "", "reason": ""},
+        {"action": "set", "version": 2, "percent": 20, "actor": "ann", "reason": ""},
+        {"action": "stop", "version": 2, "percent": 0, "actor": "bob", "reason": "slow"},
+    ]
+
+
 def test_entries_that_were_gone_before_they_were_read_are_a_gap_that_is_told(engine, bell, hook):
     hook()
     ring(engine, bell, 2)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dashboard.shared import instance_filter
+from dashboard.shared.search import instance_filter
 from machines.access.redaction import redactor_if
 from machines.catalog.outlines import outline_of
 from machines.connections import get_engine
@@ -28,6 +28,13 @@ class Filter(BaseModel):
     actor: str = Field("", description="the last actor; `ann*` for names that begin so")
     error: str = Field("", description="what holds it up: `any`, or the kind of an exception")
     id: str = Field("", description="ids that begin so")
+    edge: str = Field("", description="the transition that led to its state, `3:t4` for t4 of version 3")
+    created: str = Field(
+        "", description="`24h`: within the last 24 hours; `>2026-01-31`, `<2026-01-31`, or a range with `..`"
+    )
+    suspended: str = Field("", description="`yes` or `no`")
+    data: str = Field("", description="conditions on data fields, all of which hold: `amount>100 to:Rome`")
+    query: str = Field("", description="the same filter as a line: `state:Waiting age>1h data.amount>100`")
     by: str = Field("", description="an indexed data field, with `is`")
     is_: str = Field("", alias="is", description="its value, a beginning like `ATV-*`, or a range like `5..10`")
 
@@ -47,5 +54,9 @@ def asked(actor: Actor, machine: str, terms: Filter) -> dict[str, Any]:
     if current is None:
         raise UnknownMachine(machine, known=sorted(machines))
     hidden = redactor_if(actor.may("reveal", machine), machine).fields
-    given = {name: text for name, text in terms.model_dump(by_alias=True).items() if name in instance_filter.NAMES}
+    given = {
+        name: text
+        for name, text in terms.model_dump(by_alias=True).items()
+        if name in (*instance_filter.NAMES, "query")
+    }
     return instance_filter.parse_terms(given, outline_of(machine, current), hidden)

@@ -1,4 +1,4 @@
-"""ETag and If-Match: the revision of an instance, or the version of a session or note, that the caller saw."""
+"""ETag and If-Match: the revision of an instance or draft, or the version of a session or note, that the caller saw."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from django.http import HttpRequest, HttpResponse
 
 from machines.engine import Instance
+from machines.models import Draft
 from machines.patterns import Session
 from machines.services.notes import Note
 
@@ -31,5 +32,5 @@ def expected(request: HttpRequest) -> int | None:
     return int(found[1])
 
 
-def tagged(response: HttpResponse, found: Instance | Session | Note) -> None:
-    response["ETag"] = f'"{found.version}"'
+def tagged(response: HttpResponse, found: Instance | Session | Note | Draft) -> None:
+    response["ETag"] = f'"{found.revision if isinstance(found, Draft) else found.version}"'

@@ -27,7 +27,10 @@ BULK = "/bulks/{instance:id}"
 
 
 class NoteOut(Out):
-    word: str = Field(description="done, refused, changed, gone, failed; of a dry run the previewed result")
+    word: str = Field(
+        description="done, refused, changed, gone, failed; of migrate also kept and already; of a dry run the previewed"
+        " result"
+    )
     why: str
 
 
@@ -48,7 +51,7 @@ class BulkOut(Out):
     id: str
     machine: str
     action: str
-    target: str = Field(description="the event, the states or the invoke")
+    target: str = Field(description="the event, the states, the invoke, or the version and the plan")
     filter: dict[str, Any]
     reason: str
     actor: str
@@ -76,6 +79,7 @@ class Starting(Body):
     changes: Data = Field(default_factory=dict, description="for edit")
     result: Any = Field(None, description="for skip")
     invoke: str = Field("", description="for retry, skip and cancel")
+    plan: Data = Field(default_factory=dict, description="for migrate: a migration plan as JSON")
     unchanged: bool = Field(False, description="skip instances that changed since they were matched")
     rate: int = Field(0, ge=0, le=MAX_RATE, description="max instances per second; 0: no limit")
     reason: Reason

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of, charge
 from dashboard.api.framework.schemas import Body, Mistaken, Ms, Out, Why
+from dashboard.shared import version_view
 from dashboard.shared.times import in_ms
 from machines import diagrams, offload
 from machines.catalog import outlines, submissions
@@ -214,7 +215,7 @@ def definition(request: HttpRequest, machine: str, version: int | None = Query(N
 def diagram(request: HttpRequest, machine: str, version: int | None = Query(None, ge=1)) -> HttpResponse:
     """The bare drawing of one version, with its own style."""
     number = get_engine().live(machine).version if version is None else version
-    found = outlines.stored(machine, number)
+    found = version_view.load_version(machine, number, who=str(request.user.pk), full=True)
     response = HttpResponse(diagrams.standalone(found.svg), content_type="image/svg+xml; charset=utf-8")
     response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
     response["Cache-Control"] = f"private, max-age={MONTH if version else 0}"

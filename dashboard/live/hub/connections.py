@@ -92,6 +92,13 @@ class HubConnections:
         changed, self._changed = self._changed, False
         return changed
 
+    def take_busy(self) -> float | None:
+        """Return the seconds of processor that the busiest server took for what was read since the last call; None
+        where one did not say."""
+        found = [node.take_busy() for node in self._nodes.values()]
+        known = [busy for busy in found if busy is not None]
+        return max(known, default=0.0) if len(known) == len(found) else None
+
     def check(self) -> None:
         """Leave out the nodes whose listening has ended. Raises where none is left."""
         for name, node in list(self._nodes.items()):

@@ -12,6 +12,7 @@ from itertools import chain, islice, zip_longest
 from typing import Any
 
 from dashboard.live import frames
+from dashboard.live.frames import Frame
 from dashboard.live.outbox import Outbox
 from dashboard.live.topics import Topic
 from machines.engine.keys import Keys
@@ -33,7 +34,7 @@ class Feed:
         self.seq = 0
         self.at = 0
         self.disclosed: frozenset[str] = frozenset()  # sensitive names that its values have shown in clear so far
-        self._snapshot: str | None = None
+        self._snapshot: Frame | None = None
 
     def offer(self, value: dict[str, Any], at: int, disclosed: frozenset[str] = frozenset()) -> None:
         """A value read at ``at`` (ms, Redis time), and what it shows in clear of sensitive fields. Tells the watchers
@@ -58,7 +59,7 @@ class Feed:
         """Numbers start again; the next value goes out as a snapshot."""
         self.epoch, self.seq, self.value, self._snapshot = epoch, 0, None, None
 
-    def snapshot(self) -> str | None:
+    def snapshot(self) -> Frame | None:
         """The current value as a frame, encoded once for all who ask; None before the first read."""
         if self._snapshot is None and self.value is not None:
             self._snapshot = frames.encode(self._frame("snapshot", self.value))
@@ -123,7 +124,7 @@ class Feeds:
             del self._feeds[topic]
             self._stale_plan = True
 
-    def snapshot(self, topic: Topic) -> str | None:
+    def snapshot(self, topic: Topic) -> Frame | None:
         """The topic's snapshot as a frame; None while it has not been read."""
         feed = self._feeds.get(topic)
         return None if feed is None else feed.snapshot()

@@ -17,8 +17,10 @@ from collections.abc import Callable
 from redis.exceptions import RedisError
 
 from dashboard.live import frames
+from dashboard.live.frames import Frame
 from dashboard.live.limits import Limits, limits
-from dashboard.live.outbox import Outbox
+from dashboard.live.outbox import Direct, Outbox
+from dashboard.live.outbox_writer import OutboxWriter
 from dashboard.live.protocol import ErrorCode
 from dashboard.live.topics import Topic
 from machines.audit.request_context import run_in_own_context
@@ -46,6 +48,7 @@ class Hub:
         self._limits = limits
         self._clock = clock
         self._outboxes: set[Outbox] = set()
+        self._writer = OutboxWriter(limits.slice)
         self._board = Feeds(keys, most=limits.topics)
         self._agenda = ReadSchedule(limits.settle)
         self._wake = asyncio.Event()
@@ -68,11 +71,14 @@ class Hub:
 
     # What sockets ask for
 
-    def enter(self, owner: str = "") -> Outbox | None:
-        """Makes an outbox for a new socket; None when the process holds as many as it may."""
+    def enter(self, owner: str = "", direct: Direct | None = None) -> Outbox | None:
+        """Makes an outbox for a new socket; None when the process holds as many as it may. ``direct``: its connection,
+        where the server lets frames be written to it at once."""
         if len(self._outboxes) >= self._limits.sockets:
             return None
-        outbox = Outbox(self._board.snapshot, notices=self._limits.notices, owner=owner)
+        outbox = Outbox(
+            self._board.snapshot, notices=self._limits.notices, owner=owner, direct=direct, writer=self._writer
+        )
         self._outboxes.add(outbox)
         if self._state is not None:
             outbox.status(self._status(), good=self._state == LIVE)
@@ -83,6 +89,7 @@ class Hub:
 
     async def exit(self, outbox: Outbox) -> None:
         """The socket is gone; it has left its topics. The last one closes the hub."""
+        outbox.detach()
         self._outboxes.discard(outbox)
         if not self._outboxes and self._task is not None:
             task, self._task, self._state = self._task, None, None
@@ -153,8 +160,10 @@ class Hub:
         if not (wanted or reconcile or self._board.unfed()):
             return
         waiting = ThreadTime(self._clock)
-        await self._take(await link.read(list(wanted)))
-        self._rest_until = now + self._rest_after(len(wanted), waiting.seconds(spare=self._sending()))
+        seen = await link.read(list(wanted))
+        took = waiting.seconds(spare=self._sending())
+        await self._take(seen)
+        self._rest_until = now + self._rest_after(len(wanted), took, link.take_busy())
         if reconcile:
             self._reconcile_at = now + self._every(link)
             self._confirm()
@@ -171,13 +180,16 @@ class Hub:
                 await asyncio.sleep(0)
                 began = self._clock()
 
-    def _rest_after(self, count: int, took: float) -> float:
-        """Seconds from the start of a read to the earliest next one; ``took``: seconds, without the sending.
+    def _rest_after(self, count: int, took: float, busy: float | None) -> float:
+        """Seconds from the start of a read to the earliest next one. ``took``: seconds until its answer, without the
+        sending; ``busy``: seconds of processor that the server took for it, None where it did not say.
 
-        A slow answer says that the server is busy; and what is read goes out to every socket.
+        What is read goes out to every socket. An answer that waits for others at the server costs it nothing, but is no
+        reason to ask again at once.
         """
         longest = self._limits.read_rest * max(1.0, count / self._limits.read_many)
-        return max(self._limits.read_gap, self._sending(), min(took / self._limits.read_share, longest))
+        share = (took if busy is None else busy) / self._limits.read_share
+        return max(self._limits.read_gap, self._sending(), min(max(share, 2 * took), longest))
 
     def _sending(self) -> float:
         """Seconds between two reads that sending what was read to every socket takes its share of."""
@@ -233,7 +245,7 @@ class Hub:
         for outbox in self._outboxes:
             outbox.status(frame, good=self._state == LIVE)
 
-    def _status(self) -> str:
+    def _status(self) -> Frame:
         state = self._state or STALE
         every = self._limits.reconcile if state == LIVE else self._limits.backoff
         return frames.encode(frames.status(state, epoch=self._board.epoch, at=self._board.at, every=every))

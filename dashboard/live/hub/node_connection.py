@@ -12,6 +12,10 @@ from .clients import connect
 from .subscriber import Subscriber
 
 Words = Sequence[Any]
+#: asked before and after: what the server does for others, or other processes of its machine, does not count
+CPU = ("INFO", "cpu")
+#: of the thread that carries out commands; where the system does not count that, of the process
+SPENT = (("used_cpu_user_main_thread", "used_cpu_sys_main_thread"), ("used_cpu_user", "used_cpu_sys"))
 
 
 class NodeConnection:
@@ -32,6 +36,7 @@ class NodeConnection:
         self.client = connect(url, limits, node)
         # RESP2 and bytes: its messages then come in one shape, a PONG included, which redis-py cannot read as text.
         listening = connect(url, limits, node, protocol=2, decode_responses=False)
+        self._busy: float | None = 0.0
         self._ears = Subscriber(listening, limits, ring, published, channel)
 
     async def open(self) -> Self:
@@ -67,6 +72,25 @@ class NodeConnection:
     async def send(self, commands: Iterable[Words]) -> list[Any]:
         """Send commands in one round trip; return the answer of each, or its error."""
         pipeline = self.client.pipeline(transaction=False)
-        for words in commands:
+        for words in (CPU, *commands, CPU):
             pipeline.execute_command(*words)
-        return list(await pipeline.execute(raise_on_error=False))
+        began, *answers, ended = await pipeline.execute(raise_on_error=False)
+        spent = _seconds(began, ended)
+        self._busy = None if spent is None or self._busy is None else self._busy + spent
+        return answers
+
+    def take_busy(self) -> float | None:
+        """Return the seconds of its processor that the server took for what was sent since the last call; None where it
+        did not say."""
+        busy, self._busy = self._busy, 0.0
+        return busy
+
+
+def _seconds(began: Any, ended: Any) -> float | None:
+    """Of processor time between two answers to INFO; None where one of them does not say."""
+    if not isinstance(began, dict) or not isinstance(ended, dict):
+        return None
+    for names in SPENT:
+        if all(name in ended for name in names):
+            return max(0.0, sum(float(ended[name]) - float(began[name]) for name in names))
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import logging
 from typing import Any
 
@@ -15,7 +16,8 @@ from dashboard.live import frames
 from dashboard.live.frames import BadFrame, Command
 from dashboard.live.hub.hub import Full, hub
 from dashboard.live.limits import limits
-from dashboard.live.outbox import Outbox
+from dashboard.live.outbox import Direct, Outbox
+from dashboard.live.outbox_writer import EXTENSION
 from dashboard.live.protocol import CloseCode, ErrorCode
 from dashboard.live.topics import Topic
 
@@ -61,12 +63,21 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self.person = quotas().greet(who)
         if self.person is None:
             self._end(CloseCode.TOO_MANY)
-        elif (outbox := hub().enter(who)) is None:
+        elif (outbox := hub().enter(who, self._direct())) is None:
             self._end(CloseCode.TRY_LATER)
         else:
             self.outbox = outbox
+            self.disclosed = hub().disclosed
             session_monitor().enter(self)
             self.sender = asyncio.create_task(self._send_all(outbox), name="live sender")
+
+    def _direct(self) -> Direct | None:
+        """The connection itself, where the server offers it; else every frame goes through ``send``."""
+        connection = (self.scope.get("extensions") or {}).get(EXTENSION)
+        if connection is None:
+            return None
+        context = contextvars.copy_context()  # the audit has the id of this socket's request, not that of the hub
+        return Direct(connection, lambda: context.run(self._look_for_disclosures))
 
     async def _leave(self) -> None:
         session_monitor().exit(self)
@@ -193,7 +204,10 @@ class LiveConsumer(AsyncWebsocketConsumer):
     # What goes out
 
     async def _send_all(self, outbox: Outbox) -> None:
-        """Hands over one frame at a time; a client that does not take one in time is let go."""
+        """Hands over one frame at a time; a client that does not take one in time is let go.
+
+        Where frames are written directly, it sleeps while the client takes them.
+        """
         while True:
             frame = await outbox.next()
             try:
@@ -204,9 +218,12 @@ class LiveConsumer(AsyncWebsocketConsumer):
             except Exception as error:  # each server has its own word for "the client is gone"
                 log.debug("a socket is gone: %r", error)
                 return self._end(None)
-            self.disclosures.look(self.topics.values(), hub().disclosed)
+            self._look_for_disclosures()
             if len(outbox):  # sending may wait for nothing: others come in between
                 await asyncio.sleep(0)
+
+    def _look_for_disclosures(self) -> None:
+        self.disclosures.look(self.topics.values(), self.disclosed)
 
     def _end(self, code: CloseCode | None) -> None:
         """Asks for the end of this socket; safe to call from anywhere, more than once."""

@@ -11,23 +11,27 @@ from dashboard.pages.shared.form_keys import make_key
 from dashboard.shared import time_zones
 from dashboard.shared.access import MEANINGS, anywhere, scope_of
 from machines.access.tokens import MAX_DAYS
+from machines.catalog.builtin_machines import split_system
+from machines.forms.rendering import PageForm
 from machines.models import Machine
 
 
 class PreferencesForm(forms.ModelForm):
+    default_renderer = PageForm.default_renderer
+
     time_zone = forms.ChoiceField(label="time zone", choices=time_zones.choices)
 
     class Meta:
         model = Preferences
-        fields = ("time_zone", "clock", "calm", "keys")
-        labels = {"clock": "clock", "calm": "reduced motion", "keys": "keyboard shortcuts"}
+        fields = ("theme", "time_zone", "clock", "calm", "keys")
+        labels = {"theme": "theme", "clock": "clock", "calm": "reduced motion", "keys": "keyboard shortcuts"}
         help_texts = {
             "calm": "Numbers update every five seconds, without animation.",
             "keys": "Press ? to list them. Turn them off if voice control or a screen reader uses single keys.",
         }
 
 
-class TokenForm(forms.Form):
+class TokenForm(PageForm):
     name = forms.CharField(
         label="name", max_length=80, widget=forms.TextInput({"autocomplete": "off"}),
         help_text="Describes the use of the token. Shown in lists and in the audit.",
@@ -49,4 +53,6 @@ class TokenForm(forms.Form):
         held = [(right, f"{right}: {meaning}") for right, meaning in MEANINGS.items() if anywhere(user, right)]
         self.fields["rights"].choices = held
         scope, names = scope_of(user), Machine.objects.values_list("name", flat=True)
-        self.fields["machines"].choices = [(name, name) for name in names if name in scope]
+        own, system = split_system(name for name in names if name in scope)
+        groups = [("System", [(name, name) for name in system])] if system else []
+        self.fields["machines"].choices = [*((name, name) for name in own), *groups]

@@ -21,6 +21,7 @@ urlpatterns = [
     path("account/tokens/<str:handle>/revoke/", tokens.revoke, name="token-revoke"),
     path("account/sessions/end/", tokens.end_all, name="sessions-end"),
     path("account/sessions/<str:handle>/end/", tokens.end, name="session-end"),
+    path("account/theme/", views.choose_theme, name="account-theme"),
     path("account/zone/", views.choose_zone, name="account-zone"),
     # A project that mounts the pages has a login of its own, which may ask for more.
     *([path("accounts/login/", login.login, name="login")] if is_own_site() else []),

@@ -13,7 +13,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from dashboard.models import SavedView
-from dashboard.shared import links, time_zones
+from dashboard.shared import links, themes, time_zones
 from dashboard.shared.access import MEANINGS, scope_of
 from dashboard.shared.rendering import render_page
 
@@ -30,7 +30,9 @@ def show(request: HttpRequest) -> HttpResponse:
     if form.is_valid():
         form.save()
         messages.success(request, "Settings saved")
-        return redirect("signalbox:account")
+        response: HttpResponse = redirect("signalbox:account")
+        themes.remember(response, kept.theme)
+        return response
     status = 400 if form.is_bound else 200
     return render_page(
         request,
@@ -51,6 +53,26 @@ def choose_zone(request: HttpRequest) -> HttpResponse:
         messages.success(request, f"Times are now shown in {name}. You can change this in your account.")
     else:
         messages.error(request, "Unknown time zone. Choose one in your account.")
+    return _go_back(request)
+
+
+@require_POST
+@login_required
+def choose_theme(request: HttpRequest) -> HttpResponse:
+    """Save the theme, and return to the page where it was chosen."""
+    theme, kept = request.POST.get("theme", ""), request.preferences
+    if theme not in themes.CHOICES:
+        messages.error(request, "Unknown theme: choose light, dark or as the system.")
+        return _go_back(request)
+    kept.theme = theme
+    kept.save()
+    response = _go_back(request)
+    themes.remember(response, theme)
+    return response
+
+
+def _go_back(request: HttpRequest) -> HttpResponseRedirect:
+    """Redirect to the page that the form names, if it is one of this site."""
     back = request.POST.get("next", "")
     # As an address, not by ``redirect``: that looks a text without a slash up as the name of a view.
     ours = url_has_allowed_host_and_scheme(back, {request.get_host()})

@@ -6,12 +6,13 @@ from django import forms
 
 from machines.engine.limits import MAX_NAME
 from machines.forms import REASON_LIMIT
+from machines.forms.rendering import PageForm
 from machines.models import Approval
 
 STATES = [("open", "waiting"), ("decided", "decided"), ("", "all")]
 
 
-class RequestFilter(forms.Form):
+class RequestFilter(PageForm):
     """Filters the list. ``before``: the id of a request, for the next page."""
 
     state = forms.ChoiceField(required=False, choices=[*STATES, *Approval.State.choices])
@@ -19,5 +20,5 @@ class RequestFilter(forms.Form):
     before = forms.IntegerField(required=False, min_value=1)
 
 
-class DecisionForm(forms.Form):
+class DecisionForm(PageForm):
     note = forms.CharField(required=False, max_length=REASON_LIMIT)

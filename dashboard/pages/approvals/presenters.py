@@ -30,12 +30,18 @@ class Row:
 
 
 def make_row(actor: Actor, approval: Approval) -> Row:
-    about = ("bulk", approval.bulk) if approval.bulk else ("instance", approval.machine, approval.instance)
-    url = page_of(*about)
     return Row(
         approval, in_ms(approval.asked_at), in_ms(approval.expires_at),
-        approval.asker_id == actor.id, approvals.may_decide(actor, approval), url,
+        approval.asker_id == actor.id, approvals.may_decide(actor, approval), _find_page(approval),
     )  # fmt: skip
+
+
+def _find_page(approval: Approval) -> str:
+    if approval.bulk:
+        return page_of("bulk", approval.bulk)
+    if approval.draft is not None:
+        return page_of("draft", approval.machine, str(approval.draft))
+    return page_of("instance", approval.machine, approval.instance)
 
 
 def preview_request(actor: Actor, approval: Approval) -> dict[str, Any]:

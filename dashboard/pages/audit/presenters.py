@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC
@@ -12,6 +13,7 @@ from django.db.models import QuerySet
 
 from dashboard.pages.shared.addresses import page_of
 from dashboard.pages.shared.csv_export import escape_cell, make_writer
+from dashboard.pages.shared.id_links import find_address
 from dashboard.shared.audit_filter import make_cursor, older_than
 from dashboard.shared.times import in_ms
 from machines.models import AuditEntry
@@ -21,6 +23,8 @@ COLUMNS = (
     "at", "actor", "actor_id", "action", "machine", "instance", "queue", "target", "reason", "outcome", "source",
     "request", "detail",
 )  # fmt: skip
+FACT_PAGES = {"bulk": "bulk", "again": "bulk", "approval": "approval", "job": "job", "stored_plan": "plan"}
+"""Further fact of an entry -> the page of what it names."""
 SUMMARY_FACTS = ("before", "after", "version", "error", "code", "replayed", "changed")
 
 
@@ -28,7 +32,8 @@ SUMMARY_FACTS = ("before", "after", "version", "error", "code", "replayed", "cha
 class Row:
     """Holds an entry as the page shows it.
 
-    ``target``: empty if it is among the links; ``told``: the result; ``rest``: further facts.
+    ``target``: empty if it is among the links; ``told``: the result; ``rest``: further facts: name, value, and the
+    address of what the value names, or "".
     """
 
     entry: AuditEntry
@@ -36,14 +41,17 @@ class Row:
     links: list[tuple[str, str]]
     target: str
     told: str
-    rest: dict[str, Any]
+    rest: list[tuple[str, Any, str]]
 
 
-def make_row(entry: AuditEntry) -> Row:
+def make_row(entry: AuditEntry, user: Any) -> Row:
+    """Present an entry to a person who may see its machine."""
     detail = entry.facts
-    rest = {name: fact for name, fact in detail.items() if name not in SUMMARY_FACTS and fact not in (None, "", {}, [])}
-    target = "" if entry.action.startswith(("job.", "worker.")) else entry.target
-    return Row(entry, in_ms(entry.at), list(_links(entry)), target, _summarize(detail), rest)
+    further = ((name, fact) for name, fact in detail.items() if name not in SUMMARY_FACTS)
+    rest = [(name, fact, _find_page(entry, name, fact)) for name, fact in further if fact not in (None, "", {}, [])]
+    links, aimed = _list_subjects(entry), _link_target(entry, user)
+    target = entry.target if aimed is None else ""
+    return Row(entry, in_ms(entry.at), links + ([aimed] if aimed else []), target, _summarize(detail), rest)
 
 
 def _summarize(detail: dict[str, Any]) -> str:
@@ -71,7 +79,7 @@ def _format_value(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) and value else str(value or "—")
 
 
-def _links(entry: AuditEntry) -> list[tuple[str, str]]:
+def _list_subjects(entry: AuditEntry) -> list[tuple[str, str]]:
     """List the subjects of an entry, each with the address of its page, or "" if it has none. A page may be gone."""
     found = []
     if entry.machine:
@@ -81,13 +89,35 @@ def _links(entry: AuditEntry) -> list[tuple[str, str]]:
     if entry.instance:
         names = ("instance", entry.machine, entry.instance) if entry.machine else ("sm-key", entry.instance)
         found.append((entry.instance, page_of(*names)))
-    if entry.action.startswith("job.") and entry.target:
-        found.append((f"job {entry.target}", page_of("job", entry.machine, entry.target)))
-    elif entry.action.startswith("approval.") and isinstance(number := _fact(entry, "approval"), int):
+    if entry.action.startswith("approval.") and isinstance(number := entry.facts.get("approval"), int):
         found.append((f"request {number}", page_of("approval", str(number))))
-    elif entry.action.startswith("worker."):
-        found.append((entry.target, ""))
     return found
+
+
+def _link_target(entry: AuditEntry, user: Any) -> tuple[str, str] | None:
+    """Return the target of an entry with its address, or None for a target that is no id, such as an event."""
+    kind, _, done = entry.action.partition(".")
+    if not entry.target:
+        return None
+    if kind == "worker":
+        return entry.target, find_address(user, "worker", entry.target)
+    if (subject := re.fullmatch(r"(draft|plan) ([0-9]{1,9})", entry.target)) and entry.machine:
+        return entry.target, page_of(subject[1], entry.machine, subject[2])
+    if kind in ("job", "bulk") and entry.machine:
+        return f"{kind} {entry.target}", find_address(user, kind, entry.machine, entry.target)
+    if kind == "webhook" and done != "make" and entry.target.isdecimal():
+        return f"webhook {entry.target}", find_address(user, "webhook", entry.target)
+    return None
+
+
+def _find_page(entry: AuditEntry, name: str, fact: Any) -> str:
+    """Return the address of what a further fact names, or ""."""
+    if not isinstance(fact, str | int) or isinstance(fact, bool) or not entry.machine:
+        return ""
+    page = FACT_PAGES.get(name)
+    if page is None:
+        return ""
+    return page_of(page, str(fact)) if page in ("bulk", "approval") else page_of(page, entry.machine, str(fact))
 
 
 def _fact(entry: AuditEntry, name: str) -> Any:

@@ -35,7 +35,7 @@ def show(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "audit",
         "terms": terms,
-        "rows": [make_row(entry) for entry in entries],
+        "rows": [make_row(entry, request.user) for entry in entries],
         "narrowed": bool(terms.given),
         "first": _address(terms) if cursor else "",
         "older": _address(terms, before=make_cursor(entries[-1])) if further else "",

@@ -13,6 +13,7 @@ from dashboard.shared.version_view import VersionView
 from machines.bulk.order import MAX_RATE, MAX_REASON, WORK
 from machines.engine import errors
 from machines.forms import JsonText, TypedForm
+from machines.forms.rendering import PageForm
 
 Posted = Mapping[str, Any] | None
 PLAIN = {"autocomplete": "off"}
@@ -48,7 +49,7 @@ class OneOf(forms.Select):
         return [data[name]] if data.get(name) else []
 
 
-class BulkForm(forms.Form):
+class BulkForm(PageForm):
     states = forms.MultipleChoiceField(label="state", error_messages={"required": "Choose a state."})
     invoke = forms.ChoiceField(label="job", error_messages={"required": "Choose a job."})
     reason = forms.CharField(
@@ -177,7 +178,7 @@ class NewBulk:
         return not self.form.errors
 
 
-class RateForm(forms.Form):
+class RateForm(PageForm):
     """Changes the rate limit of a bulk action."""
 
     rate = forms.IntegerField(

@@ -17,6 +17,7 @@ from machines.services import bulks as services
 
 SIZE = 100  # instances on a page
 MAX_SEARCHED = 5_000  # instances one page looks at for those with one verdict
+MAX_CLASSES = 200  # classes of a dry run on the page, the largest ones; most plans have a dozen
 AVAILABLE_IN = {  # lever -> the states in which it is there
     "run": ("previewed",),
     "pause": ("running",),
@@ -75,7 +76,9 @@ def list_available_actions(bulk: Instance) -> list[str]:
 
 
 def count_words(held: dict[str, int], words: tuple[str, ...]) -> list[tuple[str, int]]:
-    return [(word, held.get(word, 0)) for word in words]
+    """Pair each word with its number; words that only some actions have follow where they occur."""
+    others = [word for word in held if word not in words and held[word]]
+    return [(word, held.get(word, 0)) for word in (*words, *others)]
 
 
 def list_chunks(actor: Actor, bulk: Bulk, machine: str) -> Iterator[str]:

@@ -23,7 +23,7 @@ from dashboard.shared.access import View, allows, demand, require
 from dashboard.shared.rendering import render_page
 from dashboard.shared.state_counts import count_states
 from dashboard.shared.version_view import VersionView
-from machines.bulk import Bulk, NotNow, Order
+from machines.bulk import MIGRATE, Bulk, NotNow, Order
 from machines.bulk.execution import OUTCOMES
 from machines.bulk.order import MAX_REASON
 from machines.bulk.preview import VERDICTS
@@ -34,7 +34,7 @@ from machines.services import bulks as services
 from machines.services.reading import redactor_of
 
 from .forms import NewBulk, RateForm, list_actions
-from .presenters import count_words, list_available_actions, list_chunks, read_rows
+from .presenters import MAX_CLASSES, count_words, list_available_actions, list_chunks, read_rows
 
 
 @require_audited("operate", "bulk.start")
@@ -46,10 +46,12 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
     listing = InstanceList.from_request(request, count_states(plan, live))
     action, event = _read_choice(request, plan)
     asked = NewBulk(plan, action, event, request.POST if request.method == "POST" else None)
+    if "picked" in request.GET and not request.GET.getlist("pick"):
+        messages.error(request, "No instance is selected. Nothing was changed.")
+        return redirect(listing.first_url)
     if request.method != "POST":
-        redacted_engine(request, machine).find(
-            machine, **_filter(listing), limit=1
-        )  # what cannot be found is said before work
+        if "picked" not in request.GET:  # what cannot be found is said before work
+            redacted_engine(request, machine).find(machine, **_filter(request, listing), limit=1)
         return _form(request, plan, listing, asked)
     if not asked.is_valid():
         return _form(request, plan, listing, asked, status=400)
@@ -75,11 +77,14 @@ def _read_choice(request: HttpRequest, plan: VersionView) -> tuple[str, str]:
 
 
 def _start_bulk(request: HttpRequest, listing: InstanceList, asked: NewBulk) -> Bulk:
-    found = _filter(listing)
+    found = _filter(request, listing)
     return services.start(Actor.of(request), listing.machine, filter=found, id=id_of(request), **asked.terms())
 
 
-def _filter(listing: InstanceList) -> dict[str, Any]:
+def _filter(request: HttpRequest, listing: InstanceList) -> dict[str, Any]:
+    """Return the terms of the list, or the instances that were selected one by one."""
+    if "picked" in request.GET:
+        return {"ids": list(dict.fromkeys(request.GET.getlist("pick")))}
     return {name: term for name, term in listing.terms.items() if term is not None}
 
 
@@ -99,7 +104,8 @@ def _form(
         "plan": plan,
         "listing": listing,
         "asked": asked,
-        "found": _filter(listing),
+        "found": _filter(request, listing),
+        "picked": "picked" in request.GET,
         "choices": list(_choices(request, plan, asked)),
         "address": request.get_full_path(),
     }
@@ -108,13 +114,17 @@ def _form(
 
 def _choices(request: HttpRequest, plan: VersionView, asked: NewBulk) -> Any:
     """Yield the actions: label, address, whether it is chosen."""
-    terms = {name: text for name, text in request.GET.items() if name not in ("do", "event")}
+    terms = {name: texts for name, texts in request.GET.lists() if name not in ("do", "event")}
     base = reverse("signalbox:bulk-new", args=[plan.machine])
     if allows(request.user, "fire", plan.machine):
         for name in plan.event_names([]):
-            yield f"fire {name}", f"{base}?{urlencode(terms | {'do': 'fire', 'event': name})}", asked.event == name
+            yield (
+                f"fire {name}",
+                f"{base}?{urlencode(terms | {'do': 'fire', 'event': name}, doseq=True)}",
+                asked.event == name,
+            )
     for name in list_actions(plan):
-        yield name, f"{base}?{urlencode(terms | {'do': name})}", asked.action == name
+        yield name, f"{base}?{urlencode(terms | {'do': name}, doseq=True)}", asked.action == name
 
 
 @require("view")
@@ -134,6 +144,7 @@ def bulk_page(
     bulk, now, order = read_bulk(request, id)
     actor, start = Actor.of(request), _start(request)
     found = read_rows(bulk, now, request, start)
+    tried = bulk.dry_run() if order.action == MIGRATE else None
     done = now.data["tried"] if now.data["stage"] == "running" else now.data["checked"]
     context = {
         "section": "machines",
@@ -146,8 +157,12 @@ def bulk_page(
         "second": now.state == "previewed" and services.needs_second(actor, order),
         "waiting": approvals.waiting().filter(bulk=id).first(),
         "verdicts": count_words(now.data["verdicts"], VERDICTS),
+        "succeeds": "would move" if order.action == MIGRATE else "would succeed",
+        "classes": tried.classes[:MAX_CLASSES] if tried else [],
+        "fleet": tried.total if tried else 0,
         "outcomes": count_words(now.data["outcomes"], OUTCOMES) if now.data["stage"] == "running" else [],
         "reached": done,
+        "progress": services.progress(now),
         "mistake": mistake,
         "rate_error": rate_error,
         "key": make_key(),
@@ -193,6 +208,8 @@ def _run_action(request: HttpRequest, id: str, name: str) -> HttpResponse:
         messages.error(request, f"Not done: {error.message} ({error.code})")
     else:
         messages.success(request, SUCCESS[name])
+    if request.POST.get("back") == "list":
+        return redirect("signalbox:bulk-list")
     return redirect("signalbox:bulk", id)
 
 

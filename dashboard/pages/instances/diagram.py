@@ -12,11 +12,17 @@ from machines.engine import Instance, Step
 
 
 def draw_instance(
-    plan: VersionView, instance: Instance, possible: Mapping[str, str], *, address: Address | None = None
+    plan: VersionView,
+    instance: Instance,
+    possible: Mapping[str, str],
+    *,
+    actions: Mapping[str, str] | None = None,
+    address: Address | None = None,
 ) -> SafeString:
     """Highlight every active state, in each region and around it, and the transitions that are available now.
 
-    ``possible``: transition -> kind of its route. ``address``: returns the address of this page with another drawing.
+    ``possible``: transition -> kind of its route; ``actions``: transition -> the anchor of its
+    form. ``address``: returns the address of this page with another drawing.
     """
     overlay = Overlay()
     if address:
@@ -25,6 +31,9 @@ def draw_instance(
         overlay.mark(part, "current")
     for part in find_transition_parts(plan, (id for id, kind in possible.items() if kind in ("holds", "depends"))):
         overlay.mark(part, "possible")
+    for id, anchor in (actions or {}).items():
+        if possible.get(id) in ("holds", "depends") and id in plan.index["transitions"]:
+            overlay.links.setdefault(plan.index["transitions"][id], f"#{anchor}")
     for part in find_transition_parts(plan, instance.outcome.transitions if instance.outcome else ()):
         overlay.mark(part, "taken")
     return overlay.draw_on(plan.svg)

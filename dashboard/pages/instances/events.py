@@ -1,7 +1,8 @@
 """Presents each event of an instance as a button with its form, and whether it would be accepted now.
 
 Before anyone fires, each event is explained with an empty payload (``Engine.explain``, nothing is written). What
-depends on the payload is reported as such; what no payload can change is reported as final.
+depends on the payload is reported as such; what no payload can change is reported as final. The result is that of the
+person who looks: a transition that is reserved for other groups is blocked.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from dashboard.shared.version_view import VersionView
+from machines.access.transition_groups import Groups, is_allowed
 from machines.engine import Because, Candidate, Explanation, Instance, errors, expressions
 from machines.forms import TypedForm
 
@@ -22,8 +24,9 @@ Explanations = Mapping[str, Explanation | errors.SignalboxError]
 class Route:
     """Holds one candidate transition as an operator reads it.
 
-    ``kind``: holds, fails, depends, error, later (only if none above applies), or outdone (a transition of another
-    region leaves the same states). ``source``: the source state, if there are several to tell apart.
+    ``kind``: holds, fails, depends, error, later (only if none above applies), outdone (a transition of another
+    region leaves the same states), or denied (reserved for groups that the person is not in). ``source``: the source
+    state, if there are several to tell apart. ``sure``: it would be taken with any payload.
     """
 
     id: str
@@ -33,6 +36,7 @@ class Route:
     description: str
     why: list[str] = field(default_factory=list)
     source: str = ""
+    sure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +58,19 @@ class EventAction:
 
 
 def list_event_actions(
-    explained: Explanations, plan: VersionView, instance: Instance, tried: tuple[str, TypedForm] | None = None
+    explained: Explanations,
+    plan: VersionView,
+    instance: Instance,
+    tried: tuple[str, TypedForm] | None = None,
+    *,
+    groups: Groups = None,
 ) -> list[EventAction]:
     """List events of the current state first, then the others. ``explained``: what ``list_events`` would do;
-    ``tried``: an event whose form stays filled."""
+    ``tried``: an event whose form stays filled; ``groups``: those of the person, None for one who may take any
+    transition."""
     names = list_events(plan, instance.configuration)
     pulls = [_make_action(plan, instance, name, number, tried) for number, name in enumerate(names)]
-    return [_explain_action(explained.get(lever.event), plan, instance, lever) for lever in pulls]
+    return [_explain_action(explained.get(lever.event), plan, instance, lever, groups) for lever in pulls]
 
 
 def list_events(plan: VersionView, configuration: Iterable[str] = ()) -> list[str]:
@@ -80,7 +90,11 @@ def _make_action(
 
 
 def _explain_action(
-    explanation: Explanation | errors.SignalboxError | None, plan: VersionView, instance: Instance, lever: EventAction
+    explanation: Explanation | errors.SignalboxError | None,
+    plan: VersionView,
+    instance: Instance,
+    lever: EventAction,
+    groups: Groups,
 ) -> EventAction:
     if not lever.event:
         return lever
@@ -89,17 +103,21 @@ def _explain_action(
     if explanation is None:
         return lever
     if isinstance(explanation, errors.BadPayload):  # a required field: the empty payload does not reach the guards
-        return _judge_unfilled(plan, instance, lever)
+        return _judge_unfilled(plan, instance, lever, groups)
     if isinstance(explanation, errors.SignalboxError):
         raise explanation
-    routes = list(list_routes(plan, explanation))
+    routes = list(list_routes(plan, explanation, groups=groups))
     return replace(lever, verdict=_availability(explanation, routes), routes=routes, told=_refusal(explanation))
 
 
-def _judge_unfilled(plan: VersionView, instance: Instance, lever: EventAction) -> EventAction:
+def _judge_unfilled(plan: VersionView, instance: Instance, lever: EventAction, groups: Groups) -> EventAction:
     """Judge an event whose payload the engine did not accept, by the events that the active states accept."""
     listened = plan.accepted_events(instance.configuration)
     if not instance.done and (lever.event in listened or "" in listened):
+        heard = list(plan.transitions_on(lever.event, instance.configuration))
+        if heard and not any(is_allowed(groups, transition.allow) for transition in heard):
+            needed = dict.fromkeys(group for transition in heard for group in transition.allow)
+            return replace(lever, verdict="refused", told=f"Blocked: {describe_groups(needed)}.")
         return lever
     return replace(lever, verdict="idle", told="" if instance.done else f"Not accepted in {instance.state}.")
 
@@ -110,17 +128,23 @@ def _judge_suspended(plan: VersionView, instance: Instance, lever: EventAction) 
     return replace(lever, verdict="held" if here else "idle", told="The instance is suspended. Resume it first.")
 
 
-def list_routes(plan: VersionView, explanation: Explanation, *, payload_known: bool = False) -> Iterator[Route]:
-    """Yield the candidates in document order. With ``payload_known`` no result depends on the payload any more."""
+def list_routes(
+    plan: VersionView, explanation: Explanation, *, payload_known: bool = False, groups: Groups = None
+) -> Iterator[Route]:
+    """Yield the candidates in document order. With ``payload_known`` no result depends on the payload any more.
+    ``groups``: those of the person, None for one who may take any transition."""
     for candidate in explanation.candidates:
         kind = _kind(candidate, payload_known)
         why = [str(because) for because in candidate.because] if kind in ("fails", "error") or payload_known else []
         if kind == "holds" and candidate.guard and not payload_known:
             why = [str(because) for because in candidate.because if not _reads_event(because)]
+        sure = kind == "holds"
+        if kind in ("holds", "depends", "later") and not is_allowed(groups, candidate.allow):
+            kind, why = "denied", [*why, describe_groups(candidate.allow)]
         transition = plan.transition(candidate.id)
         source = transition.source if transition and plan.is_nested and transition.source != plan.outline.root else ""
         described = transition.description if transition else ""
-        yield Route(candidate.id, kind, candidate.target, candidate.guard, described, why, source)
+        yield Route(candidate.id, kind, candidate.target, candidate.guard, described, why, source, sure)
 
 
 def _kind(candidate: Candidate, payload_known: bool) -> str:
@@ -155,9 +179,17 @@ def _availability(explanation: Explanation, routes: list[Route]) -> str:
     if explanation.why in ("no transition", "final", "unknown event"):
         return "idle"
     kinds = {route.kind for route in routes}
+    denied = next((place for place, route in enumerate(routes) if route.kind == "denied" and route.sure), None)
+    if denied is not None:  # the engine refuses the event, unless a transition before this one is taken
+        return "depends" if any(route.kind == "depends" for route in routes[:denied]) else "refused"
     if "holds" in kinds:
         return "open"
     return "depends" if kinds & {"depends", "later", "outdone"} else "refused"
+
+
+def describe_groups(groups: Iterable[str]) -> str:
+    """Return ``needs the group board or treasury``."""
+    return f"needs the group {' or '.join(groups)}"
 
 
 def _refusal(explanation: Explanation) -> str:

@@ -1,4 +1,7 @@
-"""The history of an instance as CSV, redacted as on its page. An archived instance has the same."""
+"""The history of an instance as CSV or JSON, redacted as on its page. An archived instance has the same.
+
+Each step has its event twice: by its name (``after.t14``), and in the words of the page (``after 45 s``).
+"""
 
 from __future__ import annotations
 
@@ -13,39 +16,98 @@ from django.views.decorators.http import require_safe
 
 from dashboard.pages.shared.csv_export import escape_cell, make_writer, stream_csv
 from dashboard.shared.access import require
-from machines.engine import Step, limits
+from dashboard.shared.version_view import load_versions
+from machines.engine import LookupFailed, Step, limits
+from machines.engine.definitions import Outline
 from machines.services import Actor, instances
 
-COLUMNS = ("revision", "at", "event", "from", "to", "transitions", "actor", "reason", "payload", "changes")
+from .history_words import HistoryWords
+from .replay import trace_versions
+
+COLUMNS = (
+    "revision", "at", "event", "from", "to", "transitions", "actor", "reason", "payload", "changes", "words", "version",
+)  # fmt: skip
 
 
 @require("view")
 @require_safe
 def export(request: HttpRequest, machine: str, id: str) -> StreamingHttpResponse:
-    """Stream all steps that are kept, the newest first."""
-    steps = instances.history(Actor.of(request), machine, id, limit=limits.MAX_HISTORY)
-    name = "".join(letter if letter.isascii() else "_" for letter in f"{machine}-{id}-history")
-    return stream_csv(request, _list_lines(steps), f"{get_valid_filename(name)}.csv")
+    """Stream all steps that are kept as CSV, the newest first."""
+    rows = _read_rows(request, machine, id)
+    return stream_csv(request, _list_lines(rows), f"{_name_file(machine, id)}.csv")
 
 
-def _list_lines(steps: list[Step]) -> Iterator[str]:
+@require("view")
+@require_safe
+def export_json(request: HttpRequest, machine: str, id: str) -> StreamingHttpResponse:
+    """Stream all steps that are kept as JSON, the newest first."""
+    rows = _read_rows(request, machine, id)
+    answer = stream_csv(request, _list_json(machine, id, rows), f"{_name_file(machine, id)}.json")
+    answer["Content-Type"] = "application/json"
+    return answer
+
+
+def _read_rows(request: HttpRequest, machine: str, id: str) -> Iterator[dict[str, Any]]:
+    """Read the steps at once, so that what cannot be read is a page that says so and not half a file."""
+    actor = Actor.of(request)
+    instance = instances.get(actor, machine, id)
+    steps = instances.history(actor, machine, id, limit=limits.MAX_HISTORY)
+    versions = trace_versions(instance, steps)
+    words = HistoryWords(machine, instance.definition, _load_outline(machine, instance.definition), versions)
+    return (_make_row(step, words, versions) for step in steps)
+
+
+def _load_outline(machine: str, version: int) -> Outline | None:
+    """Load an outline; None for a version that is gone."""
+    try:
+        return load_versions({machine: version})[machine].outline
+    except LookupFailed:
+        return None
+
+
+def _make_row(step: Step, words: HistoryWords, versions: dict[int, int]) -> dict[str, Any]:
+    return {
+        "revision": step.version,
+        "at": datetime.fromtimestamp(step.at / 1000, UTC).isoformat(timespec="milliseconds"),
+        "event": step.event,
+        "from": step.source,
+        "to": step.configuration,
+        "transitions": step.transitions,
+        "actor": step.actor,
+        "reason": step.reason,
+        "payload": step.payload,
+        "changes": step.changes,
+        "words": words.describe(step),
+        "version": step.definition or versions.get(step.version),
+    }
+
+
+def _list_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
     write = make_writer()
     yield write(COLUMNS)
-    for step in steps:
-        yield write(map(escape_cell, _list_cells(step)))
+    for row in rows:
+        cells = row | {
+            "from": ", ".join(row["from"] or ()),
+            "to": ", ".join(row["to"]),
+            "transitions": " ".join(row["transitions"]),
+            "payload": _compact(row["payload"]),
+            "changes": _compact(row["changes"]),
+        }
+        yield write([escape_cell(str("" if cells[name] is None else cells[name])) for name in COLUMNS])
 
 
-def _list_cells(step: Step) -> Iterator[str]:
-    yield str(step.version)
-    yield datetime.fromtimestamp(step.at / 1000, UTC).isoformat(timespec="milliseconds")
-    yield step.event
-    yield ", ".join(step.source or ())
-    yield ", ".join(step.configuration)
-    yield " ".join(step.transitions)
-    yield step.actor
-    yield step.reason
-    yield _compact(step.payload)
-    yield _compact(step.changes)
+def _list_json(machine: str, id: str, rows: Iterator[dict[str, Any]]) -> Iterator[str]:
+    yield f'{{"machine": {json.dumps(machine)}, "instance": {json.dumps(id)}, "steps": ['
+    between = "\n"
+    for row in rows:
+        yield between + json.dumps(row, ensure_ascii=False)
+        between = ",\n"
+    yield "\n]}\n"
+
+
+def _name_file(machine: str, id: str) -> str:
+    name = "".join(letter if letter.isascii() else "_" for letter in f"{machine}-{id}-history")
+    return str(get_valid_filename(name))
 
 
 def _compact(value: dict[str, Any]) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import QueryDict
-from django.urls import reverse
 
 from dashboard.pages.shared.addresses import page_of
 from dashboard.shared.errors.statuses import MISTAKE
+from dashboard.shared.page_addresses import find_page_address
 from dashboard.shared.version_view import VersionView
 from machines.access.redaction import Redactor
 from machines.engine import Explanation, Instance, NotAllowed, Preview, Step, Wait, errors
@@ -266,7 +266,7 @@ def list_repairs(instance: Instance, waits: Iterable[Wait]) -> list[RepairChoice
 
 def _list_repairs(instance: Instance, waits: list[Wait]) -> Iterator[RepairChoice]:
     for name, kind in REPAIR_KINDS.items():
-        url = reverse(f"signalbox:{name}", args=[instance.machine, instance.id])
+        url = find_page_address(f"signalbox:{name}", instance.machine, instance.id)
         if kind.of_job:
             for wait in waits:
                 if name in wait.repairs:

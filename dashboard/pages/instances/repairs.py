@@ -15,7 +15,6 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
-from django.urls import reverse
 
 from dashboard.pages.shared.approval_requests import redirect_to_request
 from dashboard.pages.shared.form_keys import key_of_content, make_key
@@ -23,6 +22,7 @@ from dashboard.pages.shared.permissions import require_audited
 from dashboard.shared import version_view
 from dashboard.shared.access import View
 from dashboard.shared.errors.statuses import MISTAKE
+from dashboard.shared.page_addresses import find_page_address
 from dashboard.shared.rendering import render_page
 from dashboard.shared.version_view import VersionView
 from machines.access.redaction import Redactor
@@ -54,7 +54,7 @@ class Repair:
 
     @property
     def url(self) -> str:
-        return reverse(f"signalbox:{self.kind.name}", args=[self.instance.machine, self.instance.id])
+        return find_page_address(f"signalbox:{self.kind.name}", self.instance.machine, self.instance.id)
 
     @property
     def what(self) -> str:

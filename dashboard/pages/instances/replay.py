@@ -9,14 +9,17 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
-from django.urls import reverse
 
 from dashboard.pages.shared.diagram_overlay import find_state_parts, find_transition_parts
+from dashboard.shared.page_addresses import find_page_address
 from dashboard.shared.version_view import NO_VIEW, VersionView
 from machines.engine import BadInput, Instance, Step
 
+from .history_words import HistoryWords
+
 MAX_STEPS = 500  # steps a page can go back to, at most
 DIGITS = 15
+MIGRATE = "(migrate)"  # event of a step that moved the instance to another version
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,8 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Holds what the page shows of the past. ``steps``: those that are kept, newest first.
+    """Holds what the page shows of the past. ``steps``: those that are kept, newest first; ``plan``: the version that
+    the instance had at the revision shown.
 
     ``at``: the step that led to the revision shown, None for now; ``other``: the step it is compared with, None for
     now; ``lost``: requested revisions that are not kept, or do not exist yet.
@@ -59,6 +63,7 @@ class Replay:
     at: Step | None = None
     other: Step | None = None
     lost: tuple[int, ...] = ()
+    words: HistoryWords | None = None
 
     @classmethod
     def from_request(cls, request: HttpRequest, plan: VersionView, instance: Instance, steps: Sequence[Step]) -> Replay:
@@ -67,7 +72,23 @@ class Replay:
         wanted = {name: read_revision(request, name) for name in ("at", "with")}
         at, other = (None if version is None else kept.get(version) for version in wanted.values())
         lost = tuple(version for version in wanted.values() if version is not None and version not in kept)
-        return cls(plan, instance, list(kept.values()), at, other if at else None, lost)
+        words = HistoryWords(plan.machine, plan.version, plan.outline, trace_versions(instance, list(kept.values())))
+        return cls(plan, instance, list(kept.values()), at, other if at else None, lost, words)
+
+    @property
+    def definition(self) -> int:
+        """Return the version that the instance had at the revision shown."""
+        return self.definitions.get(self.at.version, self.instance.definition) if self.at else self.instance.definition
+
+    @property
+    def definitions(self) -> dict[int, int]:
+        """Return revision -> the version that the instance had after that step."""
+        return trace_versions(self.instance, self.steps)
+
+    @property
+    def moved(self) -> bool:
+        """Return whether the history shown is of more than one version."""
+        return len(set(self.definitions.values())) > 1
 
     @property
     def cut(self) -> bool:
@@ -140,11 +161,14 @@ class Replay:
     @property
     def trail(self) -> list[dict[str, Any]]:
         """Return the steps for the script, oldest first, each with the parts of the diagram to highlight."""
+        had = self.definitions
         return [
             {
                 "version": step.version,
+                "definition": had[step.version],
                 "at": step.at,
                 "event": step.event,
+                "words": self.words.describe(step) if self.words else step.event,
                 "state": ", ".join(step.configuration),
                 "lit": find_state_parts(self.plan, step.configuration),
                 "taken": find_transition_parts(self.plan, step.transitions),
@@ -166,7 +190,7 @@ class Replay:
             "with": self.other and self.other.version,
         }
         query = urlencode({name: term for name, term in (terms | changes).items() if term})
-        address = reverse("signalbox:instance", args=[self.instance.machine, self.instance.id])
+        address = find_page_address("signalbox:instance", self.instance.machine, self.instance.id)
         return f"{address}?{query}" if query else address
 
     @property
@@ -192,6 +216,20 @@ class Replay:
     @property
     def on_url(self) -> str:
         return self.url(at=self.shown + 1) if self.shown < self.latest else self.now_url
+
+
+def trace_versions(instance: Instance, steps: Sequence[Step]) -> dict[int, int]:
+    """Return revision -> the version that the instance had after that step, from the moves in its history.
+
+    ``steps``: newest first. A step ``(migrate)`` names the version before it in its payload.
+    """
+    version, found = instance.definition, {}
+    for step in steps:
+        found[step.version] = version
+        before = step.payload.get("from") if step.event == MIGRATE and step.payload else None
+        if isinstance(before, int) and before > 0:
+            version = before
+    return found
 
 
 def read_revision(request: HttpRequest, name: str) -> int | None:

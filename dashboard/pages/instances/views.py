@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
@@ -17,7 +18,7 @@ from dashboard.pages.shared.form_keys import key_of_content, make_key
 from dashboard.pages.shared.permissions import require_audited
 from dashboard.pages.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared import version_view
-from dashboard.shared.access import allows, require
+from dashboard.shared.access import allows, require, scope_of
 from dashboard.shared.errors.pages import bad_request
 from dashboard.shared.rendering import render_page
 from dashboard.shared.version_view import VersionView
@@ -29,6 +30,7 @@ from machines.services.reading import redactor_of
 
 from . import diagram, presenters
 from .events import EventAction, Explanations, list_event_actions, list_events
+from .family import load_family
 from .forms import KeyedForm, ResumeForm
 from .presenters import ActionResult, list_children, list_deadlines, list_repairs
 from .replay import MAX_STEPS, Replay
@@ -60,8 +62,9 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
         return bad_request(request)
     attempt = attempt.redacted(engine.redactor.of(id)) if attempt else None
     told = {} if instance.archived else _explain_events(engine, plan, seen)
-    pulls = [] if instance.archived else list_event_actions(told, plan, instance, attempt.tried if attempt else None)
-    replay = Replay.from_request(request, plan, instance, seen.steps)
+    tried, groups = attempt.tried if attempt else None, rules.groups_among(Actor.of(request), plan.outline)
+    pulls = [] if instance.archived else list_event_actions(told, plan, instance, tried, groups=groups)
+    replay = _load_replay(request, plan, instance, seen.steps)
     steps = _list_steps(engine, replay, seen.steps, before)
     context = {
         "section": "machines",
@@ -70,6 +73,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
         "places": plan.places(instance.configuration),
         "deadlines": list_deadlines(plan, instance),
         "children": list_children(instance),
+        "family": None if instance.archived else load_family(instance, scope_of(request.user)),
         "attempt": attempt,
         "open_levers": [lever for lever in pulls if lever.verdict != "idle" or lever.asked],
         "idle_levers": [lever for lever in pulls if lever.verdict == "idle" and not lever.asked],
@@ -79,6 +83,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
         "older": steps[STEPS - 1].version if len(steps) > STEPS else None,
         "before": before,
         "replay": replay,
+        "words": replay.words,
         "jobs": seen.jobs,
         "stuck": any(wait.place == "dead" for wait in seen.waits),
         "drawing": _drawing(replay, pulls),
@@ -102,6 +107,15 @@ def _explain_events(engine: RedactedEngine, plan: VersionView, seen: Inspection)
     return told
 
 
+def _load_replay(request: HttpRequest, plan: VersionView, instance: Instance, steps: list[Step]) -> Replay:
+    """Load what the page shows of the past. A revision of another version is drawn on the diagram of that version."""
+    replay = Replay.from_request(request, plan, instance, steps)
+    if replay.definition == plan.version:
+        return replay
+    fold, who = version_view.read_folds(request.GET), str(request.user.pk)
+    return replace(replay, plan=version_view.load_version(plan.machine, replay.definition, fold=fold, who=who))
+
+
 def _list_steps(engine: RedactedEngine, replay: Replay, trail: list[Step], before: int | None) -> list[Step]:
     """List one step more than a page of the history shows, from ``before`` on, or around the revision shown."""
     if before is not None:
@@ -114,11 +128,18 @@ def _list_steps(engine: RedactedEngine, replay: Replay, trail: list[Step], befor
 def _drawing(replay: Replay, pulls: Iterable[EventAction]) -> SafeString:
     if replay.at:
         return diagram.draw_step(replay.plan, replay.at, replay.other, address=replay.drawing_url)
-    return diagram.draw_instance(replay.plan, replay.instance, _possible(pulls), address=replay.drawing_url)
+    return diagram.draw_instance(
+        replay.plan, replay.instance, _possible(pulls), actions=_anchors(pulls), address=replay.drawing_url
+    )
 
 
 def _possible(pulls: Iterable[EventAction]) -> dict[str, str]:
     return {route.id: route.kind for lever in pulls for route in lever.routes}
+
+
+def _anchors(pulls: Iterable[EventAction]) -> dict[str, str]:
+    """Return transition -> the anchor of the form that fires its event."""
+    return {route.id: f"event-{lever.number}" for lever in pulls for route in lever.routes}
 
 
 def _before(request: HttpRequest) -> int | None:

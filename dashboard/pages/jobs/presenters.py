@@ -46,6 +46,13 @@ def list_timeline(job: Job) -> Iterator[TimelineEntry]:
         yield TimelineEntry(job.due, "ready")
     elif job.place == "dead":
         yield TimelineEntry(job.finished, "dead", bad=True, told="needs attention")
+    elif job.place == "handled":
+        yield TimelineEntry(job.finished, "dead", bad=True)
+        yield TimelineEntry(job.handled, "handled", told=_describe_instance(job))
+
+
+def _describe_instance(job: Job) -> str:
+    return "the instance was gone" if job.instance_is == "gone" else "the instance no longer waited for it"
 
 
 def _describe_error(ended: dict) -> str:

@@ -93,17 +93,32 @@ def _run_action(request: HttpRequest, machine: str, id: str, name: str) -> HttpR
         return job_page(request, machine, id)
     act = acts.make_job_action(job, name, request.POST)
     if not act.form.is_valid():
-        return job_page(request, machine, id, acts.make_failure(act))
+        return job_page(request, machine, id, _fail_form(job, act))
     try:
-        getattr(jobs, name)(Actor.of(request), machine, job, reason=act.form.cleaned_data["reason"])
+        given = act.form.cleaned_data
+        force = {"force": True} if given.get("confirm") else {}
+        getattr(jobs, name)(Actor.of(request), machine, job, reason=given["reason"], **force)
     except errors.LookupFailed:  # it ended meanwhile
         return job_page(request, machine, id)
     except errors.BadInput as error:
         return job_page(request, machine, id, acts.make_failure(act, error))
+    except errors.JobHandled as error:  # meanwhile: the page now asks for a confirmation
+        return job_page(
+            request, machine, id, FailedAction(409, "Not done: the job is handled", error.message, error.code)
+        )
     except NotMoved as error:
         return job_page(request, machine, id, FailedAction(409, "Not done", error.message, error.code))
     messages.success(request, f"Job {id} {SUCCESS[name]}")
     return redirect(_back(request, job, name))
+
+
+def _fail_form(job: Job, act: acts.Action) -> FailedAction:
+    """Describe an invalid form; one that lacks only the confirmation asks for it."""
+    if list(act.form.errors) != ["confirm"]:
+        return acts.make_failure(act)
+    error = errors.JobHandled(job.machine, job.id)
+    message = "The instance moved on without this job, and will not receive its result. Confirm to run it again."
+    return FailedAction(409, "Confirm: the job is handled", message, error.code, act)
 
 
 def _back(request: HttpRequest, job: Job, name: str) -> str:

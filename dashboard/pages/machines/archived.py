@@ -15,6 +15,7 @@ from dashboard.shared.rendering import render_page
 from dashboard.shared.times import in_ms
 from machines.connections import get_engine
 from machines.engine.limits import MAX_INSTANCE_ID
+from machines.forms.rendering import PageForm
 from machines.retention import figures
 from machines.services import Actor
 from machines.services.reading import find_archived
@@ -22,7 +23,7 @@ from machines.services.reading import find_archived
 SIZE = 50  # instances on a page
 
 
-class ArchiveFilter(forms.Form):
+class ArchiveFilter(PageForm):
     """The terms of an address: ``?id=ATV-&state=Shipped&since=2026-03-01T00:00&until=``, times in the reader's zone."""
 
     id = forms.CharField(label="id prefix", required=False, max_length=MAX_INSTANCE_ID)

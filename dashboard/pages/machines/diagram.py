@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlencode
 
-from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from dashboard.pages.shared.diagram_overlay import Overlay, link_folds
 from dashboard.shared import version_view
+from dashboard.shared.page_addresses import find_page_address
 from dashboard.shared.version_view import VersionView
 from machines.diagrams import state_id
 from machines.engine import Live
 from machines.engine.definitions import StateOutline, TransitionOutline, durations
+from machines.engine.definitions.reading.indexes import TRANSITION
 
 from . import diagram_modes
 from .diagram_modes import DEFAULT, Mode, ModeFigures, format_count
+from .transition_rates import TransitionRates
 
 
 def draw_machine(
@@ -29,15 +32,19 @@ def draw_machine(
     bare: bool = False,
     search: Mapping[str, str] | None = None,
     partial: bool = False,
+    rates: TransitionRates | None = None,
 ) -> SafeString:
     """Draw the figures of a mode on states, lines and queues.
 
-    A state links to the list filtered by it; a line links to the instances in its target, the latest first. A state
+    A state links to the list filtered by it; a line links to the instances in its target that came by it, the
+    latest first; where the machine does not index transitions, to all in its target. A state
     with substates has their sum. In a folded diagram a line has the flow of all transitions it stands for. Marks are
-    shown in every mode. ``troubled``: leaf -> instances in error; ``bare``: no links, for a file; ``search``: other
-    terms of the list, which the links keep; ``partial``: the counts are lower bounds.
+    shown in every mode. ``troubled``: state -> instances in error; ``bare``: no links, for a file; ``search``: other
+    terms of the list, which the links keep; ``partial``: the counts are lower bounds; ``rates``: for a mode that shows
+    rates.
     """
-    overlay, reading = Overlay(), diagram_modes.read_figures(mode, plan, live, troubled or {})
+    reading = diagram_modes.read_figures(mode, plan, live, troubled or {}, rates or TransitionRates())
+    overlay = Overlay()
     counts = plan.outline.counted(live.counts)
     for state, part in _visible_states(plan):
         overlay.counts[part] = reading.states.get(state, "") + ("+" if partial and mode is DEFAULT else "")
@@ -51,7 +58,10 @@ def draw_machine(
     if chosen in plan.index["states"]:
         overlay.mark(plan.index["states"][chosen], "chosen")
     _link_lines(plan, overlay, mode)
-    overlay.flows = {part: format_count(taken) if taken else "" for part, taken in reading.flows.items()}
+    overlay.flows = dict(reading.flow_texts)
+    for part, heat in reading.flow_heat.items():
+        if heat:
+            overlay.mark(part, f"heat-{heat}")
     _draw_queues(plan, overlay, live.queues, reading)
     _draw_marks(plan, overlay, mode, reading)
     link_folds(plan, overlay, lambda view: _address(plan, mode, state=chosen, **(version_view.NO_VIEW | dict(view))))
@@ -61,17 +71,20 @@ def draw_machine(
 
 
 def _link_lines(plan: VersionView, overlay: Overlay, mode: Mode) -> None:
-    """Link each line to the instances in its target."""
-    for state, transition in _list_transitions(plan):
-        part = plan.index["transitions"].get(transition.id)
+    """Link each line to the instances that came by it, where the machine keeps them, else to those in its target."""
+    parts = [(plan.index["transitions"].get(each[1].id), each) for each in _list_transitions(plan)]
+    shared = Counter(part for part, _ in parts)
+    for part, (state, transition) in parts:
         target = transition.targets[0] if transition.targets else transition.target or state.name
         if part is not None and target in plan.index["sums"]:
-            overlay.links.setdefault(part, _filter(plan, mode, state=target, order="newest"))
+            enters = bool(transition.targets or transition.target) and shared[part] == 1
+            edge = f"{plan.version}:{transition.id}" if enters and TRANSITION in plan.outline.index else None
+            overlay.links.setdefault(part, _filter(plan, mode, state=target, edge=edge, order="newest"))
 
 
 def _link_label(state: str, count: int, mode: Mode, reading: ModeFigures) -> str:
     """Return the label of a state's link. ``static/signalbox/js/diagram/modes.js`` has the same text."""
-    told = reading.states.get(state) if mode is not DEFAULT else ""
+    told = reading.states.get(state) if mode.name not in ("count", "flow") else ""
     return f"{state}: {format_count(count)}" + (f", {mode.label.lower()} {told}" if told else "")
 
 
@@ -116,7 +129,7 @@ def _draw_queues(
     for queue, part in plan.index["queues"].items():
         held = queues.get(queue, {})
         overlay.counts[part] = reading.queues[queue]
-        overlay.links[part] = reverse("signalbox:queue", args=[plan.machine, queue])
+        overlay.links[part] = find_page_address("signalbox:queue", plan.machine, queue)
         if heat := reading.queue_heat.get(queue):
             overlay.mark(part, f"heat-{heat}")
         if held.get("ready"):
@@ -130,6 +143,7 @@ def _filter(plan: VersionView, mode: Mode, **wanted: str | None) -> str:
 
 
 def _address(plan: VersionView, mode: Mode, **wanted: str | None) -> str:
-    given = version_view.NO_VIEW | plan.view | {"mode": None if mode is DEFAULT else mode.name} | wanted
+    given = version_view.NO_VIEW | plan.view | {"mode": None if mode is DEFAULT else mode.name}
+    given |= {"version": str(plan.version) if plan.chosen else None} | wanted
     query = urlencode({name: term for name, term in given.items() if term})
-    return f"{reverse('signalbox:machine', args=[plan.machine])}{f'?{query}' if query else ''}"
+    return f"{find_page_address('signalbox:machine', plan.machine)}{f'?{query}' if query else ''}"

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from dashboard.shared.version_view import VersionView
 from machines.engine import Live
 
+from .transition_rates import TransitionRates
+
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000  # ms
 FIGURES = ((1, "1"), (10, "10"), (100, "100"), (1000, "1k"), (10_000, "10k"))
 LENGTHS = ((0, "0 s"), (MINUTE, "1 min"), (10 * MINUTE, "10 min"), (HOUR, "1 h"), (DAY, "1 d"))
@@ -24,8 +26,7 @@ class Mode:
     """Describes a mode of the diagram.
 
     ``bounds``: the lower bound of each of the five colours, with its text in the legend. They are the same for every
-    machine at any time, so that a colour means one thing. ``moving``: it needs two readings, so only the script can
-    show it.
+    machine at any time, so that a colour means one thing. ``moving``: it shows rates, from the kept statistics.
     """
 
     name: str
@@ -97,17 +98,25 @@ class ModeFigures:
     mode: Mode
     states: dict[str, str] = field(default_factory=dict)
     heat: dict[str, int] = field(default_factory=dict)
-    flows: dict[str, int] = field(default_factory=dict)
     queues: dict[str, str] = field(default_factory=dict)
     queue_heat: dict[str, int] = field(default_factory=dict)
+    flow_texts: dict[str, str] = field(default_factory=dict)
+    flow_heat: dict[str, int] = field(default_factory=dict)
     marks: dict[str, Mark] = field(default_factory=dict)
 
 
-def read_figures(mode: Mode, plan: VersionView, live: Live, troubled: Mapping[str, int]) -> ModeFigures:
-    """Compute the current figures, without those of a ``moving`` mode. ``troubled``: leaf -> instances there."""
+def read_figures(
+    mode: Mode, plan: VersionView, live: Live, troubled: Mapping[str, int], rates: TransitionRates
+) -> ModeFigures:
+    """Compute the current figures. ``troubled``: state -> instances in error; ``rates``: for a ``moving`` mode."""
     found = ModeFigures(mode)
-    failing = plan.outline.counted(troubled)
-    figures = failing if mode is MODES["failures"] else FIGURES_OF[mode.name](plan, live)
+    failing = dict.fromkeys((state.name for state in plan.outline.states), 0) | dict(troubled)
+    if mode is MODES["failures"]:
+        figures: Mapping[str, float] = failing
+    elif mode is MODES["time"]:
+        figures = rates.estimate_stays(count_instances(plan, live))
+    else:
+        figures = FIGURES_OF[mode.name](plan, live)
     found.marks = list_marks(plan, live, failing)
     for state, figure in figures.items():
         found.heat[state] = mode.heat(figure) if mode is not MODES["flow"] else 0
@@ -117,9 +126,23 @@ def read_figures(mode: Mode, plan: VersionView, live: Live, troubled: Mapping[st
     found.queues = {queue: format_count(number) for queue, number in jobs.items()}
     if mode is MODES["failures"]:
         found.queue_heat = {queue: mode.heat(number) for queue, number in jobs.items()}
-    if mode is not MODES["flow"]:
-        found.flows = count_flows(plan, live)
+    if mode is MODES["flow"]:
+        _fill_rates(found, plan, rates)
+    else:
+        found.flow_texts = {
+            part: format_count(taken) if taken else "" for part, taken in count_flows(plan, live).items()
+        }
     return found
+
+
+def _fill_rates(found: ModeFigures, plan: VersionView, rates: TransitionRates) -> None:
+    ids: dict[str, list[str]] = {}
+    for transition, part in plan.index["transitions"].items():
+        ids.setdefault(part, []).append(transition)
+    for part, together in ids.items():
+        rate = rates.per_minute(together)
+        found.flow_texts[part] = format_rate(rate) if rate else ""
+        found.flow_heat[part] = found.mode.heat(rate)
 
 
 def count_flows(plan: VersionView, live: Live) -> dict[str, int]:
@@ -168,7 +191,7 @@ def read_ages(plan: VersionView, live: Live) -> dict[str, float]:
     return found
 
 
-FIGURES_OF = {"count": count_instances, "age": read_ages, "flow": count_instances, "time": lambda plan, live: {}}
+FIGURES_OF = {"count": count_instances, "age": read_ages, "flow": count_instances}
 
 
 def format_duration(ms: float) -> str:
@@ -177,6 +200,11 @@ def format_duration(ms: float) -> str:
         if ms >= least:
             return f"{int(ms // least)} {unit}"
     return f"{int(ms // 1000)} s"
+
+
+def format_rate(rate: float) -> str:
+    """Format how often a minute: ``0.1``, ``9.4``, ``12k``; never 0.0 for what was taken at all."""
+    return f"{max(0.1, rate):.1f}" if rate < 9.95 else format_count(round(rate))
 
 
 def format_count(number: int) -> str:

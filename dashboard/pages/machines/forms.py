@@ -13,9 +13,10 @@ from dashboard.shared.version_view import VersionView
 from machines.connections import get_engine
 from machines.engine import errors
 from machines.forms import REASON_LIMIT, TypedForm
+from machines.forms.rendering import PageForm
 
 
-class CreateForm(forms.Form):
+class CreateForm(PageForm):
     id = forms.CharField(max_length=200, required=False, strip=False)
     reason = forms.CharField(max_length=REASON_LIMIT, required=False)
     key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)

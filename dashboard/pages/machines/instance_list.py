@@ -8,16 +8,18 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from django.http import Http404, HttpRequest
-from django.urls import reverse
 
 from dashboard.pages.shared.redacted_engine import RedactedEngine
-from dashboard.shared import instance_filter as seeking
-from dashboard.shared.instance_filter import InstanceFilter
+from dashboard.shared.page_addresses import find_page_address
+from dashboard.shared.search import instance_filter as seeking
+from dashboard.shared.search import query_line
+from dashboard.shared.search.instance_filter import InstanceFilter
 from dashboard.shared.state_counts import StateCounts
 from machines.engine import BadInput, Engine, Page, Tally
 from machines.services import Actor
 from machines.services.reading import redactor_of
 
+from .columns import TIME, USUAL, Column, choose_columns, list_columns, write_columns
 from .diagram_modes import DEFAULT, mode_of
 
 SIZE = 50  # instances on a page
@@ -40,7 +42,7 @@ class InstanceList:
 
     ``cursor`` is the engine's: the page is stable while instances before it come and go. ``back`` is a cursor that the
     page ends before. ``count``: the instances in its state, whatever else is filtered. ``view``: the terms of the
-    diagram above the list; ``mode``: the mode of the diagram.
+    diagram above the list; ``mode``: the mode of the diagram; ``columns``: those shown, of ``all_columns``.
     """
 
     machine: str
@@ -52,6 +54,8 @@ class InstanceList:
     view: Mapping[str, str] = field(default_factory=dict)
     filter: InstanceFilter = field(default_factory=InstanceFilter)
     mode: str = ""
+    columns: tuple[Column, ...] = USUAL
+    all_columns: tuple[Column, ...] = ()
 
     @classmethod
     def from_request(cls, request: HttpRequest, track: StateCounts, *, strict: bool = True) -> InstanceList:
@@ -78,6 +82,8 @@ class InstanceList:
             track.plan.view,
             parsed,
             mode_of(given.get("mode", "")).name,
+            choose_columns(given, track.plan.outline),
+            tuple(list_columns(track.plan.outline)),
         )
 
     # Reading
@@ -86,7 +92,7 @@ class InstanceList:
         """Read the page. Its ``start`` is the cursor of the previous page."""
         if self.back:
             found = engine.find(self.machine, **self.terms, limit=SIZE, cursor=self.back, newest=not self.newest)
-            return Page(found.instances[::-1], found.start, found.cursor)
+            return replace(found, instances=found.instances[::-1], cursor=found.start, start=found.cursor)
         found = engine.find(self.machine, **self.terms, limit=SIZE, cursor=self.cursor, newest=self.newest)
         return replace(found, start=found.start if self.cursor else None)
 
@@ -113,37 +119,53 @@ class InstanceList:
         """Return whether the list is filtered by more than its state."""
         return bool(self.filter)
 
+    @property
+    def size(self) -> int:
+        return SIZE
+
     # Addresses
 
     @property
     def bulk_url(self) -> str:
         """Return the address of a bulk action on this list."""
-        return self._elsewhere("bulk-new", cursor=None, order=None, view=None, fold=None, mode=None)
+        return self._elsewhere("bulk-new", cursor=None, order=None, view=None, fold=None, mode=None, cols=None)
 
     @property
     def counts_url(self) -> str:
         """Return the address of the counts of this filter as JSON."""
-        return self._elsewhere("counts", state=None, cursor=None, order=None, view=None, fold=None, mode=None)
+        return self._elsewhere(
+            "counts", state=None, cursor=None, order=None, view=None, fold=None, mode=None, cols=None
+        )
 
     @property
     def rows_url(self) -> str:
         """Return the address of the current state of the rows as JSON."""
         return self._elsewhere("rows", view=None, fold=None, mode=None)
 
+    @property
+    def csv_url(self) -> str:
+        """Return the address of the list as CSV; the order counts, the page does not."""
+        return self._elsewhere("instances-csv", cursor=None, view=None, fold=None, mode=None, cols=None)
+
+    @property
+    def json_url(self) -> str:
+        """Return the address of the list as JSON."""
+        return self._elsewhere("instances-json", cursor=None, view=None, fold=None, mode=None, cols=None)
+
     def _elsewhere(self, name: str, **changes: object) -> str:
         query = urlsplit(self.url(**changes)).query
-        address = reverse(f"signalbox:{name}", args=[self.machine])
+        address = find_page_address(f"signalbox:{name}", self.machine)
         return f"{address}?{query}" if query else address
 
     def url(self, *, fragment: bool = False, **changes: object) -> str:
         """Return the address of this list with changed terms. Defaults are left out."""
         mode = None if self.mode == DEFAULT.name else self.mode
-        terms: dict[str, Any] = {**self.view, "mode": mode, **self.filter.texts}
+        terms: dict[str, Any] = {**self.view, "mode": mode, **self.filter.texts, "cols": write_columns(self.columns)}
         terms |= {"order": "newest" if self.newest else None, "cursor": self.cursor, "back": self.back} | changes
         if "cursor" in changes:
             terms["back"] = changes.get("back")
         query = urlencode({name: term for name, term in terms.items() if term})
-        address = reverse("signalbox:instances" if fragment else "signalbox:machine", args=[self.machine])
+        address = find_page_address("signalbox:instances" if fragment else "signalbox:machine", self.machine)
         return f"{address}?{query}" if query else address
 
     def before_url(self, start: str) -> str:
@@ -187,9 +209,19 @@ class InstanceList:
     @property
     def kept(self) -> dict[str, str]:
         """Return the terms that the filter form sends besides its own."""
-        terms = {"order": "newest" if self.newest else "", **self.view}
+        terms = {"order": "newest" if self.newest else "", **self.view, "cols": write_columns(self.columns) or ""}
         terms |= {"mode": "" if self.mode == DEFAULT.name else self.mode}
         return {name: term for name, term in terms.items() if term}
+
+    @property
+    def kept_by_columns(self) -> dict[str, str]:
+        """Return the terms that the form of the columns sends besides its own."""
+        return {**self.kept, **self.filter.texts, "cols": ""}
+
+    @property
+    def time_column(self) -> Column:
+        """Return the column that the list is sorted by."""
+        return TIME
 
     @property
     def order_said(self) -> str:
@@ -197,6 +229,22 @@ class InstanceList:
         if "is" in texts or "id" in texts or "error" in texts:
             return "Sorted by the searched value, or by time in state."
         return "Shortest time in state first." if self.newest else "Longest time in state first."
+
+
+def read_query(request: HttpRequest, machine: str) -> str:
+    """Return the address of the list that the query line means, with its terms one by one; "" if it is not valid.
+
+    The line is the whole filter: terms of the address that it leaves out are dropped.
+    """
+    try:
+        texts = query_line.read_line(request.GET["query"].strip())
+    except BadInput:
+        return ""
+    dropped = {*seeking.NAMES, "query", "cursor", "back"}
+    kept = {name: text for name, text in request.GET.items() if name not in dropped and text}
+    query = urlencode(kept | texts)
+    address = find_page_address("signalbox:machine", machine)
+    return f"{address}?{query}#instances" if query else f"{address}#instances"
 
 
 def read_page(listing: InstanceList, engine: Engine | RedactedEngine) -> tuple[Page, Tally | None, BadInput | None]:

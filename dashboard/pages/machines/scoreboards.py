@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
-from django.urls import reverse
 
 from dashboard.pages.shared.charts import Edges
 from dashboard.shared import times
+from dashboard.shared.page_addresses import find_page_address
 from dashboard.shared.version_view import VersionView
 from machines.connections import is_spread
 from machines.engine import EngineUnavailable, SignalboxError
@@ -114,7 +114,7 @@ def _count(place: Place) -> str:
 
 def _list(machine: str, state: str) -> str:
     """Return the address of the instances in a state, oldest first."""
-    return f"{reverse('signalbox:machine', args=[machine])}?{urlencode({'state': state})}#instances" if state else ""
+    return f"{find_page_address('signalbox:machine', machine)}?{urlencode({'state': state})}#instances" if state else ""
 
 
 def _span_url(request: HttpRequest, span: str) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.http import HttpRequest
-from django.urls import reverse
 
 from dashboard.shared.access import Scope, scope_of
+from dashboard.shared.page_addresses import find_page_address
 from machines.catalog.accepted_senders import line
 from machines.engine import Acceptance, Engine
 
@@ -54,7 +54,7 @@ def _granted(found: Acceptance, seen: list[str]) -> Iterator[Sender]:
     if found.declared is not None:
         return
     for name in seen:
-        yield Sender(name, "granted automatically", reverse("signalbox:machine", args=[name]))
+        yield Sender(name, "granted automatically", find_page_address("signalbox:machine", name))
     hidden = len(found.granted or ()) - len(seen)
     if hidden:
         yield Sender(f"{hidden} more", "granted, not visible to you")
@@ -63,4 +63,4 @@ def _granted(found: Acceptance, seen: list[str]) -> Iterator[Sender]:
 
 
 def _url(name: str, scope: Scope) -> str:
-    return reverse("signalbox:machine", args=[name]) if name in scope else ""
+    return find_page_address("signalbox:machine", name) if name in scope else ""

@@ -18,14 +18,16 @@ from dashboard.pages.shared.missing_partitions import count_missing
 from dashboard.pages.shared.permissions import require_audited
 from dashboard.pages.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.pages.shared.saved_views import list_saved_views
+from dashboard.pages.shared.version_counts import count_versions, find_elsewhere
 from dashboard.shared import version_view
 from dashboard.shared.access import allows, require
 from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.rendering import render_page
 from dashboard.shared.state_counts import StateCounts, count_states, narrow
+from dashboard.shared.version_view import VersionView
 from machines.connections import get_engine
 from machines.diagrams import standalone
-from machines.engine import Engine, Instance, Page, SignalboxError, Tally, errors
+from machines.engine import Engine, Instance, Live, Page, SignalboxError, Tally, errors
 from machines.engine.ids import codec
 from machines.retention import figures
 from machines.services import Actor
@@ -35,16 +37,21 @@ from . import instance_list as listings
 from . import scoreboards, senders
 from .diagram import draw_machine
 from .diagram_modes import MODES, mode_of
+from .error_places import count_errors
 from .forms import Creation
 from .instance_list import InstanceList
+from .transition_rates import read_rates
 
 MONTH = 30 * 86400  # seconds: a published version never changes
+DIGITS = 9  # of the number of a version
 
 
 @require("view")
 def show(request: HttpRequest, machine: str) -> HttpResponse:
     if wanted := request.GET.get("open"):
         return redirect("signalbox:instance", machine, wanted)
+    if "query" in request.GET and (address := listings.read_query(request, machine)):
+        return redirect(address)
     return machine_page(request, machine)
 
 
@@ -54,21 +61,23 @@ def machine_page(
     """Render the page. ``creation``: a filled form that was not accepted."""
     engine = redacted_engine(request, machine)
     live = engine.live(machine)
-    plan = version_view.load_version(
-        machine, live.version, fold=version_view.read_folds(request.GET), who=str(request.user.pk)
-    )
+    plan, versions = _load_plan(request, live), count_versions(get_engine(), machine, live)
     listing = InstanceList.from_request(request, count_states(plan, live), strict=False)
     instances, tally, mistake = listings.read_page(listing, engine)
     shown, partial = narrow(live, tally), tally is not None and not tally.complete
-    track = count_states(plan, shown, partial=partial)
-    mode, in_error = mode_of(listing.mode), count_errors(engine, machine)
-    creation = creation or (Creation.blank(plan) if allows(request.user, "fire", machine) else None)
+    track = count_states(plan, shown, partial=partial, named=listing.state)
+    mode, in_error = mode_of(listing.mode), _count_shown_errors(engine, plan)
+    creation = creation or _blank_form(request, plan, live)
     refused = mistake is not None or bool(listing.filter.mistakes)
+    rates = read_rates(plan, live) if mode.moving else None
     context = {
         "section": "machines",
         "plan": plan,
         "track": track,
         "live": live,
+        "versions": versions,
+        "switch": versions.switch(plan.version if plan.chosen else None) if versions.several else [],
+        "elsewhere": find_elsewhere(plan, live, versions),
         "missing": count_missing(live.missing),
         "has_timers": live.timers > 0 or any(t.delay for state in plan.outline.states for t in state.transitions),
         "tabs": track.tabs(listing.state),
@@ -79,31 +88,33 @@ def machine_page(
         "retention": figures.read_archive_figures(machine, live.version),
         "moved": active_counts.count_for_machine(machine),
         "mode": mode,
+        "transition_rates": rates,
         "modes": MODES.values(),
         "views": [(label, listing.url(**(version_view.NO_VIEW | view))) for label, view in plan.views],
         "troubled_json": json.dumps(in_error),
         "drawing": draw_machine(
             plan,
-            live if tally is None else replace(live, counts=tally.counts),
+            live if tally is None else replace(live, counts=tally.counts, oldest={} if plan.chosen else live.oldest),
             listing.state,
             mode,
             troubled=in_error,
             search={name: text for name, text in listing.filter.texts.items() if name != "state"},
             partial=partial,
+            rates=rates,
         ),
         "saved": list_saved_views(request, reverse("signalbox:machine", args=[machine]), listing.query),
         "mistake": mistake,
         "refused": refused,
         "filling": engine.index_progress(machine),
         "tally_json": json.dumps(_figures(tally)) if tally else "",
-    } | _list_context(engine, listing, instances, live.now, track)
+    } | _list_context(engine, listing, instances, live, track)
     return render_page(
         request, "signalbox/machines/machine.html", context, status=400 if refused and status == 200 else status
     )
 
 
 def _list_context(
-    engine: Engine | RedactedEngine, listing: InstanceList, found: Page, now: int, track: StateCounts
+    engine: Engine | RedactedEngine, listing: InstanceList, found: Page, live: Live, track: StateCounts
 ) -> dict[str, Any]:
     """Return the context of the list."""
     block = track.block(listing.state) if listing.state else None
@@ -113,13 +124,35 @@ def _list_context(
         "wrong": engine.problems(listing.machine, [one.id for one in found]),
         "found": block.count if block else track.total,
         "track": track,
-        "now_ms": now,
+        "total": live.total,
+        "now_ms": live.now,
     }
 
 
-def count_errors(engine: Engine | RedactedEngine, machine: str) -> dict[str, int]:
-    """Count the instances in error by leaf state."""
-    return {leaf: count for leaf, count in engine.tally(machine, error="any").counts.items() if count}
+def _load_plan(request: HttpRequest, live: Live) -> VersionView:
+    """Load the version that the address names, else the current one. Raise Http404 for one that is not there."""
+    machine, fold, who = live.machine, version_view.read_folds(request.GET), str(request.user.pk)
+    asked = request.GET.get("version", "").strip()
+    if asked.isascii() and asked.isdigit() and len(asked) <= DIGITS and int(asked):
+        try:
+            return replace(version_view.load_version(machine, int(asked), fold=fold, who=who), chosen=True)
+        except errors.LookupFailed:
+            raise Http404(f"Machine {machine} has no version {asked}.") from None
+    return version_view.load_version(machine, live.version, fold=fold, who=who)
+
+
+def _blank_form(request: HttpRequest, plan: VersionView, live: Live) -> Creation | None:
+    """Return the form for a new instance, which has the current version, to whom may create one."""
+    if not allows(request.user, "fire", live.machine):
+        return None
+    return Creation.blank(
+        plan if plan.version == live.version else version_view.load_version(live.machine, live.version)
+    )
+
+
+def _count_shown_errors(engine: Engine | RedactedEngine, plan: VersionView) -> dict[str, int]:
+    """Count the instances in error by state: of the chosen version, else of all."""
+    return count_errors(engine, plan, plan.version if plan.chosen else None)
 
 
 @require_audited("fire", "create")
@@ -146,22 +179,26 @@ def instances(request: HttpRequest, machine: str) -> HttpResponse:
     """Render the list alone, for the script that refreshes it."""
     engine = redacted_engine(request, machine)
     live = engine.live(machine)
-    plan = version_view.load_version(
-        machine, live.version, fold=version_view.read_folds(request.GET), who=str(request.user.pk)
-    )
+    plan = _load_plan(request, live)
     listing = InstanceList.from_request(request, count_states(plan, live))
     tally = listing.tally(engine) if listing.narrowed else None
-    track = count_states(plan, narrow(live, tally), partial=tally is not None and not tally.complete)
-    context = _list_context(engine, listing, listing.read(engine), live.now, track)
+    partial = tally is not None and not tally.complete
+    track = count_states(plan, narrow(live, tally), partial=partial, named=listing.state)
+    context = _list_context(engine, listing, listing.read(engine), live, track)
     return render_page(request, "signalbox/machines/_instances.html", context)
 
 
 @require("view")
 def counts(request: HttpRequest, machine: str) -> HttpResponse:
-    """Answer the counts of a filter as JSON, by leaf state and in all. Incomplete counts are lower bounds."""
+    """Answer the counts of a filter as JSON, by leaf state and in all. Incomplete counts are lower bounds.
+
+    ``?of=errors``: the instances in error by state, leaf or not, as the diagram shows them.
+    """
     engine = get_engine()
     live = engine.live(machine)
-    plan = version_view.load_version(machine, live.version)
+    plan = _load_plan(request, live)
+    if request.GET.get("of") == "errors":
+        return _json({"counts": _count_shown_errors(engine, plan), "now": live.now})
     tally = InstanceList.from_request(request, count_states(plan, live)).tally(engine)
     return _json(_figures(tally) | {"now": live.now})
 
@@ -176,7 +213,7 @@ def rows(request: HttpRequest, machine: str) -> HttpResponse:
     engine = get_engine()
     watched = request.GET.getlist("row")[: listings.SIZE]
     live = engine.live(machine)
-    plan = version_view.load_version(machine, live.version)
+    plan = _load_plan(request, live)
     listing = InstanceList.from_request(request, count_states(plan, live))
     fresh = [one.id for one in listing.read(engine)] if listing.is_first else []
     known = zip(watched, engine.get_many(machine, watched), strict=True)
@@ -215,15 +252,30 @@ def diagram(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer the diagram of a version, to download or embed.
 
     ``?version=N``, else the current one; ``&view=top`` or ``&fold=a,b``; ``&painted=age`` with the figures of that
-    mode.
+    mode; ``&labels=short`` without guards and actions.
     """
     plan = version_view.load_version(
-        machine, _version(request, machine), fold=version_view.read_folds(request.GET), who=str(request.user.pk)
+        machine,
+        _version(request, machine),
+        fold=version_view.read_folds(request.GET),
+        who=str(request.user.pk),
+        full=request.GET.get("labels") != "short",
     )
     if "painted" in request.GET:
         engine = get_engine()
         mode, live = mode_of(request.GET["painted"]), engine.live(machine)
-        drawing = draw_machine(plan, live, None, mode, troubled=count_errors(engine, machine), bare=True)
+        own = plan.version if request.GET.get("version") else None
+        if own is not None and len(engine.versions(machine)) > 1:
+            live = replace(live, counts=engine.tally(machine, definition=own).counts, oldest={})
+        drawing = draw_machine(
+            plan,
+            live,
+            None,
+            mode,
+            troubled=count_errors(engine, plan, own),
+            bare=True,
+            rates=read_rates(plan, live) if mode.moving else None,
+        )
         return _file(drawing)
     return _drawing(request, plan)
 
@@ -232,7 +284,7 @@ def _version(request: HttpRequest, machine: str) -> int:
     asked = request.GET.get("version", "")
     if not asked:
         return get_engine().live(machine).version
-    if not asked.isascii() or not asked.isdigit() or len(asked) > 9 or not int(asked):
+    if not asked.isascii() or not asked.isdigit() or len(asked) > DIGITS or not int(asked):
         raise Http404("A version must be a whole number from 1.")
     return int(asked)
 

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from dashboard.shared.access import require
-from dashboard.shared.global_search import search
+from dashboard.shared.global_search import MAX_PAGE, Results, search_page
 from dashboard.shared.rendering import render_page
 from machines.engine.ids import codec
 from machines.engine.limits import MAX_INSTANCE_ID
@@ -18,16 +18,27 @@ AHEAD = 300  # seconds that an id, or the clock it was made by, may be before th
 
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
-    """Answer ``?q=``. A single exact match is opened at once."""
+    """Answer ``?q=``, further pages by ``?page=``. A single exact match is opened at once."""
     asked = request.GET.get("q", "").strip()
-    found = list(search(request, asked[:MAX_INSTANCE_ID])) if asked else []
-    exact = [hit for hit in found if hit.exact]
-    if len(exact) == 1 and not request.GET.get("all"):
+    page = _read_page(request)
+    found = search_page(request, asked[:MAX_INSTANCE_ID], page) if asked else Results()
+    exact = [hit for hit in found.hits if hit.exact]
+    if len(exact) == 1 and page == 1 and not request.GET.get("all"):
         return redirect(exact[0].url)
-    found.sort(key=lambda hit: not hit.exact)
-    return render_page(
-        request, "signalbox/overview/search.html", {"asked": asked, "hits": found, "made": _decode_id(asked.lower())}
-    )
+    context = {
+        "asked": asked,
+        "hits": sorted(found.hits, key=lambda hit: not hit.exact),
+        "found": found,
+        "made": _decode_id(asked.lower()),
+    }
+    return render_page(request, "signalbox/overview/search.html", context)
+
+
+def _read_page(request: HttpRequest) -> int:
+    """Read ``?page=``; 1 for what is no page."""
+    text = request.GET.get("page", "")
+    page = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 1
+    return page if 1 <= page <= MAX_PAGE else 1
 
 
 def _decode_id(text: str) -> codec.Decoded | None:

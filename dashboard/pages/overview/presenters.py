@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dashboard.pages.shared.missing_partitions import MissingPartitions, count_missing
+from dashboard.pages.shared.version_counts import VersionCounts
 from dashboard.shared.state_counts import StateCounts
 from machines.engine import Live
 from machines.statistics import Present
@@ -15,7 +16,8 @@ class Facts:
     """Holds the figures of one machine.
 
     ``flow`` and ``refused``: per minute, ``flow`` None without measurements; ``oldest``: ms at which the oldest
-    instance entered its state; ``late``: instances over a service level; ``dead``: jobs.
+    instance entered its state; ``late``: instances over a service level; ``dead``: jobs; ``versions``: the versions of
+    its instances.
     """
 
     flow: float | None
@@ -25,6 +27,7 @@ class Facts:
     dead: int
     refused: int
     missing: MissingPartitions | None = None
+    versions: VersionCounts | None = None
 
     @property
     def pace(self) -> str:
@@ -34,7 +37,7 @@ class Facts:
         return f"{self.flow:,.0f} /min" if self.flow >= 10 or self.flow == 0 else f"{self.flow:.1f} /min"
 
 
-def summarize(track: StateCounts, live: Live, rates: Present | None) -> Facts:
+def summarize(track: StateCounts, live: Live, rates: Present | None, versions: VersionCounts | None = None) -> Facts:
     """Summarize a machine. The oldest instance is one in a state that is not final."""
     final = {state.name for state in track.plan.outline.states if state.type == "final"}
     waiting = {state: since for state, since in live.oldest.items() if state not in final}
@@ -47,4 +50,5 @@ def summarize(track: StateCounts, live: Live, rates: Present | None) -> Facts:
         dead=sum(depth.dead for depth in track.depths),
         refused=round(sum(rates.refused.values())) if rates else 0,
         missing=count_missing(live.missing),
+        versions=versions,
     )

@@ -8,10 +8,11 @@ from django import forms
 
 from machines.engine import limits, rates
 from machines.forms import REASON_LIMIT
+from machines.forms.rendering import PageForm
 
 PLAIN = {"autocomplete": "off"}
 FIGURE = {"autocomplete": "off", "inputmode": "numeric"}
-PURGED = ("ready", "delayed", "dead")
+PURGED = ("ready", "delayed", "dead", "handled")
 NO_LIMIT = "none"
 
 
@@ -22,7 +23,7 @@ class Count(forms.IntegerField):
         return super().to_python(value.replace(",", "") if isinstance(value, str) else value)
 
 
-class ReasonForm(forms.Form):
+class ReasonForm(PageForm):
     """Asks for a reason. ``id``: the prefix of its fields' ids, since a page may have many such forms."""
 
     def __init__(self, *args: Any, id: str, **more: Any) -> None:
@@ -34,6 +35,16 @@ class ReasonForm(forms.Form):
         widget=forms.TextInput(PLAIN),
         error_messages={"required": "Enter a reason. It is recorded in the audit."},
     )
+
+
+class HandledForm(ReasonForm):
+    """Confirms the retry of a job whose instance has dealt with its death."""
+
+    confirm = forms.BooleanField(
+        label="run it although its instance moved on",
+        error_messages={"required": "Confirm that the job is to run although its instance moved on."},
+    )
+    field_order = ("confirm", "reason")
 
 
 class PurgeForm(ReasonForm):

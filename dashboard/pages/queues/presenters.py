@@ -8,15 +8,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import Http404, QueryDict
-from django.urls import reverse
 
 from dashboard.shared.errors.statuses import MISTAKE
+from dashboard.shared.page_addresses import find_page_address
 from dashboard.shared.queue_depths import PLACES, Figures
 from machines.connections import get_engine
 from machines.engine import Job, errors
 from machines.statistics import recent_times
 
-from .forms import PURGED, LimitForm, PurgeForm, ReasonForm
+from .forms import PURGED, HandledForm, LimitForm, PurgeForm, ReasonForm
 
 SIZE = 50  # jobs on a page
 Posted = Mapping[str, Any] | None
@@ -95,7 +95,7 @@ class QueueActions:
     def redrive(self, posted: Posted = None) -> Action:
         about = (
             "All dead jobs become ready again, with their attempts reset. An instance still in the state that"
-            " started the job waits for it again; other instances do not change."
+            " started the job waits for it again. Handled jobs stay where they are."
         )
         return self._plain("redrive", "Retry all dead jobs", about, posted)
 
@@ -119,7 +119,7 @@ class QueueActions:
         return self._act(name, label, about, ReasonForm(posted, id=f"{self.id}-{name}"))
 
     def _act(self, name: str, label: str, about: str, form: ReasonForm, *, danger: bool = False) -> Action:
-        url = reverse(f"signalbox:queue-{name}", args=[self.of.machine, self.of.queue])
+        url = find_page_address(f"signalbox:queue-{name}", self.of.machine, self.of.queue)
         back = tuple((field, value) for field, value in self.back if field not in form.fields)
         return Action(name, label, about, url, form, f"{self.id}-{name}", danger, back)
 
@@ -133,7 +133,12 @@ JOB_ACTIONS = {
         " runs it is told with its next heartbeat.",
     ),
 }
-BY_PLACE = {"dead": ("redrive", "withdraw"), "delayed": ("move", "withdraw")}
+HANDLED_ACTIONS = {
+    "redrive": "The instance moved on when this job died, or later. The job runs again with its attempts reset; no"
+    " instance receives its result.",
+    "withdraw": "Removes the job permanently. Its instance no longer waits for it and receives nothing.",
+}
+BY_PLACE = {"dead": ("redrive", "withdraw"), "handled": ("redrive", "withdraw"), "delayed": ("move", "withdraw")}
 
 
 def list_job_actions(job: Job, back: tuple[tuple[str, str], ...] = ()) -> list[Action]:
@@ -142,9 +147,13 @@ def list_job_actions(job: Job, back: tuple[tuple[str, str], ...] = ()) -> list[A
 
 def make_job_action(job: Job, name: str, posted: Posted = None, back: tuple[tuple[str, str], ...] = ()) -> Action:
     label, about = JOB_ACTIONS[name]
+    form: type[ReasonForm] = ReasonForm
+    if job.place == "handled":
+        about = HANDLED_ACTIONS[name]
+        form = HandledForm if name == "redrive" else ReasonForm
     id = f"job-{job.id}-{name}"
-    url = reverse(f"signalbox:job-{name}", args=[job.machine, job.id])
-    return Action(name, label, about, url, ReasonForm(posted, id=id), id, name == "withdraw", back)
+    url = find_page_address(f"signalbox:job-{name}", job.machine, job.id)
+    return Action(name, label, about, url, form(posted, id=id), id, name == "withdraw", back)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +185,7 @@ class JobPage:
 
     def url(self, number: int | None = None) -> str:
         terms = {"place": self.place} | ({} if (number or self.number) == 1 else {"page": number or self.number})
-        return f"{reverse('signalbox:queue', args=[self.machine, self.queue])}?{urlencode(terms)}"
+        return f"{find_page_address('signalbox:queue', self.machine, self.queue)}?{urlencode(terms)}"
 
     @property
     def newer(self) -> str:
@@ -210,4 +219,6 @@ def find_job_page(figures: Figures, asked: QueryDict) -> JobPage | None:
 
 def _default_place(figures: Figures) -> str:
     """Return the place to show first: dead jobs, else the first place that is not empty."""
-    return next((place for place in ("dead", "ready", "leased", "delayed") if figures.stats.depth[place]), "ready")
+    return next(
+        (place for place in ("dead", "ready", "leased", "delayed", "handled") if figures.stats.depth[place]), "ready"
+    )

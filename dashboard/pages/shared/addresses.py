@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from django.urls import NoReverseMatch, reverse
+from django.urls import NoReverseMatch
 
+from dashboard.shared.page_addresses import find_instance_address, find_page_address
 from machines.engine import Job
 
 
@@ -15,12 +16,14 @@ def page_of(name: str, *arguments: str) -> str:
     Workers, definitions that compute names and old audit entries may contain any text.
     """
     try:
-        return reverse(f"signalbox:{name}", args=arguments)
+        if name == "instance":
+            return find_instance_address(*arguments)
+        return find_page_address(f"signalbox:{name}", *arguments)
     except NoReverseMatch:
         return ""
 
 
 def job_url(job: Job) -> str:
     """Return the address of a job. ``of`` names the instance whose history has its trace once the job has ended."""
-    address = reverse("signalbox:job", args=[job.machine, job.id])
+    address = find_page_address("signalbox:job", job.machine, job.id)
     return f"{address}?{urlencode({'of': job.instance})}" if job.instance else address

@@ -2,8 +2,10 @@
 
 Deny by default. A method of the engine does not exist here until it is written down, with what happens to its answer:
 
-- ``live``, ``tally``, ``filling`` and ``waits`` pass: counts, times, and names of states, queues and jobs. These are no
-  data. ``tally`` refuses to count by hidden fields.
+- ``live``, ``tally``, ``filling``, ``waits``, ``rollout`` and ``version_figures`` pass: counts, times, and names of
+  states, queues, jobs and versions. These are no data. ``tally`` refuses to count by hidden fields. ``diff`` passes:
+  people who see a machine see its definitions.
+- Plans, dry runs and replays are not here: ``machines.services.versions`` reads and redacts them.
 - ``inspect``, ``get``, ``history``, ``explain``, ``explain_all``, ``job`` and ``jobs`` go through the services and
   one redactor of the machine.
 - ``find`` and ``troubles`` feed lists. Lists show no data, so everybody gets them without sensitive values.
@@ -34,6 +36,7 @@ from machines.engine import (
     Tally,
     Wait,
 )
+from machines.engine.versions import DefinitionDiff, Rollout, VersionFigures
 from machines.services import Actor, instances, jobs
 from machines.services.reading import demand_findable, explain_all, redactor_of, reveals
 
@@ -71,6 +74,18 @@ class RedactedEngine:
     def waits(self, machine: str, id: str) -> list[Wait]:
         """Pass on names of invokes, handlers, queues and jobs."""
         return self._engine.waits(machine, id)
+
+    def diff(self, machine: str, a: int, b: int) -> DefinitionDiff:
+        """Pass on the differences of two published versions."""
+        return self._engine.diff(machine, a, b)
+
+    def rollout(self, machine: str) -> Rollout | None:
+        """Pass on versions, percentages and counts."""
+        return self._engine.rollout(machine)
+
+    def version_figures(self, machine: str, *, sample: int = 100) -> list[VersionFigures]:
+        """Pass on counts and times of each version."""
+        return self._engine.version_figures(machine, sample=sample)
 
     def problems(self, machine: str, ids: Iterable[str]) -> dict[str, list[Problem]]:
         """Return the kind of each problem. Its text, which a handler may fill with anything, is always redacted."""

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 
 from machines.forms import REASON_LIMIT
+from machines.forms.rendering import PageForm
 
 
 class StateName(forms.CharField):
@@ -28,7 +29,7 @@ class StateName(forms.CharField):
         return str(name)
 
 
-class MoveForm(forms.Form):
+class MoveForm(PageForm):
     """Moves the machine. ``seen``: the state at the time the form was made, which must still be current."""
 
     state = StateName()

@@ -6,10 +6,11 @@ from typing import Any
 
 from django import forms
 
+from machines.forms.rendering import PageForm
 from machines.webhooks import management
 
 
-class WebhookForm(forms.Form):
+class WebhookForm(PageForm):
     """Takes lists with commas. ``machines.webhooks.management`` checks the rest."""
 
     name = forms.CharField(label="name", max_length=management.LONGEST_NAME)

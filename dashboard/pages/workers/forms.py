@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import forms
 
 from machines.forms import REASON_LIMIT
+from machines.forms.rendering import PageForm
 
 ORDERS = {
     "quiet": ("Quiet", "will take no more jobs and finish the running ones"),
@@ -16,7 +17,7 @@ OPEN_TO = {"working": ("quiet", "stop"), "quiet": ("work", "stop"), "stopping": 
 """status -> the orders that mean something to it."""
 
 
-class OrderForm(forms.Form):
+class OrderForm(PageForm):
     order = forms.ChoiceField(choices=[(order, label) for order, (label, _) in ORDERS.items()])
     reason = forms.CharField(
         max_length=REASON_LIMIT, error_messages={"required": "Enter a reason. It is recorded in the audit."}

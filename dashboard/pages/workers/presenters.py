@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboard.pages.shared.addresses import page_of
-from dashboard.shared.attention import is_alive
+from machines.alarms import is_alive
 from machines.connections import get_pattern
 from machines.engine import WorkerInfo
 from machines.management.maintenance import DUTIES

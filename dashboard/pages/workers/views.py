@@ -11,8 +11,8 @@ from django.shortcuts import redirect
 from dashboard.pages.shared.missing_partitions import MissingPartitions
 from dashboard.pages.shared.permissions import require_audited
 from dashboard.shared.access import allows, require, scope_of
-from dashboard.shared.attention import SILENT_AFTER
 from dashboard.shared.rendering import render_page
+from machines.alarms import SILENT_AFTER
 from machines.connections import get_engine
 from machines.engine.connection.calls import translate
 from machines.engine.connection.client import FAILURES

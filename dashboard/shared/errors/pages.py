@@ -30,8 +30,7 @@ log = logging.getLogger(__name__)
 class EngineErrorMiddleware(MiddlewareMixin):
     """Turns engine errors that no view caught into pages (or JSON for the API).
 
-    It sits innermost. A GET without Redis is left to the outage page; a POST gets a page that can send the same form
-    again, because nobody knows whether the first one counted, and its key makes two count once.
+    It sits innermost. What fails because Redis is away is left to the outage page (``redis_outage``).
     """
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
@@ -39,7 +38,7 @@ class EngineErrorMiddleware(MiddlewareMixin):
             return not_found(request, Http404(f"{error}."))
         if not isinstance(error, errors.SignalboxError) or isinstance(error, Forbidden):
             return None  # Django logs what is forbidden, and asks ``forbidden`` for the answer
-        if isinstance(error, errors.EngineUnavailable) and request.method != "POST":
+        if isinstance(error, errors.EngineUnavailable) and not (is_api_request(request) and request.method == "POST"):
             return None
         if is_api_request(request):
             return problems.answer_error(request, error)
@@ -58,8 +57,6 @@ def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int
         context["back"] = {"url": reverse("signalbox:machine", args=[machine]), "text": f"Instances of {machine}"}
     if isinstance(error, errors.UnknownMachine) and (seen := _visible_machines(request, error)):
         context["hint"] = f"Available: {errors.shorten_names(seen)}."
-    if isinstance(error, errors.EngineUnavailable):
-        return _send_again(request, context)
     response = render_error(request, status, **context)
     if seconds := getattr(error, "retry_after", 0):
         response["Retry-After"] = str(math.ceil(seconds))
@@ -82,13 +79,6 @@ def too_fast(request: HttpRequest, error: services.TooFast) -> HttpResponse:
         resend=list_resend_fields(request),
     )  # fmt: skip
     response["Retry-After"] = str(seconds)
-    return response
-
-
-def _send_again(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """Answer 503 with the form, to send it again with the same key."""
-    response = render_error(request, 503, resend=list_resend_fields(request), uncertain=True, **context)
-    response["Retry-After"] = "5"
     return response
 
 

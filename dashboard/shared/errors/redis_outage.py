@@ -16,6 +16,7 @@ from redis.exceptions import RedisClusterException
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from dashboard.mount_point import is_api_request
+from dashboard.shared import themes
 from machines.audit.request_context import request_id
 from machines.engine.connection.server_permissions import find_denial
 from machines.engine.errors import EngineUnavailable
@@ -28,8 +29,9 @@ log = logging.getLogger(__name__)
 CODE = EngineUnavailable.code
 RETRY_AFTER = 5  # seconds
 CAUSES = (EngineUnavailable, ConnectionInterrupted, RedisConnectionError, RedisTimeoutError, RedisClusterException)
-UNCHANGED = "Nothing was changed."
-UNKNOWN = "The result of this request is unknown: check before you send it again."
+UNCHANGED = "The page could not be read. Nothing was changed."
+REPEATABLE = "It is unknown whether this request was applied. Sending it again is safe: it is applied once at most."
+UNKNOWN = "It is unknown whether this request was applied. Check before you send it again."
 PLAIN = "<!doctype html><title>Signalbox</title><h1>{title}</h1><p>{message}</p><p>Code {code}</p>"
 
 
@@ -57,13 +59,15 @@ def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, s
     log.warning("%s %s: Redis did not answer: %s", request.method, request.path, denied or error)
     if denied is not None and is_api_request(request):
         return problems.answer_error(request, denied)
+    reads = request.method in ("GET", "HEAD")
+    effect = UNCHANGED if reads else REPEATABLE if resend else UNKNOWN
     facts = {
         "code": getattr(error, "code", CODE),
         "title": "Redis unavailable",
-        "message": f"The engine cannot be reached. {UNCHANGED if request.method in ('GET', 'HEAD') else UNKNOWN}",
+        "message": f"Redis does not answer. {effect}",
     }
     if denied is not None:
-        facts |= {"code": denied.code, "title": title_of(type(denied)), "message": f"{denied.message}."}
+        facts |= {"code": denied.code, "title": title_of(type(denied)), "message": f"{denied.message}. {effect}"}
     if is_api_request(request):
         return problems.answer_unavailable(request, facts["code"])
     if "text/html" not in request.headers.get("Accept", "text/html"):
@@ -71,6 +75,7 @@ def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, s
     else:
         response = HttpResponse(_page(facts, request, resend), status=503)
     response["Retry-After"] = str(RETRY_AFTER)
+    response["Cache-Control"] = "no-store"
     return response
 
 
@@ -81,9 +86,15 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def _page(facts: dict[str, str], request: HttpRequest, resend: list[tuple[str, str]] | None) -> str:
+    """Render the page. What was read is loaded again once Redis answers; a form is sent again by a person only."""
     # Without the request: its user is in a session, and the sessions are where the outage is.
     form = {"resend": resend, "action": request.path, "csrf_token": get_token(request)} if resend else {}
+    context = (
+        facts
+        | form
+        | {"reads": request.method in ("GET", "HEAD"), "retry_after": RETRY_AFTER, "theme": themes.theme_of(request)}
+    )
     try:
-        return render_to_string("signalbox/503.html", facts | form)
+        return render_to_string("signalbox/503.html", context)
     except TemplateDoesNotExist:
         return PLAIN.format(**facts)

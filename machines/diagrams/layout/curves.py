@@ -22,8 +22,8 @@ from machines.diagrams.part_names import state_id
 
 from . import sizes
 from .geometry import Block, Box, Curve, Point, between
-from .labels import state_name, transition_lines
-from .routes import Level, Piece, Route, homes, wires
+from .labels import state_name
+from .routes import Level, Piece, Route, Routes
 from .state_tree import Tree
 
 ARROW = 7.0  # length of a head: the line ends before it
@@ -76,17 +76,28 @@ NEAR = 2.0  # pixels nobody sees
 HEAD = 8.0  # pixels of an arrow's head
 
 
-def touching(tree: Tree, boxes: Mapping[str, Box], curves: Mapping[str, Curve]) -> dict[str, Curve]:
-    """The curves, each with its tip at the node it leads to; a line to a state around its source ends inside of it."""
-    level, found = homes(tree), dict(curves)
-    names = {state_id(state.index): state.name for state in tree.outline.states}
-    for wire in wires(tree):
-        curve, box, home = found.get(wire.id), boxes.get(wire.head), level.get(wire.tail)
-        if curve is None or box is None or (home is not None and names.get(wire.head) in tree.ancestors(home)):
+def touching(tree: Tree, routes: Routes, boxes: Mapping[str, Box], curves: Mapping[str, Curve]) -> dict[str, Curve]:
+    """The curves, each from the node it leaves and with its tip at the node it leads to; a line between a state and
+    one inside of it stays inside."""
+    level, found = routes.homes, dict(curves)
+    names = {state_id(state.index): state.name for state in tree.outline.states if tree.is_cluster(state)}
+
+    def is_around(node: str, other: str) -> bool:
+        home = level.get(other)
+        return home is not None and node in names and names[node] in tree.ancestors(home)
+
+    for wire in routes.wires:
+        if (curve := found.get(wire.id)) is None:
             continue
-        tip = _nearest(box, curve.tip)
-        if math.dist(tip, curve.tip) > NEAR:
-            found[wire.id] = _led_on(curve, tip)
+        head, tail = boxes.get(wire.head), boxes.get(wire.tail)
+        if head is not None and not is_around(wire.head, wire.tail):
+            tip = _nearest(head, curve.tip)
+            curve = _led_on(curve, tip) if math.dist(tip, curve.tip) > NEAR else curve
+        if tail is not None and not is_around(wire.tail, wire.head):
+            start = _nearest(tail, curve.points[0])
+            if math.dist(start, curve.points[0]) > NEAR:
+                curve = replace(curve, points=(start, *_straight(start, curve.points[0]), *curve.points[1:]))
+        found[wire.id] = curve
     return found
 
 
@@ -143,9 +154,7 @@ def raised(block: Block, node: str, pieces: Iterable[Piece]) -> None:
 
 
 def _size(piece: Piece) -> tuple[float, float]:
-    wire = piece.wire
-    lines = transition_lines(wire.transition, wire.source) if wire.transition and wire.source else []
-    width, height = sizes.label_size(lines)
+    width, height = piece.wire.size
     return width + sizes.LABEL_GAP, max(height, 2 * TURN)
 
 

@@ -5,7 +5,12 @@ A level that has been laid out: the places of its nodes and pieces, counted from
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .routes import Wire
 
 Point = tuple[float, float]
 
@@ -61,12 +66,15 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """``boxes`` by the id of a node or cluster, ``curves`` by that of an edge."""
+    """``boxes`` by the id of a node or cluster, ``curves`` by that of an edge. ``crossed``: a curve whose label others
+    run through -> those. ``wires``: the lines that were laid out, in the order they are drawn."""
 
     width: float
     height: float
     boxes: dict[str, Box]
     curves: dict[str, Curve]
+    crossed: dict[str, set[str]] = field(default_factory=dict)
+    wires: Sequence[Wire] = ()
 
 
 @dataclass(slots=True)

@@ -30,7 +30,12 @@ class Graphviz(WasmtimeBackend):
         self._engine = wasmtime.Engine(config)
         self._module = wasmtime.Module.from_file(self._engine, str(self.wasm_path))
         self._session = self._create_session()
-        self.used = 0  # fuel of the last layout
+        self._last = threading.local()
+
+    @property
+    def used(self) -> int:
+        """Fuel of the last layout that this thread asked for."""
+        return getattr(self._last, "fuel", 0)
 
     def lay_out(self, source: str, format: str, fuel: int) -> bytes:
         """The DOT ``source`` in one of Graphviz's output formats.
@@ -39,11 +44,11 @@ class Graphviz(WasmtimeBackend):
             LayoutFailed: after ``fuel`` instructions (some two billion a second), or because Graphviz could not.
         """
         with self._lock:
-            self.used = fuel
+            self._last.fuel = fuel
             try:
                 self._session.store.set_fuel(fuel)
                 answer = self.render(source, format=format)
-                self.used = fuel - self._session.store.get_fuel()
+                self._last.fuel = fuel - self._session.store.get_fuel()
                 return answer
             except RenderError as error:
                 raise LayoutFailed(str(error)) from error

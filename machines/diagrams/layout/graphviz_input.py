@@ -7,15 +7,13 @@ width put its ports where the lines inside reach its border.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
-
-import graphviz
 
 from . import sizes
 from .dot import EDGE, GRAPH, LABEL_COLUMN, inches
-from .labels import transition_lines
 from .routes import Piece, port_id
 
 NODE = {"shape": "box", "label": "", "fixedsize": "true"}
@@ -37,7 +35,7 @@ class Cell:
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sketch:
     """``first`` and ``last``: ports of the level itself, and its start mark, in the topmost and bottommost row.
     ``abreast``: nodes that stand in one row in this order."""
@@ -49,61 +47,71 @@ class Sketch:
     abreast: Sequence[str] = ()
 
     def dot(self, attributes: Mapping[str, str]) -> str:
-        drawing = graphviz.Digraph(graph_attr=GRAPH | dict(attributes), node_attr=NODE, edge_attr=EDGE)
-        for id, cell in self.cells.items():
-            drawing.node(id, id=id, **_looks(cell))
-        for id in (*self.first, *self.last):
-            if id not in self.cells:
-                drawing.node(id, id=id, **PORT)
-        _row(drawing, "min", self.first)
-        _row(drawing, "max", self.last)
-        _row(drawing, "same", self.abreast)
-        for left, right in pairwise(self.abreast):
-            drawing.edge(left, right, style="invis")
+        """DOT with the parts numbered in their order, so that levels of equal shape have equal source."""
+        names = self.names
+        lines = [f"graph {_listed(GRAPH | dict(attributes))}", f"node {_listed(NODE)}", f"edge {_listed(EDGE)}"]
+        lines += [f"{names[id]} {_listed(_looks(cell, self._ports))}" for id, cell in self.cells.items()]
+        lines += [f"{names[id]} {_listed(PORT)}" for id in (*self.first, *self.last) if id not in self.cells]
+        lines += _row("min", [names[id] for id in self.first])
+        lines += _row("max", [names[id] for id in self.last])
+        lines += _row("same", [names[id] for id in self.abreast])
+        lines += [f"{names[left]} -> {names[right]} [style=invis]" for left, right in pairwise(self.abreast)]
         for id, cell in self.cells.items():
             if cell.beside:
-                _row(drawing, "same", [cell.beside, id])
-        for piece in self.pieces:
-            drawing.edge(
-                self._end(piece.tail, piece, piece.tail_gate),
-                self._end(piece.head, piece, piece.head_gate),
-                **self._line(piece),
-            )
-        return drawing.source
+                lines += _row("same", [names[cell.beside], names[id]])
+        for number, piece in enumerate(self.pieces):
+            tail = self._end(piece.tail, piece, piece.tail_gate)
+            head = self._end(piece.head, piece, piece.head_gate)
+            lines.append(f"{tail} -> {head} {_listed({'id': str(number)} | self._line(piece))}")
+        return "\n".join(["digraph {", *lines, "}", ""])
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Node or port -> its name in DOT."""
+        nodes = dict.fromkeys((*self.cells, *self.first, *self.last))
+        return {node: f"n{number}" for number, node in enumerate(nodes)}
+
+    @cached_property
+    def _ports(self) -> dict[str, str]:
+        """Port in the border of a node -> its name in DOT."""
+        return {port_id(piece.wire): f"p{number}" for number, piece in enumerate(self.pieces)}
 
     def _end(self, node: str, piece: Piece, gate: bool) -> str:
+        name = self.names[node]
         if not gate:
-            return node
+            return name
         port = port_id(piece.wire)
         gates = self.cells[node].gates
-        return f"{node}:{port}:{'s' if gates[port][1] else 'n'}" if port in gates else node
+        return f"{name}:{self._ports[port]}:{'s' if gates[port][1] else 'n'}" if port in gates else name
 
     def _stands_beside(self, node: str) -> str:
         return self.cells[node].beside if node in self.cells else ""
 
     def _line(self, piece: Piece) -> dict[str, str]:
         wire = piece.wire
-        line = {"id": wire.id} | ({} if piece.is_last and not piece.head_port else {"arrowhead": "none"})
+        line = {} if piece.is_last and not piece.head_port else {"arrowhead": "none"}
         if wire.kind == "start" and piece.is_first:
             line["weight"] = "10"
         if wire.kind == "feeds" and self._stands_beside(piece.head) not in ("", piece.tail):
             line["constraint"] = "false"
-        if piece.labelled and wire.transition is not None and wire.source is not None:
-            width, height = sizes.label_size(transition_lines(wire.transition, wire.source))
+        if piece.labelled and wire.transition is not None:
+            width, height = wire.size
             line["label"] = _blank(width + sizes.LABEL_GAP, round(height / sizes.SMALL_LINE))
         return line
 
 
-def _looks(cell: Cell) -> dict[str, str]:
+def _looks(cell: Cell, ports: Mapping[str, str]) -> dict[str, str]:
     looks = {"width": inches(cell.width), "height": inches(cell.height)}
     if cell.group:
         looks["group"] = cell.group
-    return looks | RECORD | {"label": _record(cell)} if cell.gates else looks
+    return looks | RECORD | {"label": _record(cell, ports)} if cell.gates else looks
 
 
-def _record(cell: Cell) -> str:
+def _record(cell: Cell, ports: Mapping[str, str]) -> str:
     """Three rows: the gates at the top, nothing, the gates at the bottom."""
-    top, bottom = ({port: x for port, (x, low) in cell.gates.items() if low is side} for side in (False, True))
+    top, bottom = (
+        {ports.get(port, port): x for port, (x, low) in cell.gates.items() if low is side} for side in (False, True)
+    )
     return f"{{{_fields(cell.width, top)}|x|{_fields(cell.width, bottom)}}}"
 
 
@@ -122,9 +130,10 @@ def _blank(width: float, lines: int) -> str:
     return "x" * math.ceil(width / LABEL_COLUMN) + "\\lx" * (lines - 1) + "\\l"
 
 
-def _row(drawing: graphviz.Digraph, rank: str, nodes: Iterable[str]) -> None:
-    if nodes:
-        with drawing.subgraph() as row:
-            row.attr(rank=rank)
-            for node in nodes:
-                row.node(node)
+def _row(rank: str, names: Sequence[str]) -> list[str]:
+    return [f"{{ rank={rank} {' '.join(names)} }}"] if names else []
+
+
+def _listed(attributes: Mapping[str, str]) -> str:
+    """No value holds a quote or what a user wrote."""
+    return "[" + " ".join([f'{name}="{value}"' for name, value in attributes.items()]) + "]"

@@ -7,15 +7,19 @@ from typing import Any
 
 from .dot import POINTS
 from .geometry import Block, Box, Curve, Point
+from .graphviz_input import Sketch
 
 
-def read(answer: bytes) -> Block:
-    """From ``json0``. Parts without an id of ours are there for Graphviz only."""
+def read(answer: bytes, sketch: Sketch) -> Block:
+    """From ``json0`` of the sketch. Lines without an id are there for Graphviz only."""
     graph = json.loads(answer)
     left, bottom, right, top = (float(number) for number in graph["bb"].split(","))
     turn = _Turn(left, top)
-    boxes = {node["name"]: _box(node, turn) for node in graph.get("objects", []) if "pos" in node}
-    curves = {edge["id"]: _curve(edge, turn) for edge in graph.get("edges", []) if "pos" in edge and "id" in edge}
+    nodes = {name: node for node, name in sketch.names.items()}
+    boxes = {nodes[node["name"]]: _box(node, turn) for node in graph.get("objects", []) if "pos" in node}
+    wires = [piece.wire.id for piece in sketch.pieces]
+    lines = [edge for edge in graph.get("edges", []) if "pos" in edge and edge.get("id")]
+    curves = {wires[int(edge["id"])]: _curve(edge, turn) for edge in lines}
     return Block(right - left, top - bottom, boxes, curves)
 
 

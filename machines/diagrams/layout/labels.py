@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from machines.engine.definitions.reading.invokes import make_default_id
@@ -24,11 +25,13 @@ KINDS = {"parallel": "all that stand in it are active together", "final": "the e
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a label. ``kind`` is the class it is drawn with; ``mark`` the sign in front of it, if any."""
+    """One line of a label. ``kind`` is the class it is drawn with; ``mark`` the signs in front of it, if any, with a
+    space between; ``more``: there is more than is written."""
 
     kind: str
     text: str
     mark: str = ""
+    more: bool = False
 
     @property
     def columns(self) -> int:
@@ -74,6 +77,18 @@ def transition_lines(transition: TransitionOutline, state: StateOutline) -> list
     return lines + _limited(actions, ACTION_COLUMNS, ACTION_LINES, each=2)
 
 
+def short_lines(transition: TransitionOutline, state: StateOutline) -> list[Line]:
+    """The event alone, with a clock for a timer, a sign for a guard, and one for actions that are not written."""
+    guard = guard_text(transition, state)
+    signs = ["clock"] if transition.cause == "after" else []
+    signs += ["else" if guard == ELSE else "condition"] if guard else []
+    text = shorten(event_text(transition, state), EVENT_COLUMNS)
+    return [Line("event", text, " ".join(signs), more=bool(transition.actions))]
+
+
+ELSE = "[else]"
+
+
 def transition_title(transition: TransitionOutline, state: StateOutline) -> str:
     targets = " and ".join(transition.targets)
     target = f"{state.name} → {targets}" if targets else f"{state.name}, not left"
@@ -93,9 +108,9 @@ def guard_text(transition: TransitionOutline, state: StateOutline) -> str:
     """``[else]`` where the same events are guarded by transitions before this one."""
     if transition.guard_text:
         return f"[{transition.guard_text}]"
-    earlier = state.transitions[: state.transitions.index(transition)]
+    earlier = takewhile(lambda other: other.id != transition.id, state.transitions)
     guarded = any(other.guard_text and other.events == transition.events for other in earlier)
-    return "[else]" if guarded else ""
+    return ELSE if guarded else ""
 
 
 def event_text(transition: TransitionOutline, state: StateOutline) -> str:

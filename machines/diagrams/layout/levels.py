@@ -9,14 +9,16 @@ from __future__ import annotations
 from machines.diagrams.part_names import queue_id, start_id, state_id
 
 from . import sizes
+from .answer_cache import Answer, AnswerCache
 from .curves import joined, raised, stacked, touching
 from .fallback_grid import grid, straight
 from .geometry import Block, Curve, Layout
 from .graphviz import LayoutFailed, graphviz_host
 from .graphviz_input import Cell, Sketch
 from .graphviz_output import read
+from .label_places import place_labels
 from .labels import state_name
-from .routes import Level, Piece, Routes, feeds, port_id
+from .routes import Level, Piece, Routes, port_id
 from .state_tree import Tree, main_line
 
 FAST = {"nslimit": "1", "nslimit1": "1", "mclimit": "0.1", "splines": "line"}
@@ -28,6 +30,7 @@ TRIES: tuple[tuple[dict[str, str], int], ...] = (
     (SIDEWAYS, 2 * BILLION),
 )  # graph attributes, fuel
 FUEL = sum(fuel for _, fuel in TRIES)  # for all levels together
+ANSWERS = AnswerCache(room=4 << 20)  # of this process
 TOO_MANY = 1500  # transitions; beyond this no try has ever succeeded
 
 
@@ -44,7 +47,7 @@ class _Levels:
         self._tree = tree
         self._routes = Routes(tree)
         self._main = {name for line in main_line(tree) for name in line}
-        self._beside = {queue_id(queue): state for state, queue in reversed(feeds(tree))}
+        self._beside = {queue_id(queue): state for state, queue in reversed(self._routes.feeds)}
         self._states = {state_id(state.index): state for state in tree.outline.states}
         self._upwards: dict[str, bool] = {}
         self._blocks: dict[Level, Block] = {}
@@ -65,13 +68,16 @@ class _Levels:
                 pieces |= {(state.name, id): curve for id, curve in inside.curves.items()}
         curves = {route.wire.id: joined(self._tree, route, pieces, boxes) for route in self._routes.all}
         drawn = {id: curve for id, curve in curves.items() if curve}
-        return Layout(block.width, block.height, boxes, touching(self._tree, boxes, drawn))
+        lines = self._routes.wires
+        around = [state_id(state.index) for state in self._tree.outline.states if self._tree.is_cluster(state)]
+        placed, crossed = place_labels(lines, boxes, touching(self._tree, self._routes, boxes, drawn), around)
+        return Layout(block.width, block.height, boxes, placed, crossed, lines)
 
     # ---- which way lines go: decides on which side of a border their ports are
 
     def _direct(self, level: Level) -> None:
         """Up or down, for the lines that cross from state to state in this level."""
-        crossing = [route for route in self._routes.all if route.pieces[route.top].level == level]
+        crossing = self._routes.crossing(level)
         unknown = [route for route in crossing if not route.heading and len(route.pieces) > 1]
         heights = self._heights(level) if unknown else {}
         for route in crossing:
@@ -168,7 +174,7 @@ class _Levels:
         has_ports = any(cell.gates for cell in sketch.cells.values()) or sketch.last or len(sketch.first) > 1
         for attributes, fuel in TRIES[:2] if has_ports else TRIES:
             try:
-                block = read(self._run(sketch.dot(attributes), min(fuel, self._fuel)))
+                block = read(self._run(sketch.dot(attributes), min(fuel, self._fuel)), sketch)
             except LayoutFailed:
                 continue
             return _completed(block, sketch)
@@ -177,11 +183,16 @@ class _Levels:
     def _run(self, source: str, fuel: int) -> bytes:
         if fuel <= 0:
             raise LayoutFailed("this machine has had all the work it may ask for")
+        if (found := ANSWERS.get(source, fuel)) is not None:
+            self._fuel -= found.fuel
+            return found.text
         host = graphviz_host()
         try:
-            return host.lay_out(source, "json0", fuel)
+            text = host.lay_out(source, "json0", fuel)
         finally:
             self._fuel -= host.used
+        ANSWERS.put(source, Answer(text, host.used))
+        return text
 
 
 def _completed(block: Block, sketch: Sketch) -> Block:

@@ -9,12 +9,15 @@ between a state and one in it stays inside, and touches the state below its head
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from machines.diagrams.part_names import edge_id, feeds_id, queue_id, start_id, state_id
 
+from .labels import Line, short_lines, transition_lines
+from .sizes import label_size
 from .state_tree import Tree
 
 if TYPE_CHECKING:
@@ -24,9 +27,10 @@ Level = str | None
 """What is laid out by itself: the inside of the state with this name, or of None the whole."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wire:
-    """One line from node to node. ``kind``: start, default (of history), feeds or transition.
+    """One line from node to node. ``kind``: start, default (of history), feeds or transition. ``full``: its label
+    has guard and actions in words.
 
     Of a transition with several targets only the first line is labelled.
     """
@@ -39,6 +43,19 @@ class Wire:
     transition: TransitionOutline | None = None
     queue: str = ""
     labelled: bool = False
+    full: bool = False
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        """Return its label, of a labelled line."""
+        if self.transition is None or self.source is None:
+            return []
+        return (transition_lines if self.full else short_lines)(self.transition, self.source)
+
+    @cached_property
+    def size(self) -> tuple[float, float]:
+        """Width and height of its label."""
+        return label_size(self.lines)
 
 
 def wires(tree: Tree) -> list[Wire]:
@@ -98,10 +115,11 @@ def _transitions(tree: Tree) -> Iterator[Wire]:
         for transition in state.transitions:
             for place, target in enumerate(tree.found(transition.targets) or [state]):
                 ends = state_id(state.index), state_id(target.index)
-                yield Wire(edge_id(transition.id, place), "transition", state, *ends, transition, labelled=not place)
+                id = edge_id(transition.id, place)
+                yield Wire(id, "transition", state, *ends, transition, labelled=not place, full=tree.full)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Piece:
     """A line between two nodes of one level. ``port``: the node is a port of that level, to the outside or to its
     heading. ``gate``: it passes the border of the node, at a port of the level inside."""
@@ -140,13 +158,24 @@ def port_id(wire: Wire) -> str:
 
 
 class Routes:
+    """``homes``: node -> the level it stands in. ``wires``: every line, in the order they are drawn; ``all``: the route
+    of each. ``feeds``: which states put work on which queues."""
+
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
-        self._homes = homes(tree)
+        self.feeds = feeds(tree)
+        self.homes = homes(tree)
+        self.wires = wires(tree)
+        self._nodes: dict[Level, list[str]] = {}
+        for node, home in self.homes.items():
+            self._nodes.setdefault(home, []).append(node)
+        self._ways: dict[Level, tuple[Level, ...]] = {}
         self._inside = {state_id(state.index): state.name for state in tree.outline.states if tree.is_cluster(state)}
-        self.all = [self._route(wire) for wire in wires(tree)]
+        self.all = [self._route(wire) for wire in self.wires]
         self._levels: dict[Level, list[Piece]] = {}
+        self._tops: dict[Level, list[Route]] = {}
         for route in self.all:
+            self._tops.setdefault(route.pieces[route.top].level, []).append(route)
             for piece in route.pieces:
                 self._levels.setdefault(piece.level, []).append(piece)
 
@@ -154,7 +183,11 @@ class Routes:
         return self._levels.get(level, [])
 
     def nodes(self, level: Level) -> list[str]:
-        return [node for node, home in self._homes.items() if home == level]
+        return self._nodes.get(level, [])
+
+    def crossing(self, level: Level) -> list[Route]:
+        """The lines whose outermost piece is in this level."""
+        return self._tops.get(level, [])
 
     def _route(self, wire: Wire) -> Route:
         up, down = self._way(wire.tail), self._way(wire.head)
@@ -170,13 +203,17 @@ class Routes:
             levels = [*up[: top + 1], *down[: down.index(meeting)][::-1]]
         return Route(wire, self._cut(wire, levels, top, heading), top, heading)
 
-    def _way(self, node: str) -> list[Level]:
+    def _way(self, node: str) -> tuple[Level, ...]:
         """The levels a node stands in, from its own outwards."""
-        home = self._homes[node]
-        return [*(self._tree.ancestors(home) if home is not None else ()), None]
+        home = self.homes[node]
+        if (found := self._ways.get(home)) is None:
+            found = self._ways[home] = (*(self._tree.ancestors(home) if home is not None else ()), None)
+        return found
 
-    def _cut(self, wire: Wire, levels: list[Level], top: int, heading: str) -> tuple[Piece, ...]:
+    def _cut(self, wire: Wire, levels: Sequence[Level], top: int, heading: str) -> tuple[Piece, ...]:
         last = len(levels) - 1
+        if not last and not heading:
+            return (Piece(wire, levels[0], wire.tail, wire.head, False, False, False, False, True, True),)
         return tuple(
             Piece(
                 wire,
@@ -194,7 +231,7 @@ class Routes:
         )
 
     def _node(
-        self, wire: Wire, end: str, levels: list[Level], beside: int, outside: bool, is_end: bool, heading: bool
+        self, wire: Wire, end: str, levels: Sequence[Level], beside: int, outside: bool, is_end: bool, heading: bool
     ) -> str:
         """Where a piece ends: at the line's own end, at the state around the piece before or after, or at a port."""
         if is_end:

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 class Tree:
     """The states of ``outline`` by name, and what stands above and below each."""
 
-    def __init__(self, outline: Outline, whole: Outline | None = None) -> None:
-        """``whole``: what ``outline`` is made of, with some of its states folded."""
+    def __init__(self, outline: Outline, whole: Outline | None = None, *, full: bool = False) -> None:
+        """``whole``: what ``outline`` is made of, with some of its states folded. ``full``: labels have all words."""
         self.outline = outline
+        self.full = full
         self._whole = Tree(whole) if whole is not None else None
         self._states = {state.name: state for state in outline.states}
         self._children: dict[str | None, list[StateOutline]] = {}
+        self._details: dict[str, list[Line]] = {}
         for state in outline.states:
             self._children.setdefault(state.parent, []).append(state)
 
@@ -63,6 +65,11 @@ class Tree:
 
     def details(self, state: StateOutline) -> list[Line]:
         """What is written below its name; where its inside is folded away, how much that is."""
+        if (found := self._details.get(state.name)) is None:
+            found = self._details[state.name] = self._read_details(state)
+        return found
+
+    def _read_details(self, state: StateOutline) -> list[Line]:
         if not self.is_folded(state) or self._whole is None:
             return state_details(state)
         inside = sum(below.type in ("atomic", "final") for below in self._whole.below(state))

@@ -39,12 +39,14 @@ COMBINING = {"Mn", "Me", "Cf"}
 
 def drawable(text: str) -> str:
     """The text on one line, with what no XML document may hold replaced by U+FFFD."""
+    if text.isascii() and text.isprintable():
+        return text
     return re.sub(r"[\t\n\r]+", " ", UNDRAWABLE.sub("\ufffd", text))
 
 
 def columns(text: str) -> int:
     """Width in columns of a fixed-width font: East Asian characters and emoji take two."""
-    return sum(_width(character) for character in text)
+    return len(text) if text.isascii() else sum(_width(character) for character in text)
 
 
 def _width(character: str) -> int:
@@ -53,12 +55,32 @@ def _width(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in WIDE else 1
 
 
+# Widths of the characters of DejaVu Sans Bold, in parts of the font's size: of the fonts that browsers take for a
+# sans, the widest. All others are at most as wide as a digit.
+_NARROW = dict.fromkeys("ijlI|.,' ", 0.38) | dict.fromkeys("ft!:;[]()-/r", 0.5)
+_BROAD = dict.fromkeys("mwMW%@", 1.1) | dict.fromkeys("ABCDGHKNOPQRSTUVXYZ&+=<>", 0.84) | dict.fromkeys("→…", 1.0)
+WIDTHS = _NARROW | _BROAD
+USUAL = 0.72
+_ASCII_WIDTHS = {chr(code): WIDTHS.get(chr(code), USUAL) for code in range(128)}
+
+
+def bold_width(text: str, size: float) -> float:
+    """Width in pixels of bold text, whatever sans font a browser has."""
+    if text.isascii():
+        return size * sum(map(_ASCII_WIDTHS.__getitem__, text))
+    return size * sum(
+        WIDTHS.get(each, USUAL * (_width(each) or 0) if ord(each) < 0x370 else _width(each) * 1.0) for each in text
+    )
+
+
 def wrap(text: str, width: int, lines: int, indent: str = "") -> list[str]:
     """At most ``lines`` lines of at most ``width`` columns, broken at spaces where there are any.
 
     What does not fit is cut and marked with an ellipsis. Lines after the first start with ``indent``.
     """
     rest = drawable(text).strip()
+    if rest and columns(rest) <= width:
+        return [rest]
     found: list[str] = []
     while rest:
         room = width - (columns(indent) if found else 0)

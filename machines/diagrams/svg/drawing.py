@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from machines.diagrams.layout import sizes
 from machines.diagrams.layout.dot import dot
 from machines.diagrams.layout.folding import fold
 from machines.diagrams.layout.levels import FUEL, lay_out
-from machines.diagrams.layout.routes import Wire, wires
+from machines.diagrams.layout.routes import Wire
 from machines.diagrams.layout.state_tree import Tree
 from machines.diagrams.layout.text import drawable
 from machines.diagrams.part_names import queue_id, start_id, state_id
@@ -24,31 +25,39 @@ from .nodes import draw_history, draw_queue, draw_start, draw_state
 if TYPE_CHECKING:
     from machines.engine.definitions import Outline
 
-DRAWING = 4
+DRAWING = 6
 """Number of the way diagrams are drawn; kept with each cached SVG, so that a new way redraws the old ones."""
 
 FOLDED_FUEL = FUEL // 4  # a drawing that a person waits for
 SANS = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Diagram:
-    """``svg`` starts at its ``<svg`` tag and can be put into a page as it is; ``dot`` is source for other tools."""
+    """``svg`` starts at its ``<svg`` tag and can be put into a page as it is. ``outline``: what is drawn, folded where
+    the drawing is."""
 
     svg: str
-    dot: str
+    outline: Outline
+
+    @cached_property
+    def dot(self) -> str:
+        """Source for other tools, written when it is first read: pages need the SVG alone."""
+        return dot(self.outline)
 
 
-def draw(outline: Outline, *, folds: Collection[str] = ()) -> Diagram:
+def draw(outline: Outline, *, folds: Collection[str] = (), full: bool = False) -> Diagram:
     """Lays the machine out and draws it, each state named in ``folds`` with its inside folded away.
+
+    ``full``: guards and actions are written at the lines; otherwise lines have the event and signs for the rest.
 
     Takes milliseconds; a definition Graphviz cannot place, some seconds, and a folded one a second.
     """
     if not folds:
-        return Diagram(_Drawing(Tree(outline), {}, FUEL).svg(), dot(outline))
+        return Diagram(_Drawing(Tree(outline, full=full), {}, FUEL).svg(), outline)
     small = fold(outline, folds)
-    drawing = _Drawing(Tree(small.outline, outline), small.members, FOLDED_FUEL)
-    return Diagram(drawing.svg(), dot(small.outline))
+    drawing = _Drawing(Tree(small.outline, outline, full=full), small.members, FOLDED_FUEL)
+    return Diagram(drawing.svg(), small.outline)
 
 
 class _Drawing:
@@ -93,18 +102,32 @@ class _Drawing:
 
     def _edges(self, group: Element) -> None:
         lines: dict[str, list[Wire]] = {}
-        for wire in wires(self._tree):
+        for wire in self._layout.wires:
             if wire.id in self._layout.curves:
                 lines.setdefault(wire.transition.id if wire.transition else f"{wire.kind} {wire.id}", []).append(wire)
-        for line in lines.values():
+        for line in self._in_order(lines):
             self._edge(group, line)
+
+    def _in_order(self, lines: dict[str, list[Wire]]) -> Iterator[list[Wire]]:
+        """A line that runs through the label of another is drawn before that, so that the label covers it."""
+        of = {wire.id: key for key, line in lines.items() for wire in line}
+        begun: set[str] = set()
+        ready: list[tuple[str, bool]] = [(key, False) for key in reversed(lines)]
+        while ready:
+            key, done = ready.pop()
+            if done:
+                yield lines[key]
+            elif key not in begun:
+                begun.add(key)
+                ready.append((key, True))
+                ready += [(of[id], False) for id in sorted(self._layout.crossed.get(lines[key][0].id, ())) if id in of]
 
     def _edge(self, group: Element, line: list[Wire]) -> None:
         first = line[0]
         paths = [(wire.id, self._layout.curves[wire.id]) for wire in line]
         if first.transition is not None and first.source is not None:
             members = self._members.get(first.transition.id, (first.transition.id,))
-            draw_transition(group, first.transition, first.source, paths, members)
+            draw_transition(group, first, first.transition, first.source, paths, members)
         elif first.kind == "feeds":
             draw_feed(group, first, paths[0][1])
         else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from machines.diagrams.layout import sizes
 from machines.diagrams.layout.geometry import Curve, Point
-from machines.diagrams.layout.labels import Line, transition_kind, transition_lines, transition_title
+from machines.diagrams.layout.labels import Line, transition_kind, transition_title
 from machines.diagrams.layout.routes import Wire
 from machines.diagrams.layout.text import drawable
 
@@ -35,12 +35,13 @@ def draw_feed(parent: Element, wire: Wire, path: Curve) -> None:
 
 def draw_transition(
     parent: Element,
+    wire: Wire,
     transition: TransitionOutline,
     state: StateOutline,
     paths: list[tuple[str, Curve]],
     members: tuple[str, ...],
 ) -> None:
-    """One group for all its lines: the first, which carries the label, and one for each further target.
+    """One group for all its lines: the first, ``wire``, which carries the label, and one for each further target.
 
     ``members``: the transitions it stands for, itself alone but in a folded drawing.
     """
@@ -57,7 +58,7 @@ def draw_transition(
     )
     title(group, transition_title(transition, state))
     _arrow(group, path)
-    _label(group, transition_lines(transition, state), path.label or path.points[len(path.points) // 2])
+    _label(group, wire, path.label or path.points[len(path.points) // 2])
     for id, path in further:
         _arrow(element(group, "g", id=id, class_="branch"), path)
 
@@ -79,18 +80,31 @@ def _head(path: Curve) -> tuple[Point, Point, Point]:
     return path.tip, (back[0] - half * sin, back[1] + half * cos), (back[0] + half * sin, back[1] - half * cos)
 
 
-def _label(group: Element, lines: list[Line], centre: Point) -> None:
-    """Lines flush left in the room Graphviz kept for them; the flow number follows the event's name."""
-    width, height = sizes.label_size(lines)
+def _label(group: Element, wire: Wire, centre: Point) -> None:
+    """Lines flush left in the room Graphviz kept for them, on a ground that hides the lines which pass below; the flow
+    number follows the event's name."""
+    lines, (width, height) = wire.lines, wire.size
     left, top = centre[0] - width / 2 + sizes.LABEL_GAP / 2, centre[1] - height / 2
     label = element(group, "g", class_="label")
+    _ground(label, lines, left, top, height)
     for place, line in enumerate(lines):
-        size = sizes.SMALL + 2 if line.kind == "event" else sizes.SMALL
-        indent = sizes.MARK_ROOM if line.mark else 0
-        if line.mark:
-            draw_sign(label, line.mark, left, top + (place + 0.8) * sizes.SMALL_LINE - 4)
-        made = text(
-            label, line.text, left + indent, top + (place + 0.8) * sizes.SMALL_LINE, class_=line.kind, font_size=size
-        )
+        x, y = left, top + (place + 0.8) * sizes.SMALL_LINE
+        for mark in line.mark.split():
+            x += draw_sign(label, mark, x, y - 4)
+        size = sizes.EVENT if line.kind == "event" else sizes.SMALL
+        made = text(label, line.text, x, y, class_=line.kind, font_size=size)
+        if line.more:
+            element(made, "tspan", class_="more", dx=3).text = MORE
         if line.kind == "event":
             element(made, "tspan", class_="flow", dx=8, font_size=sizes.SMALL + 1)
+
+
+MORE = "…"  # there is more to read about the line
+EDGE = 3.0  # of the ground, around the text
+
+
+def _ground(label: Element, lines: list[Line], left: float, top: float, height: float) -> None:
+    """Below the words alone: the flow number has a border of its own, and is often not there."""
+    words = [sizes.event_width(each) if each.kind == "event" else each.columns * sizes.SMALL_COLUMN for each in lines]
+    width, fill = max(words, default=0) + 2 * EDGE, "none"  # coloured by the stylesheet: another viewer has no paper
+    element(label, "rect", class_="ground", x=left - EDGE, y=top - 1, width=width, height=height + 3, rx=3.0, fill=fill)

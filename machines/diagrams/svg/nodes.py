@@ -133,7 +133,7 @@ def _details(group: Element, lines: list[Line], x: float, y: float) -> None:
         text(
             group,
             line.text,
-            x + (sizes.MARK_ROOM if line.mark else 0),
+            x + sizes.marks_width(line),
             baseline,
             class_=line.kind,
             font_size=sizes.SMALL,

@@ -37,4 +37,15 @@ def _child(parent: Element, x: float, y: float) -> None:
     element(parent, "path", class_="sign", d=f"M{x + 5.1:.1f},{y:.1f}H{x + 6.9:.1f}", **OUTLINED)
 
 
-SIGNS = {"clock": _clock, "child": _child}
+def _condition(parent: Element, x: float, y: float) -> None:
+    """UML's diamond of a choice: the line is taken when its guard is true."""
+    element(parent, "path", class_="sign guarded", d=f"M{x + 0.5:.1f},{y:.1f}l5,-4.5l5,4.5l-5,4.5Z", **OUTLINED)
+
+
+def _else(parent: Element, x: float, y: float) -> None:
+    """The diamond, crossed out: the line is taken when the guards before it are false."""
+    _condition(parent, x, y)
+    element(parent, "path", class_="sign guarded", d=f"M{x + 2:.1f},{y:.1f}h7", **OUTLINED)
+
+
+SIGNS = {"clock": _clock, "child": _child, "condition": _condition, "else": _else}

@@ -7,12 +7,13 @@ Do not edit: a test holds this file against ``Engine``.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from machines.engine.connection.partition_check import PartitionFault
 from machines.engine.definitions.compiled import CompiledDefinition
-from machines.engine.engine import Data, Engine
+from machines.engine.definitions.findings import Finding
+from machines.engine.engine import Data, Engine, GuardSettings
 from machines.engine.errors import SignalboxError
 from machines.engine.instances.activity import Activity
 from machines.engine.instances.inspection import Inspection
@@ -39,6 +40,10 @@ from machines.engine.records import (
 )
 from machines.engine.search.results import IndexProgress, Page, Problem, Tally
 from machines.engine.search.survey import Survey
+from machines.engine.versions.diff import DefinitionDiff
+from machines.engine.versions.plan import MigrationPlan
+from machines.engine.versions.records import DryRun, Migrated, MigrationClass, Replay
+from machines.engine.versions.rollout.records import Rollout, VersionFigures, VersionPin, Withdrawal
 
 from .calls import AsyncCalls, AsyncPart
 
@@ -153,8 +158,8 @@ class AsyncRetirement(AsyncPart[Retirement]):
     async def purge_dead(
         self, partition: Partition, queue: str, before: int, *, actor: str = "", limit: int = 100
     ) -> int:
-        """Delete jobs that died at or before a time in ms; return how many. An instance that waits for one gets
-        ``error.invoke.<id>`` with the kind Purged, as after a purge by an operator."""
+        """Delete dead and handled jobs that died at or before a time in ms; return how many. An instance that waits
+        for one gets ``error.invoke.<id>`` with the kind Purged, as after a purge by an operator."""
         return await self._call(Retirement.purge_dead, partition, queue, before, actor=actor, limit=limit)
 
     async def decode(self, found: FinishedInstance) -> tuple[Instance, list[Step]]:
@@ -217,14 +222,34 @@ class AsyncEngine(AsyncCalls):
         return await self._call(Engine.missing_commands)
 
     async def publish(
-        self, definition: dict[str, Any] | CompiledDefinition, *, version: int | None = None, alone: bool = False
+        self,
+        definition: dict[str, Any] | CompiledDefinition,
+        *,
+        version: int | None = None,
+        alone: bool = False,
+        rollout: float | None = None,
+        guard: GuardSettings = None,
+        actor: str = "",
+        reason: str = "",
     ) -> PublishedMachine:
         """Check, compile and store a definition as the machine's current version. A compiled definition is only stored.
 
         The same content again is the same version. ``version`` publishes under a known number, to restore a backup.
-        ``alone``: without the machines embedded in it. Raises DefinitionError with every finding.
+        ``alone``: without the machines embedded in it. ``rollout``: the percentage of new instances that get the
+        version, for ``actor`` and ``reason``; the current one stays. ``guard``: when that stops by itself, False for
+        never. Without ``rollout`` a new version ends the roll-out of another. Raises DefinitionError with every
+        finding, VersionRefused.
         """
-        return await self._call(Engine.publish, definition, version=version, alone=alone)
+        return await self._call(
+            Engine.publish,
+            definition,
+            version=version,
+            alone=alone,
+            rollout=rollout,
+            guard=guard,
+            actor=actor,
+            reason=reason,
+        )
 
     async def machines(self) -> dict[str, int]:
         """Return machine name -> number of its current version."""
@@ -435,8 +460,8 @@ class AsyncEngine(AsyncCalls):
         return await self._call(Engine.due_bells, machines)
 
     async def queues(self, machine: str) -> PartialDict[dict[str, int]]:
-        """Return queue -> number of jobs that are ready, leased, delayed and dead. The attribute ``missing`` of the
-        result lists the roots of partitions that did not answer."""
+        """Return queue -> number of jobs that are ready, leased, delayed, dead and handled. The attribute ``missing``
+        of the result lists the roots of partitions that did not answer."""
         return await self._call(Engine.queues, machine)
 
     async def beat(self, row: WorkerInfo) -> dict[str, Any] | None:
@@ -637,8 +662,8 @@ class AsyncEngine(AsyncCalls):
         now: int | None = None,
         permit: Permit | None = None,
     ) -> int:
-        """Remove all jobs of one place (ready, delayed or dead); return how many. With ``expect``, only when there are
-        exactly that many; else Miscounted. Their instances get ``error.invoke.<id>``, kind "Purged".
+        """Remove all jobs of one place (ready, delayed, dead or handled); return how many. With ``expect``, only
+        when there are exactly that many; else Miscounted. Their instances get ``error.invoke.<id>``, kind "Purged".
 
         ``permit``: the rights of the person behind the call, None for a program. With a permit, an action that equals a
         repair for which the definition requires a second person (here ``cancel``; for ``redrive`` and ``move_now``
@@ -658,13 +683,17 @@ class AsyncEngine(AsyncCalls):
         reason: str,
         now: int | None = None,
         permit: Permit | None = None,
+        force: bool = False,
     ) -> int:
         """Make one dead job, or all of a queue, ready again with their attempts reset; return how many moved.
 
         An instance still in the state that asked for the job waits for it again; one that moved on stays where it is. A
-        job whose unique key has another open job stays dead.
+        job whose unique key has another open job stays dead. Handled jobs stay: one alone raises JobHandled unless
+        ``force``; no instance waits for its result then.
         """
-        return await self._call(Engine.redrive, machine, queue, job, actor=actor, reason=reason, now=now, permit=permit)
+        return await self._call(
+            Engine.redrive, machine, queue, job, actor=actor, reason=reason, now=now, permit=permit, force=force
+        )
 
     async def move_now(
         self,
@@ -721,8 +750,8 @@ class AsyncEngine(AsyncCalls):
     async def jobs(
         self, machine: str, queue: str, *, place: str = "ready", limit: int = 50, offset: int = 0
     ) -> PartialList[Job]:
-        """List the first jobs of a place (of the dead, the newest) after ``offset`` others. The attribute ``missing``
-        of the result lists the roots of partitions that did not answer."""
+        """List the first jobs of a place (of the dead and handled, the newest) after ``offset`` others. The attribute
+        ``missing`` of the result lists the roots of partitions that did not answer."""
         return await self._call(Engine.jobs, machine, queue, place=place, limit=limit, offset=offset)
 
     async def job(self, machine: str, id: str) -> Job:
@@ -1007,6 +1036,9 @@ class AsyncEngine(AsyncCalls):
         id_prefix: str | None = None,
         actor: str | Mapping[str, str] | None = None,
         error: str | None = None,
+        transition: str | None = None,
+        created: Mapping[str, int] | None = None,
+        suspended: bool | None = None,
         limit: int = 50,
         cursor: str | None = None,
         newest: bool = False,
@@ -1020,7 +1052,9 @@ class AsyncEngine(AsyncCalls):
         is in seconds, ``definition`` a version. ``where``: data field -> value, ``{"prefix": text}``, or a range like
         ``{"ge": 1, "lt": 5}``. ``actor``: the actor of the last step that had one, a name or ``{"prefix": text}``.
         ``error``: the beginning of the kind or the text of a current problem (of a dead job, or of a timer whose step
-        failed, which has the kind "timer"), or "any".
+        failed, which has the kind "timer"), or "any". ``transition``: ``<version>:<transition>``, as the flow counters
+        name it: instances that came by it to a state they are in, of machines that index ``instance.transition``.
+        ``created``: a range of ms since the epoch; ``suspended``: only those that are, or are not. Both are compared.
 
         One index is walked, everything else is compared, 2000 instances at most for each call: a page may be short and
         have a cursor. Partitions that do not answer are ``missing`` in the page; with ``partial=False``, for programs
@@ -1039,6 +1073,9 @@ class AsyncEngine(AsyncCalls):
             id_prefix=id_prefix,
             actor=actor,
             error=error,
+            transition=transition,
+            created=created,
+            suspended=suspended,
             limit=limit,
             cursor=cursor,
             newest=newest,
@@ -1058,6 +1095,9 @@ class AsyncEngine(AsyncCalls):
         id_prefix: str | None = None,
         actor: str | Mapping[str, str] | None = None,
         error: str | None = None,
+        transition: str | None = None,
+        created: Mapping[str, int] | None = None,
+        suspended: bool | None = None,
         now: int | None = None,
         most: int = 20000,
     ) -> Tally:
@@ -1077,6 +1117,9 @@ class AsyncEngine(AsyncCalls):
             id_prefix=id_prefix,
             actor=actor,
             error=error,
+            transition=transition,
+            created=created,
+            suspended=suspended,
             now=now,
             most=most,
         )
@@ -1147,3 +1190,238 @@ class AsyncEngine(AsyncCalls):
     async def senders(self) -> Senders:
         """Find who sends to whom, by the current definitions of all machines: two round trips for each."""
         return await self._call(Engine.senders)
+
+    async def diff(
+        self, machine: str, a: int | dict[str, Any] | CompiledDefinition, b: int | dict[str, Any] | CompiledDefinition
+    ) -> DefinitionDiff:
+        """Compare two versions of a machine: numbers of published ones, or definitions that are drafts. ``a`` is the
+        old one. Raises UnknownMachine, DefinitionError for a draft with errors, BadInput for one of another machine."""
+        return await self._call(Engine.diff, machine, a, b)
+
+    async def plan(
+        self,
+        machine: str,
+        to: int,
+        *,
+        from_versions: Iterable[int] | None = None,
+        states: Mapping[str, str | Sequence[str] | None] | None = None,
+        data: Mapping[str, Any] | None = None,
+        unmapped: str = "refuse",
+        timers: str = "entry",
+        removed: str = "drop",
+        suspended: str = "move",
+        actions: Iterable[str] = (),
+        keep_undo: str = "7d",
+    ) -> MigrationPlan:
+        """Plan how instances of other versions get the version ``to``. Reads definitions; looks at no instance.
+
+        ``from_versions``: by default every other published version. ``states``: state of an old version -> its place in
+        the new one, several for regions, None for no place; states that are not named keep their name or their path.
+        ``data``: field -> expression over the old data. The policies stand in ``docs/versions.md``. Raises PlanError
+        with all findings, UnknownMachine.
+        """
+        return await self._call(
+            Engine.plan,
+            machine,
+            to,
+            from_versions=from_versions,
+            states=states,
+            data=data,
+            unmapped=unmapped,
+            timers=timers,
+            removed=removed,
+            suspended=suspended,
+            actions=actions,
+            keep_undo=keep_undo,
+        )
+
+    async def check_plan(self, plan: MigrationPlan) -> list[Finding]:
+        """Compare a stored plan with the versions that are published now, and return its warnings. Raises PlanError:
+        with the code SB606 where a version is gone or has other content, SB612 where the new one was
+        withdrawn, else SB600; UnknownMachine."""
+        return await self._call(Engine.check_plan, plan)
+
+    async def migrate(self, plan: MigrationPlan, *, actor: str = "", reason: str = "") -> Migrated:
+        """Move every instance that the plan is for, each in one atomic step, and return what became of them.
+
+        Each instance is judged by what it is at that moment. A plan made by ``inverse`` goes back: an instance that
+        took no step since the move is restored from its undo record. The call may be repeated at any time: instances
+        that have the version already are counted as ``already``. Raises PlanError where a version of the plan is gone
+        (SB606, SB612), UnknownMachine.
+        """
+        return await self._call(Engine.migrate, plan, actor=actor, reason=reason)
+
+    async def dry_run(
+        self,
+        plan: MigrationPlan,
+        *,
+        share: float = 0.33,
+        each: Callable[[MigrationClass, Sequence[str]], None] | None = None,
+    ) -> DryRun:
+        """Compute what a plan would do with every instance of its machine; change nothing.
+
+        Each instance counts once, in the class of what it was when the walk came to it; one that exists when the walk
+        of its partition ends is counted in any case. ``share``: the part of the server's time that it takes at most.
+        ``each`` is called with a class and the ids of its instances, page by page. Raises UnknownMachine, PlanError,
+        BadInput, and EngineUnavailable where a partition does not answer, since a part of the fleet is no result.
+        """
+        return await self._call(Engine.dry_run, plan, share=share, each=each)
+
+    async def classify(self, plan: MigrationPlan, ids: Iterable[str]) -> dict[str, MigrationClass]:
+        """Compute what a plan would do with some instances; change nothing. Returns id -> its class, without those that
+        do not exist. Raises as ``dry_run``."""
+        return await self._call(Engine.classify, plan, ids)
+
+    async def rollout(self, machine: str) -> Rollout | None:
+        """Return the version that is rolled out, or whose roll-out was stopped; None when there is none."""
+        return await self._call(Engine.rollout, machine)
+
+    async def rollouts(self, *, recent: bool = False) -> dict[str, Rollout]:
+        """Return machine -> its roll-out, of all machines that have one. ``recent``: as of the latest change that this
+        process can see without reading every machine; for pages and duties that ask again and again."""
+        return await self._call(Engine.rollouts, recent=recent)
+
+    async def set_rollout(
+        self,
+        machine: str,
+        percent: float,
+        *,
+        guard: GuardSettings = None,
+        expect: int | None = None,
+        actor: str = "",
+        reason: str = "",
+    ) -> Rollout | None:
+        """Raise or lower the percentage of new instances that get the version; a stopped roll-out goes on. An id that
+        gets the version at a percentage gets it at each higher one. 100 finishes the roll-out. ``guard``: new settings,
+        by default those it has; ``expect``: the ``turn`` the caller saw."""
+        return await self._call(
+            Engine.set_rollout, machine, percent, guard=guard, expect=expect, actor=actor, reason=reason
+        )
+
+    async def start_rollout(
+        self,
+        machine: str,
+        version: int,
+        percent: float,
+        *,
+        guard: GuardSettings = None,
+        expect: int | None = None,
+        actor: str = "",
+        reason: str = "",
+    ) -> Rollout | None:
+        """Roll out a published version that is not the current one, in place of one that is rolled out now."""
+        return await self._call(
+            Engine.start_rollout, machine, version, percent, guard=guard, expect=expect, actor=actor, reason=reason
+        )
+
+    async def stop_rollout(
+        self, machine: str, *, expect: int | None = None, actor: str = "", reason: str = ""
+    ) -> Rollout | None:
+        """Give new instances the base version again. Those that have the new version keep it."""
+        return await self._call(Engine.stop_rollout, machine, expect=expect, actor=actor, reason=reason)
+
+    async def finish_rollout(
+        self, machine: str, *, expect: int | None = None, actor: str = "", reason: str = ""
+    ) -> None:
+        """Make the version that is rolled out the current one; the roll-out is over."""
+        await self._call(Engine.finish_rollout, machine, expect=expect, actor=actor, reason=reason)
+
+    async def guard_rollout(self, machine: str, *, actor: str = "guard") -> Rollout | None:
+        """Stop the roll-out of a machine if its guard says so; return it then, else None. Workers call this all the
+        time."""
+        return await self._call(Engine.guard_rollout, machine, actor=actor)
+
+    async def align_versions(self, machine: str) -> int:
+        """Finish what a killed publisher has left: bring the first partition's current version and roll-out to the
+        others; return how many were behind."""
+        return await self._call(Engine.align_versions, machine)
+
+    async def unsettled_machines(self) -> list[str]:
+        """List the machines of which a partition follows the first one no longer, or has instances that its counters
+        of versions lack. Two round trips, however many machines there are."""
+        return await self._call(Engine.unsettled_machines)
+
+    async def pin(self, machine: str, version: int | None, *, actor: str = "", reason: str = "") -> VersionPin | None:
+        """Make a version current and keep it so, whatever is published, until it is unpinned with None: then the
+        version that was published last becomes current. No plan moves instances of a pinned version."""
+        return await self._call(Engine.pin, machine, version, actor=actor, reason=reason)
+
+    async def pinned(self, machine: str) -> VersionPin | None:
+        """Return the version to which a machine is pinned, or None."""
+        return await self._call(Engine.pinned, machine)
+
+    async def pin_instance(
+        self,
+        machine: str,
+        id: str,
+        pinned: bool = True,
+        *,
+        actor: str,
+        reason: str,
+        expect: int | None = None,
+        key: str | None = None,
+        now: int | None = None,
+        permit: Permit | None = None,
+    ) -> Instance:
+        """Pin an instance to its version, so that no plan moves it, or unpin it; a step in its history. Arguments and
+        errors as of other repairs."""
+        return await self._call(
+            Engine.pin_instance,
+            machine,
+            id,
+            pinned,
+            actor=actor,
+            reason=reason,
+            expect=expect,
+            key=key,
+            now=now,
+            permit=permit,
+        )
+
+    async def withdraw_version(
+        self,
+        machine: str,
+        version: int,
+        withdrawn: bool = True,
+        *,
+        instead: int | None = None,
+        actor: str = "",
+        reason: str = "",
+    ) -> Withdrawal | None:
+        """Withdraw a version: no new instance gets it, and no plan leads to it; its roll-out stops. With
+        ``withdrawn=False`` take that back. ``instead``: the version that becomes current in place of a current one."""
+        return await self._call(
+            Engine.withdraw_version, machine, version, withdrawn, instead=instead, actor=actor, reason=reason
+        )
+
+    async def withdrawn_versions(self, machine: str) -> dict[int, Withdrawal]:
+        """Return the withdrawn versions by their numbers."""
+        return await self._call(Engine.withdrawn_versions, machine)
+
+    async def version_figures(self, machine: str, *, sample: int = 100) -> list[VersionFigures]:
+        """Return the figures of each published version. ``sample``: the instances of each state, in each partition,
+        whose time in the state is read; 0 for no times."""
+        return await self._call(Engine.version_figures, machine, sample=sample)
+
+    async def count_versions(self, machine: str) -> int:
+        """Count the instances of each version that are older than the counters; return how many were counted. Workers
+        call this by themselves."""
+        return await self._call(Engine.count_versions, machine)
+
+    async def replay(
+        self,
+        machine: str,
+        version: int | Mapping[str, Any] | CompiledDefinition,
+        sample: int | None = None,
+        *,
+        states: Mapping[str, str | Sequence[str]] | None = None,
+    ) -> Replay:
+        """Run recorded histories on a version, by the interpreter in Redis and without writing, and compare each step:
+        configuration, transitions, and the data fields that both versions have.
+
+        ``version``: a published one, or a definition that is not published. ``sample``: the number of instances, spread
+        over partitions and states; None for all. Each history runs from its creation to its first difference.
+        ``states``: state of a recorded version -> state, or states, of the replayed one, where names differ. It leaves
+        the server half of its time. Raises BadInput, DefinitionError, UnknownMachine.
+        """
+        return await self._call(Engine.replay, machine, version, sample, states=states)

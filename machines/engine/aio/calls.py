@@ -30,6 +30,7 @@ LEFT_OUT = {
     "client": "it is a client for threads: commands of your own are sent by a client of redis.asyncio",
     "ids": "await new_id(), or create() without an id",
     "mending": "a worker does this; mend() does one round",
+    "mover": "migrate() moves a fleet; to set the pace yourself, use Engine in a thread",
     "wakeups": "it is for workers: run `signalbox worker`, or Engine in a thread",
 }
 """Attributes of ``Engine`` that ``AsyncEngine`` does not have, and what to do."""

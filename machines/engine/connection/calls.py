@@ -123,7 +123,7 @@ class Caller:
 
     def _follow(self, function: str, root: str, args: Sequence[Arg], reply: list[Any]) -> list[Any]:
         """Make the call where the instance is now."""
-        id = args[2] if function == "sb_jobs" else args[0]
+        id = args[{"sb_jobs": 2, "sb_migrate": 5}.get(function, 0)]
         return redirects.follow(
             lambda there: self._check_permitted(self._router.exchange(there, _build_words(function, there, args))),
             lambda there: self._arrive(there, id),

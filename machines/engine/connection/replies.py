@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from itertools import pairwise
@@ -27,6 +27,7 @@ from machines.engine.errors import (
     UnknownEvent,
     UnknownInstance,
     UnknownMachine,
+    VersionRefused,
 )
 from machines.engine.records import Because, Candidate, Explanation, Instance, Live, Outcome, Step, Timer
 
@@ -54,6 +55,8 @@ class Status(StrEnum):
     APPROVAL = "APPROVAL"
     MOVED = "MOVED"
     MOVING = "MOVING"
+    VERSIONS = "VERSIONS"
+    STALE = "STALE"
 
 
 def refuse(function: str, reply: Sequence[Any]) -> NoReturn:
@@ -174,7 +177,7 @@ def read_instance(
     )
 
 
-_SELDOM_FIELDS = frozenset(["_timers", "_children", "_parent", "_suspended"])
+_SELDOM_FIELDS = frozenset(["_timers", "_children", "_parent", "_suspended", "_pin"])
 
 
 def _read_seldom_fields(raw: Mapping[str, Any], types: FieldTypes) -> dict[str, Any]:
@@ -185,6 +188,7 @@ def _read_seldom_fields(raw: Mapping[str, Any], types: FieldTypes) -> dict[str, 
         "children": {invoke: {"machine": c["machine"], "id": c["id"]} for invoke, c in sorted(children.items())},
         "parent": _read_parent(raw["_parent"]) if raw.get("_parent") else None,
         "suspended": read_whole(raw["_suspended"]) if raw.get("_suspended") else None,
+        "pinned": "_pin" in raw,
     }
 
 
@@ -259,14 +263,29 @@ def build_error(machine: str, id: str, reply: Sequence[Any], *, expect: int | No
         return BadPayload(str(reply[1]), field=str(reply[2]) if len(reply) > 2 and reply[2] else None)
     if status == Status.BAD_ARGUMENT:
         return BadInput(str(reply[1]))
-    if status == Status.LOST:
-        return LeaseLost(id, why=str(reply[1]))
+    if status == Status.VERSIONS:
+        return build_version_refusal(machine, reply)
     return _build_fault(machine, id, reply[0], " ".join(map(str, reply[1:])))
 
 
-def _build_fault(machine: str, id: str, status: str, text: str) -> EngineFault | EngineUnavailable:
-    """Build the error of a function that met damaged data, an instance between two partitions, or a command that the
-    account may not run."""
+def build_version_refusal(machine: str, reply: Sequence[Any]) -> SignalboxError:
+    """Build the error of a reply VERSIONS."""
+    why = str(reply[2])
+    known: dict[str, SignalboxError] = {
+        UnknownMachine.code: UnknownMachine(machine, version=int("0" + "".join(filter(str.isdigit, why)))),
+        "SB625": VersionRefused(machine, why, code="SB625"),
+        "SB627": VersionRefused(machine, why, code="SB627"),
+        "SB628": VersionRefused(machine, why, code="SB628"),
+        "SB629": VersionRefused(machine, why, code="SB629"),
+    }
+    return known.get(str(reply[1])) or VersionRefused(machine, why)
+
+
+def _build_fault(machine: str, id: str, status: str, text: str) -> SignalboxError:
+    """Build the error of a function that met a lost lease, damaged data, an instance between two partitions, or a
+    command that the account may not run."""
+    if status == Status.LOST:
+        return LeaseLost(id, why=text)
     if status in (Status.MOVED, Status.MOVING):
         return EngineUnavailable(
             f"{machine}/{id} is moving to another partition: send the call again", code="SB501", retry_safe=True
@@ -289,6 +308,9 @@ def _build_needs_approval(
     )  # fmt: skip
 
 
+MIGRATE = "(migrate)"  # the event of a step that moved an instance to another version
+
+
 def read_step(entry: str) -> Step:
     """Read one history entry: [version, ms, event, state, transitions, actor, reason, payload, set, unset]."""
     version, at, event, state, transitions, actor, reason, payload, changed, *unset = json.loads(entry)
@@ -308,10 +330,25 @@ def read_step(entry: str) -> Step:
     )
 
 
-def read_steps(entries: Sequence[str]) -> list[Step]:
-    """Read entries, oldest first; return steps, newest first, each with the configuration before it as its source."""
+def read_steps(entries: Sequence[str], definition: str | int = 0) -> list[Step]:
+    """Read entries, oldest first; return steps, newest first, each with the configuration before it as its source.
+    ``definition``: the version that the instance had after the newest of them, as ``<version>:<digest>`` or a number.
+    """
     read = [read_step(entry) for entry in entries]
-    return [replace(s, source=b.configuration) for b, s in pairwise(read)][::-1] + read[:1]
+    steps = [replace(s, source=b.configuration) for b, s in pairwise(read)][::-1] + read[:1]
+    return name_definitions(steps, int(str(definition).partition(":")[0] or 0))
+
+
+def name_definitions(steps: Iterable[Step], definition: int) -> list[Step]:
+    """Give each step, newest first, the version that the instance had after it: a step ``(migrate)`` names the one
+    before."""
+    found = []
+    for step in steps:
+        is_move = step.event == MIGRATE
+        found.append(replace(step, definition=int(step.payload.get("to") or definition) if is_move else definition))
+        if is_move:
+            definition = int(step.payload.get("from") or 0)
+    return found
 
 
 def read_live(machine: str, text: str) -> Live:
@@ -333,9 +370,16 @@ def build_live(machine: str, seen: Mapping[str, Any]) -> Live:
         overdue=int(seen["overdue"]),
         mail=int(seen["mail"]),
         breaches=seen["breaches"],
+        unchecked=dict(seen.get("unchecked") or {}),
+        breached_since=dict(seen.get("breached_since") or {}),
         refused=seen["refused"],
         late=int(seen["late"]),
+        versions=_read_versions(seen.get("versions")),
     )
+
+
+def _earliest(first: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+    return {**first, **{state: min(ms, first.get(state, ms)) for state, ms in other.items()}}
 
 
 def merge_live(parts: Sequence[Live]) -> Live:
@@ -346,7 +390,7 @@ def merge_live(parts: Sequence[Live]) -> Live:
             machine=first.machine,
             version=max(first.version, part.version),
             counts=_sum(first.counts, part.counts),
-            oldest=first.oldest | {s: min(ms, first.oldest.get(s, ms)) for s, ms in part.oldest.items()},
+            oldest=_earliest(first.oldest, part.oldest),
             flow=_sum(first.flow, part.flow),
             queues={q: _sum(first.queues.get(q, {}), part.queues.get(q, {})) for q in first.queues | part.queues},
             now=max(first.now, part.now),
@@ -355,10 +399,22 @@ def merge_live(parts: Sequence[Live]) -> Live:
             overdue=first.overdue + part.overdue,
             mail=first.mail + part.mail,
             breaches=_sum(first.breaches, part.breaches),
+            unchecked=_sum(first.unchecked, part.unchecked),
+            breached_since=_earliest(first.breached_since, part.breached_since),
             refused=_sum(first.refused, part.refused),
             late=first.late + part.late,
+            versions=_merge_versions(first.versions, part.versions),
         )
     return first
+
+
+def _read_versions(seen: Any) -> dict[str, int] | None:
+    """Read version -> instances; None while they are not counted. Lua writes an empty table as a list."""
+    return None if seen is None else dict(seen or {})
+
+
+def _merge_versions(a: dict[str, int] | None, b: dict[str, int] | None) -> dict[str, int] | None:
+    return None if a is None or b is None else _sum(a, b)
 
 
 def _sum(a: Mapping[str, int], b: Mapping[str, int]) -> dict[str, int]:

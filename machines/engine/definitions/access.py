@@ -1,5 +1,5 @@
 """Reads and checks ``accepts`` (the machines that may send to this machine's instances and invoke it) and
-``approval`` (the repairs and events of a person that need a second person's approval)."""
+``approval`` (the repairs and events of a person, and changes of versions, that need a second person's approval)."""
 
 from __future__ import annotations
 
@@ -59,12 +59,14 @@ def review_accepts(machine: Machine, report: Report) -> None:
 REPAIRS = ("force", "edit", "reset", "retry", "skip", "cancel", "suspend", "resume", "delete")
 """As the methods of the engine are called."""
 
+VERSIONING = ("publish", "migrate")
+"""Actions on the machine: publish a definition, and move instances to another version."""
+
 FIRE = "fire:"
 
 
 def read_approval(place: Place | None) -> dict[str, Path]:
-    """Read the repairs and events that need approval, each with its path; events are checked once all of them were
-    read."""
+    """Read the actions that need approval, each with its path; events are checked once all of them were read."""
     if place is None or not place.is_array('a list of repairs and events, such as ["delete", "fire:refund"]'):
         return {}
     found: dict[str, Path] = {}
@@ -77,10 +79,10 @@ def read_approval(place: Place | None) -> dict[str, Path]:
         elif name.startswith(FIRE):
             if _is_event(name.removeprefix(FIRE), one):
                 found[name] = one.path
-        elif name in REPAIRS:
+        elif name in REPAIRS or name in VERSIONING:
             found[name] = one.path
         else:
-            one.report.unknown("SB125", one.path, "repair", name, (*REPAIRS, "fire:<event>"))
+            one.report.unknown("SB125", one.path, "action", name, (*REPAIRS, *VERSIONING, "fire:<event>"))
     return found
 
 

@@ -51,8 +51,8 @@ _ALL = [
     Code("SB124", "a field is to be indexed whose values have no order", "declare it with a scalar type"),
     Code(
         "SB125",
-        "approval names neither a repair nor an event of the machine",
-        "name a repair, or fire: and an event it listens for",
+        "approval names neither a repair, publish or migrate nor an event of the machine",
+        "name a repair, publish, migrate, or fire: and an event it listens for",
     ),
     Code("SB130", "the format is not known, or cannot be read yet", "use json or yaml"),
     Code("SB131", "the text is not well-formed", "correct it at the line and column named"),

@@ -64,7 +64,7 @@ class InspectionMethods:
         types = self._catalog.types(machine, root, raw["_def"])
         return Inspection(
             instance=replies.read_instance(machine, id, raw, types, replies.read_outcome(found[0])),
-            steps=replies.read_steps(found[1][3:])[:steps],
+            steps=replies.read_steps(found[1][3:], found[1][2])[:steps],
             waits=previews.read_waits(found[2][1]),
             jobs=self._queues.read_jobs(machine, partition, found[3]),
             explanations={

@@ -172,15 +172,21 @@ class Retirement:
         return sorted(self._caller.command("SMEMBERS", partition.queues))
 
     def purge_dead(self, partition: Partition, queue: str, before: int, *, actor: str = "", limit: int = 100) -> int:
-        """Delete jobs that died at or before a time in ms; return how many. An instance that waits for one gets
-        ``error.invoke.<id>`` with the kind Purged, as after a purge by an operator."""
-        words = (queue, "dead", limit, actor, "retention", "", "", "", before)
-        (reply,) = self._caller.many([("sb_purge", partition.root, words)])
-        if isinstance(reply, Exception):
-            translate(reply)
-        if reply[0] != Status.OK:
-            replies.refuse("sb_purge", reply)
-        return int(reply[1])
+        """Delete dead and handled jobs that died at or before a time in ms; return how many. An instance that waits
+        for one gets ``error.invoke.<id>`` with the kind Purged, as after a purge by an operator."""
+        places = ("dead", "handled")
+        calls = [
+            ("sb_purge", partition.root, (queue, place, limit, actor, "retention", "", "", "", before))
+            for place in places
+        ]
+        gone = 0
+        for reply in self._caller.many(calls):
+            if isinstance(reply, Exception):
+                translate(reply)
+            if reply[0] != Status.OK:
+                replies.refuse("sb_purge", reply)
+            gone += int(reply[1])
+        return gone
 
     def decode(self, found: FinishedInstance) -> tuple[Instance, list[Step]]:
         """Return an instance and its steps, newest first, as ``Engine.get`` and ``Engine.history`` do. Raises
@@ -188,7 +194,7 @@ class Retirement:
         root = self._catalog.partition(found.machine, found.id).root
         types = self._catalog.types(found.machine, root, found.raw["_def"])
         instance = replies.read_instance(found.machine, found.id, found.raw, types)
-        return instance, replies.read_steps(found.steps)
+        return instance, replies.read_steps(found.steps, found.definition)
 
     def measure_memory(self, machine: str, *, samples: int = 10) -> int:
         """Estimate the bytes that one finished instance takes in Redis, by MEMORY USAGE of the oldest ones; 0 where

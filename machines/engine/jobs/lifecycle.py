@@ -26,7 +26,7 @@ from . import enqueue as enqueue_calls
 from . import rows
 from .records import Enqueue, Job, Taken
 
-PLACES = ("ready", "leased", "delayed", "dead")
+PLACES = ("ready", "leased", "delayed", "dead", "handled")
 SWEEP_LIMIT = 500  # jobs of one queue moved by one sweep call: keeps the call in the low milliseconds
 MAX_RESULT = 64 * 1024  # bytes of JSON
 MAX_TAKEN = 1000  # jobs one call hands out
@@ -354,9 +354,20 @@ class Queues:
         found = []
         for id, row, flat in zip(reply[2::3], reply[3::3], reply[4::3], strict=True):
             raw = replies.read_pairs(flat)
-            data = self._catalog.types(machine, partition.root, raw["_def"]).data(raw) if "_def" in raw else {}
-            found.append(rows.read_job(machine, partition.root, id, replies.read_pairs(row), data))
+            fields = replies.read_pairs(row)
+            if not raw and fields.get("instance") and self._is_elsewhere(machine, partition, fields["instance"]):
+                raw["_elsewhere"] = "1"
+            data: dict[str, Any] = {}
+            if "_def" in raw:
+                types = self._catalog.types(machine, partition.root, raw["_def"])
+                data = types.data(raw)
+                if raw["_state"] in types.finals:
+                    raw["_done"] = "1"
+            found.append(rows.read_job(machine, partition.root, id, fields, data, raw))
         return found
+
+    def _is_elsewhere(self, machine: str, partition: Partition, instance: str) -> bool:
+        return self._catalog.partition(machine, instance).root != partition.root
 
     def _read_instance(self, job: Job, reply: Sequence[Any]) -> Instance | None:
         if len(reply) < 3:

@@ -216,8 +216,8 @@ class JobMethods:
         now: int | None = None,
         permit: Permit | None = None,
     ) -> int:
-        """Remove all jobs of one place (ready, delayed or dead); return how many. With ``expect``, only when there are
-        exactly that many; else Miscounted. Their instances get ``error.invoke.<id>``, kind "Purged".
+        """Remove all jobs of one place (ready, delayed, dead or handled); return how many. With ``expect``, only
+        when there are exactly that many; else Miscounted. Their instances get ``error.invoke.<id>``, kind "Purged".
 
         ``permit``: the rights of the person behind the call, None for a program. With a permit, an action that equals a
         repair for which the definition requires a second person (here ``cancel``; for ``redrive`` and ``move_now``
@@ -235,13 +235,15 @@ class JobMethods:
         reason: str,
         now: int | None = None,
         permit: Permit | None = None,
+        force: bool = False,
     ) -> int:
         """Make one dead job, or all of a queue, ready again with their attempts reset; return how many moved.
 
         An instance still in the state that asked for the job waits for it again; one that moved on stays where it is. A
-        job whose unique key has another open job stays dead.
+        job whose unique key has another open job stays dead. Handled jobs stay: one alone raises JobHandled unless
+        ``force``; no instance waits for its result then.
         """
-        return self._queue_operations.redrive(machine, queue, "dead", job, actor, reason, now, permit)
+        return self._queue_operations.redrive(machine, queue, "dead", job, actor, reason, now, permit, force)
 
     def move_now(
         self,
@@ -298,8 +300,8 @@ class JobMethods:
     def jobs(
         self, machine: str, queue: str, *, place: str = "ready", limit: int = 50, offset: int = 0
     ) -> PartialList[Job]:
-        """List the first jobs of a place (of the dead, the newest) after ``offset`` others. The attribute ``missing``
-        of the result lists the roots of partitions that did not answer."""
+        """List the first jobs of a place (of the dead and handled, the newest) after ``offset`` others. The attribute
+        ``missing`` of the result lists the roots of partitions that did not answer."""
         return self._queues.jobs(machine, queue, place, limit, offset)
 
     def job(self, machine: str, id: str) -> Job:

@@ -11,7 +11,7 @@ from machines.engine import arguments, limits, permits, rates
 from machines.engine.connection import replies
 from machines.engine.connection.calls import Caller, keep_available
 from machines.engine.connection.replies import Status
-from machines.engine.errors import BadInput, Miscounted
+from machines.engine.errors import BadInput, JobHandled, Miscounted
 from machines.engine.keys import Partition
 from machines.engine.permits import Permit
 from machines.engine.publishing.catalog import Catalog
@@ -22,7 +22,7 @@ from .records import Job, Pause, QueueStats
 
 TOGETHER = 250  # jobs that one call removes or re-drives: each may be a step of an instance
 Words = tuple[str | int, ...]
-PURGED = ("ready", "delayed", "dead")
+PURGED = ("ready", "delayed", "dead", "handled")
 
 
 class QueueOperations:
@@ -105,14 +105,18 @@ class QueueOperations:
         reason: str,
         now: int | None,
         permit: Permit | None,
+        force: bool = False,
     ) -> int:
         arguments.check_queue(queue)
         who = (arguments.check_actor(actor), arguments.require_reason(reason), arguments.encode_whole("now", now))
         rights = _encode_rights(permit)
         if job is not None:
             id = get_job_id(job)
-            words: Words = (queue, place, id, 0, *who, id, *rights)
-            return int(self._call("sb_redrive", self._queues.find_partition(machine, id), *words, machine=machine)[1])
+            words: Words = (queue, place, id, 0, *who, id, *(rights or ("",)), "force" if force else "")
+            reply = self._call("sb_redrive", self._queues.find_partition(machine, id), *words, machine=machine)
+            if len(reply) > 4:
+                raise JobHandled(machine, id)
+            return int(reply[1])
         return sum(self._redrive_all(each, queue, place, who, rights) for each in self._catalog.partitions(machine))
 
     def _redrive_all(
@@ -198,7 +202,7 @@ def _build_stats(queue: str, parts: Sequence[Mapping[str, Any]]) -> QueueStats:
     for row in rows:
         for name, value in row["counters"].items():
             counters[name] = counters.get(name, 0) + int(value)
-    depth = {place: sum(int(row[place]) for row in rows) for place in PLACES}
+    depth = {place: sum(int(row.get(place, 0)) for row in rows) for place in PLACES}
     waits, runs = _histogram(counters, "wait:"), _histogram(counters, "run:")
     completed, withdrawn, purged = sum(runs.values()), counters.get("withdrawn", 0), counters.get("purged", 0)
     waiting = [int(row["oldest"]) for row in rows if row["oldest"] is not None]

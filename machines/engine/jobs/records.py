@@ -36,10 +36,14 @@ class Job(LazyRecord):
 
     ``lease`` and ``timeout`` (0: none) are durations in ms, all other times are moments, 0 for none. ``due``: when it
     became ready, or will; ``deadline``: when this attempt has to end; ``started``: its first attempt, ``taken`` its
-    latest; ``finished``: when it died. ``progress``: the last report of its handler, ``{"done", "total", "note",
+    latest; ``finished``: when it died; ``handled``: when its instance no longer waited for the dead job, whose place
+    then is "handled". ``progress``: the last report of its handler, ``{"done", "total", "note",
     "at"}``. ``log``: the last ten attempts that ended, oldest first, ``{"attempt", "worker", "taken", "ended",
     "outcome", "kind", "error"}``; the outcome is "failed", "timeout", "lost" (its lease ran out) or "handed back".
-    ``instance`` and ``invoke`` are empty for a job without an instance.
+    ``instance`` and ``invoke`` are empty for a job without an instance. Of a job that was read, ``instance_is`` tells
+    what has become of the instance: "present", "finished", "gone", "later" (the id belongs to a later instance, whose
+    data and state the job does not show), "elsewhere" (in another partition), or "" for none; ``instance_state``: its
+    active states.
     """
 
     id: str
@@ -71,6 +75,9 @@ class Job(LazyRecord):
     started: int = 0
     taken: int = 0
     finished: int = 0
+    handled: int = 0
+    instance_is: str = ""
+    instance_state: tuple[str, ...] = ()
     backoff: int = 0
     jitter: bool = True
     stop: tuple[str, ...] = ()
@@ -134,7 +141,8 @@ class Pause:
 class QueueStats:
     """One queue of a machine at one moment.
 
-    ``depth``: jobs in each place; ``oldest``: since when the longest-waiting ready job has waited, None for none.
+    ``depth``: jobs in each place, where "dead" needs a person and "handled" does not; ``oldest``: since when the
+    longest-waiting ready job has waited, None for none.
     Counters that only grow, so that rates are differences: ``enqueued``, ``taken``, ``completed``, ``failed`` (attempts
     that raised), ``lost`` (attempts whose lease ran out), ``died`` (jobs that became dead), ``withdrawn``, ``purged``.
     ``waits`` and ``runs`` are histograms of magnitude -> number, see ``rates.estimate_quantile``. ``concurrency`` and

@@ -16,13 +16,16 @@ Row = Mapping[str, Any]
 _set = object.__setattr__
 
 
-def read_job(machine: str, root: str, id: str, row: Row, data: dict[str, Any]) -> Job:
-    """Build a job from its hash, which leaves out empty and default fields."""
+def read_job(machine: str, root: str, id: str, row: Row, data: dict[str, Any], instance: Row | None = None) -> Job:
+    """Build a job from its hash, which leaves out empty and default fields, and from that of its instance."""
     found: Job = Job.__new__(Job)
     _set(found, "id", id)
     _set(found, "machine", machine)
     _set(found, "root", root)
     _set(found, "data", data)
+    if instance is not None:
+        _set(found, "instance_is", _find_instance(row, instance))
+        _set(found, "instance_state", tuple(filter(None, instance.get("_state", "").split("\n"))))
     _set(found, "_lazy", (_FIELDS, row))
     return found
 
@@ -61,6 +64,16 @@ def set_data(job: Job, data: dict[str, Any]) -> None:
     _set(job, "data", data)
 
 
+def _find_instance(row: Row, instance: Row) -> str:
+    if not row.get("instance"):
+        return ""
+    if "_later" in instance or "_elsewhere" in instance:
+        return "later" if "_later" in instance else "elsewhere"
+    if "_state" not in instance:
+        return "gone"
+    return "finished" if "_done" in instance else "present"
+
+
 _LEASE = ""  # a key that no hash has: the lease of a job that was just taken
 
 
@@ -94,6 +107,9 @@ _FIELDS: Mapping[str, Callable[[Row], Any]] = {
     "started": lambda row: _read_time(row.get("started")) or _read_time(row.get("taken")),
     "taken": lambda row: _read_time(row.get("taken")),
     "finished": lambda row: _read_time(row.get("finished")),
+    "handled": lambda row: _read_time(row.get("handled")),
+    "instance_is": lambda row: "",
+    "instance_state": lambda row: (),
     "backoff": lambda row: _read_int(row.get("backoff"), limits.DEFAULT_BACKOFF),
     "jitter": lambda row: row.get("jitter") != "0",
     "stop": lambda row: tuple((row.get("stop") or "").split()),

@@ -33,8 +33,8 @@ class LogEnd:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One entry of a log. ``kind``: emit, log, step, message, deleted, retired, queue or timer. ``data``: any JSON; of
-    a step, whose ``name`` is the event, its leaf states: a text, or a list of several."""
+    """One entry of a log. ``kind``: emit, log, step, message, deleted, retired, queue, timer or version. ``data``: any
+    JSON; of a step, whose ``name`` is the event, its leaf states: a text, or a list of several."""
 
     id: str
     kind: str

@@ -12,14 +12,23 @@ from typing import Any, TypeVar
 from machines.engine import arguments
 from machines.engine.connection import waiting
 from machines.engine.connection.calls import Caller
-from machines.engine.connection.replies import FieldTypes, Status
+from machines.engine.connection.replies import FieldTypes, Status, build_version_refusal, refuse
 from machines.engine.definitions import CompiledDefinition, StateOutline, compile_definition, compute_digest, outline
-from machines.engine.errors import BadInput, DefinitionError, EngineFault, EngineUnavailable, UnknownMachine
+from machines.engine.errors import (
+    BadInput,
+    DefinitionError,
+    EngineFault,
+    EngineUnavailable,
+    UnknownMachine,
+    VersionRefused,
+)
 from machines.engine.keys import Keys, Partition, choose_partition
 from machines.engine.records import PublishedMachine
 
 from .growth import Growth, GrowthReader
 from .sensitive_fields import SensitiveFields, read_sensitive_fields
+from .version_policy import FIELDS as POLICY
+from .version_policy import PolicyTexts, RolloutStart, copy_policy, read_policy
 
 MAX_VERSION = 10**9  # far below where Lua would begin to write numbers with an exponent
 RECENT = 300.0  # seconds after which versions are read anew: an earlier release may publish without a new revision
@@ -46,6 +55,7 @@ class Catalog:
         self._current: dict[str, str] = {}
         self._types: dict[tuple[str, str], FieldTypes] = {}
         self._recent: tuple[str, float, dict[str, str]] | None = None  # revision, moment, versions
+        self._policies: tuple[str, float, dict[str, PolicyTexts]] | None = None  # revision, moment, policies
         self._outlines: dict[tuple[str, int], Sequence[StateOutline]] = {}
         self._growth = GrowthReader(caller, keys, self._forget_count)
 
@@ -206,19 +216,28 @@ class Catalog:
     # Publishing
 
     def publish(
-        self, definition: dict[str, Any] | CompiledDefinition, version: int | None, alone: bool
+        self,
+        definition: dict[str, Any] | CompiledDefinition,
+        version: int | None,
+        alone: bool,
+        *,
+        start: RolloutStart | None = None,
+        store: bool = False,
     ) -> PublishedMachine:
-        """Compile a definition and store it on every partition, after the machines embedded in it. Raises
-        DefinitionError."""
+        """Compile a definition and store it on every partition, after the machines embedded in it. It becomes the
+        current version, unless ``start`` rolls it out or ``store`` only stores it. Raises DefinitionError."""
         compiled = waiting.compute(compile_definition, definition)
         restored = version is not None and compiled.runs
         if compiled.has_errors and not restored:
             raise DefinitionError(list(compiled.findings))
         for inner in () if alone else compiled.along.values():  # machines that others invoke come first
-            self._publish(inner, None, [])
-        return self._publish(compiled, version, list(compiled.findings))
+            self._publish(inner, None, [], ("",))
+        mode = start.as_words() if start is not None else ("store" if store else "",)
+        return self._publish(compiled, version, list(compiled.findings), mode)
 
-    def _publish(self, compiled: CompiledDefinition, version: int | None, findings: list[Any]) -> PublishedMachine:
+    def _publish(
+        self, compiled: CompiledDefinition, version: int | None, findings: list[Any], mode: Sequence[Any]
+    ) -> PublishedMachine:
         program = compiled.program
         # The source is part of it: a change of descriptions alone is a new version, too.
         name, fingerprint = program["machine"], compute_digest({"program": program, "source": compiled.source})
@@ -231,36 +250,116 @@ class Catalog:
         findings = [*findings, *compiled.compare_partitions(count)]
         created = False
         for n in range(count):
-            number, new = self._store(name, n, count, number, (fingerprint, text, source))
+            # The first partition decides what the version is; the others store it and copy that.
+            row = (fingerprint, text, source)
+            number, new = self._store(name, n, count, number, row, mode if n == 0 else ("store",))
             created = created or new
-        self._align_partitions(name, count, f"{number}:{fingerprint}")
+        self._copy_policy(name, count)
         self._caller.command("HSETNX", self._keys.machines, name, count)
-        if created or held is None:
+        if created or held is None or version is not None:
             self._caller.command("INCR", self._keys.revision)
         if growth is None:
             self._partitions[name] = count
         return PublishedMachine(name, int(number), fingerprint, created, findings)
 
-    def _store(self, name: str, n: int, count: int, number: str, row: Sequence[str]) -> tuple[str, bool]:
+    def _store(
+        self, name: str, n: int, count: int, number: str, row: Sequence[str], mode: Sequence[Any]
+    ) -> tuple[str, bool]:
         """Store a version on one partition; return its number, and whether it is new. ``row``: digest, program,
-        source."""
+        source; ``mode``: the last arguments of ``sb_publish``."""
         root, secret = self._keys.partition(name, n).root, os.urandom(SECRET_BYTES).hex()
-        reply = self._caller.call("sb_publish", root, *row, secret, count, number)
+        reply = self._caller.call("sb_publish", root, *row, secret, count, number, *mode)
+        if reply[0] == Status.VERSIONS:
+            raise build_version_refusal(name, reply)
         if reply[0] == Status.CONFLICT:
             raise BadInput(f"version {reply[1]} of {name!r} is published with other content: versions never change")
         if reply[0] != Status.OK:
             raise EngineFault(f"publishing {name!r}: {' '.join(map(str, reply))}")
         return str(reply[1]), str(reply[2]) == "1"
 
-    def _align_partitions(self, name: str, count: int, current: str) -> None:
-        """Make all partitions hold the first partition's current version: of publishers that race, each may be last
-        on another partition. A publisher that finds another version there than its own copies it to the others."""
-        first = self._keys.partition(name)
-        while count > 1 and (held := self._caller.command("HGET", first.meta, "current")) not in (current, None):
-            current, number = held, held.partition(":")[0]
-            row = self._caller.command("HMGET", first.definition(int(number)), "digest", "program", "source")
-            for n in range(1, count):
-                self._store(name, n, count, number, row)
+    def _copy_policy(self, name: str, count: int) -> int:
+        """Bring the first partition's current version and roll-out to the others; return how many were changed. Of
+        publishers that race or are killed, each may leave others behind."""
+
+        def store(partition: Partition, number: int, row: Sequence[Any]) -> None:
+            n = int(partition.root.rpartition(":")[2].rstrip("}"))
+            self._store(name, n, count, str(number), row, ("store",))
+
+        return copy_policy(self._caller, [self._keys.partition(name, n) for n in range(count)], store)
+
+    def align_partitions(self, machine: str) -> int:
+        """Bring the first partition's current version, roll-out, pin and withdrawn versions to the others; return how
+        many partitions were behind. Raises UnknownMachine."""
+        return self._copy_policy(machine, len(self.partitions(machine)))
+
+    def policy(self, machine: str) -> PolicyTexts:
+        """Read which version new instances get. One command. Raises UnknownMachine."""
+        self._count(machine)
+        found = self.read_any(machine, lambda partition: read_policy(self._caller, partition))
+        if not found.current:
+            self.forget(machine)
+            raise UnknownMachine(machine)
+        return found
+
+    def policies(self, *, recent: bool = False) -> dict[str, PolicyTexts]:
+        """Read the same of all machines whose first partition answers. One round trip after the list of names; with
+        ``recent`` only when the revision changed, or after five minutes. On a cluster the last copy while the revision
+        cannot be read."""
+        held, now = self._policies, time.monotonic()
+        try:
+            revision = self.revision()
+        except EngineUnavailable:
+            if not self._caller.spread:
+                raise
+            return dict(held[2]) if held else self._read_policies()
+        if held is None or not recent or held[0] != revision or now - held[1] >= RECENT:
+            held = self._policies = revision, now, self._read_policies()
+        return dict(held[2])
+
+    def _read_policies(self) -> dict[str, PolicyTexts]:
+        metas = {name: self._keys.partition(name).meta for name in sorted(self.directory())}
+        answers = self._caller.commands_available([(m, ("HMGET", m, *POLICY)) for m in metas.values()])
+        rows = zip(metas, answers, strict=True)
+        return {name: PolicyTexts.read(row) for name, row in rows if not isinstance(row, EngineUnavailable) and row[1]}
+
+    def unsettled_machines(self) -> list[str]:
+        """List the machines of which a partition has another policy than the first, or counters of versions that are
+        not exact. Two round trips; a partition that does not answer is left out."""
+        roots = {
+            name: [self._keys.partition(name, n) for n in range(count)]
+            for name, count in sorted(self.count_partitions().items())
+        }
+        every = [partition for each in roots.values() for partition in each]
+        asked = [(p.meta, ("HMGET", p.meta, *POLICY)) for p in every]
+        answers = self._caller.commands_available(
+            [*asked, *((p.versions, ("HGET", p.versions, "mode")) for p in every)]
+        )
+        policies = dict(zip(every, answers[: len(every)], strict=True))
+        modes = dict(zip(every, answers[len(every) :], strict=True))
+
+        def is_settled(first: Partition, partition: Partition) -> bool:
+            own, mode = policies[partition], modes[partition]
+            if isinstance(own, EngineUnavailable) or isinstance(mode, EngineUnavailable) or own[1] is None:
+                return True
+            return mode == "exact" and (isinstance(policies[first], EngineUnavailable) or own == policies[first])
+
+        return [name for name, each in roots.items() if not all(is_settled(each[0], p) for p in each)]
+
+    def change_policy(self, machine: str, words: Sequence[Any]) -> None:
+        """Call ``sb_rollout`` on the first partition and bring its outcome to the others. Raises VersionRefused,
+        UnknownMachine."""
+        self._count(machine)
+        reply = self._caller.call("sb_rollout", self._keys.partition(machine).root, *words)
+        if reply[0] == Status.NO_MACHINE:
+            raise UnknownMachine(machine)
+        if reply[0] == Status.VERSIONS:
+            raise build_version_refusal(machine, reply)
+        if reply[0] == Status.CONFLICT:
+            raise VersionRefused(machine, "the versions were changed meanwhile: read them again", code="SB630")
+        if reply[0] != Status.OK:
+            refuse("sb_rollout", reply)
+        self.align_partitions(machine)
+        self._caller.command("INCR", self._keys.revision)
 
     # Versions
 
@@ -319,6 +418,13 @@ class Catalog:
         self._count(machine)
         held = self.read_any(machine, lambda partition: self._caller.command("HKEYS", partition.meta))
         return sorted(int(field[4:]) for field in held if field.startswith("def:"))
+
+    def version_keys(self, machine: str) -> dict[int, str]:
+        """Return number of each published version -> its digest. Raises UnknownMachine."""
+        self._count(machine)
+        held = self.read_any(machine, lambda partition: self._caller.command("HGETALL", partition.meta))
+        found = [value.partition(":") for field, value in held.items() if field.startswith("def:")]
+        return {int(number): digest for number, _, digest in sorted(found, key=lambda parts: int(parts[0]))}
 
     def definition(self, machine: str, version: int | None) -> dict[str, Any]:
         self._count(machine)

@@ -9,16 +9,20 @@ from math import isfinite
 from typing import Any
 
 from machines.engine import arguments
-from machines.engine.definitions.reading.indexes import ACTOR, FACTS, IDS, VERSION
+from machines.engine.definitions.reading.indexes import ACTOR, FACTS, IDS, TRANSITION, VERSION
 from machines.engine.errors import BadInput
 
 ERROR = "instance.error"
+CREATED = "instance.created"
+SUSPENDED = "instance.suspended"
 ANY = "any"  # the value of ``error`` that finds every problem
 MAX_ERROR = 200  # bytes: as much as the index keeps of an error
 #: fields compared with all instances where no index is narrower
-COMPARED_FIELDS = frozenset((ACTOR, VERSION))
+COMPARED_FIELDS = frozenset((ACTOR, VERSION, CREATED, SUSPENDED))
+#: facts that only the server can compare
+SERVER_FIELDS = frozenset((ERROR, TRANSITION))
 #: fields of conditions that are not data fields
-FACT_FIELDS = frozenset((*FACTS, ERROR))
+FACT_FIELDS = frozenset((*FACTS, ERROR, CREATED, SUSPENDED))
 BOUNDS = ("ge", "gt", "le", "lt")
 HINT = 'a value, {"prefix": "text"}, or {"ge": 1, "lt": 5} of ge, gt, le, lt'
 
@@ -73,9 +77,15 @@ def read_conditions(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
 
 
 def read_fact_conditions(
-    id_prefix: object = None, actor: object = None, version: int | None = None, error: object = None
+    id_prefix: object = None,
+    actor: object = None,
+    version: int | None = None,
+    error: object = None,
+    transition: object = None,
+    created: object = None,
+    suspended: object = None,
 ) -> tuple[Condition, ...]:
-    """Read the conditions on an instance's id, actor, version and error; None adds no condition."""
+    """Read the conditions on facts about an instance; None adds no condition."""
     found = []
     if id_prefix is not None:
         found.append(_read_condition(IDS, {"prefix": id_prefix}))
@@ -86,7 +96,30 @@ def read_fact_conditions(
         found.append(Condition(VERSION, {"eq": version}))
     if error is not None:
         found.append(_read_error(error))
+    if transition is not None:
+        found.append(_read_transition(transition))
+    if created is not None:
+        found.append(_read_created(created))
+    if suspended is not None:
+        if not isinstance(suspended, bool):
+            raise BadInput(f"suspended is True, False or None, not {suspended!r:.60}", code="SB418")
+        found.append(Condition(SUSPENDED, {"eq": suspended}))
     return tuple(found)
+
+
+def _read_transition(transition: object) -> Condition:
+    number, colon, name = transition.partition(":") if isinstance(transition, str) else ("", "", "")
+    if not (colon and name and number.isascii() and number.isdigit() and len(transition) <= MAX_ERROR):  # type: ignore[arg-type]
+        raise BadInput(f"transition is '<version>:<transition>' as in '3:t4', not {transition!r:.60}", code="SB418")
+    _check(TRANSITION, transition)
+    return Condition(TRANSITION, {"eq": transition})
+
+
+def _read_created(created: object) -> Condition:
+    fits = isinstance(created, Mapping) and created and set(created) <= set(BOUNDS)
+    if not fits or not all(type(limit) is int for limit in created.values()):  # type: ignore[attr-defined]
+        raise BadInput('created is a range of ms since the epoch, as in {"ge": 1, "lt": 5}', code="SB418")
+    return _read_condition(CREATED, created)
 
 
 def _read_actor(actor: object) -> Condition:

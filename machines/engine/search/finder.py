@@ -11,13 +11,22 @@ from machines.engine import arguments
 from machines.engine.connection import replies
 from machines.engine.connection.calls import Caller, keep_available, translate
 from machines.engine.connection.replies import Status
-from machines.engine.definitions.reading.indexes import ACTOR, IDS, VERSION
+from machines.engine.definitions.reading.indexes import ACTOR, IDS, TRANSITION, VERSION
 from machines.engine.errors import BadInput, EngineUnavailable
 from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Instance
 
-from .filters import COMPARED_FIELDS, ERROR, FACT_FIELDS, Condition, build_refusal
+from .filters import (
+    COMPARED_FIELDS,
+    CREATED,
+    ERROR,
+    FACT_FIELDS,
+    SERVER_FIELDS,
+    SUSPENDED,
+    Condition,
+    build_refusal,
+)
 from .page_merge import BEGINNING, PageMerge, Position, RawRow, build_cursor_error
 from .results import Page
 
@@ -56,6 +65,8 @@ FACTS: dict[str, Callable[[Instance], Any]] = {
     IDS: lambda instance: instance.id,
     ACTOR: lambda instance: instance.actor or None,
     VERSION: lambda instance: instance.definition,
+    CREATED: lambda instance: instance.created,
+    SUSPENDED: lambda instance: instance.suspended is not None,
 }
 
 #: position in an index, the state of that index ("" for the index of a field), and the instance
@@ -87,14 +98,15 @@ class Finder:
             settled = merge.take_settled(need)
             if not settled:
                 if rounds == MAX_ROUNDS or (query.selects and compared >= most):
-                    return _make_page(found, merge.bound, query.limit, missing)
-                compared += self._read_places(query, index, merge, need, missing)
+                    return _make_page(found, merge.bound, query.limit, missing, compared)
+                looked = self._read_places(query, index, merge, need, missing)
+                compared += looked if query.selects else 0
                 rounds += 1
                 continue
             rows = self._read_rows(query.machine, settled, by)
             matching = self._find_matching(query, rows)
             found += [(row[0], row[2]) for number, row in enumerate(rows, start=1) if number in matching]
-        return _make_page(found, None, query.limit, missing)
+        return _make_page(found, None, query.limit, missing, compared)
 
     # Choice of the index
 
@@ -118,6 +130,8 @@ class Finder:
             if weight < 0 and condition.rule.get("eq") is not None:
                 raise build_refusal(condition.field, "the field holds no list and no object")
         served = [pair for pair in served if pair[0] >= 0]
+        if TRANSITION not in listed and any(c.field == TRANSITION for c in query.where):
+            self._refuse(query, listed)
         weight, narrowest = min(served, key=lambda pair: pair[0], default=(standing, None))
         if query.named and standing <= weight:
             return None
@@ -262,7 +276,7 @@ class Finder:
 
 
 def _make_page(
-    found: Sequence[tuple[Position, Instance]], bound: Position | None, limit: int, missing: Iterable[str]
+    found: Sequence[tuple[Position, Instance]], bound: Position | None, limit: int, missing: Iterable[str], looked: int
 ) -> Page:
     """Make a page of the first ``limit`` rows. It ends at the last of them if there are more, else at ``bound``."""
     end = found[limit - 1][0] if len(found) > limit else bound
@@ -271,6 +285,7 @@ def _make_page(
         end.encode() if end is not None else None,
         found[0][0].encode() if found else None,
         tuple(missing),
+        looked,
     )
 
 
@@ -317,12 +332,11 @@ def _is_counted_row(query: Query, row: Row) -> bool:
 
 
 def _matches(query: Query, instance: Instance) -> bool:
-    return all(c.holds(_read_value(instance, c.field)) for c in query.where if c.field != ERROR)
+    return all(c.holds(_read_value(instance, c.field)) for c in query.where if c.field not in SERVER_FIELDS)
 
 
 def _read_value(instance: Instance, field: str) -> Any:
-    """Return the value of an instance that a condition compares. Errors are not part of an instance: the server
-    compares those."""
+    """Return the value of an instance that a condition compares, one that is not of SERVER_FIELDS."""
     if field in FACTS:
         return FACTS[field](instance)
     return instance.data.get(field)

@@ -43,6 +43,9 @@ class SearchMethods(IndexMethods):
         id_prefix: str | None = None,
         actor: str | Mapping[str, str] | None = None,
         error: str | None = None,
+        transition: str | None = None,
+        created: Mapping[str, int] | None = None,
+        suspended: bool | None = None,
         limit: int = 50,
         cursor: str | None = None,
         newest: bool = False,
@@ -56,7 +59,9 @@ class SearchMethods(IndexMethods):
         is in seconds, ``definition`` a version. ``where``: data field -> value, ``{"prefix": text}``, or a range like
         ``{"ge": 1, "lt": 5}``. ``actor``: the actor of the last step that had one, a name or ``{"prefix": text}``.
         ``error``: the beginning of the kind or the text of a current problem (of a dead job, or of a timer whose step
-        failed, which has the kind "timer"), or "any".
+        failed, which has the kind "timer"), or "any". ``transition``: ``<version>:<transition>``, as the flow counters
+        name it: instances that came by it to a state they are in, of machines that index ``instance.transition``.
+        ``created``: a range of ms since the epoch; ``suspended``: only those that are, or are not. Both are compared.
 
         One index is walked, everything else is compared, 2000 instances at most for each call: a page may be short and
         have a cursor. Partitions that do not answer are ``missing`` in the page; with ``partial=False``, for programs
@@ -66,7 +71,7 @@ class SearchMethods(IndexMethods):
         """
         conditions = (
             *filters.read_conditions(where),
-            *filters.read_fact_conditions(id_prefix, actor, definition, error),
+            *filters.read_fact_conditions(id_prefix, actor, definition, error, transition, created, suspended),
         )
         query = self._build_query(machine, state, tag, self._read_before(machine, older_than, now), conditions)
         query = replace(query, limit=limit, newest=newest, partial=partial)
@@ -93,6 +98,9 @@ class SearchMethods(IndexMethods):
         id_prefix: str | None = None,
         actor: str | Mapping[str, str] | None = None,
         error: str | None = None,
+        transition: str | None = None,
+        created: Mapping[str, int] | None = None,
+        suspended: bool | None = None,
         now: int | None = None,
         most: int = MOST_COUNTED,
     ) -> Tally:
@@ -103,7 +111,7 @@ class SearchMethods(IndexMethods):
         """
         conditions = (
             *filters.read_conditions(where),
-            *filters.read_fact_conditions(id_prefix, actor, definition, error),
+            *filters.read_fact_conditions(id_prefix, actor, definition, error, transition, created, suspended),
         )
         query = self._build_query(machine, state, tag, self._read_before(machine, older_than, now), conditions)
         if state is not None and tag is None:

@@ -12,12 +12,14 @@ from machines.engine.records import Instance
 class Page:
     """A page of instances. ``cursor`` continues after the last instance; None on the last page. ``start`` is a
     cursor at the first instance: in reverse order it continues with the page before; None where the page is empty.
-    ``missing``: roots of partitions that did not answer, whose instances are not on the page."""
+    ``missing``: roots of partitions that did not answer, whose instances are not on the page. ``looked``: where
+    instances had to be compared, how many at most this page looked at; else 0."""
 
     instances: list[Instance]
     cursor: str | None
     start: str | None = None
     missing: tuple[str, ...] = ()
+    looked: int = 0
 
     def __iter__(self) -> Any:
         return iter(self.instances)

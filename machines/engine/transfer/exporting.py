@@ -19,6 +19,7 @@ from machines.engine.errors import BadInput, EngineUnavailable
 from machines.engine.keys import Keys, Partition
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.publishing.growth import refuse_growing
+from machines.engine.publishing.version_policy import read_policy
 
 from .records import ChunkWriter, Damaged, TransferHeader, read_chunks
 
@@ -190,15 +191,19 @@ class Export:
 
 
 def read_settings(caller: Caller, partitions: Sequence[Partition]) -> dict[str, Any]:
-    """Read what operators have set: the current version, granted senders, pauses and limits of queues."""
-    current, granted = caller.command("HMGET", partitions[0].meta, "current", "granted")
+    """Read what operators have set: the current version, roll-out, pin and withdrawn versions, granted senders, pauses
+    and limits of queues."""
+    policy = read_policy(caller, partitions[0])
+    granted = caller.command("HGET", partitions[0].meta, "granted")
     queues = sorted({str(q) for p in partitions for q in caller.command("SMEMBERS", p.queues)})
     rules = {}
     for queue in queues:
         rows = caller.commands([(p.rules(queue), ("HGETALL", p.rules(queue))) for p in partitions])
         if found := _merge_rules([_as_dict(row) for row in rows]):
             rules[queue] = found
-    return {"current": int(str(current).partition(":")[0]), "granted": granted, "queues": rules}
+    texts = {name: getattr(policy, name) for name in ("rollout", "pin", "withdrawn") if getattr(policy, name)}
+    current = int(policy.current.partition(":")[0])
+    return {"current": current, "granted": granted, "queues": rules} | ({"versions": texts} if texts else {})
 
 
 def _merge_rules(rows: Sequence[dict[str, str]]) -> dict[str, Any]:

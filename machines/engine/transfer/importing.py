@@ -18,6 +18,7 @@ from machines.engine.jobs.queue_operations import QueueOperations
 from machines.engine.keys import Keys, Partition
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.publishing.growth import refuse_growing
+from machines.engine.publishing.version_policy import restore_policy
 
 from .records import Chunk, Damaged, TransferHeader, read_chunks
 
@@ -137,10 +138,11 @@ class Import:
         for number, source in sorted(content.versions.items()):
             if number in here and catalog.definition(name, number) == source:
                 continue
-            catalog.publish(source, number, True)  # the same again, or raises for other content under this number
+            # The same again, or raises for other content under this number. What is current here stays.
+            catalog.publish(source, number, True, store=True)
             report.versions.append(number)
         wanted = current or content.settings.get("current")
-        if isinstance(wanted, int) and report.versions and catalog.machines()[name] != wanted:
+        if current is None and isinstance(wanted, int) and catalog.machines()[name] != wanted:
             catalog.publish(catalog.definition(name, wanted), wanted, True)
 
     def _publish_first(self, catalog: Catalog, content: _Content) -> None:
@@ -179,12 +181,15 @@ class Import:
         return partitions[zlib.crc32(record.name.encode()) % len(partitions)]
 
     def _apply_settings(self, catalog: Catalog, machine: str, settings: dict[str, Any]) -> None:
-        """Set senders, pauses and limits as they were."""
+        """Set senders, pauses, limits and the roll-out as they were."""
         granted = settings.get("granted")
         names, mode = (str(granted), "") if granted is not None else ("", "open")
         for partition in catalog.partitions(machine):
             self._caller.call("sb_grant", partition.root, names, mode)
         apply_rules(self._caller, catalog, machine, settings.get("queues"))
+        if isinstance(settings.get("versions"), dict):
+            restore_policy(self._caller, catalog.partitions(machine)[0], settings["versions"])
+            catalog.align_partitions(machine)
 
 
 def apply_rules(caller: Caller, catalog: Catalog, machine: str, rules: Any, *, pauses: bool = True) -> None:

@@ -225,11 +225,12 @@ class Repartition:
             held = self._caller.command("HKEYS", root.meta)
             for n in numbers:
                 if f"def:{n}" not in held:
-                    self._call("sb_publish", root, *rows[n], os.urandom(SECRET_BYTES).hex(), self.to, n)
+                    self._call("sb_publish", root, *rows[n], os.urandom(SECRET_BYTES).hex(), self.to, n, "store")
         for root in self._roots(0, self.to):
             self._call("sb_publish", root, *rows[number], os.urandom(SECRET_BYTES).hex(), self.to, number)
         for root in self._roots(self._growth.before, self.to):
             self._call("sb_grant", root, "" if granted is None else granted, "open" if granted is None else "")
+        self._catalog.align_partitions(self.machine)
 
     # Moving
 

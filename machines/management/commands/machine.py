@@ -21,7 +21,7 @@ from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, schema
 from machines.engine.errors import SignalboxError, UnknownMachine
-from machines.management import erasing, reconciliation, syncing, transfers
+from machines.management import erasing, migrating, reconciliation, replaying, syncing, transfers, versions
 from machines.models import Machine
 from machines.services import Actor, definitions
 
@@ -62,6 +62,10 @@ class Command(BaseCommand):
         exporting.add_argument("--version", dest="number", type=int, metavar="N", help="default: the current one")
         exporting.add_argument("--format", choices=[*formats.WRITERS], help="default: by the ending of -o, else json")
         _takes_output(exporting, formats.WRITERS, "")
+        versions.add_diff_arguments(verbs.add_parser("diff", help="compare two versions, or a version and a file"))
+        versions.add_plan_arguments(
+            verbs.add_parser("plan", help="plan where instances of other versions stand in a version")
+        )
         verbs.add_parser("schema", help="print the JSON Schema of definitions, for editors")
         verbs.add_parser("accepts", help="print the accepted senders of each machine; grant existing senders once")
         verbs.add_parser("check", help="find partitions that are split over nodes of a cluster; exit with 1 for any")
@@ -77,6 +81,14 @@ class Command(BaseCommand):
             verbs.add_parser(
                 "reconcile", help="compare the rows of a bound model with the machine's instances, and mend"
             )
+        )
+        replaying.add_arguments(
+            verbs.add_parser(
+                "replay", help="run recorded histories on a version, without writing, and list what differs"
+            )
+        )
+        migrating.add_arguments(
+            verbs.add_parser("migrate", help="move the instances of a machine to another version, by a plan")
         )
         verbs.add_parser("restore", help="restore an emptied Redis from the database")
 
@@ -100,10 +112,9 @@ class Command(BaseCommand):
             raise CommandError(f"nothing was published: {submission.summary}")
         self._make_current(submission.compiled, notes)
 
-    def _sync(
-        self, check: bool, dry_run: bool, offline: bool, strict: bool, overwrite: bool, app: str | None, **_: Any
-    ) -> None:
-        syncing.run(self, check=check, dry_run=dry_run, offline=offline, strict=strict, overwrite=overwrite, app=app)
+    def _sync(self, **options: Any) -> None:
+        names = ("check", "dry_run", "offline", "strict", "overwrite", "app", "draft", "commit")
+        syncing.run(self, **{name: options[name] for name in names})
 
     def _list(self, **_: Any) -> None:
         engine = get_engine()
@@ -122,7 +133,7 @@ class Command(BaseCommand):
             raise CommandError(f"nothing was drawn: {submission.summary}")
         if submission.compiled is None:
             raise CommandError("nothing was drawn: there is no definition")
-        diagram = diagrams.draw(submission.compiled.outline)
+        diagram = diagrams.draw(submission.compiled.outline, full=True)
         text = diagrams.standalone(diagram.svg) if kind == "svg" else diagram.dot
         if output is None:
             self.stdout.write(text, ending="")
@@ -182,6 +193,14 @@ class Command(BaseCommand):
         version = definitions.publish(Actor.console(), compiled, reason=notes)
         self.stdout.write(f"{version.machine.name} v{version.number} is current ({version.digest})")
 
+    def _diff(self, name: str, a: str, b: str, as_json: bool, as_text: bool, **_: Any) -> None:
+        versions.run_diff(self, self._read_draft, name, a, b, as_json=as_json, as_text=as_text)
+
+    def _plan(self, name: str, fail_on: str | None, **options: Any) -> None:
+        plan = versions.run_plan(self, name, options)
+        if fail_on:
+            migrating.try_plan(self.stderr if options["as_json"] else self.stdout, plan)
+
     def _schema(self, **_: Any) -> None:
         self.stdout.write(json.dumps(schema(), indent=2, ensure_ascii=False))
 
@@ -212,11 +231,21 @@ class Command(BaseCommand):
     def _repartition(self, name: str, **options: Any) -> None:
         transfers.repartition_machine(self, name, **options)
 
+    def _migrate(
+        self, name: str, plan: str, back: bool, dry_run: bool, rate: int, reason: str, actor: str, **_: Any
+    ) -> None:
+        migrating.run(self, name=name, plan=plan, back=back, dry_run=dry_run, rate=rate, reason=reason, actor=actor)
+
     def _erase(self, target: str, where: str | None, reason: str, **_: Any) -> None:
         erasing.run(self.stdout, target, where, reason)
 
     def _reconcile(self, name: str, dry_run: bool, create_missing: bool, **_: Any) -> None:
         reconciliation.run(self.stdout, name, dry_run=dry_run, create_missing=create_missing)
+
+    def _replay(
+        self, name: str, number: int, sample: int | None, map: list[str], as_json: bool, fail_on: str | None, **_: Any
+    ) -> None:
+        replaying.run(self.stdout, name, number, sample=sample, map=map, as_json=as_json, fail_on=fail_on)
 
     def _restore(self, **_: Any) -> None:
         restored = restore()
@@ -224,6 +253,13 @@ class Command(BaseCommand):
             self.stdout.write(f"{version.machine.name} v{version.number} restored to Redis")
         if not restored:
             self.stdout.write("Redis has all versions")
+
+    def _read_draft(self, file: str) -> CompiledDefinition:
+        """Read the file of a draft; print its errors."""
+        submission = self._read(file, GUESS, to=self.stderr)
+        if submission.errors or submission.compiled is None:
+            raise CommandError(f"{file}: {submission.summary}")
+        return submission.compiled
 
     def _read(self, file: str, format: str, to: Any = None, id: str = "") -> Submission:
         """The file with all its findings printed."""

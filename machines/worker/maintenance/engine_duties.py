@@ -11,6 +11,7 @@ from machines.worker.options import Options
 from .index_builder import IndexBuilder
 from .job_check import JobCheck
 from .periodic import Duty
+from .rollout_guard import RolloutGuard
 
 log = logging.getLogger(__name__)
 
@@ -53,4 +54,5 @@ def make_engine_duties(engine: Engine, options: Options) -> dict[str, Duty]:
         "indexer": IndexBuilder(engine),
         "layout": LayoutMigration(engine),
         "mender": JobCheck(engine, pause=options.mend),
+        "rollouts": RolloutGuard(engine),
     }

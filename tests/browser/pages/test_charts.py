@@ -13,8 +13,10 @@ from machines.models import Measurement, SamplingTurn
 DRAWN = """([box, token]) => {
     const canvas = document.querySelector(`${box} canvas`);
     if (!canvas) return false;
-    const wanted = getComputedStyle(document.body).getPropertyValue(token).trim();
-    const [r, g, b] = [1, 3, 5].map((at) => parseInt(wanted.slice(at, at + 2), 16));
+    const probe = document.body.appendChild(document.createElement("span"));
+    probe.style.color = `var(${token})`;
+    const [r, g, b] = getComputedStyle(probe).color.match(/[0-9]+/g).map(Number);
+    probe.remove();
     // Copied first: the chart's own canvas is not made for being read again and again, and the browser would say so.
     const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
     copy.drawImage(canvas, 0, 0);
@@ -82,3 +84,24 @@ def test_what_nobody_has_measured_yet_appears_once_a_worker_does(as_, devices):
     expect(page.locator("[data-chart='instances'] [data-value]")).to_have_text("3")
     page.wait_for_function(DRAWN, arg=["[data-chart='instances']", "--line-a"])
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "no wider than the phone"
+
+
+# Remembers what is written on a canvas: the labels of the axes.
+WRITTEN = """() => {
+    window.written = [];
+    const write = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+        window.written.push(text);
+        return write.call(this, text, ...rest);
+    };
+}"""
+
+
+def test_the_axis_of_a_count_has_whole_numbers(page, devices):
+    for ago in (4, 3, 2):
+        measured(ago, 1)
+    page.add_init_script(f"({WRITTEN})()")
+    page.goto("/")
+    drawn(page)
+    labels = page.evaluate("window.written.filter((text) => /^[0-9.]+$/.test(text))")
+    assert set(labels) == {"0", "1"}

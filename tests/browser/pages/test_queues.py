@@ -19,13 +19,13 @@ def supervisor(as_):
 
 
 @pytest.fixture
-def dead(engine, devices) -> str:
+def dead(engine, unhandled) -> str:
     """Three dead jobs on ``start``: 0-1, 0-2, 0-3."""
     for number in range(3):
-        engine.create(devices, f"d{number}")
-    for job in engine.take(devices, "start", "w", count=3):
+        engine.create(unhandled, f"d{number}")
+    for job in engine.take(unhandled, "start", "w", count=3):
         engine.fail(job, "no such device", kind="LookupError", retry=False)
-    return devices
+    return unhandled
 
 
 def count(page, place: str):
@@ -56,7 +56,7 @@ def test_pausing_redriving_and_purging(supervisor, engine, dead):
     notice.get_by_label("enter 2 to confirm").fill("2")
     notice.get_by_role("button", name="Purge all dead jobs").click()
     expect(page.get_by_text("2 dead jobs of start purged")).to_be_visible()
-    assert engine.stats(dead)["start"].depth == {"ready": 1, "leased": 0, "delayed": 0, "dead": 0}
+    assert engine.stats(dead)["start"].depth == {"ready": 1, "leased": 0, "delayed": 0, "dead": 0, "handled": 0}
     told = [(entry.action, entry.outcome) for entry in AuditEntry.objects.exclude(action="login").order_by("id")]
     assert told == [
         ("queue.pause", "done"),

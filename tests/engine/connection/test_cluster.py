@@ -86,6 +86,23 @@ def test_the_whole_life_of_an_instance(engine):
         engine.get("gate", "x")
 
 
+def test_a_roll_out_is_the_same_on_every_node(engine):
+    engine.publish(door())
+    engine.publish(door(description="two"), rollout=40)
+    made = {id: engine.create("door", id, now=NOW).definition for id in (f"a{n}" for n in range(60))}
+    assert set(made.values()) == {1, 2}
+    figures = {each.version: each.instances for each in engine.version_figures("door")}
+    assert figures == {n: list(made.values()).count(n) for n in (1, 2)}
+    assert engine.unsettled_machines() == []
+    engine.set_rollout("door", 80)
+    later = {id: engine.create("door", f"{id}-later", now=NOW).definition for id in made}
+    assert set(later.values()) == {1, 2}
+    engine.stop_rollout("door")
+    assert {engine.create("door", f"b{n}", now=NOW).definition for n in range(40)} == {1}
+    engine.finish_rollout("door")
+    assert {engine.create("door", f"c{n}", now=NOW).definition for n in range(40)} == {2}
+
+
 def test_what_was_emitted_is_read_from_every_partition_and_limits_hold(engine, prefix):
     emits = machine("bell", {"Ready": {"entry": {"emit": {"type": "begun", "data": {"a": 1}}}}})
     publish(engine, emits, *IDS)
@@ -214,8 +231,8 @@ def test_work_is_taken_from_every_node_and_finished_there(engine):
     assert {engine.complete(job).state for job in jobs[:20]} == {"Done"}
     assert {engine.fail(job, "no", retry=False) for job in jobs[20:]} == {"dead"}
     assert engine.counts("errand") == {"Idle": 0, "Busy": 0, "Done": 20, "Failed": 10}
-    assert engine.queues("errand") == {"work": {"ready": 0, "leased": 0, "delayed": 0, "dead": 10}}
-    assert len(engine.jobs("errand", "work", place="dead")) == 10
+    assert engine.queues("errand") == {"work": {"ready": 0, "leased": 0, "delayed": 0, "dead": 0, "handled": 10}}
+    assert len(engine.jobs("errand", "work", place="handled")) == 10
     assert engine.tick() == 0
 
 

@@ -78,13 +78,14 @@ CALLS = {
     "enqueue later": lambda e: e.enqueue("m", "mail", delay=5, unique="v", now=NOW),
     "withdraw": lambda e: e.withdraw("m", e.job_of["b"], actor="a", reason="r", now=NOW),
     "purge": lambda e: e.purge("m", "work", place="dead", actor="a", reason="r", now=NOW),
-    "redrive": lambda e: e.redrive("m", "work", e.job_of["e"], actor="a", reason="r", now=NOW),
+    "redrive": lambda e: e.redrive("m", "work", e.job_of["e"], actor="a", reason="r", now=NOW, force=True),
     "move now": lambda e: e.move_now("m", "work", e.job_of["d"], actor="a", reason="r", now=NOW),
     "pause": lambda e: e.pause("m", "work", actor="a", reason="r", now=NOW),
     "limit": lambda e: e.limit("m", "work", concurrency=5, rate="5/s"),
 }
 ROOT = "{m:0}"
 KEYS = {
+    "versions": f"{ROOT}:versions",
     "index left": f"{ROOT}:in:Idle",
     "index entered": f"{ROOT}:in:Busy",
     "index after the work": f"{ROOT}:in:Settled",
@@ -125,7 +126,7 @@ KEYS = {
 # What the engine itself keeps there, so that a foreign key is of another type.
 OWN = {"in": "zset", "h": "list", "flow": "hash", "log": "stream", "meta": "hash", "i": "hash", "q": "zset",
        "job": "hash", "k": "string", "c": "string", "def": "hash",
-       "queues": "set", "qs": "hash", "u": "string", "w": "string"}  # fmt: skip
+       "queues": "set", "qs": "hash", "versions": "hash", "u": "string", "w": "string"}  # fmt: skip
 
 
 @pytest.mark.parametrize("call", CALLS)

@@ -112,7 +112,7 @@ def test_work_of_every_partition_is_taken_and_finished(engine):
         assert engine.complete(job).state == "Done"
     assert len(engine.jobs("errand", "work", place="leased")) == 5
     assert engine.sweep("errand", now=NOW * 2) == 5
-    assert engine.queues("errand")["work"] == {"ready": 5, "leased": 0, "delayed": 0, "dead": 0}
+    assert engine.queues("errand")["work"] == {"ready": 5, "leased": 0, "delayed": 0, "dead": 0, "handled": 0}
 
 
 def test_another_engine_learns_how_many_there_are(engine, redis_url, prefix):

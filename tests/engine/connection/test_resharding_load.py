@@ -73,7 +73,7 @@ def check(engine, done):
     assert len(ids) == len(set(ids)) == sum(row["done"] // 20 for row in done)
     numbers = sorted(int(id.partition("-")[2]) for id in ids)
     assert numbers == list(range(1, len(ids) + 1))
-    assert engine.queues("tally") == {"count": {"ready": 0, "leased": 0, "delayed": 0, "dead": 0}}
+    assert engine.queues("tally") == {"count": {"ready": 0, "leased": 0, "delayed": 0, "dead": 0, "handled": 0}}
 
 
 def fill(engine):

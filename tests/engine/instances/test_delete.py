@@ -65,7 +65,7 @@ def test_a_job_it_waits_for_goes_with_it_wherever_it_is(engine):
     engine.fire("errand", "ready", "start")
     for id in ("ready", "held"):
         engine.delete("errand", id)
-    assert engine.queues("errand")["work"] == {"ready": 0, "leased": 0, "delayed": 0, "dead": 0}
+    assert engine.queues("errand")["work"] == {"ready": 0, "leased": 0, "delayed": 0, "dead": 0, "handled": 0}
     with pytest.raises(LeaseLost, match="withdrawn"):
         engine.complete(held)
     with pytest.raises(LookupFailed):

@@ -63,7 +63,7 @@ def test_work_of_the_state_left_is_withdrawn_and_that_of_the_state_entered_enque
     assert again.jobs != busy.jobs
     assert [job.id for job in engine.jobs("errand", "work")] == again.jobs
     assert force(engine, "errand", "Idle").jobs == []
-    assert engine.queues("errand")["work"] == {"ready": 0, "leased": 0, "delayed": 0, "dead": 0}
+    assert engine.queues("errand")["work"] == {"ready": 0, "leased": 0, "delayed": 0, "dead": 0, "handled": 0}
     assert held.id == busy.jobs[0]
 
 

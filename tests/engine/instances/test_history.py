@@ -37,6 +37,7 @@ def test_a_step_tells_what_happened(engine):
         "reason": "because",
         "payload": {"why": "é"},
         "changes": {"n": 1},
+        "definition": 1,
     }
     assert (first.event, first.changes, first.source) == ("(create)", {"n": 0}, None)
 

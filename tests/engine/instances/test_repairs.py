@@ -122,7 +122,7 @@ def test_a_reset_of_regions_ends_jobs_timers_and_children(engine):
     (child,) = running.children.values()
     reset = engine.reset("pair", "x", **WHO)
     assert (reset.configuration, reset.jobs, reset.timers, reset.children) == (["Idle", "Calm"], [], [], {})
-    assert engine.queues("pair")["work"] == {"ready": 0, "leased": 0, "delayed": 0, "dead": 0}
+    assert engine.queues("pair")["work"] == {"ready": 0, "leased": 0, "delayed": 0, "dead": 0, "handled": 0}
     assert engine.live("pair").timers == 0
     engine.tick()
     assert child["id"] not in [one.id for one in engine.find("door") if not one.done]
@@ -214,7 +214,7 @@ def test_a_skipped_job_goes_and_the_instance_moves_with_the_result(engine):
     )  # fmt: skip
     assert step.transitions == skipped.outcome.transitions != []
     assert engine.renew([held], 1000) == ["withdrawn"]
-    assert engine.queues("errand")["work"] == {"ready": 0, "leased": 0, "delayed": 0, "dead": 0}
+    assert engine.queues("errand")["work"] == {"ready": 0, "leased": 0, "delayed": 0, "dead": 0, "handled": 0}
     assert engine.live("errand").flow[f"1:{step.transitions[0]}"] == 1
     consistent(engine, "errand")
 

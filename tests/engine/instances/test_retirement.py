@@ -42,7 +42,7 @@ def test_a_batch_holds_the_oldest_finished_instances_whole(engine):
 
 
 def test_nothing_of_an_instance_is_left_and_the_log_says_how_many_went(engine):
-    publish(engine, counter(index=["n", "instance.actor"]))
+    publish(engine, counter(index=["n", "instance.actor", "instance.transition"]))
     before = keys_left(engine)
     finish(engine, "a", "b")
     retired = engine.retirement().retire(read(engine), actor="retention")

@@ -23,7 +23,7 @@ from tests.engine.dumps import dump, silence
 
 from .strategies import EVENTS, publishable
 
-PLACES = ("ready", "leased", "delayed", "dead")
+PLACES = ("ready", "leased", "delayed", "dead", "handled")
 QUEUES = ("work", "mail")
 IDS = st.sampled_from(["p", "q", "r"])
 PAYLOADS = st.one_of(
@@ -221,7 +221,8 @@ class Life(RuleBasedStateMachine):
         rows = {key.rpartition(":")[2]: self.engine.client.hgetall(key) for key in self.scan("job:*")}
         assert placed == {job: (row["queue"], row["place"]) for job, row in rows.items()}
         waited = {job: id for id in self.versions for job in self.engine.get("m", id).jobs}
-        open_jobs = {j: row["instance"] for j, row in rows.items() if row.get("invoke") and row["place"] != "dead"}
+        unended = {job: row for job, row in rows.items() if row["place"] not in ("dead", "handled")}
+        open_jobs = {job: row["instance"] for job, row in unended.items() if row.get("invoke")}
         assert open_jobs == waited
 
     def scan(self, end):

@@ -8,7 +8,7 @@ from typing import Any
 from machines.engine import Engine, Job
 from tests.engine.builders import NOW, errand, publish
 
-PLACES = ("ready", "leased", "delayed", "dead")
+PLACES = ("ready", "leased", "delayed", "dead", "handled")
 
 
 def busy(engine: Engine, *ids: str, **invoke: Any) -> str:

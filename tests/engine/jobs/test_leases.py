@@ -40,7 +40,7 @@ def test_a_failed_attempt_waits_longer_each_time(engine):
     (job,) = take(engine, now=at)
     assert (job.attempt, job.error, job.kind, job.trace) == (4, "no", "ValueError", "line 1")
     assert engine.fail(job, "no more", now=at) == "dead"
-    assert places(engine) == {"0-1": "dead"}
+    assert places(engine) == {"0-1": "handled"}
     assert engine.get("errand", "x").state == "Failed"
 
 
@@ -99,7 +99,7 @@ def test_work_that_kills_its_worker_ends_among_the_dead(engine):
         (job,) = take(engine, lease=1000)
         assert job.attempt == attempt
         assert engine.sweep("errand", now=NOW + 1000) == 1
-    assert places(engine) == {"0-1": "dead"}
+    assert places(engine) == {"0-1": "handled"}
     dead = engine.job("errand", "0-1")
     assert (dead.kind, engine.get("errand", "x").state) == ("LeaseExpired", "Failed")
 

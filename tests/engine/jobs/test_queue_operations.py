@@ -19,8 +19,10 @@ def put(engine, count, **facts):
 
 
 def bury(engine, *ids, **invoke):
-    """Instances of ``errand`` whose work has failed for good."""
+    """Suspended instances of ``errand`` whose work has failed for good: they deal with that when they are resumed."""
     busy(engine, *ids, **invoke)
+    for id in ids:
+        engine.suspend("errand", id, **WHO)
     for job in take(engine, count=len(ids)):
         engine.fail(job, "no", kind="ValueError", retry=False, now=NOW)
 
@@ -40,7 +42,7 @@ def test_a_purge_takes_one_place_away_and_no_other(engine):
     put(engine, 3, delay=1000)
     (held,) = engine.take("door", "work", "w", now=NOW)
     assert engine.purge("door", "work", place="ready", expect=699, **WHO) == 699
-    assert engine.queues("door")["work"] == {"ready": 0, "leased": 1, "delayed": 3, "dead": 0}
+    assert engine.queues("door")["work"] == {"ready": 0, "leased": 1, "delayed": 3, "dead": 0, "handled": 0}
     assert engine.purge("door", "work", place="delayed", **WHO) == 3
     assert engine.purge("door", "work", place="dead", **WHO) == 0
     assert list(places(engine, name="door")) == [held.id]
@@ -121,7 +123,7 @@ def test_an_instance_that_is_still_there_waits_again(engine):
 def test_an_instance_that_moved_on_or_began_anew_is_left_alone(engine):
     stuck(engine, "x")
     engine.fire("errand", "x", "again", now=NOW + 5)
-    engine.redrive("errand", "work", "0-1", **WHO)
+    engine.redrive("errand", "work", "0-1", force=True, **WHO)
     assert engine.get("errand", "x").jobs == ["0-2"]
     (job,) = take(engine)
     assert (job.id, engine.complete(job), engine.get("errand", "x").state) == ("0-1", None, "Busy")

@@ -22,7 +22,7 @@ def work(engine, now, count=1):
 def test_a_queue_that_was_never_used_has_noughts(engine):
     busy(engine)
     stats = engine.stats("errand")["work"]
-    assert stats.depth == {"ready": 0, "leased": 0, "delayed": 0, "dead": 0}
+    assert stats.depth == {"ready": 0, "leased": 0, "delayed": 0, "dead": 0, "handled": 0}
     assert (stats.enqueued, stats.taken, stats.completed, stats.oldest, stats.waits) == (0, 0, 0, None, {})
 
 

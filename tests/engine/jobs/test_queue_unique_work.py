@@ -58,9 +58,9 @@ def test_what_died_does_not_hold_the_key_and_cannot_come_back_while_another_does
     (job,) = take(pair)
     pair.fail(job, "no", retry=False, now=NOW)
     assert pair.fire("m", "y", "start", now=NOW).jobs == ["0-2"]
-    assert pair.redrive("m", "work", job, actor="a", reason="r") == 0
+    assert pair.redrive("m", "work", job, actor="a", reason="r", force=True) == 0
     assert pair.redrive("m", "work", actor="a", reason="r") == 0
-    assert places(pair, name="m") == {"0-1": "dead", "0-2": "ready"}
+    assert places(pair, name="m") == {"0-1": "handled", "0-2": "ready"}
 
 
 def test_the_end_of_a_job_may_lead_back_to_its_state(engine):

@@ -69,11 +69,10 @@ def test_the_count_and_the_list_are_of_the_same_instances(engine):
     assert late(engine, "Open", 15, 17) == ["d00", "d01", "d02"]
 
 
-def test_a_suspended_instance_counts_and_one_put_there_begins_anew(engine):
+def test_an_instance_that_is_put_there_begins_anew(engine):
     publish(engine, DESK)
     for id in "ab":
         engine.create("desk", id, now=NOW)
-    engine.suspend("desk", "a", actor="x", reason="y", now=NOW)
     engine.force("desk", "b", "Taken", actor="x", reason="y", now=NOW + 30 * MINUTE)
     assert breaches(engine, "desk", 60) == {"Open": 1, "Taken": 0}
 
@@ -137,3 +136,39 @@ def test_a_machine_that_went_meanwhile_is_none(engine):
     engine.machines()
     engine.client.delete(engine.keys.partition("desk").meta)
     assert list(engine.survey().lives) == ["lines"]
+
+
+def test_a_suspended_instance_breaks_no_service_level_until_it_is_resumed(engine):
+    publish(engine, DESK)
+    for id in ("held", "late"):
+        engine.create("desk", id, now=NOW)
+    engine.suspend("desk", "held", actor="ann", reason="the customer is away", now=NOW + MINUTE)
+    assert breaches(engine, "desk", 20) == {"Open": 1, "Taken": 0}
+    engine.suspend("desk", "late", actor="ann", reason="so is this one", now=NOW + 21 * MINUTE)
+    assert breaches(engine, "desk", 22) == {"Open": 0, "Taken": 0}
+    engine.resume("desk", "held", actor="ann", reason="back", now=NOW + 23 * MINUTE)
+    live = engine.live("desk", now=NOW + 24 * MINUTE)
+    assert (live.breaches["Open"], live.breached_since, live.unchecked) == (1, {"Open": NOW}, {})
+
+
+def test_of_very_many_that_are_late_it_says_how_many_may_be_suspended(engine):
+    publish(engine, DESK)
+    ids = [f"i{number:04}" for number in range(1003)]
+    for id in ids:
+        engine.create("desk", id, now=NOW)
+    engine.suspend("desk", ids[0], actor="ann", reason="x", now=NOW)
+    live = engine.live("desk", now=NOW + 20 * MINUTE)
+    assert (live.breaches["Open"], live.unchecked["Open"]) == (1002, 3)
+
+
+def test_who_is_suspended_among_many_that_are_late_is_known_at_once(engine):
+    """What was found among many late instances is remembered for a second, until one is suspended or resumed."""
+    publish(engine, DESK, *(f"i{number}" for number in range(150)))
+    assert breaches(engine, "desk", 20)["Open"] == 150
+    engine.suspend("desk", "i3", actor="ann", reason="a test", now=NOW + 20 * MINUTE)
+    assert breaches(engine, "desk", 20)["Open"] == 149
+    engine.resume("desk", "i3", actor="ann", reason="a test", now=NOW + 20 * MINUTE)
+    assert breaches(engine, "desk", 20)["Open"] == 150
+    engine.delete("desk", "i4")
+    live = engine.live("desk", now=NOW + 20 * MINUTE + 500)
+    assert (live.breaches["Open"], live.unchecked) == (149, {})

@@ -121,7 +121,7 @@ def test_a_tick_fires_timers_takes_back_leases_and_wakes_delayed_jobs(engine):
     engine.enqueue("kick", "work", delay=1000, now=NOW)
     assert tick(engine, now=NOW + 999)[:5] == (0, 0, 0, str(NOW + 1000), str(NOW + 1000))
     assert tick(engine, now=NOW + 1000)[:5] == (1, 0, 2, "", "")
-    assert engine.queues("kick")["work"] == {"ready": 2, "leased": 0, "delayed": 0, "dead": 0}
+    assert engine.queues("kick")["work"] == {"ready": 2, "leased": 0, "delayed": 0, "dead": 0, "handled": 0}
     assert engine.get("kick", "a").state == "B"
 
 
@@ -356,7 +356,7 @@ def test_a_job_that_cannot_be_taken_back_keeps_those_behind_it_from_nothing(engi
     engine.client.delete(history)
     engine.client.set(history, "foreign")
     assert tick(engine, "errand", now=NOW + 1500)[2:5] == (1, "", str(NOW + 7000))
-    assert engine.job("errand", other.id).place == "dead"
+    assert engine.job("errand", other.id).place == "handled"
     engine.client.delete(history)
     assert tick(engine, "errand", now=NOW + 7000).jobs == 1
     assert engine.get("errand", stuck.instance).state == "Failed"

@@ -48,13 +48,13 @@ def test_flow_counts_each_edge_of_each_version(engine):
 
 def test_queues_tell_how_deep_each_place_is(engine):
     publish(engine, errand(), *"abcd")
-    assert engine.queues("errand") == {"work": {"ready": 0, "leased": 0, "delayed": 0, "dead": 0}}
+    assert engine.queues("errand") == {"work": {"ready": 0, "leased": 0, "delayed": 0, "dead": 0, "handled": 0}}
     for id in "abcd":
         engine.fire("errand", id, "start")
     first, second, _ = engine.take("errand", "work", "w", count=3)
     engine.fail(first, "no")
     engine.fail(second, "no", retry=False)
-    assert engine.queues("errand") == {"work": {"ready": 1, "leased": 1, "delayed": 1, "dead": 1}}
+    assert engine.queues("errand") == {"work": {"ready": 1, "leased": 1, "delayed": 1, "dead": 0, "handled": 1}}
 
 
 def test_all_of_it_is_plain_data(engine):
@@ -75,6 +75,9 @@ def test_all_of_it_is_plain_data(engine):
         "late": 0,
         "refused": {},
         "breaches": {},
+        "unchecked": {},
+        "breached_since": {},
+        "versions": {"1": 1},
         "queues": {},
         "missing": (),
     }

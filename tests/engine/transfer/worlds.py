@@ -48,7 +48,7 @@ def order() -> dict[str, Any]:
             "type": "object",
             "properties": {"n": {"type": "integer", "default": 0}, "who": {"type": "string"}, "more": {}},
         },
-        index=["who"],
+        index=["who", "instance.transition"],
     )
 
 

@@ -37,8 +37,8 @@ def expected() -> set[str]:
         elif name.startswith(tuple(MOVED)):
             top, _, rest = name.partition("/")
             found.add(MOVED[f"{top}/"] + rest)
-        elif re.fullmatch(r"examples/\w+\.json", name):
-            found.add(SAMPLES + Path(name).name)
+        elif re.fullmatch(r"examples/(drafts/)?\w+\.json", name):
+            found.add(SAMPLES + name.removeprefix("examples/"))
     return found
 
 

@@ -89,7 +89,7 @@ def test_a_login_that_cannot_be_kept_is_a_503_too(server, client, django_user_mo
     response = client.post("/accounts/login/", {"username": "admin", "password": "x"})
     assert response.status_code == 503
     assert "SB500" in response.content.decode()
-    assert "is unknown" in response.content.decode()
+    assert "It is unknown whether" in response.content.decode()
 
 
 def test_a_form_that_met_the_outage_comes_back_to_be_sent_again(server, django_user_model):
@@ -107,6 +107,7 @@ def test_a_form_that_met_the_outage_comes_back_to_be_sent_again(server, django_u
     assert 'name="key" value="k-1"' in page
     assert 'value="&quot;&lt;b&gt;"' in page
     assert page.count("csrfmiddlewaretoken") == 1
+    assert "It is unknown whether this request was applied. Sending it again is safe" in page
 
 
 def test_a_handover_note_that_met_the_outage_comes_back_to_be_sent_again(server, client, django_user_model):
@@ -122,7 +123,23 @@ def test_a_form_without_a_key_is_not_offered_again(server, client, django_user_m
     server.stop()
     response = client.post("/machines/m/instances/i/delete/", {"expect": "1", "reason": "r", "sure": "on"})
     assert response.status_code == 503
-    assert "Send it again" not in response.content.decode()
+    assert ">Resend<" not in response.content.decode()
+    assert "Check before you send it again" in response.content.decode()
+
+
+@pytest.mark.parametrize("form", [None, {"expect": "1"}, {"key": "k-1"}], ids=["read", "unkeyed", "keyed"])
+def test_the_page_says_one_thing_about_the_request(server, client, django_user_model, form):
+    client.force_login(django_user_model.objects.create_superuser("admin", password="x"))
+    server.stop()
+    fire = "/machines/m/instances/i/fire/"
+    response = client.get("/") if form is None else client.post(fire, form)
+    page = response.content.decode()
+    said = ["Nothing was changed", "Check before you send it again", "Sending it again is safe"]
+    assert [text in page for text in said].count(True) == 1
+    assert ("is unknown" in page) == (form is not None)
+    # Only what was read is loaded again by itself, with script and without.
+    assert ("data-reload" in page) == ('http-equiv="refresh"' in page) == (form is None)
+    assert (response["Retry-After"], response["Cache-Control"]) == ("5", "no-store")
 
 
 def test_a_program_gets_json(server, client):

@@ -25,7 +25,7 @@ async def test_a_queue_is_told_with_its_counters_and_without_what_it_has_not(gat
     gate.fire("shift", "north", "begin")
     value = await watch(TOPIC).sees(TOPIC, ready=1)
     stats = gate.stats("shift")["crew"]
-    depths = {"ready": 1, "leased": 0, "delayed": 0, "dead": 0, "oldest": stats.oldest}
+    depths = {"ready": 1, "leased": 0, "delayed": 0, "dead": 0, "handled": 0, "oldest": stats.oldest}
     counters = {"taken", "completed", "failed", "lost", "died", "withdrawn", "purged"}
     assert value == depths | {"enqueued": 1, "waits": {}, "runs": {}} | dict.fromkeys(counters, 0)
 

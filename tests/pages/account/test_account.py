@@ -149,3 +149,35 @@ async def test_it_is_the_same_when_the_site_runs_asynchronously_as_it_does(user_
     page = text_of(await client.get("/queues/"))
     assert "UTC+5:30" in page
     assert timezone.get_current_timezone_name() == "UTC"
+
+
+def test_the_theme_is_kept_with_the_person_and_known_before_the_login(as_, prefix):
+    client = as_("viewer", "vera")
+    assert 'data-theme="' not in client.get(reverse("signalbox:account")).content.decode()
+    answer = client.post(reverse("signalbox:account-theme"), {"theme": "dark", "next": "/queues/"})
+    assert answer.url == "/queues/"
+    assert '<html lang="en" data-theme="dark">' in client.get(reverse("signalbox:account")).content.decode()
+    client.post(reverse("signalbox:logout"))
+    assert 'data-theme="dark"' in client.get(reverse("signalbox:login")).content.decode()
+    cookie = client.cookies["signalbox_theme"]
+    assert (cookie["samesite"], cookie["httponly"]) == ("Lax", True)
+    other = as_("viewer", "otto")
+    other.cookies["signalbox_theme"] = "dark"  # of whoever used the browser before
+    assert 'data-theme="' not in other.get(reverse("signalbox:account")).content.decode()
+
+
+def test_the_form_of_the_account_sets_the_theme_too(as_, prefix):
+    client = as_("viewer", "vera")
+    client.post(reverse("signalbox:account"), CHOSEN | {"theme": "light"})
+    assert Preferences.objects.get(user__username="vera").theme == "light"
+    assert client.cookies["signalbox_theme"].value == "light"
+
+
+@pytest.mark.parametrize("theme", ["pink", '"><script>', "\0", "x" * 9000])
+def test_a_theme_that_there_is_not_changes_nothing(as_, prefix, theme):
+    client = as_("viewer", "vera")
+    answer = client.post(reverse("signalbox:account-theme"), {"theme": theme, "next": "https://example.org/"})
+    assert answer.url == reverse("signalbox:account")
+    client.cookies["signalbox_theme"] = "pink"
+    assert not Preferences.objects.filter(user__username="vera").exclude(theme="").exists()
+    assert 'data-theme="' not in client.get(reverse("signalbox:account")).content.decode()

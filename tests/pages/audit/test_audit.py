@@ -138,7 +138,7 @@ def test_an_entry_links_to_what_it_is_about_and_its_text_stays_text(as_, entries
     page = read(as_("supervisor").get("/audit/"))
     links = [link["href"] for link in page.all("a", class_="key")]
     assert links == [
-        "/machines/new_device/", "/queues/new_device/todo/", "/machines/activation/",
+        "/workers/#worker-box%3A1", "/machines/new_device/", "/queues/new_device/todo/", "/machines/activation/",
         "/machines/activation/instances/b/", "/machines/activation/", "/machines/activation/instances/a~2F1/",
     ]  # fmt: skip
     assert "<b>why</b>" in page.text

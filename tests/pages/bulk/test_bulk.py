@@ -12,6 +12,7 @@ from machines.bulk import BULK, Bulk, builtin_machine
 from machines.engine import UnknownMachine
 from machines.models import AuditEntry
 from machines.worker.registry import discover
+from tests.bulk import test_migrate as migrations
 from tests.bulk.builders import PARCEL, finished, order, parcels, step, work_off
 from tests.pages.reading import fields, read
 from tests.worker.builders import errand
@@ -73,7 +74,7 @@ def test_what_a_list_does_not_find_opens_no_form(as_, shop):
 @pytest.mark.parametrize("role", ["viewer", "operator"])
 def test_who_may_not_operate_sees_no_way_there(as_, shop, role):
     page = as_(role).get("/machines/parcel/").content.decode()
-    assert "/bulk/" not in page
+    assert "/machines/parcel/bulk/" not in page
 
 
 def test_from_the_form_to_the_last_outcome(as_, shop):
@@ -273,3 +274,28 @@ def test_without_any_bulk_there_is_no_such_machine(as_, engine, db):
     assert as_("viewer").get("/bulk/3f2a/").status_code == 404
     with pytest.raises(UnknownMachine):
         engine.live(BULK)
+
+
+def test_a_migration_shows_its_plan_its_classes_and_what_is_refused(as_, engine, db):
+    migrations.parcels(engine, 120, held=2)
+    page = f"/bulk/{migrations.finished(engine).id}/"
+    client = as_("supervisor")
+    shown = read(client.get(page))
+    assert shown.one("h1").text == f"Migrate to version 2 by plan {migrations.plan(engine).id}"
+    rows = [
+        [cell.text for cell in row.all("td")] for row in shown.one("section", aria_labelledby="classes").all("tr")[1:]
+    ]
+    assert [row[:4] for row in rows] == [["v1", "open", "moves", "open"], ["v1", "held", "refused", ""]]
+    assert "SB610" in rows[1][4]
+    assert shown.one("div", data_verdict="taken").text == "would move 118"
+    moved = shown.one("section", aria_labelledby="items")
+    assert any("would move" in row.text for row in moved.all("tr"))
+    for table in shown.all("table"):  # narrow pages stack the cells, each with the name of its column
+        assert all("data-label" in cell.attributes for cell in table.all("td"))
+    refused = read(client.get(f"{page}?outcome=refused"))
+    assert "p0000" in refused.text
+    assert "p0100" not in refused.text
+    written = client.get(f"{page}results.csv")
+    lines = list(csv.reader(io.StringIO(b"".join(written.streaming_content).decode())))
+    assert len(lines) == 121
+    assert lines[100][3:6:2] == ["taken", "done"]

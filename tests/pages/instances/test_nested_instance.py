@@ -214,3 +214,14 @@ def test_a_preview_tells_every_state_after_the_step(as_, order):
     form = {"event": "collect", "expect": str(order.version), "check": "1"}
     notice = read(as_("operator").post(f"{INSTANCE}fire/", form)).one("section", id="preview")
     assert "Packed, Open, Expecting → On its way, Open, Told" in notice.text
+
+
+def test_a_line_that_is_available_leads_to_the_form_of_its_event(page):
+    shown = page()
+    lines = {
+        line["data-events"]: line["href"] for line in shown.one("svg", class_="sb-diagram").all("a", class_="possible")
+    }
+    assert {"collect", "bill", "hold", "cancel"} <= lines.keys()
+    for event, href in lines.items():
+        (form,) = [one for one in shown.all("li", class_="lever") if f"#{one['id']}" == href]
+        assert form.one("span", class_="event").text == event

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import pytest
 import redis
 
+from dashboard.pages.instances.replay import trace_versions
+from machines.engine import Instance, Step
 from tests.pages.conftest import TOKEN
 from tests.pages.reading import Element, read
 
@@ -75,7 +77,7 @@ def test_a_moment_has_an_address_that_needs_no_script(as_, moved):
     assert lit(page) == ["Waiting"]
     assert [part["data-transition"] for part in page.one("svg", class_="sb-diagram").all(class_="taken")] == ["t1"]
     said = page.one("div", data_region="past").text
-    assert "Viewing a past revision: 2, after activate" in said
+    assert "Viewing a past revision: 2, step activate" in said
     assert "now at revision 4, in Active" in said
     assert page.one("tr", class_="chosen").all("td")[0].text == "2"
     assert page.one("input", type="range")["value"] == "2"
@@ -184,3 +186,12 @@ def test_hostile_data_of_the_past_is_text(as_, engine, activation):
 def test_an_example_with_charts_replays_in_its_top_level_too(as_, order):
     page = read(as_("viewer").get("/machines/delivery/instances/R-1/?at=1&view=top"))
     assert lit(page) == ["Paying"]
+
+
+def test_each_step_is_drawn_on_the_version_that_the_instance_had_then():
+    def step(version: int, event: str, **payload: int) -> Step:
+        return Step(version, 0, event, None, ["x"], transitions=[], payload=payload, changes={}, actor="", reason="")
+
+    now = Instance("a", "lamp", ["x"], {}, version=4, definition=3, created=0, entered=0)
+    steps = [step(4, "(migrate)", **{"from": 1, "to": 3}), step(3, "press"), step(2, "press"), step(1, "create")]
+    assert trace_versions(now, steps) == {4: 3, 3: 1, 2: 1, 1: 1}

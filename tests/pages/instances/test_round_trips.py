@@ -65,7 +65,7 @@ def test_the_answer_is_drawn_from_one_read(operator):
     assert traffic.of("session") == [traffic.trips[0]] * 2
 
 
-def test_an_instance_with_work_is_drawn_from_one_read_too(as_, engine, paying):
+def test_an_instance_with_work_is_drawn_from_one_read_and_its_parent_from_another(as_, engine, paying):
     adopt("payment")
     child = paying.children["payment"]["id"]
     client, address = as_("viewer"), reverse("signalbox:instance", args=["payment", child])
@@ -73,7 +73,7 @@ def test_an_instance_with_work_is_drawn_from_one_read_too(as_, engine, paying):
     assert engine.get("payment", child).jobs
     with wire.recorded() as traffic:
         client.get(address)
-    assert trips(traffic) == {"session": 1, "engine": 1}
+    assert trips(traffic) == {"session": 1, "engine": 2}
 
 
 def test_a_repair_asks_the_right_once_and_is_one_step(as_, waiting, asked):

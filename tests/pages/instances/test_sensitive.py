@@ -61,7 +61,7 @@ def addresses(vault: Filled) -> list[str]:
         if "queue" in given:
             given["queue"] = "charge"
         bulk, job = name.startswith("bulk"), name.startswith("job")
-        if "id" in given and ("machine" in given or bulk):
+        if isinstance(given.get("id"), str) and ("machine" in given or bulk):
             ids = [vault.bulk] if bulk else [vault.dead, vault.leased] if job else [vault.shut, vault.charging]
             found += [reverse(f"signalbox:{name}", kwargs=given | {"id": id}) for id in ids]
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
@@ -93,3 +95,45 @@ def test_the_explanation_says_who_may(engine, order):
 
 def test_what_is_refused_anyway_says_why_in_the_engines_words(as_, order):
     assert "SB431" in read(fire(as_("operator"), "clsoe")).text
+
+
+def actions_of(client) -> dict:
+    context = client.get(PAGE).context
+    return {action.event: action for action in (*context["open_levers"], *context["idle_levers"])}
+
+
+def test_an_action_for_other_groups_is_shown_as_blocked_with_the_group_that_it_needs(as_, order):
+    client = member(as_, "oscar", "warehouse")
+    shown = actions_of(client)["close"]
+    assert (shown.verdict, shown.routes[0].kind) == ("refused", "denied")
+    assert shown.routes[0].why == ["needs the group treasury"]
+    answer = client.get(PAGE)
+    assert "needs the group treasury" in read(answer).one("section", **{"aria-labelledby": "levers"}).text
+    close = answer.context["plan"].outline.states[0].transitions[-1].id
+    part = answer.context["plan"].index["transitions"][close]
+    assert not re.search(rf'class="[^"]*possible[^"]*"[^>]*id="{part}"', str(answer.context["drawing"]))
+
+
+def test_an_action_is_available_to_members_and_to_superusers(as_, order):
+    assert actions_of(member(as_, "tess", "treasury"))["close"].verdict == "open"
+    client = as_("operator", "root")
+    get_user_model().objects.filter(username="root").update(is_superuser=True)
+    assert actions_of(client)["close"].verdict == "open"
+
+
+def test_a_transition_for_others_behind_one_for_all_does_not_block_the_action(as_, order, engine):
+    client = member(as_, "oscar", "warehouse")
+    refund = actions_of(client)["refund"]
+    assert (refund.verdict, [route.kind for route in refund.routes]) == ("open", ["holds", "denied"])
+    engine.edit("order", "o-1", {"amount": 50}, actor="t", reason="t")
+    assert actions_of(client)["refund"].verdict == "refused"
+
+
+def test_an_action_with_a_required_payload_is_blocked_for_others_too(as_, engine, db):
+    events = {"pay": {"payload": {"sum": {"type": "integer", "required": True}}}}
+    states = {"A": {"on": {"pay": {"target": "B", "allow": ["treasury"], "guard": "event.sum > 3"}}}, "B": {}}
+    engine.publish({"id": "order", "initial": "A", "events": events, "states": states})
+    engine.create("order", "o-1")
+    shown = actions_of(member(as_, "oscar", "warehouse"))["pay"]
+    assert (shown.verdict, shown.told) == ("refused", "Blocked: needs the group treasury.")
+    assert actions_of(member(as_, "tess", "treasury"))["pay"].verdict == "depends"

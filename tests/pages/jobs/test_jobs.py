@@ -26,6 +26,8 @@ def held(engine, devices, job):
 
 
 def bury(engine, held, trace: str = "Traceback: line 1") -> None:
+    """Let the job die while its instance is suspended: the instance does not deal with it yet."""
+    engine.suspend(held.machine, held.instance, actor="sue", reason="the provider is down")
     engine.fail(held, "no such device", kind="LookupError", trace=trace, retry=False)
 
 
@@ -201,3 +203,44 @@ def test_nothing_happens_without_a_reason(as_, engine, job):
         assert "Enter a reason. It is recorded in the audit." in read(answer).one(id="turned").text
     assert engine.job("new_device", "0-1").place == "ready"
     assert not AuditEntry.objects.exists()
+
+
+# Handled jobs: dead, and the instance moved on
+
+
+def handle(engine, held) -> None:
+    engine.fail(held, "no such device", kind="LookupError", retry=False)
+
+
+def test_a_handled_job_says_where_its_instance_is(as_, engine, held):
+    handle(engine, held)
+    page = read(as_("supervisor").get(JOB))
+    head = page.one("div", data_region="head").text
+    assert "handled" in head
+    assert f"instance now in {engine.get('new_device', 'd0').state}" in head
+    assert lines(page) == ["enqueued", "attempt 1 failed", "dead", "handled"]
+    assert "needs attention" not in page.text
+
+
+def test_a_retry_of_a_handled_job_asks(as_, engine, held):
+    handle(engine, held)
+    client = as_("supervisor")
+    answer = act(client, "redrive", {"reason": "once more"})
+    assert (answer.status_code, engine.job("new_device", "0-1").place) == (409, "handled")
+    turned = read(answer).one(id="turned")
+    assert "SB443" in turned.text
+    assert turned.one("input", type="checkbox")["name"] == "confirm"
+    answer = act(client, "redrive", {"reason": "once more", "confirm": "on"})
+    assert (answer.status_code, engine.job("new_device", "0-1").place) == (302, "ready")
+
+
+def test_a_later_instance_of_the_id_shows_none_of_its_data(as_, engine, held):
+    handle(engine, held)
+    engine.delete("new_device", "d0", actor="sue", reason="a mistake")
+    client = as_("viewer")
+    page = read(client.get(JOB))
+    assert "instance now deleted" in page.one("div", data_region="head").text
+    engine.create("new_device", "d0", now=held.created + 10_000_000)
+    page = read(client.get(JOB))
+    assert "the id belongs to a later instance" in page.one("div", data_region="head").text
+    assert not page.one("section", data_region="data").all("pre")

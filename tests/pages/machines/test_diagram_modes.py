@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
+from dataclasses import replace
 
 import pytest
 
 from dashboard.pages.machines import diagram_modes
 from dashboard.pages.machines.diagram_modes import MODES, format_duration
+from dashboard.shared.version_view import load_version
 from machines.engine import Refused
+from machines.engine.definitions import Outline
+from machines.models import Measurement
+from machines.statistics import recording
 from tests.pages.reading import Element, read
+from tests.statistics.conftest import flush
 
 HOUR = 3_600_000
 DESK = {
@@ -23,6 +30,10 @@ DESK = {
     },
 }
 EVENTS = ["collect", "bill", "hold", "resume", "cancel", "restock", "book", "deliver"]
+
+
+def outline(name: str) -> Outline:
+    return load_version(name, 1).outline
 
 
 def drawing(page: Element) -> Element:
@@ -152,10 +163,41 @@ def test_a_mode_nobody_knows_is_the_count(as_, desk):
 
 
 @pytest.mark.parametrize("mode", ["flow", "time"])
-def test_what_takes_two_looks_says_that_it_needs_a_script(as_, desk, mode):
+def test_rates_nobody_measured_are_left_out_and_the_page_says_why(as_, desk, mode):
     page = read(as_("viewer").get(f"{desk}?mode={mode}"))
-    assert "needs JavaScript" in page.one("nav", class_="modes").one("noscript").text
-    assert {part.one(class_="flow").text for part in drawing(page).all(class_="transition")} <= {"", "1"}
+    assert "no rates: workers measure them once a minute" in page.one("nav", class_="modes").text
+    if mode == "flow":
+        assert {part.one(class_="flow").text for part in drawing(page).all(class_="transition")} == {""}
+
+
+@pytest.fixture
+def measured(engine, desk) -> str:
+    """Fifteen minutes in which "take" was taken 30 times and "drop" 29 times, measured up to a moment ago."""
+    now = int(time.time() * 1000)
+    seen = engine.survey()
+    lives = {name: replace(live, now=now - 1000) for name, live in seen.lives.items()}
+    recording.record(replace(seen, lives=lives), recording.turn(), now=now - 1000)
+    flush()
+    minute = now // 60_000 * 60
+    ids = {each.events[0]: each.id for state in outline("desk").states for each in state.transitions}
+    for back in range(15, 0, -1):
+        edges = {f"1:{ids['take']}": 2} | ({f"1:{ids['drop']}": 2} if back > 1 else {f"1:{ids['drop']}": 1})
+        Measurement.objects.create(
+            machine="desk", period=60, at=minute - back * 60, covered=60_000, numbers={"edges": edges}
+        )
+    return desk
+
+
+def test_flow_is_what_the_server_measured_and_says_over_which_interval(as_, measured):
+    page = read(as_("viewer").get(f"{measured}?mode=flow"))
+    flows = {part["data-events"]: part.one(class_="flow").text for part in drawing(page).all("a", class_="transition")}
+    assert (flows["take"], flows["drop"], flows["break"]) == ("2.0", "1.9", "")
+    assert "over the last 15 min" in page.one("nav", class_="modes").text
+
+
+def test_time_in_state_is_estimated_from_what_the_server_measured(as_, measured):
+    page = read(as_("viewer").get(f"{measured}?mode=time"))
+    assert badges(page) == {"Open": "1 min", "On hold": "", "Broken": ""}
 
 
 def test_a_line_leads_to_those_that_came_to_where_it_leads(as_, desk):
@@ -185,3 +227,54 @@ def test_a_length_has_one_unit(ms, text):
 def test_the_scale_is_the_same_for_every_machine():
     count = diagram_modes.mode_of("count")
     assert [count.heat(figure) for figure in (0, 1, 9, 10, 999, 1000, 10**7)] == [0, 1, 1, 2, 3, 4, 5]
+
+
+PARALLEL = {
+    "id": "twin",
+    "initial": "Both",
+    "states": {
+        "Both": {
+            "type": "parallel",
+            "states": {
+                "Left": {"initial": "Idle", "states": {"Idle": {"on": {"rest": "Idle"}}}},
+                "Right": {
+                    "initial": "Working",
+                    "states": {"Working": {"invoke": {"src": "work", "queue": "work", "retry": {"attempts": 1}}}},
+                },
+            },
+        }
+    },
+}
+
+
+@pytest.fixture
+def twin(engine, db) -> str:
+    """One instance whose second region has a dead job; one without errors."""
+    engine.publish(PARALLEL)
+    for id in ("bad", "good"):
+        engine.create("twin", id)
+    job = next(job for job in engine.take("twin", "work", "w", count=2) if job.instance == "bad")
+    engine.fail(job, "no")
+    return "/machines/twin/"
+
+
+def test_a_failure_counts_in_the_region_that_it_belongs_to(as_, twin):
+    page = read(as_("viewer").get(f"{twin}?mode=failures"))
+    assert badges(page) == {"Both": "1", "Left": "0", "Idle": "0", "Right": "1", "Working": "1"}
+    shown = [mark["data-of"] for mark in drawing(page).all(class_="mark") if "shown" in mark["class"].split()]
+    assert shown == ["Working"]
+
+
+def test_the_page_asks_for_the_same_later(as_, twin):
+    client = as_("viewer")
+    answer = client.get(f"{twin}counts/?of=errors").json()
+    assert answer["counts"] == {"Both": 1, "Right": 1, "Working": 1}
+    assert json.loads(read(client.get(twin)).one("nav", class_="modes")["data-troubled"]) == answer["counts"]
+
+
+def test_a_file_has_guards_and_actions_unless_asked_otherwise(as_, twin, delivery):
+    page = "/machines/delivery/diagram.svg"
+    client = as_("viewer")
+    full, short = (client.get(page + query).content.decode() for query in ("", "?labels=short"))
+    assert 'class="action"' in full
+    assert 'class="action"' not in short

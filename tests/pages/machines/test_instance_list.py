@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.models import SavedView
 from dashboard.models.view import MOST
-from dashboard.shared import instance_filter
+from dashboard.shared.search import instance_filter
 from machines.engine import Fire
 from tests.pages.reading import Element, fields, read
 
@@ -130,6 +130,31 @@ def test_past_its_bound_a_figure_says_at_least(as_, parcels, monkeypatch):
     assert all(re.fullmatch(r"\d+\+", text) for text in texts), texts
 
 
+def test_a_line_leads_to_the_instances_that_came_by_it(as_, engine, db):
+    engine.publish({**PARCEL, "index": ["instance.transition"]})
+    for id in ("sent", "flown", "here"):
+        engine.create("parcel", id)
+    engine.fire("parcel", "sent", "send")
+    engine.fire("parcel", "flown", "send")
+    engine.fire("parcel", "flown", "fly")
+    client = as_("viewer")
+    page = read(client.get(MACHINE))
+    links = {line["data-events"]: line["href"] for line in page.all("a", class_="transition")}
+    assert (links["send"], links["fly"]) == (
+        "/machines/parcel/?state=Away&edge=1%3At1&order=newest#instances",
+        "/machines/parcel/?state=Air&edge=1%3At3&order=newest#instances",
+    )
+    found = {
+        event: listed(read(client.get(link.partition("#")[0])))
+        for event, link in links.items()
+        if event in ("send", "fly")
+    }
+    assert {event: sorted(ids) for event, ids in found.items()} == {"send": ["flown", "sent"], "fly": ["flown"]}
+    assert "SB418" in client.get(f"{MACHINE}?edge=t1").content.decode()
+    refused = client.get(f"{MACHINE}?edge=9:t1").content.decode()
+    assert "No results" in refused or "SB4" in refused
+
+
 def test_every_term_is_a_chip_that_takes_it_off(as_, parcels):
     client = as_("viewer")
     query = "state=Here&older=1s&version=1&tag=open&actor=anna&id=p0&by=to&is=Rome"
@@ -223,6 +248,7 @@ QUERIES = (
 
 def test_a_page_asks_redis_no_more_of_many_instances_than_of_some(as_, parcels, engine, monkeypatch):
     monkeypatch.setattr("dashboard.pages.machines.instance_list.MAX_COUNTED", 50)
+    monkeypatch.setattr("dashboard.pages.shared.version_counts.MAX_COUNTED", 50)
     client = as_("viewer")
     some = {query: asked(engine, client, query) for query in QUERIES}
     held = engine.client.hgetall(engine.keys.partition("parcel").instance("p001"))

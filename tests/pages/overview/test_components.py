@@ -37,5 +37,5 @@ def test_every_kind_of_mark_is_on_it():
         "kbd",
     ):
         assert part in page
-    for state in ("live", "polling", "stale", "paused", "offline"):
+    for state in ("live", "polling", "stale", "frozen", "offline"):
         assert f'data-state="{state}"' in page

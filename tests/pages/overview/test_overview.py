@@ -12,8 +12,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dashboard.models import SavedView
-from dashboard.shared import attention
+from dashboard.shared.alarms import links
 from dashboard.shared.queue_depths import Depth
+from machines import alarms
+from machines.access.permissions import EVERYTHING, NOTHING
+from machines.bulk import builtin_machine
 from machines.catalog import publishing
 from machines.engine import Refused, WorkerInfo
 from machines.models import Approval, Machine
@@ -36,6 +39,10 @@ def quiet(*queues: str) -> WorkerInfo:
     return replace(worker(*queues), status="quiet")
 
 
+def listed_machines(page) -> list[str]:
+    return [row["data-machine"] for row in page.all("tr") if "data-machine" in row.attributes]
+
+
 def test_an_empty_site_says_how_to_publish_a_first_machine(as_, prefix):
     page = read(as_("publisher").get("/"))
     assert "No machines yet" in page.text
@@ -43,7 +50,8 @@ def test_an_empty_site_says_how_to_publish_a_first_machine(as_, prefix):
 
 
 def test_a_machine_without_instances_says_how_to_create_one(as_, activation):
-    operator, viewer = read(as_("operator").get("/")), read(as_("viewer").get("/"))
+    assert read(as_("operator").get("/")).one("a", href="/machines/activation/#create")
+    operator, viewer = (read(as_(role, role[:2]).get("/?view=cards")) for role in ("operator", "viewer"))
     assert operator.one("a", href="/machines/activation/#create")
     assert 'engine.create("activation"' in viewer.text
     assert not viewer.all("a", href="/machines/activation/#create")
@@ -51,7 +59,7 @@ def test_a_machine_without_instances_says_how_to_create_one(as_, activation):
 
 def test_every_machine_shows_its_counts_by_state_in_the_order_of_the_definition(as_, engine, waiting):
     engine.create("activation", "second")
-    panel = read(as_("viewer").get("/")).one("section", data_machine="activation")
+    panel = read(as_("viewer").get("/?view=cards")).one("section", data_machine="activation")
     assert panel.one(data_total="").text == "2"
     counts = [(block["data-state"], block.one(data_count="").text) for block in panel.all("a", class_="block")]
     assert counts == [("New", "1"), ("Waiting", "1"), ("Active", "0"), ("Suspended", "0")]
@@ -62,7 +70,7 @@ def test_a_machine_with_many_states_shows_the_fullest_and_says_how_many_are_left
     engine.publish({"id": "long", "initial": "s0", "states": states})
     engine.create("long", "one")
     engine.fire("long", "one", "go")
-    panel = read(as_("viewer").get("/")).one("section", data_machine="long")
+    panel = read(as_("viewer").get("/?view=cards")).one("section", data_machine="long")
     assert "18 more states" in panel.text
     assert panel.one("a", data_state="s29").one(data_count="").text == "1"
 
@@ -78,7 +86,7 @@ def test_queue_depths_and_workers_are_on_the_first_page(as_, engine, devices):
 
 def test_a_machine_a_script_published_shows_and_showing_it_writes_nothing(as_, engine, activation):
     assert not Machine.objects.exists()
-    assert read(as_("viewer").get("/")).one("section", data_machine="activation")
+    assert read(as_("viewer").get("/?view=cards")).one("section", data_machine="activation")
     assert not Machine.objects.exists()
 
 
@@ -102,35 +110,35 @@ def test_redis_away_is_a_503_with_its_code(as_, activation, settings):
     [
         (Depth("m", "q", 0, 0, 0, 0), [], []),
         (Depth("m", "q", 0, 0, 0, 1), [], ["1 job dead on m/q"]),
-        (Depth("m", "q", 1200, 0, 0, 0), [], ["1,200 jobs ready on m/q, but no worker serves it"]),
+        (Depth("m", "q", 1200, 0, 0, 0), [], ["no worker is running: 1,200 jobs ready on m/q"]),
         (Depth("m", "q", 1, 0, 0, 0), [worker("m/other")], ["1 job ready on m/q, but no worker serves it"]),
-        (Depth("m", "q", 1, 0, 0, 0), [worker("m/q", ago=60)], ["1 job ready on m/q, but no worker serves it"]),
+        (Depth("m", "q", 1, 0, 0, 0), [worker("m/q", ago=60)], ["no worker is running: 1 job ready on m/q"]),
         (Depth("m", "q", 1, 0, 0, 0), [worker("m/q")], []),
-        (Depth("m", "q", 1, 0, 0, 0), [quiet("m/q")], ["1 job ready on m/q, but no worker serves it"]),
+        (Depth("m", "q", 1, 0, 0, 0), [quiet("m/q")], ["worker box 1 is quiet: queue m/q waits for it"]),
     ],
 )
 def test_an_alarm_is_raised_for_what_will_not_mend_itself(depth, workers, said):
-    assert [alarm.text for alarm in attention.raise_alarms([depth], workers)] == said
+    assert [alarm.text for alarm in alarms.raise_alarms([depth], workers)] == said
 
 
 @pytest.mark.parametrize(
     ("overdue", "workers", "said"),
     [
         ({"m": 0}, [], []),
-        ({"m": 1}, [], ["1 timer of m overdue: no worker is running"]),
-        ({"m": 1200}, [worker("m/q", ago=60)], ["1,200 timers of m overdue: no worker is running"]),
+        ({"m": 1}, [], ["no worker is running: 1 timer of m overdue"]),
+        ({"m": 1200}, [worker("m/q", ago=60)], ["no worker is running: 1,200 timers of m overdue"]),
         ({"m": 3}, [worker("m/q")], []),  # it is about to fire them
     ],
 )
 def test_timers_that_nobody_fires_raise_an_alarm(overdue, workers, said):
-    raised = attention.raise_alarms([], workers, overdue)
+    raised = alarms.raise_alarms([], workers, overdue)
     assert [alarm.text for alarm in raised] == said
-    assert [alarm.url for alarm in raised] == ["/machines/m/"] * len(said)
+    assert [links.link_alarm(alarm, EVERYTHING).url for alarm in raised] == ["/workers/"] * len(said)
 
 
 def test_an_alarm_leads_to_what_it_is_about():
-    raised = attention.raise_alarms([Depth("m", "q", 1, 0, 0, 2)], [])
-    assert [alarm.url for alarm in raised] == ["/queues/m/q/?place=dead", "/queues/m/q/"]
+    raised = alarms.raise_alarms([Depth("m", "q", 1, 0, 0, 2)], [])
+    assert [links.link_alarm(alarm, EVERYTHING).url for alarm in raised] == ["/queues/m/q/?place=dead", "/workers/"]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +174,7 @@ def test_an_alarm_leads_to_what_it_is_about():
             "/machines/m/#chart-refused",
         ),
         (
-            {"stuck": [attention.Stuck("m", "On hold", 3, 900_000)]},
+            {"stuck": [alarms.Stuck("m", "On hold", 3, 900_000)]},
             [],
             "3 instances of m in On hold for longer than 15 min",
             "/machines/m/?state=On+hold&older=15m#instances",
@@ -174,13 +182,13 @@ def test_an_alarm_leads_to_what_it_is_about():
     ],
 )
 def test_each_alarm_says_what_is_wrong_and_leads_to_it(given, workers, said, leads):
-    raised = attention.raise_alarms([], workers, **given)
+    raised = [links.link_alarm(alarm, NOTHING) for alarm in alarms.raise_alarms([], workers, **given)]
     assert [(alarm.text, alarm.url, alarm.act_url) for alarm in raised] == ([(said, leads, "")] if said else [])
 
 
 def test_failing_timers_and_those_nobody_fires_are_not_both_told():
-    raised = attention.raise_alarms([], [], {"m": 3}, late={"m": 3})
-    assert [alarm.text for alarm in raised] == ["3 timers of m overdue: no worker is running"]
+    raised = alarms.raise_alarms([], [], {"m": 3}, late={"m": 3})
+    assert [alarm.text for alarm in raised] == ["no worker is running: 3 timers of m overdue"]
 
 
 def test_who_may_repair_gets_the_form_for_all_that_are_late(as_, engine, db):
@@ -209,10 +217,10 @@ def test_a_storm_of_refusals_and_what_waits_for_approval_are_on_the_first_page(a
             engine.fire(activation, waiting.id, "activate")
     measure(1_000)
     Approval.objects.create(machine=activation, instance=waiting.id, action="force", asker="ann", reason="x")
-    page = read(as_("viewer").get("/"))
+    page = read(as_("viewer").get("/?view=cards"))
     told = [link.text for link in page.one("ul", class_="alarms").all("a")]
-    assert told[0] == "1 action waits for approval"
-    assert re.fullmatch(r"about (9\d|100) events per minute refused by activation: activate", told[1])
+    assert told[1] == "1 action waits for approval"
+    assert re.fullmatch(r"about (9\d|100) events per minute refused by activation: activate", told[0])
     line = page.one("section", data_machine="activation").one("p", class_="line").text
     assert re.search(r"transitions 0 /min oldest in Waiting \d+ s refused (9\d|100) /min", line)
     page = read(as_("viewer", "another").get("/machines/activation/"))
@@ -259,10 +267,7 @@ def crowd(engine, db) -> list[str]:
 def test_of_very_many_machines_those_in_trouble_come_first_and_the_others_on_further_pages(as_, crowd):
     viewer = as_("viewer")
     first, second = (read(viewer.get(f"/?page={number}")) for number in (1, 2))
-    shown = [
-        [panel["data-machine"] for panel in page.all("section") if "data-machine" in panel.attributes]
-        for page in (first, second)
-    ]
+    shown = [listed_machines(page) for page in (first, second)]
     assert shown == [["door59", *crowd[:49]], crowd[49:59]]
     assert first.one("b", data_sum="total").text == "1"
     assert "50 of 60 machines" in first.all("nav", class_="pager")[0].text
@@ -274,3 +279,27 @@ def test_few_machines_stand_on_one_page_by_name_and_the_socket_sends_all(as_, ac
     page = read(as_("viewer").get("/?page=7"))
     assert page.one("div", data_region="tracks")["data-topic"] == "overview"
     assert not page.all("nav", class_="pager")
+
+
+def test_machines_of_the_product_are_listed_under_the_system_filter_alone(as_, engine, activation, transactional_db):
+    builtin_machine.publish(engine)
+    engine.create("bulk", "3f2a")
+    client = as_("viewer")
+    page = read(client.get("/"))
+    assert listed_machines(page) == ["activation"]
+    assert page.one("b", data_sum="total").text == "0"
+    assert page.one(data_topic="overview")["data-apart"] == "bulk"
+    link = page.one("a", data_system="")
+    assert link.text == "Show system machines (1)"
+    shown = read(client.get(link["href"]))
+    assert sorted(listed_machines(shown)) == ["activation", "bulk"]
+    assert shown.one("b", data_sum="total").text == "1"
+    assert shown.one("a", data_system="").text == "Hide system machines (1)"
+
+
+def test_trouble_in_a_machine_of_the_product_is_an_alarm_though_it_is_not_listed(as_, engine, transactional_db):
+    builtin_machine.publish(engine)
+    engine.create("bulk", "3f2a")
+    page = read(as_("viewer").get("/"))
+    assert "ready on bulk/collect" in page.one("ul", class_="alarms").text
+    assert not page.all("tr", data_queue="bulk/bulk")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import re
+
 import pytest
 from django.urls import reverse
 from guardian.shortcuts import assign_perm
@@ -85,3 +88,38 @@ def test_the_cost_does_not_grow_with_the_instances(as_, waiting, engine, monkeyp
 
 def test_tokens_of_an_instance_are_not_looked_into(as_, waiting):
     assert found(as_("viewer").get(reverse("signalbox:search"), {"q": TOKEN["token"]})) == []
+
+
+def test_a_list_that_is_cut_says_so_and_goes_on(as_, engine, db):
+    for number in range(25):
+        engine.publish({"id": f"depot-{number:02}", "initial": "A", "states": {"A": {}}})
+    client = as_("viewer")
+    first = client.get(reverse("signalbox:search"), {"q": "depot"})
+    assert len(found(first)) == 20
+    assert "Machines: 1 to 20 of 25" in " ".join(first.content.decode().split())
+    (onward,) = re.findall(r'rel="next" href="([^"]+)"', first.content.decode())
+    second = client.get(reverse("signalbox:search") + html.unescape(onward))
+    assert [name for _, name, _ in found(second)] == [f"depot-{number}" for number in range(20, 25)]
+    assert "21 to 25 of 25" in " ".join(second.content.decode().split())
+    assert 'rel="next"' not in second.content.decode()
+
+
+def test_instances_beyond_the_first_twenty_are_in_the_list_of_their_machine(as_, engine, indexed):
+    for number in range(30):
+        engine.create(indexed, f"XTV-2{number:02}")
+    client = as_("viewer")
+    answer = client.get(reverse("signalbox:search"), {"q": "XTV-2"})
+    (rest,) = answer.context["found"].remainders
+    assert (rest.kind, rest.total, rest.of) == ("instance", None, indexed)
+    assert "first 20 shown, more exist" in " ".join(answer.content.decode().split())
+    assert client.get(rest.url).context["listing"].terms["id_prefix"] == "XTV-2"
+
+
+def test_what_fits_says_nothing_of_more(as_, indexed):
+    answer = as_("viewer").get(reverse("signalbox:search"), {"q": "XTV", "all": "1"})
+    assert answer.context["found"].remainders == []
+
+
+@pytest.mark.parametrize("page", ["0", "-1", "x", "99999999999", "10001", "\N{SUPERSCRIPT TWO}"])
+def test_an_odd_page_of_the_search_is_the_first(as_, indexed, page):
+    assert as_("viewer").get(reverse("signalbox:search"), {"q": "XTV", "page": page}).context["found"].page == 1

@@ -22,6 +22,7 @@ def busy(engine, devices) -> str:
     for number in range(5):
         engine.create(devices, f"d{number}")
     dead, late, held = engine.take(devices, "start", "box:17:aa", count=3)
+    engine.suspend(devices, dead.instance, **WHO)  # so that it does not deal with the death of its job
     engine.fail(dead, "no <b>device</b>", kind="LookupError", trace="line 1", retry=False)
     engine.fail(late, "slow", kind="TimeoutError", delay=3_600_000)
     assert held.worker == "box:17:aa"
@@ -72,6 +73,7 @@ def test_the_figures_of_every_queue_are_on_one_page(as_, engine, busy):
         "leased": "1",
         "delayed": "1",
         "dead": "1",
+        "handled": "0",
     }
     assert row.one("td", data_oldest="").one("time")
     assert row.one("span", data_total="enqueued").text == "5"
@@ -99,7 +101,11 @@ def test_without_queues_the_page_says_what_feeds_one(as_, activation):
 @pytest.mark.parametrize("address", ["/queues/", QUEUE, f"{QUEUE}?place=ready"])
 def test_who_may_not_operate_sees_no_levers(as_, busy, address):
     page = read(as_("operator").get(address))
-    assert {form["action"] for form in page.all("form", method="post")} <= {"/accounts/logout/", "/account/zone/"}
+    assert {form["action"] for form in page.all("form", method="post")} <= {
+        "/accounts/logout/",
+        "/account/zone/",
+        "/account/theme/",
+    }
     assert "Act" not in page.one("main").text
 
 
@@ -235,13 +241,13 @@ def test_redriving_all_the_dead(as_, engine, busy):
     client = as_("supervisor")
     answer = act(client, "redrive", {"reason": "it is back"}, "?place=dead")
     assert "1 dead job is ready again" in read(client.get(answer.url)).text
-    assert depth(engine) == {"ready": 3, "leased": 1, "delayed": 0 + 1, "dead": 0}
+    assert depth(engine) == {"ready": 3, "leased": 1, "delayed": 0 + 1, "dead": 0, "handled": 0}
     assert audited()["action"] == "queue.redrive"
 
 
 def test_running_all_the_delayed_now(as_, engine, busy):
     act(as_("supervisor"), "move", {"reason": "no need to wait"}, "?place=delayed")
-    assert depth(engine) == {"ready": 3, "leased": 1, "delayed": 0, "dead": 1}
+    assert depth(engine) == {"ready": 3, "leased": 1, "delayed": 0, "dead": 1, "handled": 0}
     assert audited()["action"] == "job.move"
 
 
@@ -280,7 +286,7 @@ def test_on_the_page_of_all_queues_the_place_is_chosen(as_, engine, busy):
     form = read(client.get("/queues/")).one("form", action=f"{QUEUE}purge/")
     assert [option["value"] for option in form.all("option")] == ["ready", "delayed", "dead"]
     client.post(form["action"], fields(form) | {"place": "delayed", "expect": "1", "reason": "r"})
-    assert depth(engine) == {"ready": 2, "leased": 1, "delayed": 0, "dead": 1}
+    assert depth(engine) == {"ready": 2, "leased": 1, "delayed": 0, "dead": 1, "handled": 0}
 
 
 def test_nothing_happens_without_a_reason(as_, engine, busy):
@@ -306,3 +312,22 @@ def test_a_number_is_taken_with_its_commas(as_, engine, devices):
     answer = as_("supervisor").post(f"{QUEUE}purge/", {"reason": "r", "place": "ready", "expect": "1,001"})
     assert answer.status_code == 302
     assert depth(engine)["ready"] == 0
+
+
+# Handled jobs
+
+
+def test_handled_jobs_have_a_place_of_their_own(as_, engine, busy):
+    engine.create(busy, "late")
+    (job,) = [job for job in engine.take(busy, "start", "box:17:aa", count=10) if job.instance == "late"]
+    engine.fail(job, "no device", kind="LookupError", retry=False)
+    assert (depth(engine)["dead"], depth(engine)["handled"]) == (1, 1)
+    client = as_("supervisor")
+    page = read(client.get(f"{QUEUE}?place=handled"))
+    assert rows(page) == [job.id]
+    assert "in failed" in page.one("table", class_="jobs").text
+    answer = client.post(f"{QUEUE}redrive/", {"reason": "the provider is back", "place": "dead"})
+    assert answer.status_code == 302
+    assert (depth(engine)["dead"], depth(engine)["handled"]) == (0, 1)
+    answer = client.post(f"{QUEUE}purge/", {"reason": "seen", "place": "handled", "expect": "1"})
+    assert (answer.status_code, depth(engine)["handled"]) == (302, 0)

@@ -6,8 +6,10 @@ import time
 
 import pytest
 
-from dashboard.shared import attention
+from dashboard.shared.alarms import links
 from dashboard.shared.queue_depths import Depth
+from machines import alarms
+from machines.access.permissions import NOTHING
 from machines.engine import Pause, WorkerInfo
 from machines.engine.definitions import durations
 from tests.pages.reading import read
@@ -83,8 +85,8 @@ def test_a_queue_that_stays_paused_raises_an_alarm(engine, devices):
 
     def raised(**facts):
         given = stats.as_dict() | {"paused": None} | facts
-        found = attention.raise_alarms([], [], paused=[("m", type(stats)(**given))])
-        return [(alarm.text, alarm.url) for alarm in found]
+        found = alarms.raise_alarms([], [], paused=[("m", type(stats)(**given))])
+        return [(alarm.text, links.link_alarm(alarm, NOTHING).url) for alarm in found]
 
     pause = Pause(stats.now - 3 * HOUR, "ann", "rates")
     assert raised() == []
@@ -112,7 +114,7 @@ def test_a_handler_that_nobody_has_raises_an_alarm(lacking, depth, said):
         WorkerInfo("w", "box", 1, ["m/q"], in_hand=0, started=now, seen=now, lacking={"m/q": names})
         for names in lacking
     ]
-    assert [alarm.text for alarm in attention.raise_alarms([depth], workers)] == said
+    assert [alarm.text for alarm in alarms.raise_alarms([depth], workers)] == said
 
 
 def test_a_pause_is_on_the_overview(as_, engine, devices):
@@ -138,4 +140,10 @@ def test_a_machine_that_cannot_be_read_is_named_and_hides_no_other(as_, engine, 
     page = read(as_("viewer").get("/"))
     assert "Machine desk cannot be read" in page.text
     assert "is known here, but Redis does not have it" not in page.text
-    assert page.one("section", data_machine="new_device")
+    assert page.one("tr", data_machine="new_device")
+
+
+def test_a_suspended_instance_raises_no_alarm(as_, engine, desk):
+    for id in ("old", "late"):
+        engine.suspend("desk", id, actor="ann", reason="waits for the customer")
+    assert "for longer than" not in read(as_("viewer").get("/")).text

@@ -8,7 +8,7 @@ import pytest
 from django.http import Http404
 from django.test import RequestFactory
 
-from dashboard.shared.errors import pages, statuses
+from dashboard.shared.errors import pages, redis_outage, statuses
 from machines.engine import errors
 from machines.engine.records import Explanation
 from tests.pages.reading import read
@@ -76,10 +76,12 @@ def test_an_error_that_is_not_the_engines_is_left_alone(mapper, request_of):
     assert mapper.process_exception(request_of(), errors.EngineUnavailable("away")) is None
 
 
-def test_a_post_that_may_have_counted_says_so(mapper, request_of):
-    answer = mapper.process_exception(request_of("post"), errors.EngineUnavailable("away"))
+def test_a_post_that_may_have_counted_says_so(request_of):
+    answer = redis_outage.RedisOutageMiddleware(lambda request: None).process_exception(
+        request_of("post"), errors.EngineUnavailable("away")
+    )
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-    assert "Check the instance before you send it again" in read(answer).text
+    assert "It is unknown whether this request was applied. Check before you send it again." in read(answer).text
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,9 @@ def test_a_patch_merges_as_its_table_says(value: Any, patch: Any, result: Any) -
     assert merged(value, patch) == result
 
 
-def test_the_keys_lead_to_the_places_of_the_bar() -> None:
+def test_each_place_of_the_bar_has_a_key_of_its_own() -> None:
     script = next((ROOT / "static/signalbox/js").rglob("shortcuts.js")).read_text("utf-8")
-    named = set(re.findall(r"\[data-place=(\w+)\]", script))
-    assert named == {place.name for place in NAVIGATION_LINKS} | {"account"}
+    fixed = re.findall(r'keys: "g (\w)"', script)
+    keys = [place.key for place in NAVIGATION_LINKS if place.key] + fixed
+    assert len(keys) == len(set(keys))
+    assert {place.name for place in NAVIGATION_LINKS if not place.key} <= {"admin"}

@@ -88,6 +88,7 @@ def pages(found: Planted, approval: int) -> Iterator[str]:
     """Every address of the pages, with what is planted in the place of its arguments."""
     ids = {
         "job": (found.dead, found.leased), "bulk": found.bulks, "approval": (str(approval),),
+        "draft": ("7",), "plan": ("7",),
     }  # fmt: skip
     for name, entry in TABLE.items():
         if entry.right is None:
@@ -114,6 +115,7 @@ def terms(found: Planted) -> Iterator[str]:
     yield from (f"{instance}?{query}" for query in ("at=1", "at=1&with=2", "before=2"))
     yield from (f"{queue}?place={place}" for place in ("dead", "leased", "ready", "delayed"))
     yield from (f"{machine}?{query}" for query in ("error=any", "mode=failures", "mode=age", "state=Shut", "view=top"))
+    yield reverse("signalbox:bulk-list")
     for n in range(len(found.bulks)):
         yield reverse("signalbox:instance", args=["bulk", f"b-{n}"])
         yield f"{reverse('signalbox:bulk', args=[f'b-{n}'])}?verdict=refused"
@@ -121,6 +123,7 @@ def terms(found: Planted) -> Iterator[str]:
         yield reverse("signalbox:job", args=["bulk", f"0-{job}"])
     yield from (f"{reverse('signalbox:api-live')}?topic={topic}" for topic in topics(found))
     yield f"{reverse('signalbox:search')}?q=p-1"
+    yield f"{reverse('signalbox:search-suggestions')}?q=p-1"
 
 
 def topics(found: Planted) -> list[str]:

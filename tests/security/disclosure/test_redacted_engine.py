@@ -15,7 +15,7 @@ from machines.engine import BadInput, Engine
 from machines.services import Actor
 from tests.vault import NAME, PIN, SECRET, Filled, fill
 
-PASSED = {"live", "tally", "index_progress", "waits"}
+PASSED = {"live", "tally", "index_progress", "waits", "diff", "rollout", "version_figures"}
 REDACTED = {"inspect", "explain_all", "redactor", "get", "history", "explain", "find", "job", "jobs", "problems"}
 
 

@@ -243,11 +243,12 @@ def test_memory_is_bounded_and_forgets_the_old_first(monkeypatch):
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_a_socket_leaves_one_entry_for_each_instance_it_shows(engine: Engine) -> None:
+@pytest.mark.parametrize("direct", [False, True], ids=["sent", "written"])
+async def test_a_socket_leaves_one_entry_for_each_instance_it_shows(engine: Engine, direct: bool) -> None:
     filled: Filled = await database_sync_to_async(fill)(engine)
     await database_sync_to_async(adopt)(NAME)
     _, cookie = await visitor("eve", "view", "reveal")
-    socket = Socket(cookie)
+    socket = Socket(cookie, direct=direct)
     await socket.connect()
     topics = [f"instance:{NAME}/{filled.shut}", f"job:{NAME}/{filled.dead}", f"machine:{NAME}"]
     for topic in topics:
@@ -258,6 +259,9 @@ async def test_a_socket_leaves_one_entry_for_each_instance_it_shows(engine: Engi
     await socket.disconnect()
     found = await database_sync_to_async(lambda: sorted(told()))()
     assert found == [(NAME, filled.shut, ["card", "copy"]), (NAME, filled.charging, ["error"])]
+    requests = await database_sync_to_async(lambda: set(AuditEntry.objects.values_list("request", flat=True)))()
+    assert len(requests - {""}) == len(requests) == 1, "each entry has the id of the socket's request"
+    assert bool(socket.direct) is direct
 
 
 @pytest.mark.django_db(transaction=True)

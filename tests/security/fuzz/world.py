@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,12 +13,14 @@ from typing import Any
 import redis
 
 from machines.engine import Engine
+from machines.engine.definitions import compile_definition, compute_digest
 from tests.engine.builders import NOW, fields
 
 AT = str(NOW)
 FLAT, CHART = "box", "yard"
 LETTER = '{"event":"tell","data":"{\\"t\\":\\"x\\"}","from":{"machine":"yard","id":"p"}}'
 PERMIT = '{"groups":["crew"]}'
+MIGRATION = '{"format":1,"id":"0123456789ab","to":"2:ab","unmapped":"refuse","from":{"1:ab":{"states":{}}}}'
 SECRET, HANDLE, LOCK = "ab" * 32, "0123456789abcdef", "12" * 16
 STATES = {
     "Idle": {
@@ -84,6 +87,13 @@ YARD: dict[str, Any] = {
     },
 }  # fmt: skip
 
+_COMPILED = compile_definition(BOX)
+_DEF = f"1:{compute_digest({'program': _COMPILED.program, 'source': BOX})}"
+#: the program of a plan for instances of the version that they have
+PLAN = json.dumps({"format": 1, "id": "p", "to": _DEF, "unmapped": "refuse", "undo": 1000, "from": {_DEF: {
+    "states": {"Idle": ["Idle"], "Busy": ["Busy"]}, "fields": {"n": "n"}, "data": []}}})  # fmt: skip
+DRAFT = json.dumps(_COMPILED.program)
+
 B, Y = "{box:0}", "{yard:0}"
 #: function -> the root it is called with, and its words
 CALLS: dict[str, tuple[str, list[str]]] = {
@@ -102,6 +112,7 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_bus_group": ("stream:{p}", ["make", "g", "0", ""]),
     "sb_bus_look": ("stream:{p}", ["lag"]),
     "sb_bus_read": ("stream:{p}", ["g", "r", "5", "1000", "", "3", ""]),
+    "sb_classify": (B, ["walk", MIGRATION, "run", "", ""]),
     "sb_complete": (B, [AT, "", "0-1", "1-n", '{"ok":1}']),
     "sb_create": (B, ["new", '{"t":"born"}', "", "key", "ann", "why", AT]),
     "sb_delete": (B, ["a", "", "ann", "why", "", PERMIT]),
@@ -134,10 +145,12 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_lookup": (B, ['{"field":"t","prefix":"t"}', "10", "", "", '{"states":["Idle"]}', "20"]),
     "sb_log_steps": (B, ["1000"]),
     "sb_mend": (B, [AT, "work", "ready", "0"]),
+    "sb_migrate": (B, [PLAN, "move", "ann", "why", AT, "a", "b"]),
     "sb_moved": (B, ["100", "100", "30", AT]),
     "sb_outbox": (Y, ["10", ""]),
     "sb_outcomes": (B, ["read", ":k:1:a:key"]),
     "sb_permitted": ("", ["f1:x"]),
+    "sb_pin": (B, ["a", "1", "", "ann", "why", AT, "key", "", PERMIT]),
     "sb_progress": (B, ["0-1", "1-n", "1", "2", "note", AT]),
     "sb_publish": (B, ["abc123", "", "", "00", "1", ""]),  # program and source are those of the world
     "sb_purge": (B, ["work", "dead", "10", "ann", "why", AT, "5", PERMIT, AT]),
@@ -145,9 +158,21 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_ranks": ("board:{p}", ["day", "0", "2", AT, "top", "10", "1"]),
     "sb_redrive": (B, ["work", "dead", "10", "0", "ann", "why", AT, "5", PERMIT]),
     "sb_reindex": (B, ["", "a", "b"]),
+    "sb_replay": (
+        B,
+        [
+            DRAFT,
+            '{"1":{"def":"","states":{"Idle":["Idle"]},"events":{},"transitions":{},"fields":{"n":true},"timers":{}}}',
+            "a",
+            '{"version":"1"}',
+            f'[[1,{NOW},"(create)","Idle","",0,0,0,{{"n":1}}],[2,{NOW},"go","Busy","t1","ann",0,{{"t":"x"}},0]]',
+        ],
+    ),
     "sb_reset": (B, ["b", "", "", "ann", "why", AT, "key", "", PERMIT]),
     "sb_resume": (B, ["f", "", "ann", "why", AT, "fire", "", PERMIT]),
     "sb_retire": (B, ["ann", "why", "a", "1", AT]),
+    "sb_rollout": (B, ["start", "1", "500", '{"guard":{}}', "", "ann", "why", AT]),
+    "sb_rollout_copy": (B, ["1", "1:abc", "", "", ""]),
     "sb_session_create": ("session:{p:0}", [HANDLE[::-1], SECRET, "ann", "{}", "9000", "1", "0", "5", "1", AT]),
     "sb_session_get": ("session:{p:0}", [HANDLE, SECRET, AT]),
     "sb_session_list": ("session:{p:0}", ["ann", AT]),
@@ -168,6 +193,8 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_tick": (B, [AT, "100", "look"]),
     "sb_trim": (B, [AT, "100"]),
     "sb_unblock": (B, ["b", "skip", "Busy", '{"a":1}', "", "ann", "why", AT, "key", "", PERMIT]),
+    "sb_version_count": (B, ["count", "a", "b"]),
+    "sb_versions": (B, ["10", AT]),
     "sb_waits": (B, ["b"]),
     "sb_wakeups": ("", [B, Y, "1000"]),
     "sb_weigh": (B, ['[{"field":"n","ge":0},{"field":"t","eq":"t0"}]', "", "Idle"]),

@@ -50,9 +50,8 @@ def others(name: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:
     """Arguments of the same address for things that are not there."""
     found = [arguments | {"machine": "nothing"}] if "machine" in arguments else []
     if "id" in arguments:
-        missing = (
-            "7777" if name.startswith(("approval", "webhook")) else "0-7777" if name.startswith("job") else "ghost-1"
-        )
+        numbered = name.startswith(("approval", "webhook", "draft", "plan", "error"))
+        missing = "7777" if numbered else "0-7777" if name.startswith("job") else "ghost-1"
         found.append(arguments | {"id": missing})
     if "queue" in arguments:
         found.append(arguments | {"queue": "nothing"})
@@ -84,17 +83,22 @@ NOTHING = (
     ("/machines/door", "/machines/nothing"),
     ("/bulks/b1", "/bulks/nothing"),
     ("/approvals/{asked}", "/approvals/7777"),
+    ("/drafts/{draft}", "/drafts/7777"),
+    ("/plans/{plan}", "/plans/7777"),
     ("/instances/front", "/instances/ghost-1"),
     ("/queues/oiling", "/queues/nothing"),
     ("/jobs/0-1", "/jobs/0-7777"),
     ("/webhooks/{hook}", "/webhooks/7777"),
+    ("/errors/{failure}", "/errors/7777"),
 )
 
 
 @pytest.mark.parametrize("kind", [*KINDS, BY_NAME["token for elsewhere"]], ids=str)
 def test_operations_on_machines_out_of_scope(world: World, visitors: dict[Kind, Any], kind: Kind):
     compared, wrong = 0, []
-    with world.standing("worker", "bulk", "asked", "hook", "view", "key", "locked") as filled:
+    with world.standing(
+        "worker", "bulk", "asked", "draft", "plan", "hook", "view", "key", "locked", "failure"
+    ) as filled:
         for name, case in OPERATIONS_TABLE.items():
             paths = [case.path, *(case.path.replace(there, gone) for there, gone in NOTHING if there in case.path)]
             found = []

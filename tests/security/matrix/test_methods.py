@@ -90,7 +90,12 @@ def test_looking_changes_nothing(world: World, visitors: dict[Kind, Any], object
 
 
 def test_operations_that_only_look_change_nothing(world: World, visitors: dict[Kind, Any], watch: Watch):
-    with world.standing("worker", "bulk", "asked", "hook", "view", "key", "locked") as filled, watch.on():
+    with (
+        world.standing(
+            "worker", "bulk", "asked", "draft", "plan", "hook", "view", "key", "locked", "failure"
+        ) as filled,
+        watch.on(),
+    ):
         for name, operation in OPERATIONS.items():
             watch.asked = name
             if not operation.changes:
@@ -126,7 +131,12 @@ def test_nothing_but_a_post_changes_anything(
 
 
 def test_an_operation_takes_nothing_from_a_login_without_its_csrf_token(world: World, guarded: Client, watch: Watch):
-    with world.standing("worker", "bulk", "asked", "hook", "view", "key", "locked") as filled, watch.on():
+    with (
+        world.standing(
+            "worker", "bulk", "asked", "draft", "plan", "hook", "view", "key", "locked", "failure"
+        ) as filled,
+        watch.on(),
+    ):
         for name, operation in OPERATIONS.items():
             watch.asked = name
             if operation.method != "GET":
@@ -143,7 +153,12 @@ def test_no_method_is_a_way_around_a_right(
     """Asked of pages and operations by somebody who is logged in and holds nothing. GET and POST are in the matrix."""
     nobody, wrong = visitors[BY_NAME["nobody"]], {}
     paths = [entry.url(name) for name, entry in TABLE.items() if entry.right]
-    with world.standing("worker", "bulk", "asked", "hook", "view", "key", "locked") as filled, watch.on():
+    with (
+        world.standing(
+            "worker", "bulk", "asked", "draft", "plan", "hook", "view", "key", "locked", "failure"
+        ) as filled,
+        watch.on(),
+    ):
         paths += [f"/api/v1{case.path.format(**filled)}" for case in CASES.values()]
         for path in paths:
             watch.asked = path

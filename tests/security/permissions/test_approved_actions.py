@@ -185,6 +185,42 @@ def test_a_bulk_that_was_approved_moves_them_at_once(engine, actor, action):
     assert made.rows()[0].outcome.word == "done"
 
 
+def two_versions(engine, **first):
+    """A machine in two versions, the plan to the second, and one instance of the first."""
+    published(flat({"target": "Small"}, context={"n": 1}, **first), engine)
+    published(flat({"target": "Small"}, context={"n": 2}), engine, "o-2")
+    return engine.plan("order", 2).as_dict()
+
+
+def test_a_migration_runs_once_a_second_person_approves(engine, actor):
+    discover()
+    plan = two_versions(engine, approval=["migrate"])
+    sue = actor("sue", "view", "operate")
+    made = bulks.start(sue, "order", "migrate", plan=plan, reason=WHY)
+    work_off(engine)
+    with pytest.raises(ApprovalNeeded) as needed:
+        bulks.run(sue, made.id)
+    assert engine.get("order", "o-1").definition == 1
+    approvals.approve(actor("bob", "view", "operate"), approvals.ask(sue, needed.value).pk)
+    work_off(engine)
+    assert made.rows()[0].outcome.word == "done"
+    assert engine.get("order", "o-1").definition == 2
+
+
+def test_a_migration_that_nobody_approved_moves_nothing_that_asks_for_it_meanwhile(engine, actor):
+    discover()
+    plan = two_versions(engine)
+    sue = actor("sue", "view", "operate")
+    made = bulks.start(sue, "order", "migrate", plan=plan, reason=WHY)
+    work_off(engine)
+    bulks.run(sue, made.id)
+    engine.publish(flat({"target": "Small"}, context={"n": 3}, approval=["migrate"]))  # by a script, into Redis alone
+    step(engine, "act")
+    (row,) = made.rows()
+    assert (row.outcome.word, "SB435" in row.outcome.why) == ("refused", True)
+    assert engine.get("order", "o-1").definition == 1
+
+
 LEVERS = {
     "withdraw": lambda actor, job: jobs.withdraw(actor, "order", job, reason=WHY),
     "move": lambda actor, job: jobs.move(actor, "order", job, reason=WHY),

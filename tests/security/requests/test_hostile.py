@@ -42,7 +42,21 @@ def client(user_of, prefix, world) -> Client:
 def addresses(client, ids) -> list[str]:
     found = [
         reverse(f"signalbox:{name}")
-        for name in ("overview", "queues", "workers", "audit", "webhooks", "components", "sm", "approvals", "account")
+        for name in (
+            "overview",
+            "wall",
+            "queues",
+            "workers",
+            "audit",
+            "webhooks",
+            "components",
+            "sm",
+            "approvals",
+            "account",
+            "alarms",
+            "alarm-history",
+            "bulk-list",
+        )
     ]
     machine, queue = reverse("signalbox:machine", args=[MACHINE]), reverse("signalbox:queue", args=[MACHINE, QUEUE])
     found += [
@@ -78,6 +92,8 @@ def test_no_term_in_an_address_and_no_field_of_a_form_is_taken_for_more_either(c
         (reverse("signalbox:queue", args=[MACHINE, QUEUE]), ("place", "page")),
         (reverse("signalbox:sm"), ("key",)), (reverse("signalbox:login"), ("next",)),
         (reverse("signalbox:webhook", args=[7]), ("state", "before")),
+        (reverse("signalbox:alarms"), ("severity", "machine")),
+        (reverse("signalbox:alarm-history"), ("event", "kind", "machine", "key", "before")),
     ]  # fmt: skip
     for place, (address, terms) in enumerate(places):
         for number, text in enumerate([*TEXTS, *CRUDE][place % 2 :: 2]):
@@ -90,9 +106,25 @@ def test_no_term_in_an_address_and_no_field_of_a_form_is_taken_for_more_either(c
     forms += [
         reverse("signalbox:create", args=[MACHINE]),
         reverse("signalbox:webhook-make"),
+        reverse("signalbox:alarm-snooze"),
+        reverse("signalbox:alarm-assign"),
         reverse("signalbox:queue-pause", args=[MACHINE, QUEUE]),
     ]
-    fields = ("event", "reason", "id", "state", "data", "name", "url", "types", "payload-x", "json", "key")
+    fields = (
+        "event",
+        "reason",
+        "id",
+        "state",
+        "data",
+        "name",
+        "url",
+        "types",
+        "payload-x",
+        "json",
+        "key",
+        "owner",
+        "minutes",
+    )
     for number, text in enumerate([*TEXTS, *CRUDE]):
         address = forms[number % len(forms)]
         answer = client.post(address, dict.fromkeys(fields, text.encode("utf-8", "replace")), follow=True)
@@ -109,8 +141,13 @@ def test_exports_run_no_formula_and_drawings_no_script(client, world):
 
 
 ARGUMENT = re.compile(r"\{(\w+):(\w+)\}")
-QUERIES = {"search": "?q=zq", "getBoard": "?of=edges&days=7", "getStatistics": "?what=work&span=day"}
-QUERIES |= {"getMachineStatistics": "?what=edges", "listJobs": "?place=dead"}
+QUERIES = {
+    "search": "?q=zq",
+    "search-suggestions": "?q=zq",
+    "getBoard": "?of=edges&days=7",
+    "getStatistics": "?what=work&span=day",
+}
+QUERIES |= {"getMachineStatistics": "?what=edges", "listJobs": "?place=dead", "compareVersions": "?a=1&b=1"}
 
 
 def test_the_api_gives_texts_as_texts(client, world):

@@ -240,7 +240,9 @@ def test_no_text_in_a_body_of_the_api_is_more_than_that(world: World, visitors: 
 def test_no_parameter_of_the_api_is_more_than_a_text(world: World, visitors: dict[Kind, Any], turns: Iterator[str]):
     wrong: dict[str, Any] = {}
     program, tried = visitors[BY_NAME["token with everything"]], 0
-    with world.standing("worker", "bulk", "asked", "hook", "view", "key", "locked") as filled:
+    with world.standing(
+        "worker", "bulk", "asked", "draft", "plan", "hook", "view", "key", "locked", "failure"
+    ) as filled:
         for name, described in _described().items():
             for term in described["parameters"]:
                 for text in itertools.islice(turns, EACH):

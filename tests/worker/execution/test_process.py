@@ -58,7 +58,7 @@ def test_work_that_kills_its_worker_each_time_ends_dead(engine, start, gated):
         worker.kill()
         worker.wait()
     ended(start("--drain"))
-    assert places(engine) == {"dead": 1}
+    assert places(engine) == {"handled": 1}
     assert engine.get("errand", "e1").state == "failed"
 
 

@@ -80,7 +80,7 @@ def test_out_of_attempts_the_job_is_dead_and_the_machine_takes_its_on_error(engi
     engine.fail(take_one(engine), "the first time", now=START)
     engine.sweep("errand", now=START + BACKOFF)
     assert process(fails, now=START + BACKOFF) == "dead"
-    assert places(engine) == {"dead": 1}
+    assert places(engine) == {"handled": 1}
     failed = engine.get("errand", "e1")
     assert (failed.state, failed.data["answer"]) == ("failed", ["ValueError", "no such street", 2])
 

@@ -90,7 +90,7 @@ def test_work_that_kills_its_worker_ends_in_dead_and_not_in_a_loop(engine, erran
         take_one(engine, now=now)
         now += LEASE
         engine.sweep("errand", now=now)
-    assert places(engine) == {"dead": 1}
+    assert places(engine) == {"handled": 1}
     assert engine.get("errand", "e1").state == "failed"
 
 

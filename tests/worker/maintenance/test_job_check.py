@@ -125,7 +125,7 @@ def test_a_worker_mends_and_does_the_work(engine, errand, caplog):
         worker.work()
         eventually(lambda: done == ["e1"], "the job is done")
     assert engine.get("errand", "e1").state == "done"
-    assert engine.queues("errand")["errands"] == {"ready": 0, "leased": 0, "delayed": 0, "dead": 0}
+    assert engine.queues("errand")["errands"] == {"ready": 0, "leased": 0, "delayed": 0, "dead": 0, "handled": 0}
 
 
 def test_an_idle_worker_asks_next_to_nothing(own_server):

@@ -24,7 +24,11 @@ class JobOut(Out):
     src: str
     instance: str
     invoke: str
-    place: str = Field(description="ready, leased, delayed or dead")
+    place: str = Field(description="ready, leased, delayed, dead, or handled: dead, and its instance moved on")
+    instance_is: str = Field(
+        "", description="present, finished, gone, later (the id belongs to a later instance), elsewhere; empty for none"
+    )
+    instance_state: list[str] = Field([], description="its active states, of a present or finished instance")
     input: Any = None
     data: Data
     attempt: int
@@ -40,6 +44,7 @@ class JobOut(Out):
     started: Ms
     taken: Ms
     finished: Ms
+    handled: Ms = Field(0, description="when its instance no longer waited for the dead job")
     lease: int
     lease_until: Ms
     deadline: Ms
@@ -47,6 +52,10 @@ class JobOut(Out):
     backoff: int
     progress: dict[str, Any] | None = None
     log: list[dict[str, Any]] = Field(description="the last ten attempts that ended, oldest first")
+
+
+class Retrying(Acting):
+    force: bool = Field(False, description="true: also a handled job, for whose result no instance waits")
 
 
 class Done(Out):
@@ -61,8 +70,9 @@ def one(request: HttpRequest, machine: str, job: str) -> JobOut:
 
 
 @group.post(f"{JOB}/redrive", id="redriveJob", right="operate", answers=Done, summary="Retry a dead job")
-def redrive(request: HttpRequest, machine: str, job: str, body: Acting) -> dict[str, str]:
-    jobs.redrive(actor_of(request), machine, job, reason=body.reason)
+def redrive(request: HttpRequest, machine: str, job: str, body: Retrying) -> dict[str, str]:
+    """A handled job answers 409 with SB443 unless `force` is true."""
+    jobs.redrive(actor_of(request), machine, job, reason=body.reason, force=body.force)
     return {"job": job, "done": "redriven"}
 
 

@@ -64,7 +64,7 @@ class Limiting(Acting):
 
 
 class Purging(Acting):
-    place: Literal["ready", "delayed", "dead"]
+    place: Literal["ready", "delayed", "dead", "handled"]
     expect: int = Field(ge=1, le=MAX_INTEGER, description="the number of jobs the caller saw there")
 
 
@@ -109,10 +109,13 @@ def _known(request: HttpRequest, machine: str, queue: str) -> QueueStats:
 
 @group.get(f"{QUEUE}/jobs", id="listJobs", right="view", answers=Jobs, summary="List jobs of a queue by state")
 def of_place(
-    request: HttpRequest, machine: str, queue: str, place: Literal["ready", "leased", "delayed", "dead"] = "ready",
+    request: HttpRequest, machine: str, queue: str,
+    place: Literal["ready", "leased", "delayed", "dead", "handled"] = "ready",
     limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Those that come first; of the dead, the newest. Jobs move while they are listed: a page tells of one moment."""
+    """Those that come first; of the dead and handled, the newest.
+
+    Jobs move while they are listed: a page tells of one moment."""
     _known(request, machine, queue)
     start = cursors.number(f"jobs:{place}", cursor) or 0
     found = jobs.listed(actor_of(request), machine, queue, place=place, limit=limit + 1, offset=start)
@@ -161,6 +164,7 @@ def purge(request: HttpRequest, machine: str, queue: str, body: Purging) -> dict
 
 @group.post(f"{QUEUE}/redrive", id="redriveQueue", right="operate", answers=Moved, summary="Retry all dead jobs")
 def redrive(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, int]:
+    """Handled jobs stay: their instances no longer wait for them."""
     return {"jobs": queues.redrive(actor_of(request), machine, queue, reason=body.reason)}
 
 

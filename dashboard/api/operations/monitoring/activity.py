@@ -31,7 +31,7 @@ class CountsOut(Out):
 
 
 class ActivityOut(Out):
-    moved: CountsOut = Field(description="instances that entered a state, each counted once, of all these machines")
+    moved: CountsOut = Field(description="unique instances that entered a state, of all these machines")
     machines: dict[str, CountsOut]
     operators: CountsOut | None = Field(
         None, description="people who acted; only for accounts that may see every machine"

@@ -11,8 +11,10 @@ from machines.engine.definitions.report import quote
 IDS = "instance.id"
 ACTOR = "instance.actor"
 VERSION = "instance.version"
-#: what can be indexed beside data: the id, who acted last, the version of the machine
-FACTS = (IDS, ACTOR, VERSION)
+TRANSITION = "instance.transition"
+#: what can be indexed beside data: the id, who acted last, the version of the machine, the transitions of the step that
+#: led to each current state
+FACTS = (IDS, ACTOR, VERSION, TRANSITION)
 
 
 def read_index(place: Place | None, fields: dict[str, Field]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ function keys.definition(root, version) return root .. ':def:' .. version end
 function keys.instance(root, id) return root .. ':i:' .. id end
 function keys.state(root, state) return root .. ':in:' .. state end
 function keys.history(root, id) return root .. ':h:' .. id end
+function keys.undo(root, id) return root .. ':undo:' .. id end
 function keys.outcome(root, id, key) return root .. ':k:' .. #id .. ':' .. id .. ':' .. key end
 function keys.creation(root, id, key) return root .. ':c:' .. #id .. ':' .. id .. ':' .. key end
 function keys.job(root, job) return root .. ':job:' .. job end
@@ -27,12 +28,15 @@ function keys.ready(root, queue) return root .. ':q:' .. queue end
 function keys.leased(root, queue) return root .. ':q:' .. queue .. ':leased' end
 function keys.delayed(root, queue) return root .. ':q:' .. queue .. ':delayed' end
 function keys.dead(root, queue) return root .. ':q:' .. queue .. ':dead' end
+function keys.handled(root, queue) return root .. ':q:' .. queue .. ':handled' end
 function keys.bell(root, queue) return root .. ':q:' .. queue .. ':bell' end
 function keys.rules(root, queue) return root .. ':q:' .. queue .. ':rules' end
 function keys.stats(root, queue) return root .. ':qs:' .. queue end
 function keys.unique(root, queue, key) return root .. ':u:' .. queue .. ':' .. key end
 function keys.withdrawn(root, job) return root .. ':w:' .. job end
 function keys.lookup(root, field) return root .. ':by:' .. field end
+function keys.versions(root) return root .. ':versions' end
+function keys.counted(root) return root .. ':versions:counted' end
 function keys.filling(root) return root .. ':filling' end
 function keys.wrong(root) return root .. ':wrong' end
 function keys.staged(root) return root .. ':staged' end

@@ -20,6 +20,8 @@ replies.NOT_ALLOWED = 'NOTALLOWED'
 replies.APPROVAL = 'APPROVAL'
 replies.MOVED = 'MOVED'
 replies.MOVING = 'MOVING'
+replies.VERSIONS = 'VERSIONS'
+replies.STALE = 'STALE'
 
 -- Joins the ids of the transitions taken with spaces.
 function replies.join_transitions(ctx)

@@ -63,6 +63,7 @@ function fields.compile(spec)
     local codec = codecs[spec.type]
     local field = {
         name = spec.name,
+        type = spec.type, -- string, integer, number, boolean or json: how it is stored
         types = spec.types or { spec.type },
         decode = codec.decode,
         as_json = codec.as_json,

@@ -62,7 +62,9 @@ local function compile_transitions(source, compiled, index)
             text = spec.text,
             guard = spec.guard and expressions.compile(spec.guard, compiled),
             actions = actions.compile(spec.actions, compiled),
+            list = compiled.flat and spec.actions, -- what compiled steps are made of
             delay = spec.delay and expressions.compile(spec.delay, compiled),
+            is_fixed = spec.delay and spec.delay[1] == 'num', -- its delay does not depend on the data
             flow = compiled.version .. ':' .. spec.id,
             quoted = ',' .. json.quote(spec.id) .. ',',
             allow = spec.allow and json.list(spec.allow),
@@ -123,6 +125,7 @@ local function compile_state(state, compiled)
         parts.default = parent and parent.initial or { targets = { unpack(parent and parent.children or compiled.top) } }
     end
     setmetatable(state, nil)
+    if compiled.flat then state.entry_actions, state.exit_actions = state.spec.entry, state.spec.exit end
     for _, name in ipairs(PARTS) do state[name] = parts[name] or false end
     state.spec = nil
 end
@@ -162,10 +165,16 @@ end
 local CHART_FORMS = { trigger = true, send = true, cancel = true }
 
 -- Notes what the expressions and actions of a state require; `in_action`: inside an action.
-local function survey_node(node, compiled, in_action)
+local survey_node
+survey_node = function(node, compiled, in_action)
     if type(node) ~= 'table' then return end
     local form = node[1]
     if CHART_FORMS[form] then compiled.flat = false end
+    if form == 'cmp' then -- its operators are no forms: `in` may be one
+        survey_node(node[2], compiled, in_action)
+        for i = 3, #node do survey_node(node[i][2], compiled, in_action) end
+        return
+    end
     if form == 'in' and in_action then compiled.tracks_active, compiled.flat = true, false end
     for _, part in pairs(node) do survey_node(part, compiled, in_action) end
 end
@@ -334,6 +343,12 @@ local function cache_program(root, def, compiled)
     cache[root] = cache[root] or {}
     cache[root][def], cached = compiled, cached + 1
     return compiled
+end
+
+-- Answers the program that an instance names if it is cached.
+function programs.find(root, def)
+    local versions = cache[root]
+    return versions and def and versions[def]
 end
 
 -- Answers the program that an instance names; nil and a sentence when it is missing or has another digest.

@@ -1,5 +1,5 @@
 -- needs: batches, chart_writes, data_indexes, due_times, job_requests, jobs, json, keys, partition_log, programs
--- needs: step_log, timers, values, work_budget
+-- needs: step_log, timers, values, version_counters, work_budget
 -- The only module that writes a step: index, history, flow, jobs and outbox, then the instance itself, then the pulse. When
 -- a write fails, because of a key of another type for example, the earlier writes are undone.
 local commit = {}
@@ -163,6 +163,14 @@ local function collect_hash(ctx)
     end
     local removed
     if ctx.changed_meta then count, removed = collect_bookkeeping(ctx, args, count) end
+    if ctx.came_changed then
+        if raw._came then
+            args[count + 1], args[count + 2], count = '_came', raw._came, count + 2
+        else
+            removed = removed or {}
+            removed[#removed + 1] = '_came'
+        end
+    end
     return collect_data(ctx, args, count, removed)
 end
 
@@ -315,6 +323,8 @@ local function write(ctx, event, actor, reason, history_payload, clock)
     if ctx.is_new then
         call('HINCRBY', keys.meta(ctx.program.root), 'instances', 1)
         progress.instance_counted = true
+        version_counters.add(ctx.program.root, ctx.program.version, ctx.id, true)
+        progress.version_counted = true
     end
     if ctx.chart then
         change_jobs(ctx)
@@ -333,6 +343,7 @@ local function undo(ctx)
     if ctx.program.indexed then data_indexes.undo() end
     if progress.indexed then undo_index(ctx) end
     if ctx.chart then chart_writes.undo(progress.undo_log) end
+    if progress.version_counted then version_counters.undo(ctx.program.root, ctx.program.version, ctx.id) end
     if progress.instance_counted then call('HINCRBY', keys.meta(ctx.program.root), 'instances', -1) end
     if progress.history_written then call('RPOP', keys.history(ctx.program.root, ctx.id)) end
     undo_flow(ctx)
@@ -348,6 +359,18 @@ local function withdraw_jobs(ctx)
         return
     end
     for job in string.gmatch(progress.jobs_before, '%S+') do jobs.remove(ctx.program.root, job, 'withdrawn') end
+end
+
+-- The step dealt with the dead jobs of the states that it left.
+local function handle_dead_jobs(ctx)
+    local named = {}
+    if ctx.chart then
+        local _, gone = chart_writes.sort_jobs(ctx, ctx.raw._dead)
+        named = gone
+    else
+        for job in string.gmatch(ctx.raw._dead, '%S+') do named[#named + 1] = job end
+    end
+    jobs.handle_all(ctx.program.root, ctx.id, named, ctx.now)
 end
 
 -- Rings the bells of the queues to which ready jobs were added.
@@ -383,7 +406,8 @@ function commit.write_step(ctx, event, actor, reason, history_payload, clock)
     progress.added, progress.counted, progress.history_written, progress.history_too_long = NONE, 0, false, false
     progress.indexed, progress.jobs = false, ctx.ending and ctx.raw._jobs
     progress.stamp = json.number(ctx.now)
-    progress.jobs_before, progress.entered_before, progress.instance_counted = ctx.raw._jobs, ctx.raw._entered, false
+    progress.jobs_before, progress.entered_before = ctx.raw._jobs, ctx.raw._entered
+    progress.instance_counted, progress.version_counted = false, false
     progress.ending_jobs = not ctx.chart and ctx.moved and ctx.raw._jobs or ''
     if ctx.chart then progress.undo_log, progress.withdrawn = {}, NONE end
     if actor ~= '' then store_actor(ctx, actor) end
@@ -396,6 +420,7 @@ function commit.write_step(ctx, event, actor, reason, history_payload, clock)
     if progress.history_too_long then trim_history(ctx) end
     ring_bells(ctx)
     if (ctx.moved or ctx.has_ended) and progress.jobs_before and progress.jobs_before ~= '' then withdraw_jobs(ctx) end
+    if ctx.raw._dead and (ctx.moved or ctx.has_ended) then handle_dead_jobs(ctx) end
     if ctx.batch then add_to_batch(ctx, ctx.batch) else commit.ring_pulse(ctx.program.root, clock) end
     return true
 end

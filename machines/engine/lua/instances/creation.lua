@@ -32,6 +32,7 @@ local function fill_data(ctx, data, lenient)
     end
     return nil
 end
+creation.fill_data = fill_data
 
 function creation.parse_data(text)
     if text == '' then return {} end

@@ -1,4 +1,5 @@
 -- needs: chart, chart_writes, commit, data_indexes, failures, jobs, keys, partition_log, sends, timers
+-- needs: version_counters
 -- Deletes an instance: its hash, history, index entries, timers and jobs, and the children it invoked.
 local deletion = {}
 
@@ -33,8 +34,10 @@ function deletion.remove(ctx, parent_knows)
     local root = ctx.program.root
     notify_others(ctx, parent_knows)
     unindex(ctx)
+    jobs.handle_all(root, ctx.id, failures.list_causes(root, ctx.id), ctx.now)
     failures.remove_instance(root, ctx.id)
-    call('DEL', keys.instance(root, ctx.id), keys.history(root, ctx.id), keys.held(root, ctx.id))
+    call('DEL', keys.instance(root, ctx.id), keys.history(root, ctx.id), keys.held(root, ctx.id),
+        keys.undo(root, ctx.id))
 end
 
 -- `parent_knows`: the parent asked for the end. Throws before any change when the first write is not possible.
@@ -45,6 +48,7 @@ function deletion.delete(ctx, actor, reason, parent_knows)
         'machine', ctx.program.machine, 'instance', ctx.id, 'version', ctx.version or 0, 'actor', actor, 'reason', reason)
     deletion.remove(ctx, parent_knows)
     redis.pcall('HINCRBY', keys.meta(root), 'instances', -1)
+    version_counters.remove(root, ctx.program.version, ctx.id)
     commit.ring_pulse(root)
 end
 

@@ -1,4 +1,4 @@
--- needs: core, keys, programs, redirects, replies
+-- needs: core, keys, programs, redirects, replies, version_policy
 -- Reads an instance into a context that the interpreter can step.
 local instances = {}
 
@@ -12,23 +12,26 @@ local last_program
 -- The parts of the data's JSON, overwritten for each instance.
 local parts = {}
 
--- Reads the instance's hash; answers it and its key, nil when there is none.
-function instances.read(root, id)
-    local key = keys.instance(root, id)
-    local flat = call('HGETALL', key)
+-- Makes the hash of what HGETALL answered; nil when there is none.
+local function make_hash(flat)
     local count = #flat
     if count == 0 then return nil end
     -- preallocates the table
     local raw = { _version = nil, _state = nil, _entered = nil, _def = nil, _created = nil, _jobs = nil }
     for i = 1, count, 2 do raw[flat[i]] = flat[i + 1] end
-    return raw, key
+    return raw
 end
 
--- Loads the program of a version, or the current one; nil and a reply when there is none.
-function instances.load_current(root, version)
-    local field = version ~= '' and 'def:' .. version or 'current'
-    local def = redis.call('HGET', keys.meta(root), field)
-    if not def then return nil, { replies.NO_MACHINE } end
+-- Reads the instance's hash; answers it and its key, nil when there is none.
+function instances.read(root, id)
+    local key = keys.instance(root, id)
+    return make_hash(call('HGETALL', key)), key
+end
+
+-- Loads the program for a new instance, of a version or of the one that its id gets; nil and a reply when there is none.
+function instances.load_current(root, version, id)
+    local def, missing = version_policy.find_definition(root, version, id)
+    if not def then return nil, missing end
     local compiled, why = programs.load(root, def)
     if not compiled then return nil, { replies.FAULT, why } end
     return compiled
@@ -45,10 +48,8 @@ function instances.build_missing(root, id)
     return { is_published and replies.NO_INSTANCE or replies.NO_MACHINE }
 end
 
--- Makes a context for the instance; nil and a reply when there is none.
-function instances.open(root, id, now)
-    local raw, key = instances.read(root, id)
-    if not raw then return nil, instances.build_missing(root, id) end
+-- Makes a context for an instance whose hash was read; nil and a reply when it cannot be stepped.
+local function make_context(root, id, raw, key, now)
     if not raw._def or not raw._version or not raw._state then
         return nil, { replies.FAULT, 'the key of instance ' .. id .. ' was not written by the engine' }
     end
@@ -61,6 +62,21 @@ function instances.open(root, id, now)
     end
     ctx.key = key
     return ctx
+end
+instances.make_context = make_context
+
+-- The same of what the caller has read: `flat` is the answer of HGETALL.
+function instances.open_read(root, id, key, flat, now)
+    local raw = make_hash(flat)
+    if not raw then return nil, instances.build_missing(root, id) end
+    return make_context(root, id, raw, key, now)
+end
+
+-- Makes a context for the instance; nil and a reply when there is none.
+function instances.open(root, id, now)
+    local raw, key = instances.read(root, id)
+    if not raw then return nil, instances.build_missing(root, id) end
+    return make_context(root, id, raw, key, now)
 end
 
 -- Reads fields of the instance's hash in order; nil when it cannot be read.

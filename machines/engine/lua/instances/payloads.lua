@@ -5,6 +5,7 @@ local payloads = {}
 local MAX_BYTES = 65536
 local MAX_HISTORY = 1024
 local MAX_SOURCE = 8 * MAX_HISTORY -- a longer text is not encoded again to see whether it would fit
+payloads.NOT_KEPT = '{}' -- in a history: there was a payload, and it was too long or no object
 local NONE = {}
 local match = string.match
 
@@ -22,7 +23,7 @@ function payloads.parse(text)
     if name and #text <= MAX_HISTORY then return { [name] = value }, text end
     if #text > MAX_BYTES then return nil, 'the payload has ' .. #text .. ' bytes; ' .. MAX_BYTES .. ' are allowed' end
     local ok, payload = pcall(decode, text)
-    if ok then return payload, #text > MAX_SOURCE and '0' or payloads.encode_for_history(payload) end
+    if ok then return payload, #text > MAX_SOURCE and payloads.NOT_KEPT or payloads.encode_for_history(payload) end
     return nil, values.describe_error(payload)
 end
 
@@ -55,12 +56,12 @@ function payloads.find_misfit(program, event, payload)
     return nil
 end
 
--- Encodes a payload for the history: compact JSON, or 0 for nothing or too much.
+-- Encodes a payload for the history: compact JSON, 0 for nothing, NOT_KEPT for too much.
 function payloads.encode_for_history(payload)
     if next(payload) == nil then return '0' end
     -- Encoding may exceed the work left to the step: this is too much for the history, too.
     local ok, text = pcall(json.encode, payload)
-    return ok and #text <= MAX_HISTORY and text or '0'
+    return ok and #text <= MAX_HISTORY and text or payloads.NOT_KEPT
 end
 
 -- Parses the result of a job: any JSON, nil for ''; nil and a sentence when malformed. It becomes a field of a payload, one

@@ -1,4 +1,4 @@
--- needs: data_indexes, deletion, failures, instances, jobs, keys, programs
+-- needs: data_indexes, deletion, failures, instances, jobs, keys, programs, version_counters
 -- Removes finished instances, many in one call. Those of a flat machine are read by the few fields that matter, and share
 -- their ZREM and DEL; all others are deleted one by one.
 local retirement = {}
@@ -9,7 +9,8 @@ local MEMBERS = 100 -- of one command
 -- Starts a call on a partition. `has_failures`: whether any instance of it has one.
 function retirement.start(root)
     local has_failures = call('EXISTS', keys.wrong(root)) == 1
-    return { root = root, programs = {}, last = nil, members = {}, doomed = {}, has_failures = has_failures }
+    return { root = root, programs = {}, last = nil, members = {}, doomed = {}, has_failures = has_failures,
+        versions = {}, counts_each = version_counters.is_counting(root) }
 end
 
 local function matches(row, revision, created)
@@ -22,7 +23,8 @@ local function flush_members(key, ids)
     end
 end
 
-local FIELDS = { '_def', '_version', '_created', '_state', '_suspended', '_parent', '_timers', '_jobs', '_actor' }
+local FIELDS = { '_def', '_version', '_created', '_state', '_suspended', '_parent', '_timers', '_jobs', '_actor',
+    '_came' }
 
 -- Answers the program that an instance names and the fields that its removal reads; false where it cannot be read.
 local function load_program(batch, def)
@@ -55,7 +57,7 @@ local function read_flat(batch, id)
     local row, program = read_row(batch, key)
     if not row or not program.flat or row[6] or row[7] then return nil end
     local raw = { _def = row[1], _version = row[2], _created = row[3], _suspended = row[5], _jobs = row[8] or '',
-        _actor = row[9] or nil }
+        _actor = row[9] or nil, _came = row[10] or nil }
     return { program = program, id = id, raw = raw, key = key, state = program.index[row[4]], row = row }
 end
 
@@ -72,7 +74,7 @@ local function remove_flat(batch, ctx)
     local index, doomed = program.states[ctx.state].index_key, batch.doomed
     local listed, at = members[index] or {}, #doomed
     members[index], listed[#listed + 1] = listed, id
-    doomed[at + 1], doomed[at + 2] = ctx.key, program.history_prefix .. id
+    doomed[at + 1], doomed[at + 2], doomed[at + 3] = ctx.key, program.history_prefix .. id, keys.undo(root, id)
 end
 
 local function remove_any(batch, id, revision, created)
@@ -80,6 +82,12 @@ local function remove_any(batch, id, revision, created)
     if not ok or not ctx or not matches(ctx.raw, revision, created) then return nil end
     if not ctx.raw._done and (ctx.chart or not ctx.program.states[ctx.state].final) then return nil end
     return pcall(deletion.remove, ctx, false) and ctx or nil
+end
+
+-- While the instances of versions are counted one by one, each is taken from them by itself.
+local function count_version(batch, version, id)
+    if batch.counts_each then return version_counters.remove(batch.root, version, id) end
+    batch.versions[version] = (batch.versions[version] or 0) + 1
 end
 
 -- Removes an instance if it is finished and still of this revision and creation. Answers the machine's name, or nil where
@@ -94,11 +102,13 @@ function retirement.remove(batch, id, revision, created)
     else
         ctx = remove_any(batch, id, revision, created)
     end
+    if ctx then count_version(batch, ctx.program.version, id) end
     return ctx and ctx.program.machine
 end
 
 -- Removes the keys of the batch.
 function retirement.finish(batch)
+    version_counters.remove_many(batch.root, batch.versions)
     for key, ids in pairs(batch.members) do flush_members(key, ids) end
     local doomed = batch.doomed
     for from = 1, #doomed, MEMBERS do call('UNLINK', unpack(doomed, from, math.min(from + MEMBERS - 1, #doomed))) end

@@ -503,6 +503,10 @@ local function find_final(ctx, plan)
     end
 end
 
+-- For the move of an instance to another version, which changes a configuration without transitions.
+chart.find_final, chart.end_instance, chart.make_output = find_final, end_instance, make_output
+chart.start_invoke, chart.run_to_completion = start_invoke, run_to_completion
+
 -- A repair: enters the states without running actions. Timers, jobs and, at the end of an instance, the message to its
 -- parent follow as after a step.
 function chart.enter_states(ctx, targets)

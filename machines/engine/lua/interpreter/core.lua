@@ -16,7 +16,8 @@ local pcall = pcall
 -- is changed in place and dropped on failure.
 function core.context(program, id, raw, now)
     work_budget.start()
-    if not program.flat or raw._parent then return chart.context(program, id, raw, now) end
+    -- A flat machine has no timers of its own, but an instance that moved there may have a delayed event.
+    if not program.flat or raw._parent or raw._timers then return chart.context(program, id, raw, now) end
     local state = program.index[raw._state]
     if not state and raw._state then return nil end
     return {

@@ -51,9 +51,9 @@ function job_requests.plan(ctx, spec, what)
 end
 
 -- An invoke waits for a job of its own: when another instance's job holds the unique key, the state cannot be entered. Jobs
--- of this instance are checked when the step is written, because it may be leaving them.
+-- of this instance are checked when the step is written, because it may be leaving them. A replay adds no job.
 function job_requests.check_unique(ctx, spec, plan)
-    if not plan or not plan.unique then return end
+    if not plan or not plan.unique or ctx.replayed then return end
     local holder = jobs.find_holder(ctx.program.root, spec.queue, plan.unique)
     local own = ' ' .. (ctx.raw._jobs or '') .. ' ' .. (ctx.ending or '') .. ' '
     if holder and not string.find(own, ' ' .. holder .. ' ', 1, true) then

@@ -38,7 +38,7 @@ end
 
 -- Answers why the outbox is full; nil when it is not.
 local function check_outbox(ctx)
-    if ctx.messages[1] then return nil end -- checked once in a step
+    if ctx.messages[1] or ctx.replayed then return nil end -- checked once in a step, and not where nothing is sent
     local waiting = redis.pcall('XLEN', keys.outbox(ctx.program.root))
     if type(waiting) ~= 'number' or waiting < MAX_OUTBOX then return nil end
     return waiting .. ' messages wait to be delivered: no more are taken'

@@ -17,7 +17,7 @@ local function find_dead_job(ctx, invoke)
     for _, job in ipairs(dead) do
         local row = redis.pcall('HMGET', keys.job(root, job), 'instance', 'invoke', 'created')
         if not row.err and row[1] == ctx.id and row[2] == invoke.id
-            and (ctx.chart or tonumber(row[3]) == tonumber(ctx.raw._entered)) then
+            and (ctx.chart or tonumber(row[3]) >= tonumber(ctx.raw._entered)) then
             return job
         end
     end

@@ -1,4 +1,4 @@
--- needs: core, delivery, instances, jobs, json, keys, replies, steps
+-- needs: core, dead_jobs, delivery, instances, jobs, json, keys, replies, steps
 -- Ends a job and sends the event of its end to the instance, as one step.
 local completion = {}
 
@@ -43,6 +43,13 @@ local function hold_result(ctx, event, payload, awaited)
     return { replies.OK }
 end
 
+-- Tells whether the step left the state that requested the job.
+local function has_left(ctx, invoke)
+    if not ctx.chart then return ctx.moved end
+    local state = ctx.program.invoked_by[invoke]
+    return ctx.has_ended or state ~= nil and ctx.exited[state]
+end
+
 -- Sends `event` to the waiting instance. Answers the reply and the jobs that the instance then waits for. {OK, ...}: it took
 -- a step; {OK}: no transition listens; any other reply refused the step, and no key has changed. `clock`: ms of the server's
 -- clock where the caller has read it.
@@ -59,7 +66,8 @@ function completion.send_result(ctx, job, event, payload, clock)
 end
 
 -- Sends error.invoke.<id> for a job that ends without a result. An instance whose actions fail on that event stays where it
--- is and no longer waits. Answers {OK}, or {FAULT, why} when nothing could be written.
+-- is and no longer waits. Answers {OK}, or {FAULT, why} when nothing could be written; and whether the instance left the
+-- state that requested the job.
 function completion.send_error(root, job, row, now, failure)
     local ctx = completion.open_instance(root, row, job, now)
     if not ctx then return { replies.OK } end
@@ -67,21 +75,28 @@ function completion.send_error(root, job, row, now, failure)
     local reply, awaited = completion.send_result(ctx, job, 'error.invoke.' .. row.invoke, payload)
     if reply[1] == replies.FAULT then return reply end
     if reply[1] ~= replies.OK then store_awaited(ctx, awaited) end
-    return { replies.OK }
+    return { replies.OK }, reply[1] == replies.OK and reply[2] ~= nil and has_left(ctx, row.invoke)
 end
 
--- Moves a job without attempts left to the dead jobs.
+-- Moves a job without attempts left to the dead jobs, or to the handled ones when its instance left the state for it.
 function completion.kill(root, job, row, now, failure)
     jobs.check_place(root, row.queue, 'dead')
-    local reply = completion.send_error(root, job, row, now, failure)
+    jobs.check_place(root, row.queue, 'handled')
+    local reply, left = completion.send_error(root, job, row, now, failure)
     if reply[1] ~= replies.OK then return reply end
-    jobs.make_dead(root, job, row, now, 'error', failure.error, 'kind', failure.kind, 'trace', failure.trace)
+    if not left and dead_jobs.is_awaited(root, job, row, now) then
+        jobs.make_dead(root, job, row, now, 'dead', 'error', failure.error, 'kind', failure.kind, 'trace', failure.trace)
+        dead_jobs.note(root, job, row)
+    else
+        jobs.make_dead(root, job, row, now, 'handled', 'error', failure.error, 'kind', failure.kind, 'trace', failure.trace,
+            'handled', now)
+    end
     return { replies.OK }
 end
 
 -- Removes a job from any place. `why`: 'withdrawn' or 'purged'.
 function completion.remove(root, job, row, now, why, failure)
-    if row.place ~= 'dead' then
+    if not jobs.has_ended(row.place) then
         local reply = completion.send_error(root, job, row, now, failure)
         if reply[1] ~= replies.OK then return reply end
     end
@@ -109,7 +124,8 @@ function completion.attach_again(root, row, job, now)
     redis.call('HSET', keys.instance(root, row.instance), '_jobs', awaited == '' and job or awaited .. ' ' .. job)
 end
 
--- Makes a dead job ready with its attempts reset, or a delayed one at once. Tells whether the job moved.
+-- Makes a dead or handled job ready with its attempts reset, or a delayed one at once. No instance waits for a handled one
+-- again. Tells whether the job moved.
 function completion.redrive(root, queue, place, job, now)
     local row = jobs.read(root, job)
     if not row or row.place ~= place or row.queue ~= queue then return false end
@@ -121,7 +137,7 @@ function completion.redrive(root, queue, place, job, now)
         if jobs.find_holder(root, queue, row.unique) then return false end
         redis.call('SET', keys.unique(root, queue, row.unique), job)
     end
-    completion.attach_again(root, row, job, now)
+    if place == 'dead' then completion.attach_again(root, row, job, now) end
     jobs.make_ready(root, job, row, place, now, 'attempt', 0)
     redis.call('HDEL', keys.job(root, job), 'finished', 'progress')
     return true

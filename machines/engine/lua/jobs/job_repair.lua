@@ -1,4 +1,4 @@
--- needs: arguments, due_jobs, due_times, jobs, keys
+-- needs: arguments, dead_jobs, due_jobs, due_times, jobs, keys
 -- Checks that each job is in the one place that its hash names, and repairs keys that were deleted, edited or half restored
 -- from outside. The engine itself never leaves such damage, because each move of a job is one call.
 local job_repair = {}
@@ -50,6 +50,7 @@ local scores = {
     leased = function(_, row, now) return compute_lease_end(row, now) end,
     delayed = function(_, row, now) return parse_whole(row.due) or now end,
     dead = function(_, row, now) return parse_whole(row.finished) or now end,
+    handled = function(_, row, now) return parse_whole(row.finished) or now end,
 }
 
 -- Derives a missing or invalid place from the other fields.
@@ -66,7 +67,7 @@ local function repair_membership(root, job, row, now, tally)
     if redis.call('ZSCORE', key, job) then return end
     local score = scores[place](job, row, now)
     redis.call('ZADD', key, score, job)
-    count(tally, place)
+    count(tally, place == 'handled' and 'dead' or place)
     if place == 'ready' then tally.rings[queue] = (tally.rings[queue] or 0) + 1 end
     if place == 'leased' or place == 'delayed' then due_times.note(root, score, now) end
 end
@@ -95,7 +96,7 @@ local function repair(root, job, row, now, tally)
     repair_membership(root, job, row, now, tally)
     repair_token(root, job, row, tally)
     repair_queue_list(root, row.queue, tally)
-    if row.place == 'dead' then jobs.note_failure(root, job) end
+    if row.place == 'dead' and not dead_jobs.judge(root, job, now) then jobs.note_failure(root, job) end
 end
 
 -- An error with one job does not stop the others.

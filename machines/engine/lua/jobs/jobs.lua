@@ -1,6 +1,6 @@
--- needs: due_times, failures, json, keys, queue_bells, queue_counters, strings
--- Jobs and their places. A job is in exactly one of ready, leased, delayed, dead of its queue, and its own hash names the
--- place; every move goes through this module.
+-- needs: due_times, failures, json, keys, queue_bells, queue_counters, strings, version_counters
+-- Jobs and their places. A job is in exactly one of ready, leased, delayed, dead, handled of its queue, and its own hash
+-- names the place; every move goes through this module.
 local jobs = {}
 
 local MAX_DEAD = 10000
@@ -10,7 +10,8 @@ local PRIORITY, LOWEST = 5, 9 -- 9 is taken first
 local BAND = 2 ^ 43 -- more jobs than a partition will ever number, so that scores of one priority lie together
 local MAX_BELL_REQUESTS = 10000
 
-local places = { ready = keys.ready, leased = keys.leased, delayed = keys.delayed, dead = keys.dead }
+local places = { ready = keys.ready, leased = keys.leased, delayed = keys.delayed, dead = keys.dead,
+    handled = keys.handled }
 jobs.places = places
 jobs.LOWEST, jobs.BAND = LOWEST, BAND
 
@@ -53,12 +54,17 @@ function jobs.make_id(root, number)
     return string.match(root, ':(%d+)}$') .. '-' .. number
 end
 
+-- Tells whether a job of this place has no attempts left.
+function jobs.has_ended(place)
+    return place == 'dead' or place == 'handled'
+end
+
 -- Finds the open job that holds a unique key; nil when the key is free.
 function jobs.find_holder(root, queue, unique)
     local job = redis.call('GET', keys.unique(root, queue, unique))
     if not job then return nil end
     local place = redis.call('HGET', keys.job(root, job), 'place')
-    return place and place ~= 'dead' and job or nil
+    return place and not jobs.has_ended(place) and job or nil
 end
 
 -- Frees a unique key if this job holds it.
@@ -166,10 +172,23 @@ function jobs.note_failure(root, job)
     failures.note(root, row[1], job, row[2] or '', row[3] or '')
 end
 
+-- Removes a job from the dead ones that its instance waits for.
+local function forget_dead(root, instance, job)
+    local key, others = keys.instance(root, instance), {}
+    local text = redis.pcall('HGET', key, '_dead')
+    if type(text) ~= 'string' then return end
+    for other in string.gmatch(text, '%S+') do
+        if other ~= job then others[#others + 1] = other end
+    end
+    if others[1] then redis.pcall('HSET', key, '_dead', table.concat(others, ' ')) else redis.pcall('HDEL', key, '_dead') end
+end
+
 -- Clears that failure when the job is no longer dead.
 function jobs.clear_failure(root, job)
     local instance = redis.pcall('HGET', keys.job(root, job), 'instance')
-    if type(instance) == 'string' then failures.clear(root, instance, job) end
+    if type(instance) ~= 'string' then return end
+    failures.clear(root, instance, job)
+    forget_dead(root, instance, job)
 end
 
 -- Throws when a place cannot be written. Called before steps that could not be undone.
@@ -250,15 +269,49 @@ function jobs.postpone(root, job, row, from, now, due, ...)
     due_times.note(root, due, now)
 end
 
-function jobs.make_dead(root, job, row, now, ...)
-    jobs.move(root, job, row.queue, row.place, 'dead', now, 'finished', now, 'token', '', 'log', row.log or '[]', ...)
+-- Removes the oldest of the dead or handled jobs beyond the most that a queue keeps.
+local function cap(root, queue, place)
+    local key = places[place](root, queue)
+    local over = redis.call('ZCARD', key) - MAX_DEAD
+    if over > 0 then
+        for _, oldest in ipairs(redis.call('ZRANGE', key, 0, over - 1)) do jobs.remove(root, oldest, 'purged') end
+    end
+end
+
+-- Moves a job without attempts left to `place`: 'dead', or 'handled' when no instance waits for it any more.
+function jobs.make_dead(root, job, row, now, place, ...)
+    jobs.move(root, job, row.queue, row.place, place, now, 'finished', now, 'token', '', 'log', row.log or '[]', ...)
     if row.unique then free_unique_key(root, row.queue, row.unique, job) end
     queue_counters.increment(root, row.queue, 'dead')
+    version_counters.count_of(root, row.instance, 'dead')
+    if place == 'dead' then jobs.note_failure(root, job) end
+    cap(root, row.queue, place)
+end
+
+-- Moves a dead job to the handled ones: its instance no longer waits for it. Both are in the order of their deaths.
+function jobs.make_handled(root, job, row, now)
+    jobs.move(root, job, row.queue, 'dead', 'handled', row.finished or now, 'handled',
+        math.max(now, tonumber(row.finished) or 0))
+    cap(root, row.queue, 'handled')
+end
+
+-- Moves a handled job back to the dead ones.
+function jobs.take_back_handled(root, job, row)
+    jobs.move(root, job, row.queue, 'handled', 'dead', row.finished or 0)
+    redis.call('HDEL', keys.job(root, job), 'handled')
     jobs.note_failure(root, job)
-    local dead = keys.dead(root, row.queue)
-    local over = redis.call('ZCARD', dead) - MAX_DEAD
-    if over > 0 then
-        for _, oldest in ipairs(redis.call('ZRANGE', dead, 0, over - 1)) do jobs.remove(root, oldest, 'purged') end
+end
+
+-- Moves those of the named jobs to the handled ones that are dead jobs of an invoke of the instance. Never throws: the check
+-- of all jobs finds what could not be written.
+function jobs.handle_all(root, id, named, now)
+    for _, job in ipairs(named) do
+        local row = jobs.read(root, job)
+        if row and row.place == 'dead' and row.instance == id then
+            if (row.invoke or '') ~= '' then pcall(jobs.make_handled, root, job, row, now) end
+        else
+            forget_dead(root, id, job)
+        end
     end
 end
 

@@ -34,7 +34,7 @@ local function find_oldest(root, queue)
     return found
 end
 
--- Answers queue -> {ready, leased, delayed, dead, oldest, counters, rules}.
+-- Answers queue -> {ready, leased, delayed, dead, handled, oldest, counters, rules}.
 function queue_figures.read(root)
     local found = {}
     for _, queue in ipairs(redis.call('SMEMBERS', keys.queues(root))) do

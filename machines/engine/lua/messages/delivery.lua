@@ -70,7 +70,7 @@ end
 
 -- `facts`: the fields of the event beside its name and payload.
 local function fire(ctx, event, payload, from, facts)
-    local history_payload = values.kind_of(payload) == 'object' and payloads.encode_for_history(payload) or '0'
+    local history_payload = values.kind_of(payload) == 'object' and payloads.encode_for_history(payload) or payloads.NOT_KEPT
     return classify(steps.fire(ctx, event, payload, format_sender(from), '', history_payload, nil, facts))
 end
 
@@ -186,7 +186,7 @@ end
 
 local function start_child(root, id, body, now)
     if body.depth > MAX_DEPTH then return 'failed', 'machines invoke each other at most ' .. MAX_DEPTH .. ' deep' end
-    local compiled, missing = instances.load_current(root, '')
+    local compiled, missing = instances.load_current(root, '', id)
     if not compiled then return 'failed', missing[2] or 'the machine is not published' end
     local bad = accepted_senders.check_start(compiled, body) or creation.check_id(id)
     if bad then return 'failed', bad end
@@ -199,6 +199,7 @@ local function start_child(root, id, body, now)
     local reply = creation.create(compiled, id, given, now, format_sender(from), '', parent)
     if reply[1] == replies.OK then return 'applied' end
     if reply[1] == replies.FAULT then return 'fault', reply[2] end
+    if reply[1] == replies.REFUSED then version_counters.count(root, compiled.version, 'refused') end
     return 'failed', reply[1] == replies.REFUSED and cjson.decode(reply[2]).error or reply[2]
 end
 

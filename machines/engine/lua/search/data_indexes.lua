@@ -5,7 +5,8 @@
 -- declared is indexed for the instances of all versions.
 local data_indexes = {}
 
-local ACTOR = 'instance.actor'
+local ACTOR, TRANSITION = 'instance.actor', 'instance.transition'
+local MAX_ARRIVALS = 32 -- transitions kept of one step
 local MAX_MARK = 64 -- bytes of a text: readers of an index check the instance itself
 local call, pcall_redis, byte, find, sub = redis.call, redis.pcall, string.byte, string.find, string.sub
 local EMPTY = {}
@@ -62,7 +63,58 @@ data_indexes.facts = {
     ['instance.id'] = function(id) return id end,
     [ACTOR] = function(_, raw) return raw._actor end,
     ['instance.version'] = function(_, raw) return data_indexes.parse_version(raw._def) end,
+    [TRANSITION] = function() return nil end, -- has several values: list_arrivals
 }
+
+-- The field `_came` holds the transitions of the step that entered each leaf: lines `<version>:<transition> ...TAB<leaf>`.
+-- A leaf that was entered by no transition, as by a repair, has no line. Answers transition -> true.
+local function list_arrivals(came)
+    local found = {}
+    for names in string.gmatch(came or '', '([^\n\t]+)\t[^\n]*') do
+        for name in string.gmatch(names, '[^ ]+') do found[name] = true end
+    end
+    return found
+end
+
+-- Answers the only transition of the field; nil when there are more, or none.
+local function parse_single_arrival(came)
+    return came and string.match(came, '^([^ \n\t]+)\t[^\n]*$')
+end
+
+-- Tells whether a transition led an instance to where it is.
+function data_indexes.has_arrival(came, transition)
+    return type(transition) == 'string' and list_arrivals(came)[transition] == true
+end
+
+-- Makes the field for the step of a context.
+local function encode_arrivals(ctx)
+    local names, lines, edges = {}, {}, ctx.edges
+    if not ctx.chart and not edges[2] then return edges[1] and edges[1].flow .. '\t' .. ctx.program.states[ctx.state].name end
+    for i = math.max(1, #edges - MAX_ARRIVALS + 1), #edges do names[#names + 1] = edges[i].flow end
+    local taken = names[1] and table.concat(names, ' ') .. '\t'
+    if not ctx.chart then return taken and taken .. ctx.program.states[ctx.state].name end
+    local kept = {}
+    for line, leaf in string.gmatch(ctx.raw._came or '', '([^\n\t]+\t([^\n]*))') do kept[leaf] = line end
+    for _, index in ipairs(ctx.config.leaves) do
+        local leaf = ctx.program.states[index].name
+        if ctx.fresh[index] then
+            if taken then lines[#lines + 1] = taken .. leaf end
+        elseif kept[leaf] then
+            lines[#lines + 1] = kept[leaf]
+        end
+    end
+    return lines[1] and table.concat(lines, '\n')
+end
+
+-- Visits the index key and the entry of each value that an instance has of a fact.
+local function visit_entries(fact, id, raw, visit)
+    if fact.name == TRANSITION then
+        for name in pairs(list_arrivals(raw._came)) do visit(fact.lookup, make_entry(name, id)) end
+        return
+    end
+    local entry = make_entry(fact.read(id, raw), id)
+    if entry then visit(fact.lookup, entry) end
+end
 
 -- Reads the machine's list: `<field>:1`, or `<field>:0` while instances created before the field was declared may be
 -- missing, separated by spaces.
@@ -82,6 +134,7 @@ function data_indexes.attach(compiled)
             table.insert(compiled.indexed, field)
         elseif fact then
             table.insert(compiled.facts, { name = name, read = fact, lookup = keys.lookup(compiled.root, name) })
+            if name == TRANSITION then compiled.arrivals = keys.lookup(compiled.root, name) end
         end
         if complete == '0' then compiled.has_incomplete_index = true end
     end
@@ -138,6 +191,29 @@ local function select_changed(ctx)
     return found
 end
 
+-- Writes the index of transitions, and notes the field that `commit` writes.
+local function write_arrivals(ctx)
+    local before, lookup = ctx.raw._came, ctx.program.arrivals
+    local after = before
+    if ctx.moved or ctx.is_new then after = encode_arrivals(ctx) or nil end
+    if after == before and not ctx.program.has_incomplete_index then return end
+    ctx.came_changed, ctx.raw._came = after ~= before, after
+    local left, entered = parse_single_arrival(before), parse_single_arrival(after)
+    if (left or not before) and (entered or not after) and not ctx.program.has_incomplete_index then
+        if left == entered then return end
+        if entered then add(lookup, make_entry(entered, ctx.id)) end
+        if left then drop(lookup, make_entry(left, ctx.id)) end
+        return
+    end
+    local was, now = list_arrivals(before), list_arrivals(after)
+    for name in pairs(now) do
+        if not was[name] or ctx.program.has_incomplete_index then add(lookup, make_entry(name, ctx.id)) end
+    end
+    for name in pairs(was) do
+        if not now[name] then drop(lookup, make_entry(name, ctx.id)) end
+    end
+end
+
 -- Only the actor can change; `ctx.previous_actor` is the one before.
 local function write_facts(ctx)
     for _, fact in ipairs(ctx.program.facts) do
@@ -147,6 +223,28 @@ local function write_facts(ctx)
             if entry then add(fact.lookup, entry) end
         end
         if renamed and ctx.previous_actor then drop(fact.lookup, make_entry(ctx.previous_actor, ctx.id)) end
+    end
+end
+
+-- The same for compiled steps, which know what changed: `begin` first, then each change.
+function data_indexes.begin()
+    undo_log = {}
+end
+
+-- Moves an instance in the index of a field; `before` and `after` are stored texts, nil for none.
+function data_indexes.change(field, id, before, after)
+    before, after = make_member(field, before, id), make_member(field, after, id)
+    if after and after ~= before then add(field.lookup, after) end
+    if before and before ~= after then drop(field.lookup, before) end
+end
+
+-- Moves an instance in the index of actors, if the machine has one.
+function data_indexes.change_actor(program, id, before, after)
+    for _, fact in ipairs(program.facts) do
+        if fact.name == ACTOR then
+            add(fact.lookup, make_entry(after, id))
+            if before then drop(fact.lookup, make_entry(before, id)) end
+        end
     end
 end
 
@@ -162,6 +260,7 @@ function data_indexes.write(ctx)
         if before and before ~= after then drop(field.lookup, before) end
     end
     write_facts(ctx)
+    if program.arrivals then write_arrivals(ctx) end
 end
 
 -- Undoes the index writes when a later write of the same step failed.
@@ -176,6 +275,31 @@ function data_indexes.undo()
     undo_log = {}
 end
 
+-- Lists index key .. NUL .. entry -> {key, entry} of an instance, as a program indexes it.
+local function list_entries(program, id, raw)
+    local found = {}
+    local function note(key, entry)
+        if entry then found[key .. '\1' .. entry] = { key, entry } end
+    end
+    for _, field in ipairs(program.indexed or EMPTY) do note(field.lookup, make_member(field, raw[field.name], id)) end
+    for _, fact in ipairs(program.facts or EMPTY) do visit_entries(fact, id, raw, note) end
+    return found
+end
+
+-- Moves an instance from the indexes of one program to those of another; `before` and `after` are its hash. `undo` takes it
+-- back.
+function data_indexes.move(id, old, before, new, after)
+    undo_log = {}
+    if not old.indexed and not new.indexed then return end
+    local was, now = list_entries(old, id, before), list_entries(new, id, after)
+    for name, entry in pairs(now) do
+        if not was[name] or new.has_incomplete_index then add(entry[1], entry[2]) end
+    end
+    for name, entry in pairs(was) do
+        if not now[name] then drop(entry[1], entry[2]) end
+    end
+end
+
 -- Removes an instance. Reads its stored hash, because the context may have changed.
 function data_indexes.remove_instance(ctx)
     local program, id = ctx.program, ctx.id
@@ -185,28 +309,21 @@ function data_indexes.remove_instance(ctx)
         local entry = make_member(field, was[i], id)
         if entry then pcall_redis('ZREM', field.lookup, entry) end
     end
-    for _, fact in ipairs(program.facts) do
-        local entry = make_entry(fact.read(id, ctx.raw), id)
-        if entry then pcall_redis('ZREM', fact.lookup, entry) end
-    end
+    local function remove(key, entry) pcall_redis('ZREM', key, entry) end
+    for _, fact in ipairs(program.facts) do visit_entries(fact, id, ctx.raw, remove) end
 end
 
 -- Adds the entries of an instance to `members`, index key -> entries; `was` are its stored values of the indexed fields.
 function data_indexes.collect(program, id, raw, was, members)
+    local function collect(key, entry)
+        local listed = members[key] or {}
+        members[key], listed[#listed + 1] = listed, entry
+    end
     for i, field in ipairs(program.indexed or EMPTY) do
         local entry = make_member(field, was[i], id)
-        if entry then
-            local listed = members[field.lookup] or {}
-            members[field.lookup], listed[#listed + 1] = listed, entry
-        end
+        if entry then collect(field.lookup, entry) end
     end
-    for _, fact in ipairs(program.facts or EMPTY) do
-        local entry = make_entry(fact.read(id, raw), id)
-        if entry then
-            local listed = members[fact.lookup] or {}
-            members[fact.lookup], listed[#listed + 1] = listed, entry
-        end
-    end
+    for _, fact in ipairs(program.facts or EMPTY) do visit_entries(fact, id, raw, collect) end
 end
 
 -- Adds an instance as it is stored; `ctx` has changed nothing.
@@ -215,10 +332,8 @@ function data_indexes.add_instance(ctx)
         local entry = make_member(field, ctx.raw[field.name], ctx.id)
         if entry then call('ZADD', field.lookup, 0, entry) end
     end
-    for _, fact in ipairs(ctx.program.facts or EMPTY) do
-        local entry = make_entry(fact.read(ctx.id, ctx.raw), ctx.id)
-        if entry then call('ZADD', fact.lookup, 0, entry) end
-    end
+    local function write_entry(key, entry) call('ZADD', key, 0, entry) end
+    for _, fact in ipairs(ctx.program.facts or EMPTY) do visit_entries(fact, ctx.id, ctx.raw, write_entry) end
 end
 
 local function next_text(text)

@@ -66,6 +66,13 @@ function failures.clear(root, id, cause)
     write_causes(root, id, before, causes)
 end
 
+-- Lists the causes of an instance: ids of dead jobs, members of timers.
+function failures.list_causes(root, id)
+    local found = {}
+    for cause in pairs(read_causes(root, id)) do found[#found + 1] = cause end
+    return found
+end
+
 -- Removes all failures of an instance.
 function failures.remove_instance(root, id)
     local causes = read_causes(root, id)

@@ -7,6 +7,9 @@ local sub, type, unpack = string.sub, type, unpack
 local PAGE_BYTES = 4194304 -- read for one page; what is larger comes with the next page
 local PAGE_MS = 20 -- time for reading data to compare
 local IDS, ACTOR, VERSION = 'instance.id', 'instance.actor', 'instance.version'
+local TRANSITION = 'instance.transition'
+local CREATED, SUSPENDED = 'instance.created', 'instance.suspended' -- no index holds these
+local COLUMNS = { [ACTOR] = '_actor', [TRANSITION] = '_came', [CREATED] = '_created', [SUSPENDED] = '_suspended' }
 
 -- Parses JSON {states = [...], where = [condition, ...]}, both optional; nil for '', nil and why when malformed.
 function filters.parse(text)
@@ -32,8 +35,9 @@ function filters.make(where, states)
     local filter = { where = where or {}, columns = { '_def', '_state', '_entered' } }
     for i, condition in ipairs(filter.where) do
         local field = condition.field
-        filter.columns[i + 3] = field == ACTOR and '_actor' or data_indexes.facts[field] and '_def' or field
-        if not data_indexes.facts[field] and field ~= failures.FIELD then filter.reads_data = true end
+        filter.columns[i + 3] = COLUMNS[field] or data_indexes.facts[field] and '_def' or field
+        local is_fact = COLUMNS[field] or data_indexes.facts[field] or field == failures.FIELD
+        if not is_fact then filter.reads_data = true end
     end
     if states then
         filter.states = {}
@@ -83,6 +87,9 @@ local function matches_condition(condition, compiled, root, id, def, raw, entry)
     end
     if field == IDS then return matches_value(id, condition) end
     if field == ACTOR then return matches_value(raw or nil, condition) end
+    if field == TRANSITION then return data_indexes.has_arrival(raw or nil, condition.eq) end
+    if field == CREATED then return matches_value(tonumber(raw or nil), condition) end
+    if field == SUSPENDED then return matches_value((raw or '') ~= '', condition) end
     if field == VERSION then return matches_value(data_indexes.parse_version(def), condition) end
     if not compiled then return true end
     local declared, value = compiled.fields[field], nil

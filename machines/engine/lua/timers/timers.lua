@@ -1,4 +1,4 @@
--- needs: due_times, failures, keys, values, work_budget
+-- needs: due_times, failures, keys, values, version_counters, work_budget
 -- The timers of one instance: those of `after`, and events sent with a delay. Its hash has them as `_timers`, a JSON list of
 -- [id, due ms, event, state or 0, sendid, payload JSON or '', target or '', facts, since]. The partition's sorted set of due
 -- times only points to the instances, so a timer that is not in the list can never fire. `since`: when a timer was armed
@@ -55,6 +55,7 @@ end
 -- Notes a timer whose step failed as a failure of its instance.
 function timers.note_failure(root, member, why)
     failures.note(root, instance_of(member), member, 'timer', why)
+    version_counters.count_of(root, instance_of(member), 'failed')
 end
 
 -- Clears that failure when the timer has fired or is gone.

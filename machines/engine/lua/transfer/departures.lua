@@ -1,4 +1,4 @@
--- needs: commit, data_indexes, failures, jobs, keys, queue_counters, timers
+-- needs: commit, data_indexes, failures, jobs, keys, queue_counters, timers, version_counters
 -- Removes an instance from the partition that it leaves, without a word to others: it goes on elsewhere.
 local departures = {}
 
@@ -22,8 +22,9 @@ function departures.remove(ctx, job_ids)
     for timer in pairs(ctx.timers_before) do pcall(timers.unschedule, root, id, timer) end
     for _, job in ipairs(job_ids) do remove_job(root, job) end
     failures.remove_instance(root, id)
-    call('DEL', keys.instance(root, id), keys.history(root, id), keys.held(root, id))
+    call('DEL', keys.instance(root, id), keys.history(root, id), keys.held(root, id), keys.undo(root, id))
     redis.pcall('HINCRBY', keys.meta(root), 'instances', -1)
+    version_counters.remove(root, ctx.program.version, id)
     commit.ring_pulse(root)
 end
 

@@ -1,15 +1,16 @@
--- needs: arguments, core, creation, delivery, json, keys, programs, sends, strings, timers, values
+-- needs: arguments, core, creation, data_conversion, delivery, json, keys, programs, sends, strings, timers, values
 -- Checks a record of an instance or a job before anything of it is written. A record comes from a file, so nothing in it is
 -- trusted: each part is compared with the program of the definition that is published here. Every check throws a sentence.
 local record_checks = {}
 
 local BOOKKEEPING = { _version = true, _state = true, _entered = true, _def = true, _created = true, _jobs = true, _actor = true,
-    _parent = true, _timers = true, _children = true, _done = true, _suspended = true }
+    _parent = true, _timers = true, _children = true, _done = true, _suspended = true, _pin = true, _came = true,
+    _dead = true }
 local NUMBERS = { created = true, attempts = true, backoff = true, lease = true, priority = true, timeout = true, due = true,
-    attempt = true, taken = true, started = true, deadline = true, finished = true }
+    attempt = true, taken = true, started = true, deadline = true, finished = true, handled = true }
 local TEXTS = { place = 10, src = 64, queue = 64, instance = 200, invoke = 80, unique = 200, stop = 4000, input = 65536,
     jitter = 1, token = 100, worker = 600, error = 8000, kind = 1000, trace = 65536, log = 65536, progress = 8192 }
-local PLACES = { ready = true, leased = true, delayed = true, dead = true }
+local PLACES = { ready = true, leased = true, delayed = true, dead = true, handled = true }
 local KINDS = { event = true, start = true, stop = true, done = true, lost = true, bounce = true }
 local MAX_STEPS, MAX_HELD, MAX_TIMERS, MAX_JOBS, MAX_DATA, MAX_NUMBER = 10256, 1000, 1000, 1100, 65536, 1e15
 local MAX_TEXT = 262144 -- bytes of one bookkeeping field, of a step, of a message
@@ -88,7 +89,8 @@ local function check_data(program, raw)
         if field then
             raw[name] = check_field(field, value)
             bytes = bytes + #name + #raw[name]
-        elseif not BOOKKEEPING[name] and not (string.sub(name, 1, 3) == '_h:' and program.index[string.sub(name, 4)]) then
+        elseif not BOOKKEEPING[name] and string.sub(name, 1, 3) ~= data_conversion.KEPT
+            and not (string.sub(name, 1, 3) == '_h:' and program.index[string.sub(name, 4)]) then
             fail("the definition has no data field '%s'", show(name))
         end
     end
@@ -153,6 +155,7 @@ local function check_bookkeeping(raw)
     if not arguments.parse_whole(raw._version or '') then fail('the revision is a whole number, not %s', show(raw._version)) end
     check_ms(raw._entered, 'the time of entry')
     check_ms(raw._created, 'the time of creation')
+    if raw._pin and raw._pin ~= '1' then fail("a pin is '1', not %s", show(raw._pin)) end
     if raw._suspended then check_ms(raw._suspended, 'the time of the suspension') end
     if raw._done and raw._done ~= '1' then fail('done is 1') end
     check_text(raw._actor or '', 'the actor', 600)

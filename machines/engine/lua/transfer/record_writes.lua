@@ -1,4 +1,4 @@
--- needs: data_indexes, delivery, due_times, failures, jobs, keys, timers
+-- needs: data_indexes, dead_jobs, delivery, due_times, failures, jobs, keys, timers, version_counters
 -- Writes a checked record: the instance with its indexes, history, timers, jobs, held and unsent messages. Jobs get new
 -- numbers of their partition. Everything that can be wrong was found before the first write.
 local record_writes = {}
@@ -22,6 +22,7 @@ local function check_keys(root, found)
     end
     call('HLEN', keys.meta(root))
     call('HLEN', keys.wrong(root))
+    call('HLEN', keys.versions(root))
     call('XLEN', keys.outbox(root))
     call('SCARD', keys.queues(root))
 end
@@ -48,7 +49,9 @@ function record_writes.add_job(root, job, now)
     local score = row.place == 'ready' and jobs.compute_rank(id, row.priority) or job.score
     call('ZADD', jobs.places[row.place](root, queue), score, id)
     call('SADD', keys.queues(root), queue)
-    if (row.unique or '') ~= '' and row.place ~= 'dead' then call('SET', keys.unique(root, queue, row.unique), id, 'NX') end
+    if (row.unique or '') ~= '' and not jobs.has_ended(row.place) then
+        call('SET', keys.unique(root, queue, row.unique), id, 'NX')
+    end
     if row.place == 'delayed' then due_times.note(root, job.score, now) end
     if row.place == 'ready' then jobs.ring_bell(root, queue) end
     return id
@@ -61,6 +64,7 @@ local function add_jobs(root, found, now)
     for job in string.gmatch(found.raw._jobs or '', '%S+') do
         if named[job] then awaited[#awaited + 1] = named[job] end
     end
+    found.raw._dead = nil
     if found.raw._jobs then found.raw._jobs = table.concat(awaited, ' ') end
     return named
 end
@@ -102,7 +106,11 @@ function record_writes.write_instance(root, found, now)
     write_hash(found)
     data_indexes.add_instance(ctx)
     call('HINCRBY', keys.meta(root), 'instances', 1)
+    version_counters.add(root, ctx.program.version, ctx.id, false)
     for cause, words in pairs(found.causes) do failures.note(root, ctx.id, named[cause] or cause, words[1], words[2]) end
+    for _, job in ipairs(found.jobs) do
+        if job.row.place == 'dead' then pcall(dead_jobs.judge, root, named[job.id], now) end
+    end
     for i = 1, #found.messages, 4 do
         delivery.post(root, found.messages[i], found.messages[i + 1], found.messages[i + 2], cjson.decode(found.messages[i + 3]))
     end

@@ -6,6 +6,8 @@ import { drag } from "./pan.js";
 const LEAST = 0.08;
 const MOST = 4;
 const READABLE = 0.6; // of the natural size: texts at lines cannot be read below it
+const SMALLEST = 0.3; // below it not even the names of states can be read
+const PARTIAL = 0.5; // for one that does not fit
 const STEP = 1.25; // of the keys + and -
 
 /** Enables zoom and pan in a frame; its buttons are the `[data-zoom]` of its panel. */
@@ -53,9 +55,13 @@ class View {
   get #fitting() {
     const style = getComputedStyle(this.#frame);
     const room = parseFloat(style.maxHeight) || this.#frame.clientHeight;
-    const [high, wide] = ["Top", "Left"].map((side) => 2 * parseFloat(style[`padding${side}`]));
-    const { width, height } = this.#natural;
-    return Math.min(1, (this.#frame.clientWidth - wide) / width, (room - high) / height);
+    return Math.min(this.#across, (room - 2 * parseFloat(style.paddingTop)) / this.#natural.height);
+  }
+
+  /** Returns the scale at which the whole width is visible, at most its natural size. */
+  get #across() {
+    const wide = 2 * parseFloat(getComputedStyle(this.#frame).paddingLeft);
+    return Math.min(1, (this.#frame.clientWidth - wide) / this.#natural.width);
   }
 
   /** Sets the scale. `x`, `y`: the point of the window that stays in place; by default the middle of the frame. */
@@ -78,18 +84,22 @@ class View {
     if (this.#scale !== null && this.#svg) {
       this.#frame.classList.add("zoomed");
       for (const [side, size] of Object.entries(this.#natural)) {
-        this.#svg.setAttribute(side, Math.round(size * this.#scale));
+        this.#svg.setAttribute(side, Math.floor(size * this.#scale));
       }
     }
     this.tell();
   }
 
-  /** Resets the scale: the whole diagram, unless its texts would be too small to read. */
+  /** Resets the scale: the whole diagram; if its texts would be too small, its width; if that is, too, a part. */
   settle() {
     this.chosen = false;
     this.#scale = null;
     this.#frame.classList.remove("zoomed");
-    if (this.#svg && this.#frame.scrollWidth > this.#frame.clientWidth) this.#scale = Math.max(READABLE, this.#fitting);
+    if (this.#svg && this.#frame.clientWidth) {
+      const whole = this.#fitting;
+      const across = this.#across >= SMALLEST ? this.#across : PARTIAL;
+      this.#scale = whole >= READABLE ? whole : across;
+    }
     this.apply();
   }
 

@@ -5,6 +5,7 @@ import { figure, span } from "../shared/format.js";
 const DASHES = { "s-a": [], "s-b": [8, 4], "s-c": [2, 3], "s-d": [10, 3, 2, 3], "s-e": [4, 4], "s-f": [14, 3], "s-rest": [1, 4] };
 const DAY = 86400; // s
 const FONT = "11px system-ui, sans-serif";
+const WHOLE = [1, 2, 5].flatMap((lead) => Array.from({ length: 12 }, (_, power) => lead * 10 ** power)).sort((a, b) => a - b);
 const ALONE = 2; // isolated values at which points are drawn
 
 /** Returns `draw(found, chart)`, which shows the numbers in `place`. */
@@ -51,7 +52,7 @@ function options(UPlot, place, box, zone, { found, chart }) {
     scales: { x: { range: (_, low, high) => [low, high + found.step] }, y: { range: (_, __, high) => [0, Math.max(1, high || 0) * 1.08] } },
     axes: [
       { ...axis, values: (_, splits) => splits.map(clock(zone, found)), space: 56, size: 28 },
-      { ...axis, values: (_, splits) => splits.map((value) => amount(value, chart.unit)), size: 52, space: 28 },
+      { ...axis, values: (_, splits) => splits.map((value) => amount(value, chart.unit)), size: 52, space: 28, ...(chart.unit === "ms" ? {} : { incrs: WHOLE }) }, // a count has no tick at 0.3
     ],
     series: [{}, ...chart.lines.map((line) => series(line, colour))],
     hooks: { setCursor: [(picture) => tell(place, picture, chart)] },

@@ -1,4 +1,4 @@
-// Requests how many instances are in error in each leaf while there may be some. Live values do not report them.
+// Requests how many instances are in error in each state while there may be some. Live values do not report them.
 
 import { follow } from "../shared/fetcher.js";
 

@@ -1,23 +1,32 @@
 // Diagrams in their frames: zoom, pan, fold to the top level and back, and scroll to the current state.
 
+import { enableEdges } from "./edges.js";
+import { enableJump } from "./jump.js";
 import { enableLineKeys } from "./keys.js";
+import { enableMinimap } from "./minimap.js";
 import { refresh } from "../shared/regions.js";
 import { enableZoom } from "../../admin/zoom.js";
 
 const REGIONS = ["view", "modes", "drawing", "trail", "tabs", "states", "listing"]; // replaced if they are on the page
+const BEGINNINGS = [".node.current, .chosen", ".mark.shown.failing", ".mark.shown", ".start"]; // the first that is there
 const LINKS = "a[data-view], a[data-telling], a.fold";
 
 const views = new Map([...document.querySelectorAll("[data-diagram]")].map((frame) => [frame, enableZoom(frame)]));
 
-for (const frame of views.keys()) enableLineKeys(frame);
+for (const [frame, view] of views) {
+  enableLineKeys(frame);
+  enableEdges(frame);
+  enableMinimap(frame);
+  enableJump(frame, view);
+}
 
-/** Scrolls each diagram to its highlighted state, or to the start, unless a person has zoomed or moved it. */
+/** Scrolls each diagram to its highlighted state, else to where something is wrong, else to the start, unless a person
+ *  has zoomed or moved it. */
 export function center() {
   for (const [frame, view] of views) {
     view.apply();
     if (view.chosen) continue;
-    const lit = [...frame.querySelectorAll(".node.current, .chosen")];
-    if (!lit.length) lit.push(...[frame.querySelector(".start")].filter(Boolean));
+    const [lit = []] = BEGINNINGS.map((which) => [...frame.querySelectorAll(which)]).filter(({ length }) => length);
     if (!lit.length) continue;
     const part = around(lit.map((mark) => mark.getBoundingClientRect()));
     const whole = frame.getBoundingClientRect();
@@ -67,4 +76,4 @@ function hold(id, before) {
   grip.focus({ preventScroll: true });
 }
 
-new ResizeObserver(() => views.forEach((view) => view.tell())).observe(document.documentElement);
+new ResizeObserver(() => views.forEach((view) => (view.chosen ? view.tell() : view.settle()))).observe(document.documentElement);

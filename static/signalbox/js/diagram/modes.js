@@ -2,31 +2,43 @@
 
 import { brief, short } from "../shared/format.js";
 import { countOf, takenOf } from "./overlay.js";
-import { Counters } from "../shared/rates.js";
 
 const MINUTE = 60_000;
 const NOTHING = { text: "", still: true };
 
-/** Computes how often transitions were taken lately, from the counters of one version. */
+/** Computes how often transitions are taken: from the interval that the server measured, and from live counters since.
+ *  `rates`: as transition_rates.py writes it. */
 export class Tempo {
-  #counters = new Counters();
+  #rates;
+  #value;
 
-  /** Adds a sample. `flow`: {id: count} of transitions taken at least once; `ids`: all transitions. */
-  add({ at, epoch }, ids, flow, others) {
-    const values = Object.fromEntries(ids.map((id) => [id, flow[id] ?? 0]));
-    this.#counters.add(at, { ...values, others }, epoch);
+  constructor(rates, value) {
+    this.#rates = rates ?? { window: 0, base: {}, exits: {}, around: {} };
+    this.#value = value;
   }
 
-  /** Returns how often a minute the transitions were taken together; null with too few samples. */
-  perMinute(ids, now) {
-    const rates = ids.map((id) => this.#counters.rate(id, now));
-    return rates.includes(null) ? null : rates.reduce((all, rate) => all + rate * 60, 0);
+  /** Returns how often a minute the transitions were taken together; 0 without measurements. */
+  perMinute(ids) {
+    return ids.reduce((all, id) => all + this.#since(this.#rates.base[id], this.#value.flow[id]), 0);
+  }
+
+  /** Returns the mean stay in a state, ms, by Little's law; null where it cannot be told. See `estimate_stays`. */
+  stay(state, count) {
+    const { exits, around, others } = this.#rates;
+    const leaving = this.perMinute(exits[state] ?? []);
+    if (!count || !leaving || this.perMinute(around[state] ?? []) || this.#since(others, this.#value.others)) return null;
+    return (count / leaving) * MINUTE;
+  }
+
+  #since(base = 0, taken = 0) {
+    const { window, at } = this.#rates;
+    return window ? (Math.max(0, base + taken) * MINUTE) / (window + Math.max(0, this.#value.now - at)) : 0;
   }
 }
 
-/** Returns the readings of a mode for `putDrawing`. `tempo` and `now` serve rates; `value.failing`: leaf -> instances in
+/** Returns the readings of a mode for `putDrawing`. `tempo` serves rates; `value.failing`: state -> instances in
  *  error; `label`: the name of the mode. */
-export function readings(mode, bounds, value, { drawing, tempo, now, label }) {
+export function readings(mode, bounds, value, { tempo, label }) {
   const marked = (figure, text) => ({ text, heat: bounds.filter((least) => figure >= least).length });
   const counted = (part) => countOf(part, value.counts);
   const more = value.partial ? "+" : ""; // a lower bound
@@ -35,7 +47,7 @@ export function readings(mode, bounds, value, { drawing, tempo, now, label }) {
     edge: (part) => ({ text: takenOf(part, value.flow) ? short(takenOf(part, value.flow)) : "" }),
     queue: ({ ready = 0 }) => ({ text: short(ready) }),
     name: (part, { text }) => {
-      const told = mode === "count" || !text ? "" : `, ${label.toLowerCase()} ${text}`;
+      const told = ["count", "flow"].includes(mode) || !text ? "" : `, ${label.toLowerCase()} ${text}`;
       return `${part.dataset.state}: ${short(counted(part))}${told}`;
     },
   };
@@ -45,15 +57,15 @@ export function readings(mode, bounds, value, { drawing, tempo, now, label }) {
     flow: {
       state: (part) => ({ text: short(counted(part)) }),
       edge: (part) => {
-        const rate = tempo.perMinute(idsOf(part), now);
+        const rate = tempo.perMinute(idsOf(part));
         return rate ? { ...marked(rate, perMinute(rate)), still: true } : NOTHING;
       },
     },
     failures: {
-      state: (part) => marked(countOf(part, value.failing), short(countOf(part, value.failing))),
+      state: (part) => marked(failingIn(part, value), short(failingIn(part, value))),
       queue: ({ dead = 0 }) => marked(dead, short(dead)),
     },
-    time: { state: (part) => length(stayOf(part, counted(part), drawing, (ids) => tempo.perMinute(ids, now))) },
+    time: { state: (part) => length(tempo.stay(part.dataset.state, counted(part))) },
   };
   return { ...plain, ...special[mode] };
 }
@@ -67,25 +79,15 @@ function leavesOf({ dataset }) {
   return dataset.leaves ? JSON.parse(dataset.leaves) : [dataset.state];
 }
 
+function failingIn({ dataset }, { failing }) {
+  return failing[dataset.state] ?? 0;
+}
+
 function ageOf(part, { counts, oldest, now }) {
   const entered = leavesOf(part).filter((leaf) => counts[leaf] && oldest[leaf]).map((leaf) => oldest[leaf]);
   return entered.length ? Math.max(0, now - Math.min(...entered)) : null;
 }
 
-// By Little's law: mean stay = instances in the state / departures a minute. Null where nothing leaves, and where instances
-// leave by a transition of an enclosing state or in another version, since those cannot be told apart.
-function stayOf(part, count, drawing, rate) {
-  const own = part.dataset.state;
-  const around = [...drawing.querySelectorAll(".cluster[data-leaves]")]
-    .filter((cluster) => cluster !== part && leavesOf(part).every((leaf) => leavesOf(cluster).includes(leaf)))
-    .map(({ dataset }) => dataset.state);
-  const ways = [...drawing.querySelectorAll("[data-transition][data-target]")];
-  const of = (names) => rate(ways.filter(({ dataset }) => names.includes(dataset.source)).flatMap(idsOf));
-  const leaving = of([own]);
-  if (!count || !leaving || of(around) || rate(["others"])) return null;
-  return (count / leaving) * MINUTE;
-}
-
 function perMinute(rate) {
-  return rate < 10 ? rate.toFixed(1) : short(Math.round(rate));
+  return rate < 9.95 ? Math.max(0.1, rate).toFixed(1) : short(Math.round(rate));
 }

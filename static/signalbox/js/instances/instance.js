@@ -6,7 +6,7 @@ import { refresh } from "../shared/regions.js";
 import { address, startReplay, settle } from "./replay.js";
 
 const { machine, instance } = document.body.dataset;
-const REGIONS = ["past", "head", "requests", "view", "caption", "drawing", "trail", "held", "levers", "waiting", "jobs", "data", "history"];
+const REGIONS = ["past", "head", "requests", "view", "caption", "drawing", "trail", "held", "levers", "waiting", "jobs", "family", "data", "history"];
 const again = throttle(renew, 300);
 const moved = document.querySelector("[data-moved]");
 let latest = null;

@@ -1,5 +1,4 @@
-// The slider that replays an instance's history. Each moment has an address of its own. The diagram is updated here at once;
-// the server renders the rest.
+// The slider that replays an instance's history. The diagram is updated here at once; the server renders the rest.
 
 import { center } from "../diagram/frames.js";
 import { throttle } from "../shared/fetcher.js";
@@ -32,8 +31,10 @@ export function startReplay(regions) {
     if (moment) url.searchParams.set("at", moment.version);
     else for (const term of ["at", "with"]) url.searchParams.delete(term);
     history.replaceState(null, "", url);
-    whole ||= !moment;
-    light(moment ?? known.at(-1));
+    const drawn = document.getElementById("trail").dataset.definition; // the version on the diagram
+    const own = String((moment ?? known.at(-1)).definition) === drawn;
+    whole ||= !moment || !own;
+    if (own) light(moment ?? known.at(-1));
     say(moment, known);
     again();
   }
@@ -54,8 +55,7 @@ export function startReplay(regions) {
     playing = setInterval(() => (chosen() === null ? stop() : go(1)), BEAT);
   }
 
-  player.hidden = false;
-  bar.querySelector("[data-show]").hidden = true;
+  [player.hidden, bar.querySelector("[data-show]").hidden] = [false, true];
   player.addEventListener("click", play);
   slider.addEventListener("input", () => {
     stop();
@@ -136,7 +136,7 @@ function light(moment) {
 function say(moment, known) {
   const last = known.at(-1);
   slider.value = (moment ?? last).version;
-  const text = moment ? `revision ${moment.version} · ${moment.event} → ${moment.state}` : `now · revision ${last.version}`;
+  const text = moment ? `revision ${moment.version} · ${moment.words} → ${moment.state}` : `now · revision ${last.version}`;
   bar.querySelector("[data-said]").textContent = text;
   slider.setAttribute("aria-valuetext", text);
 }

@@ -1,9 +1,7 @@
-// The page's connection to the live view. It subscribes, resyncs, and polls when there is no socket.
-//
-//   const live = connect();
-//   const stop = live.subscribe("machine:activation", (value, meta) => paint(value));
-//
-// While paused, and in a tab that has been hidden for a while, it requests nothing. Then it gets one snapshot of each topic.
+// The page's connection to the live view. It subscribes, resyncs, and polls when there is no socket:
+//   const stop = connect().subscribe("machine:activation", (value, meta) => show(value));
+// A tab that has been hidden for a while requests nothing, then gets one snapshot of each topic. A frozen page counts changes
+// and shows them once it is unfrozen.
 
 import { forgetMissing, hearAll } from "./missing.js";
 import { Connection } from "./socket.js";
@@ -16,8 +14,8 @@ const POLL_AFTER = 2; // failed attempts in a row before the page polls; it stil
 
 // One handler for each kind of frame from the server.
 const handlers = {
-  snapshot: (live, frame) => live.resting || live.arrived(frame),
-  delta: (live, frame) => live.resting || (live.store.delta(frame) && live.send("resync", frame.topic)),
+  snapshot: (live, frame) => live.rest.resting || live.arrived(frame),
+  delta: (live, frame) => live.rest.resting || (live.store.delta(frame) && live.send("resync", frame.topic)),
   status: (live, frame) => live.heard(frame),
   error: (live, frame) => live.refused(frame.topic, frame),
 };
@@ -39,7 +37,7 @@ export class Live {
 
   subscribe(topic, listener) {
     const heard = hearAll(topic, listener);
-    if (this.store.add(topic, heard) && !this.resting) this.send("subscribe", topic);
+    if (this.store.add(topic, heard) && !this.rest.resting) this.send("subscribe", topic);
     return () => {
       forgetMissing(topic);
       return this.store.remove(topic, heard) && this.send("unsubscribe", topic);
@@ -55,14 +53,16 @@ export class Live {
     return () => this.#errors.delete(listener);
   }
 
+  /** Whether the page shows no changes: its tab is hidden, or it is frozen. */
   get resting() {
-    return this.rest.resting;
+    return this.rest.resting || this.status.frozen;
   }
 
-  /** Pauses or resumes updates. */
-  pause(paused) {
-    this.rest.pause(paused);
-    this.status.pause(paused);
+  /** Freezes or unfreezes what the page shows. */
+  freeze(frozen) {
+    this.store.freeze(frozen);
+    this.status.freeze(frozen);
+    if (!frozen && this.#up && !this.store.behind) this.status.confirmed("live");
   }
 
   close(reason = "closed") {
@@ -81,7 +81,7 @@ export class Live {
     this.#up = frame.state === "live";
     this.poller.stop();
     if (!this.#up) this.status.set("stale", "Redis does not answer");
-    else if (!this.resting && !this.store.behind) this.status.confirmed("live", frame.every);
+    else if (!this.rest.resting && !this.store.behind) this.status.confirmed("live", frame.every);
   }
 
   arrived(frame) {
@@ -100,7 +100,7 @@ export class Live {
   }
 
   #pollWhereNeeded() {
-    if (this.connection.failures >= POLL_AFTER && !this.resting) this.poller.start();
+    if (this.connection.failures >= POLL_AFTER && !this.rest.resting) this.poller.start();
   }
 
   // Called by the connection.
@@ -110,7 +110,7 @@ export class Live {
   frame = (frame) => handlers[frame.type]?.(this, frame);
   opened = () => {
     this.store.restart();
-    if (!this.resting) this.#all("subscribe");
+    if (!this.rest.resting) this.#all("subscribe");
   };
   lost = () => {
     this.#pollWhereNeeded();

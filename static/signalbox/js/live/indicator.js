@@ -1,24 +1,31 @@
 // The live indicator in the top bar: shows by a word and a shape how fresh the page is.
 
 import { connect } from "./client.js";
-import { age } from "../shared/format.js";
+import { age, figure, moment, timeOfDay } from "../shared/format.js";
+import { serverTime } from "../shared/ages.js";
 
 const words = {
   live: () => "Live",
   polling: () => "Live, every 3 s",
   stale: (seconds) => `Stale: ${seconds === null ? "no data yet" : `${age(seconds)} old`}`,
-  paused: (seconds) => `Paused: ${age(seconds ?? 0)} old`,
+  frozen: () => `Frozen ${timeOfDay(frozenAt)}: ${changes()}`,
   offline: (seconds) => (seconds === null ? "Not live" : `Not live: ${age(seconds)} old`),
 };
 
-const KEPT = "signalbox.paused"; // for this tab only
+const KEPT = "signalbox.frozen"; // for this tab only
+let frozenAt = 0; // ms of the server: what a frozen page shows is as old as this
 
-/** Whether the tab is hidden or the page paused: reloads by the clock are skipped. */
+function changes() {
+  const waiting = connect().store.waiting;
+  return waiting ? `${figure(waiting)} new` : "nothing new";
+}
+
+/** Whether the tab is hidden or the page frozen: reloads by the clock are skipped. */
 export function isResting() {
   return document.hidden || connect().resting;
 }
 
-/** Returns the page's live connection and starts the indicator and the pause button. */
+/** Returns the page's live connection and starts the indicator and the button that freezes. */
 export function connectPage() {
   const connection = connect();
   const lamp = document.querySelector("[data-live]");
@@ -29,15 +36,16 @@ export function connectPage() {
     if (!lamp || (!wasUp && reason !== "signed out")) return; // until then the time of rendering is shown
     lamp.dataset.state = state;
     lamp.title = reason ?? "";
+    if (state === "frozen") lamp.title = `This tab shows ${moment(frozenAt)}`;
     const text = reason === "signed out" ? "Signed out: log in again" : words[state](seconds);
     lamp.querySelector("[data-live-text]").textContent = text;
     if (said !== state) tell(text, said);
     said = state;
     for (const drawing of document.querySelectorAll(".sb-diagram")) {
-      drawing.classList.toggle("stale", state === "stale" || state === "offline" || state === "paused");
+      drawing.classList.toggle("stale", state === "stale" || state === "offline" || state === "frozen");
     }
   });
-  follow(connection, document.querySelector("[data-pause]"));
+  follow(connection, document.querySelector("[data-freeze]"));
   return connection;
 }
 
@@ -49,17 +57,20 @@ function tell(text, before) {
 
 function follow(connection, button) {
   if (!button || !button.hidden) return;
-  const show = (paused) => {
-    connection.pause(paused);
-    button.textContent = paused ? "Resume updates" : "Pause updates";
-    button.title = paused ? "Live updates are paused in this tab (p)" : "Pause live updates in this tab (p)";
+  const show = (frozen) => {
+    frozenAt = serverTime();
+    connection.freeze(frozen);
+    document.documentElement.classList.toggle("frozen", frozen);
+    button.setAttribute("aria-pressed", frozen);
+    button.textContent = frozen ? "Unfreeze" : "Freeze view";
+    button.title = frozen ? "Show what has changed, and go on (p)" : "Keep what this tab shows as it is; nothing else stops (p)";
   };
   button.hidden = false;
   button.addEventListener("click", () => {
-    const paused = !sessionStorage.getItem(KEPT);
-    if (paused) sessionStorage.setItem(KEPT, "yes");
+    const frozen = !sessionStorage.getItem(KEPT);
+    if (frozen) sessionStorage.setItem(KEPT, "yes");
     else sessionStorage.removeItem(KEPT);
-    show(paused);
+    show(frozen);
   });
-  show(Boolean(sessionStorage.getItem(KEPT)));
+  if (sessionStorage.getItem(KEPT)) show(true);
 }

@@ -1,10 +1,10 @@
-// Suspends updates while the page is paused, or its tab has been hidden for a while.
+// Suspends updates while the page's tab has been hidden for a while.
 
 const QUIET_AFTER = 15000; // ms in the background
 
 export class Rest {
   #host;
-  #why = new Set(); // "paused", "hidden"
+  #resting = false;
   #timer = null;
 
   /** `host`: rested(resting) on a change, then seen(hidden) whenever the tab is hidden or shown. */
@@ -14,24 +14,19 @@ export class Rest {
   }
 
   get resting() {
-    return this.#why.size > 0;
-  }
-
-  pause(paused) {
-    this.#set("paused", paused);
+    return this.#resting;
   }
 
   look() {
     clearTimeout(this.#timer);
-    if (document.hidden) this.#timer = setTimeout(() => this.#set("hidden", true), QUIET_AFTER);
-    else this.#set("hidden", false);
+    if (document.hidden) this.#timer = setTimeout(() => this.#set(true), QUIET_AFTER);
+    else this.#set(false);
     this.#host.seen(document.hidden);
   }
 
-  #set(why, holds) {
-    const before = this.resting;
-    if (holds) this.#why.add(why);
-    else this.#why.delete(why);
-    if (this.resting !== before) this.#host.rested(this.resting);
+  #set(resting) {
+    if (resting === this.#resting) return;
+    this.#resting = resting;
+    this.#host.rested(resting);
   }
 }

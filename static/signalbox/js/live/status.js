@@ -1,4 +1,4 @@
-// How fresh the page is: "live", "stale", "offline", "polling" or "paused", and the age of its data in seconds.
+// How fresh the page is: "live", "stale", "offline", "polling" or "frozen", and the age of its data in seconds.
 
 const TICK = 1000; // ms
 const MISSED = 3; // intervals without a word before data counts as stale
@@ -6,13 +6,13 @@ const FLOOR = 6000; // ms; intervals may be shorter than a slow network's hiccup
 
 /** Listeners are called as `listener({state, age, reason})` whenever one of them changes; age is null before any data. */
 export class Status {
+  frozen = false;
   #listeners = new Set();
   #now;
   #state = "offline";
   #reason = "";
   #confirmedAt = null;
   #every = 2000;
-  #paused = false;
   #told = "";
   #timer;
 
@@ -30,14 +30,14 @@ export class Status {
   /** Records that the page is up to date; the next message is due in `every` ms. */
   confirmed(state, every = this.#every) {
     this.#every = every;
-    this.#confirmedAt = this.#now();
+    if (!this.frozen) this.#confirmedAt = this.#now();
     this.set(state);
   }
 
-  /** Pauses or resumes. A paused page ages from the last time it was up to date. */
-  pause(paused) {
-    this.#paused = paused;
-    if (paused) this.#confirmedAt ??= this.#now();
+  /** Freezes or unfreezes. A frozen page ages from the moment at which it was frozen. */
+  freeze(frozen) {
+    this.frozen = frozen;
+    if (frozen) this.#confirmedAt = this.#now();
     this.tell();
   }
 
@@ -56,9 +56,9 @@ export class Status {
     const waited = this.#confirmedAt === null ? null : this.#now() - this.#confirmedAt;
     const silent = (this.#state === "live" || this.#state === "polling") && waited !== null && waited > this.patience;
     return {
-      state: this.#paused ? "paused" : silent ? "stale" : this.#state,
+      state: this.frozen ? "frozen" : silent ? "stale" : this.#state,
       age: waited === null ? null : Math.floor(waited / 1000),
-      reason: silent && !this.#paused ? "no news" : this.#reason,
+      reason: silent && !this.frozen ? "no news" : this.#reason,
     };
   }
 

@@ -1,26 +1,15 @@
 // Holds the values of subscribed topics. Snapshots replace, deltas merge; a missing number is a gap.
 
+import { merge } from "./merge.js";
+
 const SELDOM = 5000; // ms between two deliveries in a hidden tab, and with `calm`
-
-/** RFC 7396: null removes, objects merge, all else replaces. Neither argument is changed. */
-export function merge(value, patch) {
-  if (!isObject(patch)) return patch;
-  const result = isObject(value) ? { ...value } : {};
-  for (const [key, change] of Object.entries(patch)) {
-    if (change === null) delete result[key];
-    else result[key] = merge(result[key], change);
-  }
-  return result;
-}
-
-function isObject(value) {
-  return value !== null && typeof value === "object" && !Array.isArray(value);
-}
 
 /** Listeners are called as `listener(value, meta)`; meta is {topic, kind, epoch, seq, at, changed}. */
 export class Store {
   #topics = new Map();
   #hidden = false;
+  #frozen = false;
+  #waiting = 0;
   #calm;
   #late = new Map(); // topic -> meta of the last value that is still to be delivered
   #timer = null;
@@ -36,6 +25,11 @@ export class Store {
 
   has(topic) {
     return this.#topics.has(topic);
+  }
+
+  /** How many changes a frozen page has not shown, since the first value of each topic. */
+  get waiting() {
+    return this.#waiting;
   }
 
   /** Whether a snapshot has been requested and values may be out of date. */
@@ -100,18 +94,26 @@ export class Store {
 
   #take(entry, frame, value) {
     const { type: kind, topic, epoch, seq, at } = frame;
+    if (this.#frozen && entry.meta && (kind === "delta" || JSON.stringify(entry.value) !== JSON.stringify(value))) this.#waiting += 1;
     entry.value = value;
     entry.meta = { topic, epoch, seq, at };
     this.#deliver(entry, { ...entry.meta, kind, changed: frame.data });
   }
 
   #deliver(entry, meta) {
-    if (this.#hidden || this.#calm) {
+    if (this.#hidden || this.#calm || this.#frozen) {
       this.#late.set(meta.topic, meta);
-      this.#timer ??= setTimeout(() => this.#flush(), SELDOM);
+      if (!this.#frozen) this.#timer ??= setTimeout(() => this.#flush(), SELDOM);
       return;
     }
     for (const listener of [...entry.listeners]) call(listener, entry.value, meta);
+  }
+
+  /** Keeps values back and counts their changes until the page is no longer frozen; then delivers all that wait. */
+  freeze(frozen) {
+    this.#frozen = frozen;
+    this.#waiting = 0;
+    if (!frozen) this.#flush();
   }
 
   /** Delivers values seldom while the tab is hidden, and all that wait when it is visible again. */
@@ -123,6 +125,7 @@ export class Store {
   #flush() {
     clearTimeout(this.#timer);
     this.#timer = null;
+    if (this.#frozen) return;
     const late = [...this.#late];
     this.#late.clear();
     for (const [topic, meta] of late) {

@@ -42,8 +42,9 @@ function putRow(row, found) {
   if (found === null) return putStates(row, [], { word: "deleted" });
   if (row.dataset.version === String(found.version)) return undefined;
   row.dataset.version = found.version;
-  cell(row, "version").textContent = found.version;
-  cell(row, "entered").replaceChildren(timeSince(found.entered));
+  cell(row, "version")?.replaceChildren(String(found.version));
+  cell(row, "entered")?.replaceChildren(timeSince(found.entered));
+  for (const old of row.querySelectorAll("[data-cell=old]")) markOld(old);
   const moved = found.states.join(", ") !== row.dataset.states;
   return putStates(row, found.states, { ...found, word: moved ? "moved to" : "" });
 }
@@ -53,6 +54,12 @@ function putStates(row, states, { word, done, suspended }) {
   if (word) parts.unshift(mark("moved", word));
   if (suspended) parts.push(mark("held", "suspended"));
   cell(row, "states").replaceChildren(...parts.flatMap((part) => [part, " "]));
+}
+
+/** Values that only a reload brings: of before the change. */
+function markOld(cell) {
+  cell.classList.add("faint");
+  cell.title = "Before the latest change";
 }
 
 function mark(name, text) {

@@ -1,32 +1,43 @@
 import { connectPage } from "../live/indicator.js";
 import { timeSince } from "../shared/ages.js";
 import { center } from "../diagram/frames.js";
+import { throttle } from "../shared/fetcher.js";
 import { figure } from "../shared/format.js";
 import { Drawing } from "../diagram/drawing.js";
 import { countOf } from "../diagram/overlay.js";
 import { put, putCount, putDepths } from "../shared/dom.js";
+import { refresh } from "../shared/regions.js";
 import { Rows } from "./instance_rows.js";
 import { SearchCounts } from "./search_counts.js";
+import { completeQueryLine } from "./query_line.js";
+import { watchSelection } from "./selection.js";
 
-const { machine, version } = document.body.dataset;
+const { machine, version, current } = document.body.dataset;
+const isChosen = "chosen" in document.body.dataset; // the diagram is of one version, with its own instances
 const drawing = new Drawing(version);
 const rows = new Rows();
 const figures = new SearchCounts(() => latest && paint(latest));
+const PAUSE = 5000; // ms between two readings of the versions
 let latest = null;
 let seen = "";
 
-center();
+const renew = throttle(() => refresh(["versions", "tabs", "states"]), PAUSE);
 
-connectPage().subscribe(`machine:${machine}`, (value, meta) => {
+center();
+watchSelection();
+completeQueryLine();
+
+connectPage().subscribe(`machine:${machine}`, (value) => {
   if (value.gone) return;
   latest = value;
-  drawing.take(value, meta);
+  drawing.take(value);
   paint(value);
   const now = JSON.stringify([value.counts, value.oldest, value.flow]);
   if (now === seen) return;
   seen = now;
   rows.heard();
   figures.heard();
+  if (document.querySelector("nav[data-region=versions]")) renew();
 });
 document.addEventListener("redrawn", () => latest && paint(latest));
 
@@ -34,7 +45,7 @@ document.addEventListener("redrawn", () => latest && paint(latest));
 function paint(value) {
   const { counts, total, partial } = figures.of(value);
   const more = partial ? "+" : "";
-  drawing.show({ counts, partial });
+  drawing.show({ counts, partial, oldest: isChosen ? {} : value.oldest });
   put(document.querySelector(".facts [data-total]"), figure(value.total));
   put(document.querySelector(".tabs [data-total]"), `${figure(total)}${more}`);
   const chosen = document.querySelector('.tabs [aria-current][data-state], tr.chosen[data-state]');
@@ -49,7 +60,17 @@ function paint(value) {
   putDepths(Object.fromEntries(own), document.querySelector("main"));
   drawing.draw();
   put(document.querySelector("[data-newest]"), String(value.version));
-  document.querySelector("[data-outdated]").hidden = String(value.version) === version;
+  document.querySelector("[data-outdated]").hidden = String(value.version) === current;
+  putVersions(document.querySelector("[data-region=versions]"), value);
+}
+
+// The instances of each version come from the server, whenever states without a place on the diagram change.
+function putVersions(place, { counts, total }) {
+  const known = [...document.querySelectorAll(".sb-diagram [data-state]")].flatMap(({ dataset }) => (dataset.leaves ? JSON.parse(dataset.leaves) : [dataset.state]));
+  const absent = Object.keys(counts).filter((state) => counts[state] > 0 && !known.includes(state)).sort().join("\n");
+  const rendered = place.dataset.elsewhere.split("\n").sort().join("\n");
+  put(place.querySelector("[data-whole]"), figure(total));
+  if (absent !== rendered) renew();
 }
 
 function putOldest(cell, entered) {

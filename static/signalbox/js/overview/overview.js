@@ -1,16 +1,19 @@
 import { throttle } from "../shared/fetcher.js";
 import { figure } from "../shared/format.js";
 import { connectPage, isResting } from "../live/indicator.js";
-import { countOf } from "../diagram/overlay.js";
-import { changesIn, put, putCount, putDepths } from "../shared/dom.js";
-import { refresh } from "../shared/regions.js";
+import { changesIn, put, putDepths } from "../shared/dom.js";
+import { find, load, swap } from "../shared/regions.js";
+import { paintMachine, updateRows } from "./rows.js";
 
-const REGIONS = ["alarms", "tracks", "depths", "workers", "active"];
+const REGIONS = ["alarms", "depths", "workers", "active"];
+const ROWS = "tracks"; // updated row by row, so that none moves under the pointer
 const NOTE = ["note", "no-note"]; // it moves up while it has a text
-const topic = document.querySelector("[data-topic]").dataset.topic;
+const { topic, apart: hidden = "" } = document.querySelector("[data-topic]").dataset;
+const apart = new Set(hidden.split(",")); // system machines that the page does not list
 const isPart = topic !== "overview"; // one page of several: figures of all machines come with the regions
 const regions = isPart ? ["head", ...REGIONS] : REGIONS;
-const again = throttle(() => refresh(isWritten() ? regions : [...regions, ...NOTE]), 2000);
+const again = throttle(renewRegions, 2000);
+let ordered = false; // the order of the server is wanted, too
 let known = "";
 
 connectPage().subscribe(topic, (value) => {
@@ -21,11 +24,27 @@ connectPage().subscribe(topic, (value) => {
 // No live value reports these: a pause that lasts, a note that another person wrote, machines of other pages.
 setInterval(() => isResting() || again(), isPart ? 15000 : 60000);
 
+document.addEventListener("click", ({ target }) => {
+  if (!target.closest("[data-new-order]")) return;
+  target.blur();
+  ordered = true;
+  again();
+});
+
+async function renewRegions(signal) {
+  const fresh = await load(location.href, signal);
+  if (!fresh) return;
+  for (const name of isWritten() ? regions : [...regions, ...NOTE]) swap(find(document, name), find(fresh, name));
+  const [old, wanted] = [find(document, ROWS), find(fresh, ROWS)];
+  if (ordered || !updateRows(old, wanted, !isPart)) swap(old, wanted);
+  ordered = false;
+}
+
 function paint({ machines, workers }) {
   const queues = {};
   let total = 0;
   for (const [name, machine] of Object.entries(machines)) {
-    if (machine.unavailable) continue;
+    if (machine.unavailable || apart.has(name)) continue;
     total += machine.total;
     paintMachine(name, machine);
     for (const [queue, held] of Object.entries(machine.queues ?? {})) queues[`${name}/${queue}`] = held;
@@ -36,15 +55,6 @@ function paint({ machines, workers }) {
   for (const element of document.querySelectorAll("[data-sum]")) {
     put(element, figure(sums[element.dataset.sum]));
     if (element.dataset.sum === "dead") element.classList.toggle("bad", sums.dead > 0);
-  }
-}
-
-function paintMachine(name, { counts, total }) {
-  const panel = [...document.querySelectorAll("section[data-machine]")].find((found) => found.dataset.machine === name);
-  if (!panel) return;
-  put(panel.querySelector("[data-total]"), figure(total));
-  for (const block of panel.querySelectorAll("[data-state]")) {
-    putCount(block.querySelector("[data-count]"), countOf(block, counts));
   }
 }
 

@@ -4,6 +4,7 @@ import "./ages.js";
 import "./shortcuts.js";
 import "./menu.js";
 import "./time_zone.js";
+import "./toasts.js";
 
 const AGAIN_AFTER = 8000; // ms; after that a form may be submitted again: its idempotency key makes it count once
 
@@ -22,4 +23,4 @@ addEventListener("pageshow", ({ persisted }) => {
 });
 
 // Scroll the result of the last request into view.
-document.querySelector(".notice[role=alert]")?.scrollIntoView({ block: "nearest" });
+document.querySelector(".notice[role=alert]:not(.toast)")?.scrollIntoView({ block: "nearest" });

@@ -26,6 +26,17 @@ function flash(element) {
   element.addEventListener("animationend", () => element.classList.remove("changed"), { once: true });
 }
 
+/** Makes an element with properties and content; properties with a dash become attributes. */
+export function element(name, properties = {}, ...content) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key.includes("-") || key === "role") made.setAttribute(key, value);
+    else made[key] = value;
+  }
+  made.append(...content);
+  return made;
+}
+
 /** Writes a count into a block, tab or cell. `more`: "+" for a lower bound. */
 export function putCount(element, number, more = "") {
   if (!element) return;

@@ -83,6 +83,11 @@ export function moment(ms) {
   return `${at.day} ${at.month} ${at.year}, ${at.hour}:${at.minute}:${at.second}${half} ${offset}`;
 }
 
+/** Formats the time of day of a moment in the person's time zone and clock: "03:22:03". */
+export function timeOfDay(ms) {
+  return moment(ms).split(", ")[1].split(" UTC")[0];
+}
+
 /** Formats a moment in UTC, for titles: "2026-11-21 02:22:03 UTC". */
 export function exact(ms) {
   return `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;

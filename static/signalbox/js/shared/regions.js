@@ -34,8 +34,8 @@ export function openSheet(root = document) {
   return CSS.supports("selector(:popover-open)") ? root.querySelector(":popover-open") : null;
 }
 
-// Skips a region that holds the focus or an open sheet. The button that opened a sheet keeps the focus.
-function swap(old, fresh) {
+/** Replaces a region by another, but not one that holds the focus or an open sheet. The button that opened a sheet keeps it. */
+export function swap(old, fresh) {
   if (!old || !fresh || openSheet(old)) return;
   const held = old.contains(document.activeElement) ? document.activeElement : null;
   const sheet = held?.getAttribute("popovertarget");

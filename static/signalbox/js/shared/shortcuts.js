@@ -1,26 +1,31 @@
 // Keyboard shortcuts of every page. One table serves the keys and the dialog that lists them.
 
+import { element } from "./dom.js";
+import { openPalette } from "./palette.js";
+
 const AFTER_G = 1500; // ms to press the second key
 const ROW_LINK = "main tbody tr :is(th, td) a[href]";
 
 export const KEYS = [
   { keys: "?", says: "Show keyboard shortcuts", run: list },
-  { keys: "/", says: "Search", run: () => document.querySelector("[data-search]")?.select() },
+  { keys: "/", says: "Search", run: search },
+  { keys: "Ctrl k", says: "Open the palette: go anywhere" },
   { keys: "j", says: "Next row", run: () => step(1) },
   { keys: "k", says: "Previous row", run: () => step(-1) },
   { keys: "Enter", says: "Open row" },
-  { keys: "p", says: "Pause or resume updates", run: () => press("[data-pause]") },
-  { keys: "g o", says: "Machines", to: "[data-place=overview]" },
+  { keys: "p", says: "Freeze or unfreeze the view", run: () => press("[data-freeze]") },
   { keys: "g m", says: "Machine of this page", to: `.crumbs a[href^="${document.body.dataset.mount}machines/"]` },
-  { keys: "g q", says: "Queues", to: "[data-place=queues]" },
-  { keys: "g w", says: "Workers", to: "[data-place=workers]" },
-  { keys: "g a", says: "Approvals", to: "[data-place=approvals]" },
-  { keys: "g u", says: "Audit", to: "[data-place=audit]" },
-  { keys: "g h", says: "Webhooks", to: "[data-place=webhooks]" },
-  { keys: "g p", says: "Patterns", to: "[data-place=patterns]" },
+  ...places(),
   { keys: "g y", says: "Account", to: "[data-place=account]" },
   { keys: "Esc", says: "Close dialog or leave search" },
 ];
+
+// The places of the bar and the foot say their keys themselves (dashboard/pages/shared/navigation.py).
+function places() {
+  return [...document.querySelectorAll("[data-place][data-key]")].map(({ dataset, firstChild }) => ({
+    keys: `g ${dataset.key}`, says: firstChild.textContent.trim(), to: `[data-place=${dataset.place}]`,
+  }));
+}
 
 let first = ""; // "g", until the second key
 let forget = null;
@@ -74,6 +79,13 @@ function step(by) {
   next?.closest("tr").scrollIntoView({ block: "nearest" });
 }
 
+// The field of the bar, and the palette where the bar has no room for one.
+function search() {
+  const field = document.querySelector("[data-search]");
+  if (field?.checkVisibility()) field.select();
+  else openPalette();
+}
+
 function list() {
   const dialog = document.querySelector("#keys") ?? document.body.appendChild(made());
   dialog.showModal();
@@ -93,10 +105,4 @@ function made() {
   if (document.body.dataset.keys === "off") dialog.append(element("p", {}, "Shortcuts are turned off in your account."));
   dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close());
   return dialog;
-}
-
-function element(name, properties, ...content) {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...content);
-  return made;
 }

@@ -1,13 +1,18 @@
--- needs: arguments, commit, data_indexes, keys, programs, queue_limits, replies, values
--- sb_publish: stores a compiled definition as a numbered, immutable version and makes it the current one.
+-- needs: arguments, commit, data_indexes, keys, partition_log, programs, replies, rollouts, values, version_counters
+-- needs: version_policy
+-- sb_publish: stores a compiled definition as a numbered, immutable version and makes it the current one, or rolls it out.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 digest of the program (hex) · 2 program (JSON) · 3 source definition (JSON) · 4 secret (hex) · 5 partitions · 6
---          version ('' = the next one; the number of an earlier publication for another partition or a restore)
--- Returns: {OK, version, '1' new or '0' published before} · {CONFLICT, version} the number has another content · {BADARG,
---          why}
+--          version ('' = the next one; the number of an earlier publication for another partition or a restore) · 7 '' to
+--          make it current; store to leave the current version as it is; rollout · 8 for rollout, the share in hundredths of a
+--          percent (0 to 9999) · 9 settings (JSON {guard, marks}, or '') · 10 actor · 11 reason
+-- Returns: {OK, version, '1' new or '0' published before} · {CONFLICT, version} the number has another content ·
+--          {VERSIONS, code, why} a pin or a withdrawal does not allow it · {BADARG, why}
+--          The same content as the current version, the one that is rolled out or the one that waits behind a pin changes
+--          nothing. A version that becomes current ends the roll-out
 -- Notifies: <root>:pulse
 -- Cost:    O(size of the program)
-local MAX_VERSION, MAX_PARTITIONS = 1e9, 65536
+local MAX_VERSION, MAX_PARTITIONS, MAX_SETTINGS = 1e9, 65536, 16384
 
 -- Checked before any write: each of these becomes part of a key or a field.
 local function check_row(row, version, root)
@@ -33,7 +38,8 @@ end
 local function store(root, def, version, row)
     redis.call('HSET', keys.definition(root, version), 'program', row.program, 'source', row.source,
         'digest', row.digest, 'secret', row.secret)
-    redis.call('HSET', keys.meta(root), 'current', def, 'def:' .. version, def, 'partitions', row.partitions)
+    redis.call('HSET', keys.meta(root), 'def:' .. version, def, 'partitions', row.partitions)
+    if row.is_current then redis.call('HSET', keys.meta(root), 'current', def) end
     local newest = tonumber(redis.call('HGET', keys.meta(root), 'newest') or 0)
     if version > newest then redis.call('HSET', keys.meta(root), 'newest', version) end
 end
@@ -74,17 +80,106 @@ local function store_sensitive(root, marked)
     redis.call('HSET', keys.meta(root), 'sensitive', cjson.encode(held))
 end
 
--- A published version decides with `accepts` who may send; without it only a machine that existed before keeps its grants.
-local function close_grants(root, source, is_known)
-    if source.accepts or not is_known then redis.call('HSET', keys.meta(root), 'granted', '') end
+-- Parses how a new version begins: '' (current), 'store' (not current) or a roll-out with its share and settings.
+local function parse_mode(ARGV)
+    local mode, settings = ARGV[7] or '', {}
+    if mode == '' or mode == 'store' then return { mode = mode } end
+    if mode ~= 'rollout' then return nil, "a version is published with '', store or rollout" end
+    local share = arguments.parse_count(ARGV[8], 0, version_policy.BUCKETS - 1)
+    if not share then return nil, 'a share is 0 to 9999 hundredths of a percent' end
+    if (ARGV[9] or '') ~= '' then
+        if #ARGV[9] > MAX_SETTINGS then return nil, 'the settings have at most ' .. MAX_SETTINGS .. ' bytes' end
+        local ok, found = pcall(cjson.decode, ARGV[9])
+        if not ok or type(found) ~= 'table' then return nil, 'the settings are a JSON object' end
+        settings = found
+    end
+    local bad = arguments.check('', '', ARGV[10] or '', ARGV[11] or '', '')
+    if bad then return nil, bad end
+    return { mode = mode, share = share, settings = settings, actor = ARGV[10] or '', reason = ARGV[11] or '',
+        now = arguments.read_now('') }
 end
 
--- The limits of the current version apply to all queues, also those that only earlier versions use.
-local function store_limits(root, source, partitions)
-    local declared = source.limits or {}
-    for _, queue in ipairs(redis.call('SMEMBERS', keys.queues(root))) do
-        queue_limits.declare(root, queue, declared[queue], partitions)
+local function has_digest(def, digest)
+    return def and string.match(def, ':(%x+)$') == digest
+end
+
+-- Finds the version that has this content already and that publishing it again leaves as it is; or the reply of a refusal.
+local function find_same(policy, digest)
+    local rollout, pin = policy.rollout, policy.pin
+    for _, def in ipairs({ policy.current or '', rollout and rollout.def or '', pin and pin.next or '' }) do
+        if has_digest(def, digest) then return { replies.OK, string.match(def, '^%d+'), '0' } end
     end
+    for def in pairs(policy.withdrawn) do
+        if has_digest(def, digest) then
+            local why = 'this content was withdrawn as version ' .. string.match(def, '^%d+')
+            return version_policy.refuse('SB629', why)
+        end
+    end
+    return nil
+end
+
+-- Starts the roll-out of a version that is about to be stored; nil, or the reply of a refusal.
+local function start_rollout(root, policy, def, row, mode)
+    local refusal = rollouts.start(policy, def, mode.share, mode.settings, mode)
+    if refusal then return refusal end
+    redis.call('XLEN', keys.log(root)) -- throws before any write when the key has another type
+    row.becomes = function()
+        version_policy.write(root, policy)
+        partition_log.append(root, 'kind', 'version', 'name', 'start', 'data', cjson.encode({
+            version = tonumber(string.match(def, '^%d+')), percent = mode.share / 100, actor = mode.actor, reason = mode.reason,
+        }), 'actor', mode.actor, 'reason', mode.reason)
+    end
+end
+
+-- Decides what a version is after it was stored: `row.becomes` writes that. nil, or the reply of a refusal.
+local function decide(root, policy, def, row, mode)
+    if mode.mode ~= 'store' and policy.withdrawn[def] then
+        return version_policy.refuse('SB625', 'version ' .. string.match(def, '^%d+') .. ' is withdrawn: no new instance gets it')
+    elseif not policy.current then
+        row.is_current = true
+    elseif mode.mode == 'rollout' and policy.current ~= def then
+        return start_rollout(root, policy, def, row, mode)
+    elseif mode.mode == '' and policy.pin and policy.current ~= def then
+        policy.pin.next = def
+        row.becomes = function() version_policy.write(root, policy) end
+    elseif mode.mode == '' and policy.current ~= def then
+        row.is_current = true
+        row.becomes = function()
+            policy.rollout = nil
+            version_policy.write(root, policy)
+        end
+    elseif mode.mode == '' then
+        row.is_current = true
+    end
+    return nil
+end
+
+local function list_queues(root)
+    local known = {}
+    for _, queue in ipairs(redis.call('SMEMBERS', keys.queues(root))) do known[queue] = true end
+    return known
+end
+
+-- The limits of a version that is not current hold for the queues that no version before it had.
+local function store_limits(root, source, row, known)
+    local only
+    if not row.is_current then
+        only = {}
+        for _, queue in ipairs(source.queues or {}) do only[queue] = not known[queue] or nil end
+    end
+    version_policy.store_limits(root, source, tonumber(row.partitions), only)
+end
+
+local function store_new(root, def, version, row, source, is_known)
+    local known = list_queues(root)
+    check_keys(root, version, source)
+    version_counters.begin(root)
+    store(root, def, version, row)
+    store_names(root, source)
+    store_indexes(root, source)
+    store_sensitive(root, source.sensitive)
+    if row.is_current then version_policy.close_grants(root, source, is_known) end
+    store_limits(root, source, row, known)
 end
 
 return function(KEYS, ARGV)
@@ -92,32 +187,33 @@ return function(KEYS, ARGV)
     local row = { digest = ARGV[1], program = ARGV[2], source = ARGV[3], secret = ARGV[4], partitions = ARGV[5] }
     local bad = check_row(row, ARGV[6] or '', root)
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local wanted = tonumber(ARGV[6] or '')
-    local meta = redis.call('HMGET', keys.meta(root), 'current', 'newest')
-    local current = meta[1] or ''
-    if not wanted and string.match(current, ':(%x+)$') == row.digest then
-        return { replies.OK, string.match(current, '^%d+'), '0' }
-    end
-    local version = wanted or tonumber(meta[2] or 0) + 1
+    local mode, unclear = parse_mode(ARGV)
+    if not mode then return { replies.BAD_ARGUMENT, unclear } end
+    row.wanted = tonumber(ARGV[6] or '')
+    local policy = version_policy.read(root)
+    local same = not row.wanted and find_same(policy, row.digest)
+    if same then return same end
+    local version = row.wanted or tonumber(redis.call('HGET', keys.meta(root), 'newest') or 0) + 1
     local def = version .. ':' .. row.digest
     local there = redis.call('HGET', keys.meta(root), 'def:' .. version)
     if there and there ~= def then return { replies.CONFLICT, tostring(version) } end
     local ok, source = pcall(cjson.decode, row.program)
     local why = not ok and 'the program is not JSON' or check_program(source, root)
     if why then return { replies.BAD_ARGUMENT, why } end
+    local is_known = policy.current ~= nil
+    local refusal = decide(root, policy, def, row, mode)
+    if refusal then return refusal end
     if there then
-        redis.call('HSET', keys.meta(root), 'current', def)
-        close_grants(root, source, true)
-        store_limits(root, source, tonumber(row.partitions))
+        if row.is_current then
+            redis.call('HSET', keys.meta(root), 'current', def)
+            version_policy.close_grants(root, source, true)
+            version_policy.store_limits(root, source, tonumber(row.partitions))
+        end
+        if row.becomes then row.becomes() end
         return { replies.OK, tostring(version), '0' }
     end
-    check_keys(root, version, source)
-    store(root, def, version, row)
-    store_names(root, source)
-    store_indexes(root, source)
-    store_sensitive(root, source.sensitive)
-    close_grants(root, source, meta[1])
-    store_limits(root, source, tonumber(row.partitions))
+    store_new(root, def, version, row, source, is_known)
+    if row.becomes then row.becomes() end
     commit.ring_pulse(root)
     return { replies.OK, tostring(version), '1' }
 end

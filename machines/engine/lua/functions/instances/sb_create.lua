@@ -1,10 +1,11 @@
--- needs: arguments, creation, idempotency, instances, keys, redirects, replies
+-- needs: arguments, creation, idempotency, instances, keys, redirects, replies, version_counters
 -- sb_create: creates an instance of a published version and takes its first macrostep.
 -- KEYS:    1 root of the partition
--- ARGV:    1 id · 2 data (JSON object or '') · 3 version ('' = the current one) · 4 idempotency key or '' · 5 actor
+-- ARGV:    1 id · 2 data (JSON object or '') · 3 version ('' = the one that its id gets) · 4 idempotency key or '' · 5 actor
 --          · 6 reason · 7 now (ms since the epoch, or '')
 -- Returns: {OK, transition ids, replayed 0|1, instance JSON} · {EXISTS} · {NOMACHINE} · {BADPAYLOAD, why, field}
---          · {BADARG, why} · {REFUSED, explanation JSON} · {FAULT, why}
+--          · {BADARG, why} · {REFUSED, explanation JSON} · {VERSIONS, code, why} the version is withdrawn
+--          · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(declared fields + log(instances in the state))
 return function(KEYS, ARGV)
@@ -19,11 +20,12 @@ return function(KEYS, ARGV)
     if redis.call('EXISTS', keys.instance(root, id)) == 1 then return { replies.EXISTS } end
     local elsewhere = redirects.build(root, id)
     if elsewhere then return elsewhere end
-    local compiled, missing = instances.load_current(root, version)
+    local compiled, missing = instances.load_current(root, version, id)
     if not compiled then return missing end
     local data, why = creation.parse_data(data_text)
     if not data then return { replies.BAD_PAYLOAD, why, '' } end
     local reply = creation.create(compiled, id, data, arguments.read_now(ARGV[7]), actor, reason)
+    if reply[1] == replies.REFUSED then version_counters.count(root, compiled.version, 'refused') end
     if key ~= '' and reply[1] == replies.OK then idempotency.store(keys.creation(root, id, key), reply) end
     return reply
 end

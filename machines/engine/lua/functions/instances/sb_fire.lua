@@ -1,4 +1,5 @@
--- needs: arguments, commit, idempotency, instances, keys, payloads, permits, replies, reserved_events, steps
+-- needs: arguments, commit, compiled_steps, idempotency, instances, keys, payloads, permits, replies, reserved_events, steps
+-- needs: version_counters
 -- sb_fire: sends one event to one instance and commits the macrostep it causes.
 -- KEYS:    1 root of the partition, for example sb:{activation:0}
 -- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (revision or '') · 5 idempotency key or '' · 6 actor ·
@@ -11,8 +12,8 @@
 --          id, version, definition version, transition ids, approved ones or ''}: needs the approval of a second person ·
 --          {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
--- Cost:    O(fields of the instance + log(instances in the state)); about eight commands inside one call; one counter for a
---          refusal
+-- Cost:    O(fields of the instance + log(instances in the state)); about eight commands inside one call; two counters for
+--          a refusal
 return function(KEYS, ARGV)
     local root = KEYS[1]
     local id, event, payload_text = ARGV[1], ARGV[2], ARGV[3] or ''
@@ -29,7 +30,17 @@ return function(KEYS, ARGV)
         local first = idempotency.find(root, id, key)
         if first then return first end
     end
-    local ctx, missing = instances.open(root, id, now)
+    local permit = ARGV[9]
+    if permit == '' then permit = nil end
+    local instance_key = keys.instance(root, id)
+    local flat = redis.call('HGETALL', instance_key)
+    local reply = compiled_steps.fire(root, id, instance_key, flat, event, payload_text, expect, actor, reason, now, clock,
+        permit)
+    if reply then
+        if key ~= '' and reply[1] == replies.OK then idempotency.store(keys.outcome(root, id, key), reply) end
+        return reply
+    end
+    local ctx, missing = instances.open_read(root, id, instance_key, flat, now)
     if not ctx then return missing end
     if expect ~= '' and tonumber(expect) ~= ctx.version then return { replies.CONFLICT, ctx.raw._version } end
     if ctx.raw._suspended then return { replies.SUSPENDED, ctx.raw._suspended } end
@@ -40,16 +51,16 @@ return function(KEYS, ARGV)
     local why, field = history_payload, nil
     if payload then why, field = payloads.find_misfit(ctx.program, event, payload) end
     if why then return { replies.BAD_PAYLOAD, why, field or '' } end
-    local permit = ARGV[9]
-    if permit and permit ~= '' then
+    if permit then
         ctx.before = ctx.raw._state
         bad = permits.read(ctx, permit, actor)
         if bad then return { replies.BAD_ARGUMENT, bad } end
     end
-    local reply = steps.fire(ctx, event, payload, actor, reason, history_payload, clock)
+    reply = steps.fire(ctx, event, payload, actor, reason, history_payload, clock)
     if reply[1] == replies.REFUSED then
         -- Callers may invent any number of names: events that the definition does not know are counted together.
         redis.pcall('HINCRBY', keys.refused(root), ctx.program.known[event] and event or '', 1)
+        version_counters.count(root, ctx.program.version, 'refused')
         commit.touch(root, clock)
     elseif key ~= '' and reply[1] == replies.OK then
         idempotency.store(keys.outcome(root, id, key), reply)

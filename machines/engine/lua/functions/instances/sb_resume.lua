@@ -1,4 +1,4 @@
--- needs: arguments, commit, delivery, due_times, instances, keys, previews, repairs, replies, time_limit, timers
+-- needs: arguments, commit, delivery, due_times, instances, keys, live_figures, previews, repairs, replies, time_limit, timers
 -- sb_resume: resumes a suspended instance: its timers run again, and the messages that waited are applied in order.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 expect (revision or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '') · 6 policy
@@ -60,6 +60,7 @@ return function(KEYS, ARGV)
     redis.call('LLEN', keys.held(root, id))
     local ok, fault = commit.write_step(ctx, '(resume)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end
+    live_figures.forget_suspended()
     if ctx.chart then
         for _, timer in ipairs(timers.read_list(ctx)) do timers.schedule(root, id, timer[1], timer[2], now) end
     end

@@ -1,4 +1,4 @@
--- needs: arguments, commit, instances, keys, previews, repairs, replies, timers
+-- needs: arguments, commit, instances, keys, live_figures, previews, repairs, replies, timers
 -- sb_suspend: suspends an instance: until it is resumed no event reaches it and no timer fires. Messages wait in order.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 expect (revision or '') · 3 actor · 4 reason (required) · 5 now (ms since the epoch, or '')
@@ -31,6 +31,7 @@ return function(KEYS, ARGV)
     redis.call('ZCARD', keys.late(root))
     local ok, fault = commit.write_step(ctx, '(suspend)', actor, reason, '0')
     if not ok then return { replies.FAULT, fault } end
+    live_figures.forget_suspended()
     if ctx.chart then
         for _, timer in ipairs(timers.read_list(ctx)) do timers.unschedule(root, id, timer[1]) end
     end

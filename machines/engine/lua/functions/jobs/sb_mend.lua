@@ -2,13 +2,14 @@
 -- sb_mend: repairs the places of jobs after keys were damaged from outside: each job goes where its hash says. Checks the
 -- given jobs, or the members of one place of a queue. A leased job without a lease gets a new one, at least for a short
 -- time: a worker that still runs it renews the lease, else it expires.
+-- A dead job whose instance no longer waits for it goes to the handled ones.
 -- KEYS:    1 root of the partition
--- ARGV:    1 now (ms, or '') · 2 queue whose members are checked, or '' · 3 their place: ready | leased | delayed | dead, or
---          '' · 4 cursor ('0' at first), or a job's id · then up to 499 further ids of jobs
--- Returns: {OK, next cursor ('0' = no more), ready, leased, delayed, dead: jobs added there, strays: removed from a wrong
---          place, ghosts: removed members without a job, words: repaired fields (an invalid place, a token without a lease,
---          an attempt that is no number, a queue that was not listed), why, ...}: last the repairs that failed · {BADARG,
---          why}
+-- ARGV:    1 now (ms, or '') · 2 queue whose members are checked, or '' · 3 their place: ready | leased | delayed | dead |
+--          handled, or '' · 4 cursor ('0' at first), or a job's id · then up to 499 further ids of jobs
+-- Returns: {OK, next cursor ('0' = no more), ready, leased, delayed, dead: jobs added there (handled ones
+--          count as dead), strays: removed from a wrong place, ghosts: removed members without a job,
+--          words: repaired fields (an invalid place, a token without a lease, an attempt that is no number,
+--          a queue that was not listed), why, ...}: last the repairs that failed · {BADARG, why}
 -- Notifies:<root>:pulse after a repair
 -- Cost:    O(jobs * log(queue))
 local MOST = 500
@@ -18,7 +19,7 @@ local function check_arguments(ARGV)
     if first == '' then return 'the jobs are missing' end
     if #ARGV > MOST + 3 then return 'at most ' .. MOST .. ' jobs are checked in a call' end
     if (queue ~= '' or place ~= '') and not (queue ~= '' and jobs.places[place]) then
-        return 'a place is ready, leased, delayed or dead, of a queue'
+        return 'a place is ready, leased, delayed, dead or handled, of a queue'
     end
     if queue ~= '' and not string.find(first, '^%d+$') then return 'a cursor is the number that an earlier call answered' end
     return arguments.check('', '', '', '', ARGV[1])

@@ -2,15 +2,15 @@
 -- sb_purge: deletes jobs: the oldest ones of one place of a queue, or one job in any place. An instance that waits for a
 -- deleted job gets error.invoke.<id> with the kind Purged or Withdrawn; a worker that runs it is told.
 -- KEYS:    1 root of the partition
--- ARGV:    1 queue ('' with a job) · 2 ready | delayed | dead | job · 3 how many (1..500), or the job's id · 4 actor · 5
---          reason · 6 now (ms, or '') · 7 text for the log, or '' for no entry · 8 permit (as sb_fire: deleting a job that
---          an instance waits for is the repair cancel) · 9 ms: only dead jobs that died at or before, or ''
+-- ARGV:    1 queue ('' with a job) · 2 ready | delayed | dead | handled | job · 3 how many (1..500), or the job's id · 4
+--          actor · 5 reason · 6 now (ms, or '') · 7 text for the log, or '' for no entry · 8 permit (as sb_fire: deleting a
+--          job that an instance waits for is the repair cancel) · 9 ms: only dead or handled jobs that died at or before, or ''
 -- Returns: {OK, deleted, left in that place} · {BADARG, why} · {FAULT, why} when the first could not be deleted · {APPROVAL,
 --          ...} as sb_fire, when the first needs an approval
 -- Notifies: <root>:pulse
 -- Cost:    O(jobs * log(queue)), and as sb_fire for each that an instance waits for
 local MOST = 500
-local PLACES = { ready = true, delayed = true, dead = true }
+local PLACES = { ready = true, delayed = true, dead = true, handled = true }
 local FAILURES = {
     purged = { error = 'the job was purged', kind = 'Purged', trace = '' },
     withdrawn = { error = 'the job was withdrawn', kind = 'Withdrawn', trace = '' },
@@ -20,7 +20,8 @@ local FAILURES = {
 local function delete_job(root, job, now, why, approval)
     local row = jobs.read(root, job)
     if not row then return 'there is no job ' .. job end
-    local refusal = row.place ~= 'dead' and repairs.check_job_approval(root, job, 'cancel', approval[1], approval[2], now)
+    local refusal = not jobs.has_ended(row.place)
+        and repairs.check_job_approval(root, job, 'cancel', approval[1], approval[2], now)
     if refusal then return 'it needs the approval of a second person', refusal end
     local ok, reply = pcall(completion.remove, root, job, row, now, why, FAILURES[why])
     if not ok then return type(reply) == 'table' and reply.err or values.describe_error(reply) end
@@ -56,11 +57,11 @@ return function(KEYS, ARGV)
     if place == 'job' then
         bad = bad or arguments.check_present(ARGV[3], 'the job')
     elseif not PLACES[place or ''] or not limit then
-        bad = 'a place is ready, delayed or dead, and a limit 1 to ' .. MOST
+        bad = 'a place is ready, delayed, dead or handled, and a limit 1 to ' .. MOST
     end
     local before = (ARGV[9] or '') ~= '' and ARGV[9] or nil
-    if before and (place ~= 'dead' or not arguments.parse_count(before, 0, 1e14)) then
-        bad = bad or 'a time is a whole number of ms, and for dead jobs'
+    if before and (not jobs.has_ended(place) or not arguments.parse_count(before, 0, 1e14)) then
+        bad = bad or 'a time is a whole number of ms, and for dead or handled jobs'
     end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, gone, left, why, refusal = arguments.read_now(ARGV[6]), 0, 0

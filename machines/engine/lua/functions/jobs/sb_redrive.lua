@@ -1,11 +1,13 @@
 -- needs: arguments, commit, completion, jobs, json, keys, partition_log, repairs, replies
 -- sb_redrive: makes dead jobs ready again with their attempts reset, or delayed ones at once. An instance whose state
--- requested the job and is still active waits for it again.
+-- requested the job and is still active waits for it again. One handled job, by its id, needs 'force': no instance waits for
+-- it.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 dead | delayed · 3 how many (1..500), or one job's id · 4 offset: jobs that an earlier call could not
 --          move · 5 actor · 6 reason · 7 now (ms, or '') · 8 text for the log, or '' for no entry · 9 permit (as sb_fire: it
---          is the repair retry)
+--          is the repair retry) · 10 'force': also a handled job, by its id, or ''
 -- Returns: {OK, moved, passed over: another open job has the unique key, or an approval is missing, left in that place} ·
+--          {OK, 0, 1, left, 'handled'}: the one job is handled, and was left ·
 --          {APPROVAL, ...} as sb_fire, of one job alone · {BADARG, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(jobs * log(queue))
@@ -19,6 +21,12 @@ return function(KEYS, ARGV)
     if place ~= 'dead' and place ~= 'delayed' then bad = 'a place is dead or delayed' end
     if not queue then bad = 'the queue is missing' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
+    if place == 'dead' and not limit and redis.pcall('HGET', keys.job(root, ARGV[3]), 'place') == 'handled' then
+        if ARGV[10] ~= 'force' then
+            return { replies.OK, 0, 1, redis.call('ZCARD', jobs.places.dead(root, queue)), 'handled' }
+        end
+        place = 'handled'
+    end
     local now, what = arguments.read_now(ARGV[7]), ARGV[8] or ''
     local key = jobs.places[place](root, queue)
     redis.call('ZCARD', keys.ready(root, queue)) -- these throw before any write when a key has another type

@@ -3,7 +3,7 @@
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    none
--- Returns: {OK, JSON {now, queues: {queue: {ready, leased, delayed, dead, oldest, counters, rules}}}}: oldest is the ms
+-- Returns: {OK, JSON {now, queues: {queue: {ready, leased, delayed, dead, handled, oldest, counters, rules}}}}: oldest is the ms
 --          since when a ready job has waited, judged by the first twenty of each priority; counters and rules are the hashes
 --          · {BADARG, why}
 -- Notifies: nothing

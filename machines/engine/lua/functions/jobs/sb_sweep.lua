@@ -1,6 +1,7 @@
--- needs: arguments, commit, due_jobs, due_times, instances, keys, replies
+-- needs: arguments, commit, dead_jobs, due_jobs, due_times, instances, keys, replies
 -- sb_sweep: takes back jobs whose lease has expired (each counts as an attempt) and wakes delayed ones that are due, in each
--- queue; and corrects the remembered due times. A slower check of what sb_tick does all the time.
+-- queue; and corrects the remembered due times. Once for a partition it moves dead jobs of an
+-- earlier release to the handled ones, 200 in a call. A slower check of what sb_tick does all the time.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · 2 limit for each queue (1..1000)
 -- Returns: {OK, taken back, woken, dead} · {BADARG, why} · {FAULT, why} of the first queue that failed
@@ -22,6 +23,8 @@ return function(KEYS, ARGV)
     local now, clock = arguments.read_now(ARGV[1])
     instances.drop_outdated_programs(root)
     local tally, queues = due_jobs.new_tally(0, never), redis.call('SMEMBERS', keys.queues(root))
+    local ok, settled = pcall(dead_jobs.settle, root, queues, now)
+    if ok and settled > 0 then commit.ring_pulse(root, clock) end
     if due_jobs.has_none(root, queues) then return { replies.OK, 0, 0, 0 } end
     due_jobs.sweep(root, queues, now, limit, tally)
     pcall(note_due_times, root, tally, now)

@@ -28,7 +28,7 @@ local function send_delayed(ctx, timer)
     end
     local payload = json.decode(timer[6])
     local taken, why = chart.fire_delayed(ctx, timer[7], timer[3], payload, timer[8] == 1 and timer[5] or nil)
-    return taken, why, values.kind_of(payload) == 'object' and payloads.encode_for_history(payload) or '0'
+    return taken, why, values.kind_of(payload) == 'object' and payloads.encode_for_history(payload) or payloads.NOT_KEPT
 end
 
 -- Takes the step of a timer. Without a step or message the timer is over all the same.

@@ -16,13 +16,24 @@ local function read_hash(key)
     return '{' .. table.concat(parts, ',') .. '}'
 end
 
+-- The number of instances is not among them: it follows from the instances.
+local function read_versions(root)
+    local flat, parts = redis.call('HGETALL', keys.versions(root)), {}
+    for i = 1, #flat, 2 do
+        if string.find(flat[i], '^%d+:') and not string.find(flat[i], ':instances$') then
+            parts[#parts + 1] = json.quote(flat[i]) .. ':' .. json.quote(flat[i + 1])
+        end
+    end
+    return '{' .. table.concat(parts, ',') .. '}'
+end
+
 local function read_counters(root)
     local queues = {}
     for _, queue in ipairs(redis.call('SMEMBERS', keys.queues(root))) do
         queues[#queues + 1] = json.quote(queue) .. ':' .. read_hash(keys.stats(root, queue))
     end
     return '{"kind":"counters","flow":' .. read_hash(keys.flow(root)) .. ',"refused":' .. read_hash(keys.refused(root))
-        .. ',"queues":{' .. table.concat(queues, ',') .. '}}'
+        .. ',"versions":' .. read_versions(root) .. ',"queues":{' .. table.concat(queues, ',') .. '}}'
 end
 
 local function read_job(root, job)

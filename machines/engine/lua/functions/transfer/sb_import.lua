@@ -12,6 +12,7 @@
 local MAX_RECORDS, MAX_BYTES, LIMIT_MS = 500, 33554432, 20
 local KEEP_MS = 2592000000 -- thirty days in which a transfer is not written twice
 local NAME, COUNTER = '^[%a_][%w_.-]*$', '^[%a]+:?%d*$'
+local VERSION_COUNTER = '^%d+:[cdrf]%a+$' -- created, dead, refused, failed
 
 local function check_arguments(ARGV)
     if not string.find(ARGV[1] or '', '^%w+$') or #ARGV[1] > 64 then return 'a transfer has an id of letters and digits' end
@@ -59,6 +60,7 @@ local function import_counters(root, record, marks)
     if redis.call('HGET', marks, mark) then return 'there', 'these counters were added before' end
     collect(writes, keys.flow(root), record.flow, 200, '^%d+:.')
     collect(writes, keys.refused(root), record.refused, 400, '')
+    collect(writes, keys.versions(root), record.versions or {}, 40, VERSION_COUNTER)
     if type(record.queues) ~= 'table' then values.fail('counters are an object') end
     for queue, counts in pairs(record.queues) do
         if type(queue) ~= 'string' or #queue > 64 or not string.find(queue, NAME) then values.fail('a queue has a name') end

@@ -1,0 +1,1 @@
+"""Operations on versions of a machine: drafts, migration plans and roll-outs."""

@@ -1,0 +1,1 @@
+"""The pages of alarms: what stands, what is snoozed, and the history."""

@@ -1,0 +1,121 @@
+"""The record of an alarm, the kinds of alarms with their severities, and the order of a list of alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+CRITICAL, WARNING, INFO = "critical", "warning", "info"
+SEVERITIES = (CRITICAL, WARNING, INFO)
+"""The worst first."""
+MANY = 100  # dead jobs of a queue, or instances past a service level, from which on the alarm is critical
+
+
+class Kind(NamedTuple):
+    """``severity``: of an alarm that says no other. ``advice``: what to do first."""
+
+    severity: str
+    advice: str
+
+
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        "no-worker": Kind(CRITICAL, "Start a worker: python manage.py worker."),
+        "partitions": Kind(CRITICAL, "Bring the lost nodes of the cluster back."),
+        "unserved": Kind(CRITICAL, "Start a worker for the queue, or correct the queues that workers take."),
+        "no-handler": Kind(CRITICAL, "Deploy the handler to a worker of the queue."),
+        "timers": Kind(CRITICAL, "Open the machine's log and repair what the step refuses."),
+        "dead": Kind(WARNING, "Read the error of one job; re-drive the jobs once its cause is gone."),
+        "sla": Kind(WARNING, "Open the oldest instance and see what it waits for."),
+        "quiet": Kind(WARNING, "Start another worker, or resume this one if it was made quiet by mistake."),
+        "refused": Kind(WARNING, "Open the chart and find out who sends the events."),
+        "rollout": Kind(WARNING, "Compare the two versions; withdraw the new one or publish a correction."),
+        "paused": Kind(WARNING, "Ask who paused it, and resume it."),
+        "writes": Kind(WARNING, "See why workers do not reach the database."),
+        "metrics": Kind(WARNING, "See the worker logs."),
+        "approvals": Kind(INFO, "Decide the requests."),
+    }
+)
+"""Kind -> its severity, and what to do first."""
+
+
+OF_INSTALLATION = frozenset({"no-worker", "partitions", "quiet", "writes", "metrics", "approvals"})
+"""Kinds of alarms that are about no single machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """One thing that needs attention.
+
+    ``key`` stays the same while the cause does: ``dead:order/payment``. ``machine``: "" for one of the whole
+    installation; ``machines``: all that it affects. ``since``: ms, 0 where nobody knows. ``count``: jobs, instances or
+    others that it counts; ``causes``: what one line joins, such as the queues that wait for one worker. ``subject``: a
+    queue or state of the machine; ``terms``: of the address of a list. ``url``: of its subject; ``act_url``: of a form
+    that fixes it, if there is one. ``acknowledged_at``, ``snoozed_until``: ms, 0 for not. ``operated``: whether the
+    viewer may acknowledge, assign and snooze it.
+    """
+
+    key: str
+    kind: str
+    severity: str
+    text: str
+    machine: str = ""
+    since: int = 0
+    count: int = 0
+    causes: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
+    subject: str = ""
+    terms: Mapping[str, str] = field(default_factory=dict, hash=False)
+    url: str = ""
+    act: str = ""
+    act_url: str = ""
+    owner: str = ""
+    acknowledged_by: str = ""
+    acknowledged_at: int = 0
+    snoozed_until: int = 0
+    snoozed_by: str = ""
+    snooze_reason: str = ""
+    operated: bool = False
+
+    @property
+    def advice(self) -> str:
+        """Return what to do first."""
+        return KINDS[self.kind].advice
+
+    @property
+    def is_snoozed(self) -> bool:
+        return self.snoozed_until > 0
+
+    @property
+    def affected(self) -> tuple[str, ...]:
+        """Return the machines that it is about, without repetition."""
+        return tuple(dict.fromkeys([*([self.machine] if self.machine else []), *self.machines]))
+
+
+def read_machine(key: str) -> str:
+    """Return the machine that a key names; "" for an alarm of the whole installation, and for a key of no kind."""
+    kind, _, subject = key.partition(":")
+    return subject.partition("/")[0] if kind in KINDS and kind not in OF_INSTALLATION else ""
+
+
+def rank_severity(severity: str) -> int:
+    """Return the place of a severity, 0 for the worst."""
+    return SEVERITIES.index(severity)
+
+
+def sort_alarms(alarms: Iterable[Alarm]) -> list[Alarm]:
+    """Return the alarms with the worst severity first, and the oldest of each; those of unknown age come last."""
+    return sorted(alarms, key=lambda alarm: (rank_severity(alarm.severity), not alarm.since, alarm.since, alarm.key))
+
+
+def worst_by_machine(alarms: Iterable[Alarm]) -> dict[str, str]:
+    """Return the worst severity of each machine that an alarm is about or affects."""
+    found: dict[str, str] = {}
+    for alarm in alarms:
+        for machine in alarm.affected:
+            held = found.get(machine)
+            if held is None or rank_severity(alarm.severity) < rank_severity(held):
+                found[machine] = alarm.severity
+    return found

@@ -1,0 +1,183 @@
+"""Makes alarms of the figures of machines, queues and workers. Does no I/O."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from machines.ages import format_age, format_duration
+from machines.engine import QueueStats, Rollout, WorkerInfo
+from machines.engine.definitions import durations
+from machines.engine.keys import get_machine
+from machines.patterns import Stats
+from machines.statistics import Storm
+
+from .alarm import CRITICAL, KINDS, MANY, Alarm
+from .wording import join_words, pluralize
+from .workers import Depth, is_alive, raise_worker_alarms
+
+MAX_NAMED = 3  # events of a storm, or actors of a pause
+UNMEASURED = 300_000  # ms
+PAUSED_LONG = 3_600_000  # ms: by then a pause may have been forgotten
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """Counts instances that are in ``state`` for longer than its service level, ``sla`` ms. ``since``: ms at which the
+    first of them reached it, 0 for unknown. ``exact``: False where suspended instances may be among them."""
+
+    machine: str
+    state: str
+    count: int
+    sla: int
+    since: int = 0
+    exact: bool = True
+
+    @property
+    def terms(self) -> dict[str, str]:
+        """Return the terms of a list of these instances."""
+        return {"state": self.state, "older": durations.format_duration(self.sla)}
+
+
+def raise_alarms(
+    depths: Iterable[Depth],
+    workers: Iterable[WorkerInfo],
+    overdue: Mapping[str, int] | None = None,
+    *,
+    oldest: Mapping[str, int] | None = None,
+    stuck: Iterable[Stuck] = (),
+    paused: Iterable[tuple[str, QueueStats]] = (),
+    late: Mapping[str, int] | None = None,
+    storms: Iterable[Storm] = (),
+    approvals: int = 0,
+    unmeasured: int = 0,
+    unwritten: Mapping[str, Stats] | None = None,
+    stopped: Iterable[Rollout] = (),
+    missing: Sequence[str] = (),
+    now: int = 0,
+) -> list[Alarm]:
+    """Make alarms of the figures, in no order.
+
+    ``overdue``: machine -> its overdue timers, which workers fire within moments. ``oldest``: ``machine/queue`` -> ms
+    since when its first ready job waits. ``late``: timers whose step failed. ``paused``: queues with their machine;
+    queues that are not paused raise nothing. ``approvals``: pending requests. ``unmeasured``: ms since a worker last
+    measured. ``unwritten``: pending writes to the database. ``stopped``: roll-outs that their guards stopped.
+    ``missing``: roots of partitions that did not answer. ``now``: ms, 0 for unknown.
+    """
+    depths, workers = list(depths), list(workers)
+    found = [_approvals_alarm(approvals)] if approvals else []
+    found += _partitions_alarm(missing)
+    found += [_dead_alarm(depth) for depth in depths if depth.dead]
+    found += raise_worker_alarms(depths, workers, overdue or {}, oldest or {})
+    if any(is_alive(worker) for worker in workers):
+        found += [_timers_alarm(machine, count) for machine, count in (late or {}).items() if count]
+        lagging = {name: stats for name, stats in (unwritten or {}).items() if stats.oldest * 1000 > UNMEASURED}
+        found += [_writes_alarm(lagging, now)] if lagging else []
+        found += [_metrics_alarm(unmeasured, now)] if unmeasured > UNMEASURED and "statistics" not in lagging else []
+    found += [_stuck_alarm(each) for each in stuck if each.count]
+    found += [_refusals_alarm(each) for each in storms]
+    found += [_rollout_alarm(each) for each in stopped]
+    return [*found, *_paused_alarms(paused)]
+
+
+def _make(kind: str, key: str, text: str, machine: str = "", *, severity: str = "", **more: Any) -> Alarm:
+    return Alarm(key, kind, severity or KINDS[kind].severity, text, machine, **more)
+
+
+def _severity_of(kind: str, count: int) -> str:
+    return CRITICAL if count >= MANY else KINDS[kind].severity
+
+
+def _dead_alarm(depth: Depth) -> Alarm:
+    text = f"{pluralize(depth.dead, 'job')} dead on {depth.route}"
+    return _make(
+        "dead", f"dead:{depth.route}", text, depth.machine, count=depth.dead, subject=depth.queue,
+        severity=_severity_of("dead", depth.dead),
+    )  # fmt: skip
+
+
+def _stuck_alarm(stuck: Stuck) -> Alarm:
+    about = "" if stuck.exact else "at most "
+    place = f"{stuck.machine} in {stuck.state}"
+    text = f"{about}{pluralize(stuck.count, 'instance')} of {place} for longer than {format_duration(stuck.sla)}"
+    return _make(
+        "sla", f"sla:{stuck.machine}/{stuck.state}", text, stuck.machine, count=stuck.count, subject=stuck.state,
+        terms=stuck.terms, since=stuck.since, severity=_severity_of("sla", stuck.count),
+    )  # fmt: skip
+
+
+def _partitions_alarm(missing: Sequence[str]) -> list[Alarm]:
+    """Make one alarm for all partitions that do not answer: of a lost node they are those of many machines."""
+    if not missing:
+        return []
+    by_machine: dict[str, int] = defaultdict(int)
+    for root in missing:
+        by_machine[get_machine(root)] += 1
+    names = sorted(by_machine)
+    of = names[0] if len(names) == 1 else f"{len(names)} machines"
+    verb = "does" if len(missing) == 1 else "do"
+    text = f"{pluralize(len(missing), 'partition')} of {of} {verb} not answer: a node of the cluster is away"
+    causes = tuple(f"{name}: {pluralize(by_machine[name], 'partition')}" for name in names)
+    return [_make("partitions", "partitions", text, count=len(missing), causes=causes, machines=tuple(names))]
+
+
+def _approvals_alarm(count: int) -> Alarm:
+    text = "1 action waits" if count == 1 else f"{count:,} actions wait"
+    return _make("approvals", "approvals", f"{text} for approval", count=count)
+
+
+def _refusals_alarm(storm: Storm) -> Alarm:
+    """Make an alarm for a storm of refused events."""
+    named = [event or "events that no state accepts" for event in storm.events[:MAX_NAMED]]
+    more = f" and {len(storm.events) - MAX_NAMED} more" if len(storm.events) > MAX_NAMED else ""
+    text = f"about {storm.rate:,.0f} events per minute refused by {storm.machine}: {', '.join(named)}{more}"
+    return _make("refused", f"refused:{storm.machine}", text, storm.machine, count=round(storm.rate))
+
+
+def _rollout_alarm(rollout: Rollout) -> Alarm:
+    text = f"roll-out of {rollout.machine} v{rollout.version} stopped by its guard: {rollout.reason}"
+    key = f"rollout:{rollout.machine}/{rollout.version}"
+    return _make("rollout", key, text, rollout.machine, since=rollout.stopped or 0)
+
+
+def _metrics_alarm(ms: int, now: int) -> Alarm:
+    text = f"no metrics recorded for {format_age(ms / 1000)} although workers are running: see the worker logs"
+    return _make("metrics", "metrics", text, since=max(0, now - ms) if now else 0)
+
+
+def _writes_alarm(lagging: Mapping[str, Stats], now: int) -> Alarm:
+    """Make one alarm for all buffers that wait for the database."""
+    names, oldest = list(lagging), max(stats.oldest for stats in lagging.values())
+    verb = "wait" if len(names) > 1 or names[0].endswith("s") else "waits"
+    waits = f"{join_words(names)} {verb} to be written to the database for {format_age(oldest)}"
+    since = max(0, now - int(oldest * 1000)) if now else 0
+    causes = tuple(names) if len(names) > 1 else ()
+    count = sum(stats.pending for stats in lagging.values())
+    return _make("writes", "writes", f"{waits}: see the worker logs", since=since, count=count, causes=causes)
+
+
+def _timers_alarm(machine: str, count: int) -> Alarm:
+    text = f"{pluralize(count, 'timer')} of {machine} due, but the step fails; retried every minute"
+    return _make("timers", f"timers:{machine}", text, machine, count=count)
+
+
+def _paused_alarms(queues: Iterable[tuple[str, QueueStats]]) -> Iterator[Alarm]:
+    """Yield an alarm for each machine with queues whose pause may have been forgotten."""
+    by_machine: dict[str, list[QueueStats]] = defaultdict(list)
+    for machine, stats in queues:
+        if stats.paused is not None and stats.now - stats.paused.since > PAUSED_LONG:
+            by_machine[machine].append(stats)
+    for machine, held in by_machine.items():
+        pauses = [stats.paused for stats in held if stats.paused is not None]
+        since, actors = min(pause.since for pause in pauses), sorted({pause.actor for pause in pauses if pause.actor})
+        told = f" by {join_words(actors, MAX_NAMED)}" if actors else ""
+        one = len(held) == 1
+        what = f"{machine}/{held[0].queue}" if one else f"{len(held)} queues of {machine}"
+        text = f"{what} paused for {format_age((held[0].now - since) / 1000)}{told}"
+        yield _make(
+            "paused", f"paused:{machine}", text, machine, since=since, count=len(held),
+            subject=held[0].queue if one else "",
+            causes=() if one else tuple(f"{machine}/{stats.queue}" for stats in held),
+        )  # fmt: skip

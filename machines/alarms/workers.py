@@ -1,0 +1,158 @@
+"""Alarms about workers: none is running, some are quiet, none serves a queue, none has a handler.
+
+One cause makes one alarm, however many queues and machines it affects.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from machines.engine import WorkerInfo
+
+from .alarm import KINDS, Alarm
+from .wording import join_words, pluralize
+
+SILENT_AFTER = 11_000  # ms without a heartbeat: two were missed, and after the third the row is gone
+MAX_NAMED = 3  # workers of one line
+MAX_KEY = 120  # characters
+
+
+class Depth(Protocol):
+    """Jobs of a queue by place."""
+
+    @property
+    def machine(self) -> str: ...
+    @property
+    def queue(self) -> str: ...
+    @property
+    def ready(self) -> int: ...
+    @property
+    def delayed(self) -> int: ...
+    @property
+    def dead(self) -> int: ...
+    @property
+    def route(self) -> str: ...
+
+
+def is_alive(row: WorkerInfo, now: float | None = None) -> bool:
+    """Return whether the last heartbeat is recent at ``now`` (ms); a silent worker may be stuck, cut off or gone."""
+    return (now if now is not None else time.time() * 1000) - row.seen < SILENT_AFTER
+
+
+def raise_worker_alarms(
+    depths: Sequence[Depth],
+    workers: Iterable[WorkerInfo],
+    overdue: Mapping[str, int],
+    oldest: Mapping[str, int],
+) -> Iterator[Alarm]:
+    """Yield the alarms. ``overdue``: machine -> overdue timers; ``oldest``: ``machine/queue`` -> ms since when its
+    first ready job waits."""
+    alive = [worker for worker in workers if is_alive(worker)]
+    if not alive:
+        yield from _no_worker_alarm([depth for depth in depths if depth.ready], overdue, oldest)
+        return
+    working = [worker for worker in alive if worker.status == "working"]
+    served = {queue for worker in working for queue in worker.queues}
+    waiting = [depth for depth in depths if depth.ready and depth.route not in served]
+    yield from _unserved_alarms(waiting, [worker for worker in alive if worker.status == "quiet"], oldest)
+    for depth in depths:
+        yield from _handler_alarms(depth, working, oldest)
+
+
+def _no_worker_alarm(
+    waiting: Sequence[Depth], overdue: Mapping[str, int], oldest: Mapping[str, int]
+) -> Iterator[Alarm]:
+    """Yield one alarm for all that waits for any worker."""
+    overdue = {machine: count for machine, count in overdue.items() if count}
+    if not waiting and not overdue:
+        return
+    jobs, timers = sum(depth.ready for depth in waiting), sum(overdue.values())
+    told = [f"{pluralize(jobs, 'job')} ready on {_name_queues(waiting)}"] if waiting else []
+    told += [f"{pluralize(timers, 'timer')} of {_name_machines(list(overdue))} overdue"] if overdue else []
+    causes = [f"{depth.route}: {pluralize(depth.ready, 'job')} ready" for depth in waiting]
+    causes += [f"{machine}: {pluralize(count, 'timer')} overdue" for machine, count in overdue.items()]
+    yield Alarm(
+        "no-worker", "no-worker", KINDS["no-worker"].severity, f"no worker is running: {', '.join(told)}",
+        count=jobs + timers, causes=tuple(causes), since=_since(waiting, oldest),
+        machines=tuple(dict.fromkeys([*(depth.machine for depth in waiting), *overdue])),
+    )  # fmt: skip
+
+
+def _unserved_alarms(
+    waiting: Iterable[Depth], quiet: Sequence[WorkerInfo], oldest: Mapping[str, int]
+) -> Iterator[Alarm]:
+    """Yield an alarm for each group of quiet workers that queues wait for, and one for each machine with queues that
+    no worker serves at all."""
+    behind: dict[tuple[str, ...], list[Depth]] = defaultdict(list)
+    unserved: dict[str, list[Depth]] = defaultdict(list)
+    names = {worker.id: f"{worker.host} {worker.pid}" for worker in quiet}
+    for depth in waiting:
+        group = tuple(sorted(worker.id for worker in quiet if depth.route in worker.queues))
+        if group:
+            behind[group].append(depth)
+        else:
+            unserved[depth.machine].append(depth)
+    for group, depths in behind.items():
+        yield _quiet_alarm(group, [names[id] for id in group], depths, oldest)
+    for machine, depths in unserved.items():
+        yield _unserved_alarm(machine, depths, oldest)
+
+
+def _quiet_alarm(ids: Sequence[str], names: Sequence[str], depths: Sequence[Depth], oldest: Mapping[str, int]) -> Alarm:
+    who = f"worker {names[0]} is quiet" if len(names) == 1 else f"{len(names)} workers are quiet"
+    which = "" if len(names) == 1 else f" ({join_words(names, MAX_NAMED)})"
+    it = "it" if len(names) == 1 else "them"
+    waits = f"queue {depths[0].route} waits" if len(depths) == 1 else f"{len(depths)} queues wait"
+    joined = ",".join(ids)
+    key = joined if len(joined) <= MAX_KEY else hashlib.sha256(joined.encode()).hexdigest()[:16]
+    return Alarm(
+        f"quiet:{key}", "quiet", KINDS["quiet"].severity, f"{who}{which}: {waits} for {it}",
+        count=sum(depth.ready for depth in depths), since=_since(depths, oldest), causes=_list_routes(depths),
+        machines=tuple(dict.fromkeys(depth.machine for depth in depths)),
+    )  # fmt: skip
+
+
+def _unserved_alarm(machine: str, depths: Sequence[Depth], oldest: Mapping[str, int]) -> Alarm:
+    jobs = sum(depth.ready for depth in depths)
+    one = len(depths) == 1
+    text = (
+        f"{pluralize(jobs, 'job')} ready on {depths[0].route}, but no worker serves it"
+        if one
+        else f"no worker serves {len(depths)} queues of {machine}: {pluralize(jobs, 'job')} ready"
+    )
+    return Alarm(
+        f"unserved:{machine}", "unserved", KINDS["unserved"].severity, text, machine, since=_since(depths, oldest),
+        count=jobs, causes=() if one else _list_routes(depths), subject=depths[0].queue if one else "",
+    )  # fmt: skip
+
+
+def _handler_alarms(depth: Depth, working: Iterable[WorkerInfo], oldest: Mapping[str, int]) -> Iterator[Alarm]:
+    """Yield an alarm for handlers that all workers of the queue lack. Such a job goes back to ready or delayed."""
+    lacking = [set(worker.lacking.get(depth.route, ())) for worker in working if depth.route in worker.queues]
+    missing = sorted(set.intersection(*lacking)) if lacking else []
+    if missing and depth.ready + depth.delayed:
+        text = f"no worker has a handler for {', '.join(missing)}, needed by jobs on {depth.route}"
+        yield Alarm(
+            f"no-handler:{depth.route}", "no-handler", KINDS["no-handler"].severity, text, depth.machine,
+            since=_since([depth], oldest), count=depth.ready + depth.delayed, subject=depth.queue,
+        )  # fmt: skip
+
+
+def _name_queues(depths: Sequence[Depth]) -> str:
+    return depths[0].route if len(depths) == 1 else f"{len(depths):,} queues"
+
+
+def _name_machines(machines: Sequence[str]) -> str:
+    return machines[0] if len(machines) == 1 else f"{len(machines):,} machines"
+
+
+def _list_routes(depths: Iterable[Depth]) -> tuple[str, ...]:
+    return tuple(f"{depth.route}: {pluralize(depth.ready, 'job')} ready" for depth in depths)
+
+
+def _since(depths: Iterable[Depth], oldest: Mapping[str, int]) -> int:
+    return min((oldest[depth.route] for depth in depths if oldest.get(depth.route)), default=0)

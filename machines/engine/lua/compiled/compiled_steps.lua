@@ -1,0 +1,104 @@
+-- needs: payloads, programs, replies, step_compiler, step_source, work_budget
+-- The fast path of `sb_fire`: compiled steps by the fields of the instance, its state and the event. Each is compiled at its
+-- first use and kept with its program, so that it goes with it.
+local compiled_steps = {}
+
+local MAX_SHAPES = 32 -- orders of fields of one program; instances of others are left to the interpreter
+local MAX_COMPILED = 2000 -- steps of all programs
+local MAX_FIELDS = 40 -- of the hash of an instance
+
+local progress = step_compiler.progress
+local compiled_count, epoch = 0, 0
+local concat = table.concat
+
+-- The names of the fields at the odd places of what HGETALL answers.
+local function read_names(flat)
+    local names = {}
+    for i = 1, #flat, 2 do names[#names + 1] = flat[i] end
+    return names
+end
+
+-- Makes the test whether HGETALL answered these names, in this order.
+local function make_test(names)
+    local tests = {}
+    for i, name in ipairs(names) do tests[i] = 'f[' .. i * 2 - 1 .. '] == ' .. step_source.quote(name) end
+    tests[#tests + 1] = 'f[' .. #names * 2 + 1 .. '] == nil'
+    return loadstring('return function(f) return ' .. concat(tests, ' and ') .. ' end', '=fields')()
+end
+
+local function open_shapes(program)
+    program.shapes = { epoch = epoch, count = 0, of = {}, last = nil }
+    return program.shapes
+end
+
+local function find_shape(program, flat)
+    local shapes = program.shapes
+    if not shapes or shapes.epoch ~= epoch then shapes = open_shapes(program) end
+    local last = shapes.last
+    if last and last.fits(flat) then return last end
+    local names = read_names(flat)
+    local key = concat(names, '\n')
+    local shape = shapes.of[key]
+    if not shape then
+        if shapes.count >= MAX_SHAPES or #names > MAX_FIELDS then return nil end
+        shape = { names = names, positions = {}, steps = {}, fits = make_test(names) }
+        for i, name in ipairs(names) do shape.positions[name] = i * 2 end
+        shapes.of[key], shapes.count = shape, shapes.count + 1
+    end
+    shapes.last = shape
+    return shape
+end
+
+local function compile(program, shape, state, event)
+    compiled_count = compiled_count + 1
+    if compiled_count > MAX_COMPILED then
+        compiled_count, epoch = 0, epoch + 1
+        return false
+    end
+    local step = step_compiler.compile(program, shape, state, event)
+    local steps = shape.steps[state] or {}
+    shape.steps[state], steps[event] = steps, step
+    return step
+end
+
+local function find_definition(flat)
+    if flat[7] == '_def' then return flat[8] end
+    for i = 1, #flat, 2 do
+        if flat[i] == '_def' then return flat[i + 1] end
+    end
+end
+
+local function read_clock()
+    local time = redis.call('TIME')
+    return time[1] * 1000 + time[2] / 1000
+end
+
+-- Takes the step of an event if it is compiled: answers the reply of `sb_fire`, or nil where the interpreter has to look;
+-- nothing is written then. `flat`: what HGETALL answered for the instance.
+function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, actor, reason, now, clock, permit)
+    local program = programs.find(root, find_definition(flat))
+    if not program or not program.flat then return nil end
+    local shape = find_shape(program, flat)
+    local positions = shape and shape.positions
+    local state = positions and positions._state and flat[positions._state]
+    if not state then return nil end
+    local steps = shape.steps[state]
+    local step = steps and steps[event]
+    if step == nil then step = compile(program, shape, state, event) end
+    if not step then return nil end
+    if expect ~= '' and tonumber(expect) ~= tonumber(flat[positions._version]) then
+        return { replies.CONFLICT, flat[positions._version] }
+    end
+    if permit and (program.has_allow or program.approval) then return nil end
+    work_budget.start()
+    local payload, kept = payloads.parse(payload_text)
+    if not payload or payloads.find_misfit(program, event, payload) then return nil end
+    progress.stage, progress.indexed = 0, false
+    local ok, reply = pcall(step, flat, id, key, payload, kept, actor, reason, now, clock or read_clock(), permit)
+    work_budget.stop()
+    if ok then return reply end
+    step_compiler.undo(program, id, flat[positions._entered])
+    return nil
+end
+
+return compiled_steps

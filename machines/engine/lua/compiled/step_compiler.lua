@@ -1,0 +1,338 @@
+-- needs: arithmetic, builtins, commit, data_indexes, fields, json, programs, step_log, step_source, values
+-- Compiles the step of one event in one state of a flat machine to a Lua function, for instances whose hash has the same
+-- fields in the same order: constants, fields, keys and transitions are in place, and nothing is looked up. The function
+-- reads from the values of HGETALL, and writes the same as `commit` does, in the same order. It answers nil, before it writes
+-- anything, for whatever the interpreter has to do: a transition with other actions than `set` and `unset`, a guard or value
+-- that fails, jobs to withdraw, a refusal.
+local step_compiler = {}
+
+local HISTORY_SLACK = 16 -- as in `commit`
+local MAX_TRANSITIONS = 20
+local LITERAL = { num = true, str = true, ['true'] = true, ['false'] = true }
+local BOOKKEEPING = { _version = true, _state = true, _entered = true, _def = true, _created = true, _jobs = true, _actor = true }
+local WHOLE_TEXTS = { _created = true }
+
+local format, concat, sub = string.format, table.concat, string.sub
+local line, quote = step_source.line, step_source.quote
+
+-- How far the writes of a step have come; `undo` reads it. One is enough: the server runs one call at a time.
+local progress = { stage = 0, indexed = false, from = nil, to = nil, flow = nil }
+step_compiler.progress = progress
+local INDEXED, MOVED, RECORDED, COUNTED = 1, 2, 3, 4
+
+-- Names that the source uses, and the order in which it gets them.
+local GIVEN = {
+    { 'call', redis.call }, { 'tonumber', tonumber }, { 'type', type }, { 'find', string.find }, { 'sub', string.sub },
+    { 'number', json.number }, { 'quote', json.quote }, { 'null', json.null }, { 'is_true', values.is_true },
+    { 'is_equal', values.is_equal }, { 'is_less', values.is_less }, { 'contains', values.contains },
+    { 'check_number', values.check_number },
+    { 'arithmetic', arithmetic }, { 'builtins', builtins }, { 'progress', progress }, { 'is_logged', step_log.is_on },
+    { 'log_step', step_log.append }, { 'ring_pulse', commit.ring_pulse }, { 'change_index', data_indexes.change },
+    { 'change_actor', data_indexes.change_actor }, { 'begin_indexes', data_indexes.begin },
+}
+local names, given = {}, {}
+for i, pair in ipairs(GIVEN) do names[i], given[i] = pair[1], pair[2] end
+local HEADER = 'local ' .. concat(names, ', ') .. ', program = ...\n'
+    .. 'return function(f, id, key, payload, kept, actor, reason, now, clock, before)\n'
+
+-- Actions
+
+-- Writes a `set` or `unset`; notes it in `changes`, by field and in order.
+local function write_action(writer, action, changes)
+    local form = action[1]
+    local field = writer.program.fields[action[2]]
+    if form ~= 'set' and form ~= 'unset' or not field or changes.of[field.name] then return step_source.give_up(writer) end
+    local position = writer.positions[field.name]
+    local change = { field = field, before = position and 'f[' .. position .. ']' or 'nil', index = #changes + 1 }
+    if form == 'unset' then
+        change.removed = true
+        step_source.forget(writer, field)
+        if not position then return end
+    elseif LITERAL[action[3][1]] then
+        local value = action[3][1] == 'true' or action[3][1] ~= 'false' and action[3][2]
+        local ok, raw = pcall(field.encode, value)
+        if not ok or #raw > writer.program.share then return step_source.give_up(writer) end
+        change.literal, change.after = raw, step_source.write_literal(writer, field, raw)
+    else
+        change.after = step_source.write_field(writer, field, action[3])
+    end
+    changes[#changes + 1], changes.of[field.name] = change, change
+end
+
+local function write_actions(writer, list, changes)
+    for _, action in ipairs(list or {}) do write_action(writer, action, changes) end
+end
+
+-- Texts
+
+-- Joins constants and code to one expression. A part is a text to quote, or {code}.
+local function write_joined(parts)
+    local found, constant = {}, ''
+    for _, part in ipairs(parts) do
+        if type(part) == 'string' then
+            constant = constant .. part
+        else
+            if constant ~= '' then found[#found + 1] = quote(constant) end
+            found[#found + 1], constant = part[1], ''
+        end
+    end
+    if constant ~= '' then found[#found + 1] = quote(constant) end
+    return concat(found, ' .. ')
+end
+
+local function add(parts, ...)
+    for i = 1, select('#', ...) do parts[#parts + 1] = (select(i, ...)) end
+end
+
+-- The value of a change as JSON for the history.
+local function write_json(change)
+    local field = change.field
+    if change.literal then return field.plain and change.literal or json.quote(change.literal) end
+    return { field.plain and change.after or 'quote(' .. change.after .. ')' }
+end
+
+-- Writes `set` and `gone`, the changed data as the history holds it.
+local function write_changes(writer, changes)
+    local all, each, tests, gone = {}, {}, {}, {}
+    for _, change in ipairs(changes) do
+        if change.removed then
+            gone[#gone + 1] = json.quote(change.field.name)
+        else
+            local test = 'c' .. change.index
+            line(writer, format('local %s = %s ~= %s', test, change.after, change.before))
+            tests[#tests + 1] = test
+            add(all, #all == 0 and '{' .. sub(change.field.quoted, 2) or change.field.quoted, write_json(change))
+            each[#each + 1] = { test, write_joined({ change.field.quoted, write_json(change) }) }
+        end
+    end
+    local removed = #gone > 0 and ',[' .. concat(gone, ',') .. ']' or ''
+    if #tests == 0 then return { '0' .. removed } end
+    add(all, '}')
+    line(writer, 'local set')
+    line(writer, 'if ' .. concat(tests, ' and ') .. ' then set = ' .. write_joined(all))
+    line(writer, 'else')
+    line(writer, 'set = ""')
+    for _, pair in ipairs(each) do line(writer, format('if %s then set = set .. %s end', pair[1], pair[2])) end
+    line(writer, 'if set == "" then set = "0" else set = "{" .. sub(set, 2) .. "}" end')
+    line(writer, 'end')
+    return { { 'set' }, removed }
+end
+
+-- Writes the answer: the hash after the step as JSON. Texts that others may have written are checked before anything is
+-- written: a number is digits, and text is quoted.
+local function write_answer(writer, shape, changes, moved, to)
+    local parts, checked, program = {}, {}, writer.program
+    local function add_field(name, ...)
+        add(parts, (#parts == 0 and '{' or ',') .. json.quote(name) .. ':', ...)
+    end
+    for i, name in ipairs(shape.names) do
+        local field, change, code = program.fields[name], changes.of[name], 'f[' .. i * 2 .. ']'
+        if change then
+            if not change.removed then
+                local plain = change.field.plain
+                if change.literal then
+                    add_field(name, json.quote(change.literal))
+                elseif plain then
+                    add_field(name, '"', { change.after }, '"')
+                else
+                    add_field(name, { 'quote(' .. change.after .. ')' })
+                end
+            end
+        elseif name == '_version' then
+            add_field(name, '"', { 'version' }, '"')
+        elseif name == '_state' then
+            add_field(name, json.quote(to.name))
+        elseif name == '_def' then
+            add_field(name, json.quote(program.def))
+        elseif name == '_entered' and moved then
+            add_field(name, '"', { 'stamp' }, '"')
+        elseif name == '_actor' then
+            add_field(name, { '(actor ~= "" and quote(actor) or quote(' .. code .. '))' })
+        elseif field and (field.type == 'integer' or field.type == 'number') or name == '_entered' or WHOLE_TEXTS[name] then
+            checked[#checked + 1] = code
+            add_field(name, '"', { code }, '"')
+        else
+            add_field(name, { 'quote(' .. code .. ')' })
+        end
+    end
+    for _, change in ipairs(changes) do
+        local name = change.field.name
+        if not writer.positions[name] then
+            add_field(name, change.literal and json.quote(change.literal) or { 'quote(' .. change.after .. ')' })
+        end
+    end
+    if not writer.positions._actor then
+        add(parts, { '(actor ~= "" and ' .. quote(',"_actor":') .. ' .. quote(actor) or "")' })
+    end
+    add(parts, '}')
+    if checked[1] then line(writer, format('if find(%s, "[^%%d.eE+-]") then return nil end', concat(checked, ' .. '))) end
+    return write_joined(parts)
+end
+
+-- Writes
+
+local function write_indexes(writer, changes)
+    local program, begun = writer.program, false
+    local function begin()
+        if not begun then line(writer, 'begin_indexes() progress.indexed, progress.stage = true, ' .. INDEXED) end
+        begun = true
+    end
+    for _, change in ipairs(changes) do
+        if change.field.lookup then
+            begin()
+            local set = format('change_index(program.fields[%s], id, %s, %s)', quote(change.field.name), change.before,
+                change.removed and 'nil' or change.after)
+            line(writer, change.removed and set or format('if c%d then %s end', change.index, set))
+        end
+    end
+    if program.facts and program.facts[1] then
+        begin()
+        local position = writer.positions._actor
+        local held = position and 'f[' .. position .. ']' or 'nil'
+        line(writer, format('if actor ~= "" and actor ~= %s then change_actor(program, id, %s, actor) end', held, held))
+    end
+end
+
+local function write_hash(changes, moved, to)
+    local set, gone = { 'key', '"_version"', 'version' }, {}
+    if moved then add(set, '"_state"', quote(to.name), '"_entered"', 'stamp') end
+    for _, change in ipairs(changes) do
+        if change.removed then
+            gone[#gone + 1] = quote(change.field.name)
+        else
+            add(set, quote(change.field.name), change.after)
+        end
+    end
+    return concat(set, ', '), gone
+end
+
+-- Writes the step of one transition, from its actions to its answer.
+local function write_transition(writer, shape, transition)
+    local program = writer.program
+    local from = program.states[writer.state]
+    local to = transition.target and program.states[transition.target] or from
+    local moved = transition.target ~= nil and (transition.target ~= writer.state or transition.reenter or false)
+    if to.always[1] or moved and to.invokes[1] or transition.delay then step_source.give_up(writer) end
+    local changes = { of = {} }
+    local waits = moved and writer.positions._jobs
+    if waits then line(writer, format('if f[%d] ~= "" then return nil end', waits)) end
+    if moved then write_actions(writer, from.exit_actions, changes) end
+    write_actions(writer, transition.list, changes)
+    if moved then write_actions(writer, to.entry_actions, changes) end
+    line(writer, format('local version, stamp = number(f[%d] + 1), number(now)', writer.positions._version))
+    local set = write_changes(writer, changes)
+    local answer = write_answer(writer, shape, changes, moved, to)
+    local entry = { '[', { 'version' }, ',', { 'stamp' }, ',', programs.quoted_event(program, writer.event), to.quoted,
+        transition.quoted, { '(actor == "" and "0," or quote(actor) .. ",")' },
+        { '(reason == "" and "0," or quote(reason) .. ",")' }, { 'kept' }, ',' }
+    for _, part in ipairs(set) do entry[#entry + 1] = part end
+    entry[#entry + 1] = ']'
+    line(writer, 'local entry = ' .. write_joined(entry))
+    line(writer, 'local text = ' .. answer)
+    write_indexes(writer, changes)
+    if moved then
+        line(writer, format('progress.from, progress.to, progress.stage = %s, %s, %d', quote(from.index_key),
+            quote(to.index_key), MOVED))
+        line(writer, format('call("ZADD", %s, stamp, id)', quote(to.index_key)))
+        if from ~= to then line(writer, format('call("ZREM", %s, id)', quote(from.index_key))) end
+    else
+        line(writer, 'progress.to = nil')
+    end
+    if program.history > 0 then
+        line(writer, format('local long = call("RPUSH", %s .. id, entry) > %d', quote(program.history_prefix),
+            program.history + HISTORY_SLACK))
+        line(writer, 'progress.stage = ' .. RECORDED)
+    end
+    line(writer, format('call("HINCRBY", %s, %s, 1)', quote(program.flow_key), quote(transition.flow)))
+    line(writer, format('progress.flow, progress.stage = %s, %d', quote(transition.flow), COUNTED))
+    line(writer, format('if is_logged(%s, clock) then log_step(%s, %s, id, version, %s, %s) end', quote(program.root),
+        quote(program.root), quote(program.machine), quote(writer.event), quote(sub(to.quoted, 2))))
+    local hash, gone = write_hash(changes, moved, to)
+    line(writer, format('if actor == "" then call("HSET", %s) else call("HSET", %s, "_actor", actor) end', hash, hash))
+    if gone[1] then line(writer, format('call("HDEL", key, %s)', concat(gone, ', '))) end
+    if program.history > 0 then
+        line(writer, format('if long then call("LTRIM", %s .. id, %d, -1) end', quote(program.history_prefix), -program.history))
+    end
+    line(writer, format('ring_pulse(%s, clock)', quote(program.root)))
+    line(writer, format('if before then return { "OK", %s, "0", text, "", f[%d] } end', quote(transition.id),
+        writer.positions._state))
+    line(writer, format('return { "OK", %s, "0", text }', quote(transition.id)))
+end
+
+-- Runs `write`; where it gives up, what it has written is dropped for a line that leaves the step to the interpreter.
+local function try_writing(writer, write, ...)
+    local before, known, payload, seconds = #writer.lines, {}, {}, writer.seconds
+    for name, value in pairs(writer.known) do known[name] = value end
+    for name, value in pairs(writer.payload) do payload[name] = value end
+    local ok, found = pcall(write, writer, ...)
+    if ok then return found or true, known, payload, seconds end
+    if not writer.gave_up then error(found, 0) end
+    writer.gave_up = false
+    for i = #writer.lines, before + 1, -1 do writer.lines[i] = nil end
+    line(writer, 'do return nil end')
+    return nil, known, payload, seconds
+end
+
+local function write_guard(writer, transition)
+    return transition.tree and step_source.write_test(step_source.write(transition.tree, writer)) or 'true'
+end
+
+-- Writes the transitions in order. Behind a guard that is not compiled the interpreter decides. Answers how many are
+-- compiled.
+local function write_step(writer, shape, transitions)
+    local compiled = 0
+    for _, transition in ipairs(transitions) do
+        local test = try_writing(writer, write_guard, transition)
+        if not test then break end
+        line(writer, 'if ' .. test .. ' then')
+        local written, known, payload, seconds = try_writing(writer, write_transition, shape, transition)
+        if written then compiled = compiled + 1 end
+        line(writer, 'end')
+        writer.known, writer.payload, writer.seconds = known, payload, seconds
+        if not transition.tree then break end
+    end
+    return compiled
+end
+
+-- Tells whether instances of these fields may be stepped without the interpreter.
+local function is_plain(program, shape)
+    for _, name in ipairs(shape.names) do
+        if not BOOKKEEPING[name] and not program.fields[name] then return false end
+    end
+    return shape.positions._version and shape.positions._entered and shape.positions._created and true or false
+end
+
+-- Compiles the step of an event in a state for the fields of `shape`: {names, positions}. Answers the function, or false.
+function step_compiler.compile(program, shape, state, event)
+    local index = program.index[state]
+    if not program.flat or not index or not program.known[event] or not is_plain(program, shape) then return false end
+    if program.has_incomplete_index or program.arrivals or program.share < 100 then return false end
+    local transitions = program.states[index].listening(event)
+    if program.states[index].final or not transitions[1] or #transitions > MAX_TRANSITIONS then return false end
+    local writer = step_source.open(program, shape.positions, index)
+    writer.event = event
+    if write_step(writer, shape, transitions) == 0 then return false end
+    local source = HEADER .. concat(writer.lines, '\n') .. '\nend'
+    local chunk, why = loadstring(source, '=compiled step')
+    if not chunk then error('compiled step: ' .. why) end
+    local arguments = { unpack(given) }
+    arguments[#arguments + 1] = program
+    return chunk(unpack(arguments))
+end
+
+-- Takes back what a step has written before one of its writes failed.
+function step_compiler.undo(program, id, entered)
+    local stage = progress.stage
+    if stage == 0 then return end
+    if progress.indexed then data_indexes.undo() end
+    if progress.to and stage >= MOVED then
+        if progress.to ~= progress.from then redis.pcall('ZREM', progress.to, id) end
+        redis.pcall('ZADD', progress.from, entered, id)
+    end
+    if stage >= RECORDED and program.history > 0 then redis.pcall('RPOP', program.history_prefix .. id) end
+    if stage >= COUNTED and redis.pcall('HINCRBY', program.flow_key, progress.flow, -1) == 0 then
+        redis.pcall('HDEL', program.flow_key, progress.flow)
+    end
+end
+
+return step_compiler

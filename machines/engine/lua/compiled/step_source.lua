@@ -1,0 +1,298 @@
+-- needs: builtins
+-- Writes expressions of the checked program as Lua source. Names and texts enter as quoted literals alone, so that no
+-- definition can add code. What is not known here (`random()`, lists, a field of JSON) makes the writer give up, and the
+-- interpreter takes the step. A value that the source does not expect raises a Lua error: the interpreter then takes the
+-- step, too, and says what is wrong. So the source need not check what Lua itself refuses, such as comparing text with nil.
+local step_source = {}
+
+local MAX_PARTS = 80 -- of the expressions of one step: Lua allows 200 locals
+local MAX_BITS = 900 -- of a whole number that cannot become infinite
+local WHOLE_BITS = 53
+local PURE = { -- functions that read nothing of the step, with the kind of their result
+    len = 'number', abs = 'number', floor = 'number', ceil = 'number', int = 'number', round = 'number', number = 'number',
+    str = 'text', lower = 'text', upper = 'text', strip = 'text', bool = 'boolean', startswith = 'boolean',
+    endswith = 'boolean', contains = 'boolean', min = 'any', max = 'any',
+}
+local ORDER = { ['<'] = true, ['<='] = true, ['>'] = true, ['>='] = true }
+
+local format, byte, gsub, concat = string.format, string.byte, string.gsub, table.concat
+
+-- Quotes a text as a Lua literal of one line.
+function step_source.quote(text)
+    return '"' .. gsub(text, '[^%w _.,:;{}%[%]()<>=!?*+-]', function(letter) return format('\\%03d', byte(letter)) end) .. '"'
+end
+
+-- Ends the writing of a step that the interpreter has to take.
+local function give_up(writer)
+    writer.gave_up = true
+    error({ sb = 'this step is not compiled' })
+end
+step_source.give_up = give_up
+
+-- Makes a writer. `positions`: name of a hash field -> where its value stands among the values read; `state`: index of the
+-- active state.
+function step_source.open(program, positions, state)
+    return { program = program, positions = positions, state = state, lines = {}, parts = 0, temporaries = 0, known = {},
+        payload = {} }
+end
+
+function step_source.line(writer, text)
+    writer.lines[#writer.lines + 1] = text
+end
+local line = step_source.line
+
+local function make_name(writer, prefix)
+    writer.temporaries = writer.temporaries + 1
+    return prefix .. writer.temporaries
+end
+step_source.make_name = make_name
+
+-- Keeps a value in a local. A value is {code, kind}, for whole numbers with the most bits they may have.
+local function keep(writer, code, kind, bits)
+    local name = make_name(writer, 'v')
+    line(writer, 'local ' .. name .. ' = ' .. code)
+    return { name, kind, bits = bits }
+end
+step_source.keep = keep
+
+local NIL = { 'nil', 'nil' }
+
+local function is_number(value) return value[2] == 'number' end
+
+-- Writes the test of a value by Python's rules.
+local function write_test(value)
+    local code, kind = value[1], value[2]
+    if kind == 'boolean' then return code end
+    if kind == 'nil' then return 'false' end
+    if kind == 'number' then return format('(%s ~= 0 and %s ~= nil)', code, code) end
+    if kind == 'text' then return format('(%s ~= "" and %s ~= nil)', code, code) end
+    return format('is_true(%s)', code)
+end
+step_source.write_test = write_test
+
+local forms, write = {}, nil
+
+forms['null'] = function() return NIL end
+forms['true'] = function() return { 'true', 'boolean' } end
+forms['false'] = function() return { 'false', 'boolean' } end
+forms.because = function(node, writer) return write(node[3], writer) end
+
+forms.num = function(node, writer)
+    local number = node[2]
+    if number ~= number or number == math.huge or number == -math.huge then give_up(writer) end
+    local whole = number % 1 == 0 and number > -2 ^ WHOLE_BITS and number < 2 ^ WHOLE_BITS
+    return { format(whole and '%.0f' or '%.17g', number), 'number', bits = whole and WHOLE_BITS or nil }
+end
+
+forms.str = function(node) return { step_source.quote(node[2]), 'text' } end
+
+forms.now = function(_, writer)
+    if not writer.seconds then writer.seconds = keep(writer, '(now - now % 1000) / 1000', 'number', WHOLE_BITS) end
+    return writer.seconds
+end
+
+local CODES = {
+    integer = { 'tonumber(%s)', 'number', WHOLE_BITS },
+    number = { 'tonumber(%s)', 'number' },
+    string = { '%s', 'text' },
+    boolean = { '%s == "true"', 'boolean' },
+}
+
+forms.data = function(node, writer)
+    local name = node[2]
+    local known = writer.known[name]
+    if known then return known end
+    local field, position = writer.program.fields[name], writer.positions[name]
+    local codes = field and CODES[field.type]
+    if not codes then give_up(writer) end
+    known = position and keep(writer, format(codes[1], 'f[' .. position .. ']'), codes[2], codes[3]) or NIL
+    writer.known[name] = known
+    return known
+end
+
+forms.get = function(node, writer)
+    if node[2][1] ~= 'event' or node[3][1] ~= 'str' then give_up(writer) end
+    local name = node[3][2]
+    if not writer.payload[name] then
+        local value = keep(writer, 'payload[' .. step_source.quote(name) .. ']', 'any')
+        line(writer, format('if %s == null then %s = nil end', value[1], value[1]))
+        writer.payload[name] = value
+    end
+    return writer.payload[name]
+end
+
+forms['in'] = function(node, writer)
+    return { tostring(writer.program.index[node[2]] == writer.state), 'boolean' }
+end
+
+forms['not'] = function(node, writer)
+    return keep(writer, 'not ' .. write_test(write(node[2], writer)), 'boolean')
+end
+
+forms.neg = function(node, writer)
+    local value = write(node[2], writer)
+    if value[2] == 'nil' then give_up(writer) end
+    local code = is_number(value) and value[1] or 'check_number(' .. value[1] .. ')'
+    return keep(writer, '-(' .. code .. ')', 'number', value.bits)
+end
+
+-- What a branch reads first must not stay known behind it: there the branch may not have run.
+local function copy(map)
+    local made = {}
+    for key, value in pairs(map) do made[key] = value end
+    return made
+end
+
+local function write_branch(writer, result, node)
+    local known, payload, seconds = copy(writer.known), copy(writer.payload), writer.seconds
+    local value = write(node, writer)
+    line(writer, result .. ' = ' .. value[1])
+    writer.known, writer.payload, writer.seconds = known, payload, seconds
+    return value[2]
+end
+
+-- `and` answers its first false part, `or` its first true one, and both their last part otherwise.
+local function write_chain(node, writer, continues)
+    local first = write(node[2], writer)
+    local result = keep(writer, first[1], first[2])
+    local kind = first[2]
+    for i = 3, #node do
+        line(writer, format(continues, write_test({ result[1], kind })))
+        local other = write_branch(writer, result[1], node[i])
+        if other ~= kind then kind = 'any' end
+    end
+    for _ = 3, #node do line(writer, 'end') end
+    return { result[1], kind }
+end
+
+forms['and'] = function(node, writer) return write_chain(node, writer, 'if %s then') end
+forms['or'] = function(node, writer) return write_chain(node, writer, 'if not %s then') end
+
+forms['if'] = function(node, writer)
+    local test = write(node[2], writer)
+    local result = make_name(writer, 'v')
+    line(writer, 'local ' .. result)
+    line(writer, 'if ' .. write_test(test) .. ' then')
+    local yes = write_branch(writer, result, node[3])
+    line(writer, 'else')
+    local no = write_branch(writer, result, node[4])
+    line(writer, 'end')
+    return { result, yes == no and yes or 'any' }
+end
+
+local function write_comparison(writer, operator, left, right)
+    local a, b = left[1], right[1]
+    if operator == '==' or operator == '!=' then
+        local both_open = left[2] == 'any' and right[2] == 'any'
+        local equal = both_open and format('is_equal(%s, %s)', a, b) or format('(%s == %s)', a, b)
+        return keep(writer, operator == '!=' and 'not ' .. equal or equal, 'boolean')
+    elseif ORDER[operator] then
+        if left[2] == 'nil' or right[2] == 'nil' or left[2] == 'boolean' or right[2] == 'boolean' then give_up(writer) end
+        if is_number(left) or is_number(right) then return keep(writer, a .. ' ' .. operator .. ' ' .. b, 'boolean') end
+        local swapped = operator == '>' or operator == '<='
+        local less = swapped and format('is_less(%s, %s)', b, a) or format('is_less(%s, %s)', a, b)
+        return keep(writer, #operator == 2 and 'not ' .. less or less, 'boolean')
+    end
+    return keep(writer, (operator == 'not in' and 'not ' or '') .. format('contains(%s, %s)', b, a), 'boolean')
+end
+
+forms.cmp = function(node, writer)
+    local left, right = write(node[2], writer), write(node[3][2], writer)
+    local result = write_comparison(writer, node[3][1], left, right)
+    local known, payload, seconds = writer.known, writer.payload, writer.seconds
+    for i = 4, #node do
+        line(writer, 'if ' .. result[1] .. ' then')
+        writer.known, writer.payload = copy(writer.known), copy(writer.payload)
+        left, right = right, write(node[i][2], writer)
+        line(writer, result[1] .. ' = ' .. write_comparison(writer, node[i][1], left, right)[1])
+    end
+    for _ = 4, #node do line(writer, 'end') end
+    writer.known, writer.payload, writer.seconds = known, payload, seconds
+    return result
+end
+
+-- Sums, differences and products of whole numbers stay finite up to a size, and need no check.
+local function write_whole(writer, operator, left, right)
+    if not left.bits or not right.bits then return nil end
+    local bits = operator == '*' and left.bits + right.bits or math.max(left.bits, right.bits) + 1
+    if operator ~= '+' and operator ~= '-' and operator ~= '*' or bits > MAX_BITS then return nil end
+    return keep(writer, left[1] .. ' ' .. operator .. ' ' .. right[1], 'number', bits)
+end
+
+forms.bin = function(node, writer)
+    local operator, left, right = node[2], write(node[3], writer), write(node[4], writer)
+    if left[2] == 'nil' or right[2] == 'nil' then give_up(writer) end
+    local whole = write_whole(writer, operator, left, right)
+    if whole then return whole end
+    local kind = 'number'
+    if operator == '+' and not (is_number(left) and is_number(right)) then kind = 'any' end
+    return keep(writer, format('arithmetic[%s](%s, %s)', step_source.quote(operator), left[1], right[1]), kind)
+end
+
+forms.call = function(node, writer)
+    local name = node[2]
+    local kind = PURE[name]
+    if not kind or not builtins[name] then give_up(writer) end
+    local arguments = { 'nil' }
+    for i = 3, #node do arguments[#arguments + 1] = write(node[i], writer)[1] end
+    return keep(writer, format('builtins.%s(%s)', name, concat(arguments, ', ')), kind)
+end
+
+write = function(node, writer)
+    writer.parts = writer.parts + 1
+    local form = forms[node[1]]
+    if not form or writer.parts > MAX_PARTS then give_up(writer) end
+    return form(node, writer)
+end
+step_source.write = write
+
+-- Writes the check and the stored text of a value for a field. Answers the code of the text.
+local encoders = {}
+
+local WHOLE = 'if %s %% 1 ~= 0 or %s >= 9007199254740992 or %s <= -9007199254740992 then return nil end'
+
+function encoders.integer(writer, value)
+    local code = value[1]
+    if value[2] ~= 'number' then line(writer, format('if type(%s) ~= "number" then return nil end', code)) end
+    line(writer, format(WHOLE, code, code, code))
+    return format('number(%s)', code)
+end
+
+function encoders.number(writer, value)
+    line(writer, format('if type(%s) ~= "number" then return nil end', value[1]))
+    return format('number(%s)', value[1])
+end
+
+function encoders.string(writer, value)
+    line(writer, format('if type(%s) ~= "string" or #%s > %d then return nil end', value[1], value[1], writer.program.share))
+    return value[1]
+end
+
+function encoders.boolean(writer, value)
+    line(writer, format('if type(%s) ~= "boolean" then return nil end', value[1]))
+    return format('%s and "true" or "false"', value[1])
+end
+
+-- Writes the stored text of an expression for a field. Answers the local that holds it.
+function step_source.write_field(writer, field, node)
+    local value, encode = write(node, writer), encoders[field.type]
+    if not encode or value[2] == 'nil' then give_up(writer) end
+    local raw = keep(writer, encode(writer, value), 'raw')
+    writer.known[field.name] = { value[1], field.type == 'string' and 'text' or field.type == 'boolean' and 'boolean' or 'number',
+        bits = field.type == 'integer' and WHOLE_BITS or nil }
+    return raw[1]
+end
+
+-- Writes a literal for a field: its stored text is known.
+function step_source.write_literal(writer, field, raw)
+    local codes = CODES[field.type]
+    if not codes then give_up(writer) end
+    local quoted = step_source.quote(raw)
+    writer.known[field.name] = { '(' .. format(codes[1], quoted) .. ')', codes[2], bits = codes[3] }
+    return quoted
+end
+
+-- Forgets a field that an action removed.
+function step_source.forget(writer, field) writer.known[field.name] = NIL end
+
+return step_source

@@ -1,0 +1,181 @@
+"""Records of what happens to instances when they move to another version of their machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, asdict, dataclass, field
+from typing import Any
+
+from machines.engine.errors import BadInput
+
+MOVES, KEPT, REFUSED, SUSPENDS = OUTCOMES = ("moves", "kept", "refused", "suspends")
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedInstance:
+    """One instance that a plan cannot move: ``version`` and ``state`` (leaf states, joined by ", ") are its own;
+    ``code`` is stable, ``reason`` a sentence. Nothing of it was changed."""
+
+    id: str
+    version: int
+    state: str
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationClass:
+    """Instances to which a plan does the same: of one version, in one configuration, with the same pending work.
+
+    ``pending``: ``jobs`` (invoke -> place), ``timers`` (event -> number), ``children`` (invokes), ``held`` (messages),
+    ``suspended``, ``done``; what there is none of is left out. ``outcome``: one of OUTCOMES. ``target``: its leaves
+    afterwards. ``effects``: what happens to the pending work and the data, a sentence each. ``code``, ``reason``: why
+    it is refused, kept or suspended. ``examples``: ids, ten at most.
+    """
+
+    count: int
+    version: int
+    configuration: tuple[str, ...]
+    outcome: str
+    target: tuple[str, ...] = ()
+    pending: Mapping[str, Any] = field(default_factory=dict)
+    effects: tuple[str, ...] = ()
+    code: str = ""
+    reason: str = ""
+    examples: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """What a plan would do to the whole fleet; nothing was changed. The counts of the classes add up to ``total``, the
+    number of instances that were looked at, each once. ``refused``: every instance that would be refused; one that was
+    read from a store may have the first ones only, ``refused_count`` is their number in any case."""
+
+    total: int
+    classes: list[MigrationClass]
+    refused: list[RefusedInstance]
+
+    @property
+    def refused_count(self) -> int:
+        """Return how many instances would be refused."""
+        return sum(each.count for each in self.classes if each.outcome == REFUSED)
+
+    def as_dict(self, refused: int | None = None) -> dict[str, Any]:
+        """Return it as JSON-able data that ``from_dict`` takes. ``refused``: how many of the refused instances to list
+        at most, for stores; by default all of them."""
+        return {
+            "total": self.total,
+            "classes": [asdict(each) for each in self.classes],
+            "refused_count": self.refused_count,
+            "refused": [asdict(one) for one in self.refused[:refused]],
+        }
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> DryRun:
+        """Read what ``as_dict`` returned, also after a way through JSON. Raises BadInput for anything else."""
+        try:
+            classes = [_read_class(each) for each in found["classes"]]
+            refused = [RefusedInstance(**one) for one in found["refused"]]
+            total = found["total"]
+        except (KeyError, TypeError, AttributeError) as error:
+            raise BadInput(f"this is no dry run: {error!r}", code="SB624") from error
+        if total != sum(each.count for each in classes):
+            raise BadInput(f"this is no dry run: its classes do not add up to {total!r}", code="SB624")
+        return cls(total, classes, refused)
+
+
+def _read_class(found: Mapping[str, Any]) -> MigrationClass:
+    lists = {name: tuple(found[name]) for name in ("configuration", "target", "effects", "examples")}
+    return MigrationClass(**{**found, **lists})
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """What a plan has done. ``moved``: instances that it moved; ``refused``: every instance that it could not move;
+    ``kept``: those that it leaves where they are (of no version that the plan is for, or without a place under
+    ``unmapped="keep"``); ``already``: those that had the new version before."""
+
+    moved: int
+    refused: list[RefusedInstance]
+    kept: int = 0
+    already: int = 0
+
+
+TRIMMED, OWN_VERSION = "trimmed", "own version"
+UNTOLD = {
+    "trimmed": "the history no longer begins with the creation of the instance",
+    "creation": "the data that the instance was given cannot be told from its history",
+    "payload": "the history did not keep the payload, which was too long or no object",
+    "random": "the step drew random values that this version draws differently",
+    "unknown step": "the step is of a kind that cannot be replayed, or of a version that is not known here",
+    "timers": "timers of the replayed version would fire too often between two recorded steps",
+    "own version": "the version that took the step does not repeat it from this history either",
+}
+"""Why recorded steps cannot be told from a history: reason -> sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """What a step did: the leaves afterwards, the transitions in order, and the data fields in which record and replay
+    differ, with their values. ``error``: the step failed."""
+
+    configuration: tuple[str, ...]
+    transitions: tuple[str, ...]
+    data: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Divergence:
+    """Recorded steps that end differently on the replayed version, each the first one of its instance.
+
+    ``version``: the version that took them; ``configuration``: the leaves before; ``event``: as recorded; ``kinds``:
+    what differs: "configuration", "transitions", "data", or "refused" (no transition is enabled), "failed" (an action
+    fails), "timer" (a timer that only the replayed version has fires first). ``expected`` is the record and ``actual``
+    the replay of ``example``, at its revision ``step`` and the moment ``at``; ``examples``: ids, ten at most.
+    """
+
+    count: int
+    version: int
+    configuration: tuple[str, ...]
+    event: str
+    kinds: tuple[str, ...]
+    expected: StepOutcome
+    actual: StepOutcome
+    _: KW_ONLY
+    example: str
+    step: int
+    at: int
+    examples: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """Return the leaves before the step as one line of text."""
+        return ", ".join(self.configuration)
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Recorded histories on a version; nothing was changed. ``version``: None for a definition that is not published.
+
+    ``steps``: recorded steps that were run and compared; ``skipped``: those behind the first difference of their
+    instance; ``untold``: reason (see UNTOLD) -> steps that the history does not tell enough about. The three add up to
+    the recorded steps of ``instances``. The counts of ``divergences`` add up to the instances that differ.
+    """
+
+    machine: str
+    version: int | None
+    instances: int
+    steps: int
+    divergences: list[Divergence]
+    untold: Mapping[str, int]
+    skipped: int = 0
+
+    @property
+    def recorded(self) -> int:
+        """Return the number of steps that the histories hold."""
+        return self.steps + self.skipped + sum(self.untold.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON-able data."""
+        return asdict(self) | {"recorded": self.recorded}

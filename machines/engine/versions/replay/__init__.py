@@ -1,0 +1,1 @@
+"""The replay of recorded histories on a version of their machine."""

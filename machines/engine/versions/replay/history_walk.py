@@ -1,0 +1,116 @@
+"""Walks over the instances of a machine, each once, and reads their histories."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from machines.engine.connection.calls import Caller, translate
+from machines.engine.connection.replies import Status, build_error, read_pairs
+from machines.engine.publishing.catalog import Catalog
+
+PAGE = 200  # instances of one page: sb_find returns their data, too
+MIGRATE = '"(migrate)"'
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An instance on the walk. ``parent``: the JSON of the instance that invoked it, or ""."""
+
+    root: str
+    id: str
+    parent: str
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All steps that are kept of an instance, as JSON texts, oldest first. ``versions``: those that took them, oldest
+    first, as far as the moves between them are kept."""
+
+    root: str
+    id: str
+    parent: str
+    entries: Sequence[str]
+    versions: tuple[int, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether it begins with the creation."""
+        return bool(json.loads(self.entries[0])[2] == "(create)")
+
+
+class HistoryWalk:
+    """Reads the instances of a machine and their histories. Raises EngineUnavailable, UnknownMachine."""
+
+    def __init__(self, caller: Caller, catalog: Catalog, machine: str) -> None:
+        self._caller, self._catalog, self._machine = caller, catalog, machine
+
+    def find(self, sample: int | None) -> Iterator[Found]:
+        """Yield each instance once; with a ``sample``, so many, spread over partitions and states, both those that have
+        been there longest and the newest."""
+        roots = [partition.root for partition in self._catalog.partitions(self._machine)]
+        states = self._catalog.states(self._machine)
+        orders = ("0",) if sample is None else ("0", "1")
+        size = PAGE if sample is None else max(1, min(PAGE, sample))
+        places = [self._walk(root, state, order, size) for order in orders for state in states for root in roots]
+        seen: set[str] = set()
+        for found in _take_turns(places) if sample is not None else (one for place in places for one in place):
+            if found.id not in seen:
+                seen.add(found.id)
+                yield found
+                if len(seen) == sample:
+                    return
+
+    def _walk(self, root: str, state: str, order: str, size: int) -> Iterator[Found]:
+        """Yield the instances in one state of one partition. One that is in several states is found in the first."""
+        score = id = ""
+        while True:
+            reply = self._caller.call("sb_find", root, state, size, score, id, "", order, "", size)
+            if reply[0] != Status.OK:
+                raise build_error(self._machine, "", reply)
+            for name, _, fields in zip(reply[3::3], reply[4::3], reply[5::3], strict=True):
+                raw = read_pairs(fields)
+                if raw.get("_state", state).split("\n")[0] == state:
+                    yield Found(root, str(name), raw.get("_parent", ""))
+            score, id = str(reply[1]), str(reply[2])
+            if not id:
+                return
+
+    def read(self, found: Sequence[Found]) -> list[History]:
+        """Read the histories of these instances in one round trip; those deleted meanwhile are left out, and those
+        without any recorded step."""
+        answers = self._caller.many([("sb_history", one.root, (one.id, 0, -1)) for one in found])
+        histories = []
+        for one, answer in zip(found, answers, strict=True):
+            if isinstance(answer, Exception):
+                translate(answer)
+            if answer[0] == Status.OK and len(answer) > 3:
+                entries = answer[3:]
+                versions = _list_versions(entries, int(answer[2].partition(":")[0]))
+                histories.append(History(one.root, one.id, one.parent, entries, versions))
+        return histories
+
+
+def _list_versions(entries: Sequence[str], latest: int) -> tuple[int, ...]:
+    """List the versions that took the steps, by the moves in the history."""
+    moves = [json.loads(entry) for entry in entries if MIGRATE in entry]
+    before = [
+        move[7]["from"] for move in moves if move[2] == "(migrate)" and isinstance(move[7], dict) and "from" in move[7]
+    ]
+    return (*(int(version) for version in before), latest)
+
+
+def _take_turns(places: Sequence[Iterator[Any]]) -> Iterator[Any]:
+    """Yield one of each place in turn."""
+    waiting = list(places)
+    while waiting:
+        left = []
+        for place in waiting:
+            try:
+                yield next(place)
+            except StopIteration:
+                continue
+            left.append(place)
+        waiting = left

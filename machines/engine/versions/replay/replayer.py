@@ -1,0 +1,254 @@
+"""Replays recorded histories on a version of their machine, or on a definition that is not published."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
+
+from machines.engine import arguments
+from machines.engine.connection import waiting
+from machines.engine.connection.calls import Caller
+from machines.engine.connection.replies import Status, refuse
+from machines.engine.definitions import CompiledDefinition, compile_definition
+from machines.engine.errors import BadInput, DefinitionError, UnknownMachine
+from machines.engine.keys import Partition
+from machines.engine.publishing.catalog import Catalog
+from machines.engine.versions.records import OWN_VERSION, TRIMMED, Divergence, Replay, StepOutcome
+
+from .correspondence import check_states, compare_programs, read_states
+from .history_walk import History, HistoryWalk
+
+TOGETHER = 100  # instances of which the histories are read and replayed together
+STEPS = 1000  # of one call, which ends after some 20 ms in any case
+MOST_SAMPLE = 10_000_000
+SHARE = 0.5  # of the server's time
+EXAMPLES = 10
+FRESH = "{}"
+
+
+@dataclass(slots=True)
+class _Task:
+    """The replay of one history. ``done``: steps that are over; ``last``: how many to replay."""
+
+    history: History
+    last: int
+    done: int = 0
+    snapshot: str = FRESH
+    compared: int = 0
+    untold: Counter[str] = field(default_factory=Counter)
+    divergence: dict[str, Any] | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.done >= self.last or self.divergence is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What histories are replayed on: ``text`` is ``<version>:<digest>`` or the program of a draft; ``rules`` say how
+    each recorded version corresponds to it."""
+
+    text: str
+    rules: Mapping[int, Mapping[str, Any]]
+
+
+class Replayer:
+    """Replays histories of one machine."""
+
+    def __init__(self, caller: Caller, catalog: Catalog, machine: str) -> None:
+        self._caller, self._catalog, self._machine = caller, catalog, machine
+        self._walk = HistoryWalk(caller, catalog, machine)
+
+    def replay(
+        self, version: int | Mapping[str, Any] | CompiledDefinition, sample: int | None, states: Any = None
+    ) -> Replay:
+        """Replay histories on a published version or on a definition."""
+        if sample is not None:
+            arguments.check_count("sample", sample, MOST_SAMPLE)
+        target, number = self._find_target(version, read_states(states))
+        tally = _Tally()
+        walk = self._walk.find(sample)
+        while found := list(islice(walk, TOGETHER)):
+            histories = self._walk.read(found)
+            tally.instances += len(found)
+            self._replay_together(target, histories, tally)
+        return Replay(
+            machine=self._machine,
+            version=number,
+            instances=tally.instances,
+            steps=tally.steps,
+            divergences=tally.list_divergences(),
+            untold=dict(sorted(tally.untold.items())),
+            skipped=tally.skipped,
+        )
+
+    # The versions
+
+    def _find_target(self, version: Any, states: Mapping[str, tuple[str, ...]]) -> tuple[_Target, int | None]:
+        programs, names = self._read_programs()
+        if isinstance(version, int) and not isinstance(version, bool):
+            if version not in programs:
+                raise UnknownMachine(self._machine, version=version)
+            program, text, number = programs[version], names[version], version
+        else:
+            program, number = _compile(version, self._machine), None
+            text = json.dumps(program, ensure_ascii=False, separators=(",", ":"))
+        check_states(states, programs.values(), program)
+        rules = {
+            other: compare_programs(old, program, {} if other == number else states, names[other]).as_rules()
+            for other, old in programs.items()
+        }
+        return _Target(text, rules), number
+
+    def _read_programs(self) -> tuple[dict[int, dict[str, Any]], dict[int, str]]:
+        """Read the programs of all versions, and their names as instances have them."""
+
+        def read(partition: Partition) -> tuple[dict[int, dict[str, Any]], dict[int, str]]:
+            held = self._caller.command("HGETALL", partition.meta)
+            names = {int(key[4:]): str(value) for key, value in held.items() if key.startswith("def:")}
+            texts = self._caller.commands(
+                [(key := partition.definition(number), ("HGET", key, "program")) for number in names]
+            )
+            return {n: json.loads(text) for n, text in zip(names, texts, strict=True) if text}, names
+
+        self._catalog.partitions(self._machine)  # raises when there is none
+        return self._catalog.read_any(self._machine, read)
+
+    # The steps
+
+    def _replay_together(self, target: _Target, histories: Sequence[History], tally: _Tally) -> None:
+        tasks = []
+        for history in histories:
+            if history.is_whole and set(history.versions) <= set(target.rules):
+                tasks.append(_Task(history, len(history.entries), snapshot=_begin(history)))
+            else:
+                tally.untold[TRIMMED if not history.is_whole else "unknown step"] += len(history.entries)
+        self._run(target, tasks)
+        self._check_own_versions(target, [task for task in tasks if task.divergence is not None])
+        for task in tasks:
+            tally.add(task)
+
+    def _check_own_versions(self, target: _Target, tasks: Sequence[_Task]) -> None:
+        """Replay histories that diverge on the version that recorded them, up to the step that does. Where that does
+        not repeat it either, the history does not tell enough."""
+        by_version: dict[int, list[tuple[_Task, _Task]]] = {}
+        for task in tasks:
+            version, *others = task.history.versions
+            rules = target.rules[version]
+            if not others and not rules.get("same"):
+                control = _Task(task.history, task.done, snapshot=_begin(task.history))
+                by_version.setdefault(version, []).append((task, control))
+        for version, pairs in by_version.items():
+            own = _Target(str(target.rules[version]["def"]), {version: {"same": True}})
+            self._run(own, [control for _, control in pairs])
+            for task, control in pairs:
+                if control.divergence is not None or control.untold:
+                    kept = min(task.compared, control.done) - 1
+                    task.untold = Counter({OWN_VERSION: task.last - max(0, kept)})
+                    task.compared, task.divergence, task.done = max(0, kept), None, task.last
+
+    def _run(self, target: _Target, tasks: Sequence[_Task]) -> None:
+        """Replay tasks to their end, in calls that leave the server half of its time."""
+        rules = json.dumps({str(version): one for version, one in target.rules.items()})
+        by_root: dict[str, list[_Task]] = {}
+        for task in tasks:
+            by_root.setdefault(task.history.root, []).append(task)
+        for root, waiting_tasks in by_root.items():
+            while left := [task for task in waiting_tasks if not task.is_over]:
+                began = time.monotonic()
+                self._call(root, target.text, rules, left)
+                waiting.pause((time.monotonic() - began) * (1 / SHARE - 1))
+
+    def _call(self, root: str, text: str, rules: str, tasks: Sequence[_Task]) -> None:
+        chosen, words, room = [], [], STEPS
+        for task in tasks:
+            if room <= 0:
+                break
+            part = list(islice(task.history.entries, task.done, min(task.last, task.done + room)))
+            room -= len(part)
+            chosen.append(task)
+            words += [task.history.id, task.snapshot, f"[{','.join(part)}]"]
+        reply = self._caller.call("sb_replay", root, text, rules, *words)
+        if reply[0] == Status.NO_MACHINE:
+            self._catalog.forget(self._machine)
+            raise UnknownMachine(self._machine)
+        if reply[0] != Status.OK:
+            refuse("sb_replay", reply)
+        for task, answer in zip(chosen, reply[1:], strict=False):
+            _advance(task, json.loads(answer))
+
+
+def _compile(definition: Any, machine: str) -> dict[str, Any]:
+    """Return the program of a definition. Raises DefinitionError, and BadInput for one of another machine."""
+    if not isinstance(definition, Mapping | CompiledDefinition):
+        raise BadInput(f"a version is a number or a definition, not {arguments.show(definition)}", code="SB636")
+    compiled = waiting.compute(compile_definition, definition)
+    if compiled.has_errors:
+        raise DefinitionError(list(compiled.findings))
+    program: dict[str, Any] = json.loads(json.dumps(compiled.program))
+    if program["machine"] != machine:
+        raise BadInput(f"the definition is of {program['machine']!r}, the histories are of {machine!r}", code="SB636")
+    return program
+
+
+def _begin(history: History) -> str:
+    return json.dumps({"version": str(history.versions[0]), "parent": history.parent or None})
+
+
+def _advance(task: _Task, answer: Mapping[str, Any]) -> None:
+    """Note what a call did."""
+    task.done += int(answer["done"])
+    task.compared += int(answer["compared"])
+    task.untold.update({reason: int(count) for reason, count in answer["untold"].items()})
+    task.divergence = answer.get("divergence")
+    if "stopped" in answer:
+        task.untold[answer["stopped"]] += task.last - task.done
+        task.done = task.last
+    if "snapshot" in answer:
+        task.snapshot = json.dumps(answer["snapshot"], ensure_ascii=False, separators=(",", ":"))
+
+
+class _Tally:
+    """What was replayed so far."""
+
+    def __init__(self) -> None:
+        self.instances = self.steps = self.skipped = 0
+        self.untold: Counter[str] = Counter()
+        self._classes: dict[tuple[Any, ...], Divergence] = {}
+
+    def add(self, task: _Task) -> None:
+        self.steps += task.compared
+        self.untold.update(task.untold)
+        if task.divergence is not None:
+            self.skipped += task.last - task.done
+            self._add_divergence(task.history.id, task.divergence)
+
+    def _add_divergence(self, id: str, found: Mapping[str, Any]) -> None:
+        kinds, source = tuple(found["kinds"]), tuple(found["source"])
+        key = (int(found["version"]), source, found["event"], kinds)
+        known = self._classes.get(key)
+        if known is not None:
+            examples = known.examples if len(known.examples) == EXAMPLES else (*known.examples, id)
+            self._classes[key] = replace(known, count=known.count + 1, examples=examples)
+            return
+        expected, actual = _read_outcome(found["expected"]), _read_outcome(found["actual"])
+        self._classes[key] = Divergence(
+            1, key[0], source, found["event"], kinds, expected, actual,
+            example=id, step=int(found["step"]), at=int(found["at"]), examples=(id,),
+        )  # fmt: skip
+
+    def list_divergences(self) -> list[Divergence]:
+        """List the classes, the largest first."""
+        return sorted(self._classes.values(), key=lambda one: (-one.count, one.version, one.configuration, one.event))
+
+
+def _read_outcome(found: Mapping[str, Any]) -> StepOutcome:
+    transitions: Iterable[str] = found["transitions"].split()
+    return StepOutcome(
+        tuple(found["configuration"]), tuple(transitions), found.get("data") or {}, str(found.get("error") or "")
+    )

@@ -1,0 +1,138 @@
+"""Reads the figures of a machine's versions, and counts instances that are older than the counters."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from machines.engine.connection.calls import Caller
+from machines.engine.connection.replies import Status, refuse
+from machines.engine.errors import UnknownMachine
+from machines.engine.keys import Partition
+from machines.engine.publishing.catalog import Catalog
+from machines.engine.publishing.version_policy import PolicyTexts
+
+from .records import StateTime, VersionFigures, read_version, read_withdrawn
+
+COUNTED_AT_ONCE = 20_000  # instances that a reader counts by itself; workers count any number
+TOGETHER = 500  # ids of one call
+QUIET_PASSES = 3  # over all indexes, without a new instance: then there are no others
+COUNTERS = {"created": "created", "refusals": "refused", "dead": "dead", "failed": "failed"}
+
+
+class FigureReader:
+    """Reads the counters of versions from all partitions of a machine."""
+
+    def __init__(self, caller: Caller, catalog: Catalog) -> None:
+        self._caller = caller
+        self._catalog = catalog
+
+    def read(self, machine: str, sample: int = 0, *, count: bool = True) -> list[VersionFigures]:
+        """Return the figures of all published versions in order. ``sample``: instances to look at in each state of
+        each partition for the times; ``count``: count instances that are older than the counters, if there are few.
+        Raises UnknownMachine."""
+        parts = self._ask(machine, sample)
+        total = sum(int(part["total"]) for part in parts)
+        if count and total <= COUNTED_AT_ONCE and not all(part["exact"] for part in parts):
+            self.count_instances(machine)
+            parts = self._ask(machine, sample)
+        policy = self._catalog.policy(machine)
+        return [_merge(number, parts, _find_role(number, policy)) for number in self._catalog.versions(machine)]
+
+    def _ask(self, machine: str, sample: int) -> list[dict[str, Any]]:
+        found = []
+        calls = [("sb_versions", p.root, (sample, "")) for p in self._catalog.partitions(machine)]
+        for reply in self._caller.many(calls):
+            if isinstance(reply, Exception):
+                raise reply
+            if reply[0] == Status.NO_MACHINE:
+                raise UnknownMachine(machine)
+            if reply[0] != Status.OK:
+                refuse("sb_versions", reply)
+            found.append(json.loads(reply[1]))
+        return found
+
+    def count_instances(self, machine: str) -> int:
+        """Count the instances of each version that are older than the counters; return how many were new. Goes on
+        where another process has stopped; instances come, go and move meanwhile."""
+        return sum(self._count_partition(partition) for partition in self._catalog.partitions(machine))
+
+    def _count_partition(self, partition: Partition) -> int:
+        total = quiet = 0
+        while not self._count(partition, "force" if quiet >= QUIET_PASSES else "finish", ())[1]:
+            fresh = 0
+            for state in self._caller.command("SMEMBERS", partition.states):
+                fresh += self._count_state(partition, str(state))
+            quiet = 0 if fresh else quiet + 1
+            total += fresh
+        return total
+
+    def _count_state(self, partition: Partition, state: str) -> int:
+        fresh, cursor = 0, "0"
+        while True:
+            cursor, found = self._caller.command("ZSCAN", partition.state(state), cursor, "COUNT", TOGETHER)
+            ids = _read_members(found)
+            for start in range(0, len(ids), TOGETHER):
+                fresh += self._count(partition, "count", ids[start : start + TOGETHER])[0]
+            if int(cursor) == 0:
+                return fresh
+
+    def _count(self, partition: Partition, action: str, ids: Sequence[str]) -> tuple[int, bool]:
+        reply = self._caller.call("sb_version_count", partition.root, action, *ids)
+        if reply[0] != Status.OK:
+            refuse("sb_version_count", reply)
+        return int(reply[1]), str(reply[2]) == "1"
+
+
+def _read_members(found: Any) -> list[str]:
+    """Return the members of a ZSCAN's page, which a client may have paired with their scores."""
+    items = list(found.items() if isinstance(found, dict) else found)
+    if items and isinstance(items[0], list | tuple):
+        return [str(item[0]) for item in items]
+    return [str(item) for item in items[::2]]
+
+
+def _find_role(number: int, policy: PolicyTexts) -> str:
+    if number == read_version(policy.current):
+        return "current"
+    if policy.rollout and number == read_version(policy.rollout.partition(" ")[2]):
+        return "rollout"
+    return "withdrawn" if number in read_withdrawn(policy) else ""
+
+
+def _merge(number: int, parts: Sequence[dict[str, Any]], role: str) -> VersionFigures:
+    """Make the figures of a version of those of the partitions."""
+    counts: Counter[str] = Counter()
+    flow: Counter[str] = Counter()
+    for part in parts:
+        counts.update(dict((part["versions"] or {}).get(str(number)) or {}))
+        prefix = f"{number}:"
+        flow.update({e[len(prefix) :]: n for e, n in dict(part["flow"] or {}).items() if e.startswith(prefix)})
+    return VersionFigures(
+        version=number,
+        instances=counts["instances"],
+        **{name: counts[field] for name, field in COUNTERS.items()},
+        steps=sum(flow.values()),
+        flow=dict(flow),
+        times=_merge_times(number, parts),
+        role=role,
+        exact=all(part["exact"] for part in parts),
+    )
+
+
+def _merge_times(number: int, parts: Sequence[dict[str, Any]]) -> dict[str, StateTime]:
+    ages: dict[str, list[int]] = {}
+    sampled: set[str] = set()
+    for part in parts:
+        for state, row in dict(part["times"] or {}).items():
+            ages.setdefault(state, []).extend(dict(row["ages"] or {}).get(str(number), ()))
+            if row["looked"] < row["count"]:
+                sampled.add(state)
+    return {
+        state: StateTime(len(found), round(statistics.median(found)), state not in sampled)
+        for state, found in sorted(ages.items())
+        if found
+    }

@@ -1,0 +1,153 @@
+"""Reads dead jobs of a partition in the order in which they died, the handled ones too, without moving anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from machines.engine import Engine, LookupFailed
+from machines.engine.keys import Partition
+from machines.engine.storage import Storage
+
+FIELDS = ("place", "finished", "src", "kind", "error", "attempt", "instance")
+MAX_ATTEMPT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One queue of one partition of a machine."""
+
+    machine: str
+    number: int
+    queue: str
+    partition: Partition
+
+
+@dataclass(frozen=True, slots=True)
+class DeadJob:
+    """``died``: ms; ``version``: of the definition that its instance follows now, 0 for none."""
+
+    id: str
+    died: int
+    handler: str
+    kind: str
+    error: str
+    attempts: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobRef:
+    """Names one death of a job: a job that was re-driven can die again."""
+
+    machine: str
+    job: str
+    died: int
+
+
+class DeadJobs:
+    """Reads the dead jobs of all machines."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._storage = Storage(engine.client)
+
+    def places(self) -> list[Place]:
+        """List every queue of every partition, in one round trip."""
+        found = [pair for machine in self._engine.machines() for pair in self._partitions(machine)]
+        names = self._storage.commands([(each.queues, ("SMEMBERS", each.queues)) for _, _, each in found])
+        return [
+            Place(machine, number, queue, each)
+            for (machine, number, each), queues in zip(found, names, strict=True)
+            for queue in sorted(queues)
+        ]
+
+    def newest(self, places: Sequence[Place]) -> list[tuple[str, int]]:
+        """Return for each place its newest jobs and how many there are: what is unchanged need not be read."""
+        sent: list[tuple[str, Sequence[Any]]] = []
+        for key in (key for place in places for key in _keys(place)):
+            sent += [(key, ("ZREVRANGE", key, 0, 0)), (key, ("ZCARD", key))]
+        answers = self._storage.commands(sent)
+        found = [((ids or [""])[0], int(count)) for ids, count in zip(answers[::2], answers[1::2], strict=True)]
+        return [
+            (f"{dead[0]} {handled[0]}", dead[1] + handled[1])
+            for dead, handled in zip(found[::2], found[1::2], strict=True)
+        ]
+
+    def list_ids(self, place: Place, since: int, skip: int, limit: int) -> list[tuple[str, int]]:
+        """List jobs that died at or after ``since`` (ms), the oldest first, each with the ms of its death."""
+        words = (since, "+inf", "WITHSCORES", "LIMIT", 0, skip + limit)
+        answers = self._storage.commands([(key, ("ZRANGEBYSCORE", key, *words)) for key in _keys(place)])
+        found = [(int(float(score)), id) for flat in answers for id, score in _pairs(flat)]
+        return [(id, died) for died, id in sorted(found)[skip : skip + limit]]
+
+    def read(self, place: Place, ids: Sequence[str]) -> list[DeadJob]:
+        """Read jobs; those that are not dead any more are left out. Two round trips."""
+        keys = [place.partition.job(id) for id in ids]
+        rows = self._storage.commands([(key, ("HMGET", key, *FIELDS)) for key in keys])
+        found = [
+            (id, dict(zip(FIELDS, row, strict=True)))
+            for id, row in zip(ids, rows, strict=True)
+            if row[0] in ("dead", "handled")
+        ]
+        holders = [
+            (i, place.partition.instance(row["instance"])) for i, (_, row) in enumerate(found) if row["instance"]
+        ]
+        answers = self._storage.commands([(key, ("HMGET", key, "_def")) for _, key in holders])
+        versions = {i: _version(answer[0]) for (i, _), answer in zip(holders, answers, strict=True)}
+        return [_job(id, row, versions.get(i, 0)) for i, (id, row) in enumerate(found)]
+
+    def find_open(self, refs: Sequence[JobRef]) -> set[JobRef]:
+        """Return those that are still dead by the same death, and whose instance has not dealt with it. One round
+        trip; jobs of a machine that is gone are not open."""
+        known = list(self._locate(refs))
+        rows = self._storage.commands([(key, ("HMGET", key, "place", "finished")) for _, key in known])
+        return {
+            ref
+            for (ref, _), (place, died) in zip(known, rows, strict=True)
+            if place == "dead" and _whole(died) == ref.died
+        }
+
+    def _locate(self, refs: Iterable[JobRef]) -> Iterator[tuple[JobRef, str]]:
+        by_machine: dict[str, dict[int, Partition]] = {}
+        for ref in refs:
+            if ref.machine not in by_machine:
+                by_machine[ref.machine] = {number: each for _, number, each in self._partitions(ref.machine)}
+            partition = by_machine[ref.machine].get(_whole(ref.job.partition("-")[0], -1))
+            if partition is not None:
+                yield ref, partition.job(ref.job)
+
+    def _partitions(self, machine: str) -> list[tuple[str, int, Partition]]:
+        try:
+            return [(machine, n, each) for n, each in enumerate(self._engine.retirement().partitions(machine))]
+        except LookupFailed:
+            return []
+
+
+def _keys(place: Place) -> tuple[str, str]:
+    """Return the keys of the dead jobs that are open, and of those that their instances dealt with."""
+    return place.partition.dead(place.queue), place.partition.handled(place.queue)
+
+
+def _job(id: str, row: dict[str, Any], version: int) -> DeadJob:
+    attempts = min(max(1, _whole(row["attempt"], 1)), MAX_ATTEMPT)
+    return DeadJob(
+        id, _whole(row["finished"]), row["src"] or "", row["kind"] or "", row["error"] or "", attempts, version
+    )
+
+
+def _version(text: str | None) -> int:
+    return _whole((text or "").partition(":")[0])
+
+
+def _whole(text: str | None, otherwise: int = 0) -> int:
+    """Read a whole number from a hash that anybody may have written."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else otherwise
+
+
+def _pairs(flat: Sequence[Any]) -> list[tuple[str, Any]]:
+    """Return member and score: RESP3 nests them, RESP2 does not."""
+    if flat and isinstance(flat[0], list | tuple):
+        return [(one[0], one[1]) for one in flat]
+    return list(zip(flat[::2], flat[1::2], strict=True))

@@ -1,0 +1,133 @@
+"""``manage.py machine migrate``: moves the instances of a machine to another version, or tells what would happen."""
+
+from __future__ import annotations
+
+import json
+import time
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError, OutputWrapper
+
+from machines.connections import get_engine
+from machines.engine import Engine
+from machines.engine.versions import MOVES, REFUSED, DryRun, MigrationClass, MigrationPlan, RefusedInstance
+from machines.engine.versions.mover import ALREADY
+from machines.services import Actor
+
+TOGETHER = 200  # instances in one call
+SHOWN = 20  # refused instances that are listed
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="a machine")
+    parser.add_argument("--plan", required=True, metavar="FILE", help="a plan as JSON, as `machine plan` writes it")
+    parser.add_argument("--back", action="store_true", help="go back: by the inverse of the plan")
+    parser.add_argument("--dry-run", action="store_true", help="change nothing: print the classes")
+    parser.add_argument("--rate", type=int, default=0, metavar="N", help="max instances per second; 0: no limit")
+    parser.add_argument("--reason", default="", help="why; it stands in the history of each instance")
+    parser.add_argument("--actor", default="", help="who; by default the system account")
+
+
+def run(
+    command: BaseCommand, *, name: str, plan: str, back: bool, dry_run: bool, rate: int, reason: str, actor: str
+) -> None:
+    """Move, print the results, and raise CommandError where an instance was refused."""
+    made = read_plan(name, plan)
+    made = made.inverse() if back else made
+    engine = get_engine()
+    if dry_run:
+        write_classes(command.stdout, engine.dry_run(made))
+        return
+    if not reason.strip():
+        raise CommandError("give a --reason: it stands in the history of each instance")
+    if rate < 0:
+        raise CommandError(f"--rate is 0, for no limit, or instances per second, not {rate}")
+    console = Actor.console()
+    with console.records("machine.migrate", machine=name, target=made.id, reason=reason) as deed:
+        mover = Mover(engine, made, actor or console.name, reason, rate)
+        found = engine.dry_run(made, each=mover.add)
+        sums = mover.sum_up(found.total)
+        deed.note(**sums, to=made.to)
+    command.stdout.write(", ".join(f"{name}: {n}" for name, n in {"instances": found.total, **sums}.items()))
+    if mover.refused:
+        raise CommandError(f"{len(mover.refused)} instances were refused and stay as they were")
+
+
+class Mover:
+    """Moves the instances that a walk over the fleet comes to."""
+
+    def __init__(self, engine: Engine, plan: MigrationPlan, actor: str, reason: str, rate: int) -> None:
+        self.moved = self.already = 0
+        self.refused: list[RefusedInstance] = []
+        self._mover = engine.mover(plan, actor=actor, reason=reason)
+        self._plan, self._rate = plan, rate
+        self._targets = {source.to for source in plan.sources}
+        self._tried, self._began = 0, time.monotonic()
+
+    def add(self, about: MigrationClass, ids: Sequence[str]) -> None:
+        """Move the instances of a class, each by what it is now, also those that the walk found to be refused."""
+        if self._plan.source(about.version) is None:
+            self.already += len(ids) if about.version in self._targets else 0
+            return
+        step = min(TOGETHER, self._rate or TOGETHER)
+        for at in range(0, len(ids), step):
+            self._move(ids[at : at + step])
+
+    def _move(self, ids: Sequence[str]) -> None:
+        self._tried += len(ids)
+        if self._rate and (early := self._began + self._tried / self._rate - time.monotonic()) > 0:
+            time.sleep(early)
+        for one in self._mover.move(ids):
+            if one.outcome == REFUSED:
+                self.refused.append(one.as_refused())
+            self.moved += one.outcome == MOVES
+            self.already += one.outcome == ALREADY
+
+    def sum_up(self, total: int) -> dict[str, int]:
+        """Count what became of ``total`` instances: those of other versions, gone or suspended by the plan are kept."""
+        kept = total - self.moved - self.already - len(self.refused)
+        return {"moved": self.moved, "already": self.already, "kept": kept, "refused": len(self.refused)}
+
+
+def read_plan(name: str, file: str) -> MigrationPlan:
+    """Read the plan of a machine from a file. Raises CommandError, PlanError."""
+    try:
+        found = json.loads(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise CommandError(f"{file} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise CommandError(f"{file} is not JSON: {error}") from error
+    plan = MigrationPlan.from_dict(found)
+    if plan.machine != name:
+        raise CommandError(f"{file} is a plan for the machine {plan.machine!r}, not for {name!r}")
+    return plan
+
+
+def write_classes(output: OutputWrapper, found: DryRun) -> None:
+    """Print what a dry run found, a class in a line, and the first of the refused instances."""
+    for each in found.classes:
+        output.write(describe_class(each))
+    output.write(f"instances: {found.total}, refused: {found.refused_count}")
+    for one in found.refused[:SHOWN]:
+        output.write(f"  {one.id}: v{one.version} in {one.state}: {one.reason} ({one.code})")
+    if len(found.refused) > SHOWN:
+        output.write(f"  and {len(found.refused) - SHOWN} more")
+
+
+def describe_class(each: MigrationClass) -> str:
+    """Describe a class in one line: ``   120  v1 posted -> sent  moves; 1 timer is kept``."""
+    target = f" -> {', '.join(each.target)}" if each.target else ""
+    why = f": {each.reason} ({each.code})" if each.code else f": {each.reason}" if each.reason else ""
+    effects = "".join(f"; {effect}" for effect in each.effects)
+    return f"{each.count:>9,}  v{each.version} {', '.join(each.configuration)}{target}  {each.outcome}{why}{effects}"
+
+
+def try_plan(output: OutputWrapper, plan: MigrationPlan) -> None:
+    """Print what a plan would do with every instance. Raises CommandError, for the exit code, where it refuses any."""
+    found = get_engine().dry_run(plan)
+    write_classes(output, found)
+    if found.refused_count:
+        classes = sum(each.outcome == REFUSED for each in found.classes)
+        raise CommandError(f"{found.refused_count} instances in {classes} classes would be refused")

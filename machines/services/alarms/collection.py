@@ -1,0 +1,87 @@
+"""Collects the alarms of the machines in a scope, by their figures now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from machines.access.permissions import Scope
+from machines.alarms import Alarm, Stuck, raise_alarms
+from machines.catalog.outlines import outlines_of
+from machines.connections import get_engine
+from machines.engine import Live, Survey
+from machines.services import approvals
+from machines.statistics import Present, buffer_flush, last_measured, storms
+
+
+class QueueDepth(NamedTuple):
+    """Jobs of a queue by place, as far as alarms count them."""
+
+    machine: str
+    queue: str
+    ready: int = 0
+    delayed: int = 0
+    dead: int = 0
+
+    @property
+    def route(self) -> str:
+        return f"{self.machine}/{self.queue}"
+
+
+def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present]) -> list[Alarm]:
+    """Detect what is wrong with the machines of ``survey``, which are those in ``scope``, in no order and without what
+    people did about it. Raises EngineUnavailable."""
+    lives = sorted(survey.lives.items())
+    return raise_alarms(
+        [depth for name, live in lives for depth in read_depths(name, live.queues)],
+        survey.workers,
+        {name: live.overdue for name, live in lives},
+        oldest={
+            f"{name}/{stats.queue}": stats.oldest
+            for name, _ in lives
+            for stats in survey.queues[name].values()
+            if stats.oldest
+        },
+        stuck=find_stuck(survey),
+        paused=[(name, stats) for name, _ in lives for stats in survey.queues[name].values()],
+        late={name: live.late for name, live in lives},
+        storms=storms(rates),
+        approvals=approvals.waiting(scope).count(),
+        unmeasured=_since_measured(survey.lives.values()),
+        unwritten=buffer_flush.waiting(),
+        stopped=[
+            each for name, each in get_engine().rollouts(recent=True).items() if name in survey.lives and each.by_guard
+        ],
+        missing=survey.missing,
+        now=_read_clock(survey.lives.values()),
+    )
+
+
+def read_depths(machine: str, queues: Mapping[str, Mapping[str, int]]) -> Iterator[QueueDepth]:
+    """Yield the depth of each queue, of the engine's ``{queue: {place: n}}``."""
+    for queue, held in queues.items():
+        yield QueueDepth(machine, queue, *(int(held.get(place, 0)) for place in ("ready", "delayed", "dead")))
+
+
+def find_stuck(survey: Survey) -> Iterator[Stuck]:
+    """Yield the states whose service level is broken. Definitions are read of machines with such states alone."""
+    late = {name: live.version for name, live in sorted(survey.lives.items()) if any(live.breaches.values())}
+    for name, outline in outlines_of(late).items():
+        live = survey.lives[name]
+        for state in outline.states:
+            if state.sla:
+                entered = live.breached_since.get(state.name, 0)
+                since = entered + state.sla if entered else 0
+                count, exact = live.breaches.get(state.name, 0), not live.unchecked.get(state.name)
+                yield Stuck(name, state.name, count, state.sla, since, exact)
+
+
+def _read_clock(lives: Iterable[Live]) -> int:
+    """Return the time in ms by the clock of Redis; 0 without machines."""
+    return max((live.now for live in lives), default=0)
+
+
+def _since_measured(lives: Iterable[Live]) -> int:
+    """Return the ms since the last measurement, by the clock of Redis; 0 before the first."""
+    measured = last_measured()
+    return max(0, _read_clock(lives) - measured) if measured else 0

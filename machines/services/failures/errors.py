@@ -1,0 +1,29 @@
+"""Errors of the error inbox."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.engine import BadInput, LookupFailed
+
+
+class UnknownFailureGroup(LookupFailed):
+    """No such group."""
+
+    code = "SB447"
+
+    def __init__(self, group: int) -> None:
+        super().__init__(f"failure group {group} not found")
+
+
+class BadFailureAction(BadInput):
+    """``field``: the one that does not fit, "" for the action as a whole."""
+
+    code = "SB448"
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"field": self.field}

@@ -1,0 +1,5 @@
+// The diagrams of compared versions: zoom and pan.
+
+import { center } from "../diagram/frames.js";
+
+center();

@@ -1,0 +1,138 @@
+"""Alarms: one line for one cause, the worst first, and for each machine the worst that affects it."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from machines.alarms import KINDS, Alarm, raise_alarms, read_machine, sort_alarms, worst_by_machine
+from machines.alarms.detection import Stuck
+from machines.engine import Pause, QueueStats, WorkerInfo
+from machines.patterns import Stats
+from machines.services.alarms.collection import QueueDepth
+
+pytestmark = pytest.mark.pure
+HOUR = 3_600_000
+NOW = int(time.time() * 1000)
+
+
+def worker(*queues: str, id: str = "w1", status: str = "working", seen: int = NOW + HOUR, **more) -> WorkerInfo:
+    return WorkerInfo(id, "box", 7, list(queues), in_hand=0, started=NOW, seen=seen, status=status, **more)
+
+
+def queues(count: int, machine: str = "order") -> list[QueueDepth]:
+    return [QueueDepth(machine, f"q{number}", ready=number + 1) for number in range(count)]
+
+
+def only(alarms: list[Alarm]) -> Alarm:
+    (alarm,) = alarms
+    return alarm
+
+
+def test_a_quiet_worker_raises_one_alarm_that_names_the_queues_behind_it():
+    depths = queues(5)
+    alarm = only(raise_alarms(depths, [worker(*(depth.route for depth in depths), status="quiet")]))
+    assert alarm.text == "worker box 7 is quiet: 5 queues wait for it"
+    assert alarm.causes[0] == "order/q0: 1 job ready"
+    assert (len(alarm.causes), alarm.count, alarm.key, alarm.severity) == (5, 15, "quiet:w1", "warning")
+
+
+def test_several_quiet_workers_of_the_same_queues_are_one_alarm():
+    depths = queues(2)
+    routes = [depth.route for depth in depths]
+    both = [worker(*routes, id="w1", status="quiet"), worker(*routes, id="w2", status="quiet")]
+    alarm = only(raise_alarms(depths, both))
+    assert alarm.text == "2 workers are quiet (box 7 and box 7): 2 queues wait for them"
+
+
+def test_a_quiet_worker_raises_nothing_where_another_works():
+    depths = queues(1)
+    assert raise_alarms(depths, [worker("order/q0", status="quiet"), worker("order/q0", id="w2")]) == []
+
+
+def test_without_any_worker_one_alarm_names_all_that_waits():
+    oldest = {"order/q0": NOW - HOUR, "bill/q0": NOW - 2 * HOUR}
+    alarm = only(
+        raise_alarms([*queues(1), *queues(2, "bill")], [], {"order": 4, "parcel": 1, "idle": 0}, oldest=oldest)
+    )
+    assert alarm.text == "no worker is running: 4 jobs ready on 3 queues, 5 timers of 2 machines overdue"
+    assert alarm.causes == (
+        "order/q0: 1 job ready",
+        "bill/q0: 1 job ready",
+        "bill/q1: 2 jobs ready",
+        "order: 4 timers overdue",
+        "parcel: 1 timer overdue",
+    )
+    assert (alarm.severity, alarm.since) == ("critical", NOW - 2 * HOUR)
+    assert alarm.affected == ("order", "bill", "parcel")
+
+
+def test_queues_of_a_machine_that_no_worker_serves_are_one_alarm():
+    alarm = only(raise_alarms(queues(3), [worker("other/q")]))
+    assert alarm.text == "no worker serves 3 queues of order: 6 jobs ready"
+    assert (alarm.key, alarm.machine) == ("unserved:order", "order")
+
+
+def test_paused_queues_of_a_machine_are_one_alarm():
+    stats = QueueStats(
+        "q0", now=NOW, depth={}, oldest=None, enqueued=0, taken=0, completed=0, failed=0, lost=0, died=0, withdrawn=0,
+        purged=0, waits={}, runs={}, paused=Pause(NOW - 2 * HOUR, "ann", "rates"),
+    )  # fmt: skip
+    both = [("order", stats), ("order", replace(stats, queue="q1", paused=Pause(NOW - 3 * HOUR, "bob", "")))]
+    alarm = only(raise_alarms([], [], paused=both))
+    assert alarm.text == "2 queues of order paused for 3 h by ann and bob"
+    assert (alarm.since, alarm.causes) == (NOW - 3 * HOUR, ("order/q0", "order/q1"))
+
+
+def test_a_database_that_is_away_is_one_alarm():
+    late = {"statistics": Stats(pending=7, oldest=400.0), "last seen": Stats(pending=1, oldest=380.0)}
+    alarm = only(raise_alarms([], [worker()], unwritten=late, unmeasured=400_000, now=NOW))
+    assert alarm.text.startswith("statistics and last seen wait to be written to the database for 6 min")
+    assert alarm.since == NOW - 400_000
+
+
+def test_partitions_of_a_lost_node_are_one_alarm():
+    alarm = only(raise_alarms([], [], missing=["sb:{order:0}", "sb:{order:3}", "sb:{bill:1}"]))
+    assert alarm.text == "3 partitions of 2 machines do not answer: a node of the cluster is away"
+    assert alarm.causes == ("bill: 1 partition", "order: 2 partitions")
+    assert worst_by_machine([alarm]) == {"bill": "critical", "order": "critical"}
+
+
+@pytest.mark.parametrize(("count", "severity"), [(99, "warning"), (100, "critical")])
+def test_many_dead_jobs_or_late_instances_are_critical(count, severity):
+    raised = raise_alarms([QueueDepth("m", "q", dead=count)], [worker()], stuck=[Stuck("m", "Open", count, 60_000)])
+    assert [alarm.severity for alarm in raised] == [severity, severity]
+
+
+def test_the_worst_come_first_and_of_each_severity_the_oldest():
+    made = [
+        Alarm("a", "dead", "warning", "a", "m", since=5),
+        Alarm("b", "approvals", "info", "b", since=1),
+        Alarm("c", "dead", "warning", "c", "n"),
+        Alarm("d", "dead", "warning", "d", "m", since=2),
+        Alarm("e", "timers", "critical", "e", "m", since=9),
+    ]
+    assert [alarm.key for alarm in sort_alarms(made)] == ["e", "d", "a", "c", "b"]
+    assert worst_by_machine(made) == {"m": "critical", "n": "warning"}
+
+
+def test_the_documentation_lists_each_kind_with_its_severity():
+    text = (Path(__file__).parents[2] / "docs" / "operate.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (critical|warning|info)\b", text, re.MULTILINE))
+    assert rows == {kind: about.severity for kind, about in KINDS.items()}
+
+
+def test_a_key_names_the_machine_of_its_alarm():
+    late = {"order": 2}
+    raised = [
+        *raise_alarms([QueueDepth("order", "q", ready=1, dead=2)], [worker("x/y")], late=late, approvals=1),
+        *raise_alarms(queues(2), [], {"order": 1}, missing=["sb:{order:0}"]),
+        *raise_alarms(queues(1), [worker("order/q0", status="quiet")], stuck=[Stuck("order", "a/b", 1, 60_000)]),
+    ]
+    assert [read_machine(alarm.key) for alarm in raised] == [alarm.machine for alarm in raised]
+    assert {"order", ""} == {alarm.machine for alarm in raised}
+    assert read_machine("nonsense:order") == ""

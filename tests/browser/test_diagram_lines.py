@@ -1,0 +1,121 @@
+"""What lines mean, how a diagram fits its frame, and the map and the jump of a large one."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.diagrams.samples import flat_definition
+from tests.pages.conftest import delivery, order, paying
+
+from .conftest import is_live
+
+__all__ = ["delivery", "order", "paying"]
+
+MACHINE = "/machines/delivery/"
+LONGEST = ["59 min", "100,000", "999.4M"]
+OVER = """(texts) => [...document.querySelectorAll(".sb-diagram .state")].flatMap((state) => {
+    const [count, name] = [".count", ".name"].map((which) => state.querySelector(`:scope > ${which}`));
+    return texts.filter((text) => {
+        count.textContent = text;
+        return count.getBBox().x < name.getBBox().x + name.getBBox().width;
+    }).map((text) => `${text} over ${state.dataset.state}`);
+})"""
+BOX = "#edge-box"
+ROOM = """(frame) => { const svg = frame.querySelector("svg").getBoundingClientRect();
+    return [svg.width <= frame.clientWidth, svg.height <= frame.clientHeight,
+            document.body.scrollWidth <= innerWidth]; }"""
+
+
+@pytest.fixture
+def large(page: Page, engine, db) -> Page:
+    """The page of a machine of 60 states."""
+    engine.publish(flat_definition(60))
+    page.goto("/machines/flat/")
+    is_live(page)
+    return page
+
+
+@pytest.mark.parametrize("font", ["", "DejaVu Sans"])
+def test_no_figure_runs_into_the_name_of_its_state(page, order, font):
+    page.goto(MACHINE)
+    is_live(page)
+    if font:
+        page.evaluate("(font) => document.querySelector('.sb-diagram').style.setProperty('font-family', font)", font)
+    assert page.evaluate(OVER, LONGEST) == []
+
+
+def test_a_line_says_what_it_means_to_the_pointer_and_to_the_keys(page, order):
+    page.goto(MACHINE)
+    is_live(page)
+    line = page.locator(".sb-diagram [data-source='On hold'][data-target='Cancelled']")
+    line.locator(".event").hover()
+    expect(page.locator(BOX)).to_contain_text("On hold → Cancelled")
+    page.mouse.move(2, 2)
+    expect(page.locator(BOX)).to_be_hidden()
+    page.locator(".sb-diagram a.state[data-state='Packed']").focus()
+    page.keyboard.press("l")
+    expect(page.locator(BOX)).to_contain_text("Packed →")
+    page.keyboard.press("Enter")
+    expect(page.locator(f"{BOX} a")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator(BOX)).to_be_hidden()
+
+
+def test_a_line_that_is_available_opens_its_action(page, order):
+    page.goto(f"{MACHINE}instances/R-1/")
+    is_live(page)
+    page.locator(".sb-diagram a.possible[data-events='collect'] .event").click()
+    assert page.evaluate("document.activeElement.closest('.lever').querySelector('.event').textContent") == "collect"
+
+
+@pytest.mark.parametrize("width", [1400, 1024])
+def test_the_whole_width_is_seen_at_first_and_on_wide_pages_all_of_it(page, order, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(MACHINE)
+    is_live(page)
+    wide, high, inside = page.locator("[data-diagram]").evaluate(ROOM)
+    assert wide
+    assert inside
+    assert high or width < 1400
+
+
+def test_a_diagram_too_large_for_a_phone_begins_where_the_instance_is(page, order):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{MACHINE}instances/R-1/")
+    is_live(page)
+    frame = page.locator("[data-diagram]")
+    assert frame.evaluate(ROOM)[2]
+    middle = frame.evaluate("""(frame) => { const own = frame.getBoundingClientRect();
+        const lit = [...frame.querySelectorAll(".node.current")].map((part) => part.getBoundingClientRect());
+        return lit.some((part) => part.right > own.left && part.left < own.right); }""")
+    assert middle
+
+
+def test_a_large_diagram_has_a_map_that_moves_it(large):
+    minimap, frame = large.locator("[data-minimap]"), large.locator("[data-diagram]")
+    expect(minimap).to_be_visible()
+    expect(minimap.locator(".part")).to_have_count(60)
+    at = minimap.bounding_box()
+    large.mouse.move(at["x"] + at["width"] / 2, at["y"] + 5)
+    large.mouse.down()
+    large.mouse.move(at["x"] + at["width"] / 2, at["y"] + at["height"] - 5, steps=4)
+    large.mouse.up()
+    below = frame.evaluate("(frame) => frame.scrollTop")
+    assert below > 300
+    minimap.press("ArrowUp")
+    large.wait_for_function("(below) => document.querySelector('[data-diagram]').scrollTop < below", arg=below)
+
+
+def test_a_name_or_a_part_of_it_leads_to_a_state(large):
+    name = list(flat_definition(60)["states"])[48]
+    large.get_by_label("Jump to a state").fill(name[:-1].upper() + name[-1])
+    large.keyboard.press("Enter")
+    state = large.locator(f".sb-diagram [data-state='{name}']")
+    expect(state).to_be_focused()
+    expect(state).to_be_in_viewport()
+
+
+def test_a_small_diagram_has_no_map(page, order):
+    page.goto(MACHINE)
+    expect(page.locator("[data-minimap], [data-jump]")).to_have_count(0)

@@ -1,0 +1,108 @@
+"""The query line: the same filter as the form, read and written; mistakes with their position; completion."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.shared.search.query_line import read_line, write_line
+from machines.engine import BadInput
+
+from .test_instance_list import MACHINE, NOW, PARCEL, pages, parcels  # noqa: F401 - fixture
+
+
+@pytest.mark.parametrize(
+    ("line", "texts"),
+    [
+        ("", {}),
+        ("state:Waiting age>1h data.amount>100", {"state": "Waiting", "older": "1h", "data": "amount>100"}),
+        ('state="In Bill"  id:p0*', {"state": "In Bill", "id": "p0*"}),
+        ("data.a>=1 data.a<5 data.to:Rome", {"data": "a>=1 a<5 to:Rome"}),
+        (r'data.to:"a \"b\" \\c"', {"data": r'to:"a \"b\" \\c"'}),
+        ("created>2026-01-01 created<2026-02-01", {"created": ">2026-01-01 <2026-02-01"}),
+        ("created:24h suspended:yes version=2", {"created": "24h", "suspended": "yes", "version": "2"}),
+    ],
+)
+def test_a_line_is_terms_of_the_address_and_back(line, texts):
+    assert read_line(line) == texts
+    assert read_line(write_line(texts)) == texts
+
+
+@pytest.mark.parametrize(
+    ("line", "position", "advice"),
+    [
+        ("Waiting", 8, "Waiting:value"),
+        ("state:", 7, "value is missing"),
+        ('state:"Wait', 7, "quotes do not close"),
+        ("state:A colour:red", 9, "use state, age"),
+        ("age<1h", 4, "write age>1h"),
+        ("state:A state:B", 9, "stands twice"),
+        ("state!=A", 6, "takes : ="),
+        (">5", 1, "begins no term"),
+        ('state:""', 1, "empty value"),
+    ],
+)
+def test_a_mistake_says_where_it_is_and_what_would_be_right(line, position, advice):
+    with pytest.raises(BadInput) as raised:
+        read_line(line)
+    assert f"position {position}:" in str(raised.value)
+    assert advice in str(raised.value)
+
+
+def test_the_line_leads_to_the_address_of_the_same_filter(as_, parcels):  # noqa: F811
+    client = as_("viewer")
+    answer = client.get(MACHINE, {"query": "state:Here data.to:Rome data.weight>100", "order": "newest", "cursor": "x"})
+    assert answer.status_code == 302
+    assert answer["Location"] == (f"{MACHINE}?order=newest&state=Here&data=to%3ARome+weight%3E100#instances")
+    page = client.get(answer["Location"])
+    assert 'value="state:Here data.to:Rome data.weight&gt;100"' in page.content.decode()
+    assert 'value="to:Rome weight&gt;100"' in page.content.decode()
+
+
+def test_a_line_with_a_mistake_is_kept_and_nothing_is_listed(as_, parcels):  # noqa: F811
+    answer = as_("viewer").get(MACHINE, {"query": "state:Here nonsense"})
+    assert answer.status_code == 400
+    assert 'value="state:Here nonsense"' in answer.content.decode()
+    assert "query line, position 20" in answer.content.decode()
+
+
+def test_several_conditions_on_data_are_joined(as_, parcels):  # noqa: F811
+    client = as_("viewer")
+    found = pages(client, "data=to%3ARome+weight%3E100+weight%3C%3D110")
+    assert sorted(found) == ["p102", "p104", "p106", "p108", "p110"]
+    assert sorted(pages(client, "by=to&is=Rome&data=weight%3C4")) == ["p000", "p002"]
+    assert client.get(MACHINE, {"data": "colour:red"}).status_code == 400
+    assert client.get(MACHINE, {"data": "weight>heavy"}).status_code == 400
+    assert client.get(MACHINE, {"data": "weight>5 weight>7"}).status_code == 400
+
+
+def test_instances_are_found_by_suspension_and_creation(as_, parcels, engine):  # noqa: F811
+    client = as_("viewer")
+    engine.suspend("parcel", "p001", actor="anna", reason="inquiry")
+    assert pages(client, "suspended=yes") == ["p001"]
+    assert len(pages(client, "suspended=no")) == 129
+    assert pages(client, "suspended=yes&state=Away") == []
+    assert len(pages(client, "created=2023-11-14..2023-11-15")) == 130
+    assert pages(client, "created=24h") == []
+    assert client.get(MACHINE, {"created": "soon"}).status_code == 400
+    found = engine.find("parcel", created={"ge": NOW + 10, "lt": NOW + 12}, state="Here")
+    assert [one.id for one in found] == ["p010", "p011"]
+    assert engine.tally("parcel", created={"gt": NOW + 127}).total == 2
+
+
+def test_completion_suggests_keys_states_and_fields(as_, parcels):  # noqa: F811
+    client = as_("viewer")
+
+    def words(word: str) -> list[str]:
+        return client.get(f"{MACHINE}completion.json", {"word": word}).json()["words"]
+
+    assert "state:" in words("st")
+    assert words("state:Ro") == ["state:Road"]
+    assert words("data.w") == ["data.weight:", "data.weight>", "data.weight<"]
+    assert words("suspended:") == ["suspended:yes", "suspended:no"]
+
+
+def test_completion_names_no_hidden_field(as_, engine, db):
+    hidden = {"weight": {"type": "integer", "sensitive": True}, "to": {"type": "string"}}
+    engine.publish(PARCEL | {"context": {"type": "object", "properties": hidden}, "index": ["to"]})
+    words = as_("viewer").get(f"{MACHINE}completion.json", {"word": "data."}).json()["words"]
+    assert words == ["data.to:"]

@@ -1,0 +1,67 @@
+"""Suggestions of the palette: what a person may open, the best first, in one bounded answer."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.urls import reverse
+from guardian.shortcuts import assign_perm
+
+from dashboard.models import SavedView
+from dashboard.pages.overview import suggestions
+from machines.catalog import publishing
+from machines.models import Machine
+from tests.pages.conftest import example
+
+
+def rows(client, asked: str) -> list[tuple[str, str]]:
+    answer = client.get(reverse("signalbox:search-suggestions"), {"q": asked})
+    assert answer.status_code == 200
+    assert answer["Cache-Control"] == "no-store"
+    return [(row["kind"], row["name"]) for row in answer.json()["rows"]]
+
+
+def test_each_kind_is_found(as_, waiting, devices, engine):
+    engine.create(devices, "one")
+    client = as_("operator", "alice")
+    SavedView.objects.create(
+        owner=get_user_model().objects.get(username="alice"), name="late devices", page="/machines/new_device/"
+    )
+    assert rows(client, waiting.id) == [("instance", waiting.id)]
+    assert rows(client, "0-1") == [("job", "0-1")]
+    assert rows(client, "queues") == [("place", "Queues")]
+    assert rows(client, "provision") == [("queue", "provision")]
+    assert rows(client, "device") == [
+        ("machine", "new_device"), ("view", "late devices"), ("action", "New instance of new_device"),
+    ]  # fmt: skip
+    assert {kind for kind, _ in rows(client, "")} == {"place", "view", "action"}
+
+
+def test_a_viewer_is_offered_nothing_that_they_may_not_do(as_, waiting, devices):
+    assert ("action", "New instance of activation") not in rows(as_("viewer"), "activation")
+    assert ("place", "Audit") not in rows(as_("viewer", "other"), "")
+
+
+def test_other_machines_are_not_named(user_of, client, engine, db):
+    for name in ("seen", "unseen"):
+        publishing.publish(example("activation") | {"id": name})
+        engine.create(name, "same")
+    user = user_of("nobody", "zoe")
+    assign_perm("machines.view_machine", user, Machine.objects.get(name="seen"))
+    client.force_login(user)
+    answer = client.get(reverse("signalbox:search-suggestions"), {"q": "same"})
+    assert [row["of"] for row in answer.json()["rows"]] == ["seen"]
+    assert rows(client, "unseen") == []
+
+
+@pytest.mark.parametrize("asked", ["x" * 3000, "<script>", "\0", "%", "🚦", "' OR 1=1"])
+def test_any_text_is_answered_with_twenty_rows_at_most(as_, waiting, asked):
+    assert len(rows(as_("supervisor"), asked)) <= 20
+
+
+def test_a_person_who_asks_too_fast_waits(as_, waiting, monkeypatch):
+    monkeypatch.setattr(suggestions, "LIMIT", 2)
+    client = as_("viewer")
+    answers = [client.get(reverse("signalbox:search-suggestions"), {"q": "a"}) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 429]
+    assert int(answers[-1]["Retry-After"]) >= 1

@@ -1,0 +1,102 @@
+"""``machine migrate`` and ``machine plan --fail-on``: moves the fleet from the command line, and tries a plan in CI."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from machines.models import AuditEntry
+
+from .letters import letters, to_second
+
+
+@pytest.fixture
+def plan(engine, tmp_path, db):
+    """Twelve letters of which two are kept, and the file of a plan."""
+    ids = letters(engine, 12)
+    for id in ids[:2]:
+        engine.fire("letter", id, "keep")
+    for id in ids[2:5]:
+        engine.fire("letter", id, "post")
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(to_second(engine).as_dict()))
+    return str(file)
+
+
+def run(*words, **given):
+    out = StringIO()
+    call_command("machine", *words, stdout=out, stderr=StringIO(), **given)
+    return out.getvalue()
+
+
+def versions(engine):
+    ids = [f"l{number:05}" for number in range(12)]
+    return Counter(found.definition for found in engine.get_many("letter", ids))
+
+
+def test_a_dry_run_prints_the_classes_and_changes_nothing(engine, plan):
+    text = run("migrate", "letter", "--plan", plan, "--dry-run")
+    assert "v1 posted -> sent  moves" in text
+    assert "instances: 12, refused: 2" in text
+    assert "l00000: v1 in kept:" in text
+    assert versions(engine) == {1: 12}
+
+
+def test_it_moves_all_it_can_and_says_what_is_refused(engine, plan):
+    with pytest.raises(CommandError, match="2 instances were refused"):
+        run("migrate", "letter", "--plan", plan, "--reason", "new names", "--actor", "ann")
+    assert versions(engine) == {2: 10, 1: 2}
+    assert engine.get("letter", "l00002").state == "sent"
+    step = engine.history("letter", "l00002")[0]
+    assert (step.event, step.actor, step.reason) == ("(migrate)", "ann", "new names")
+    entry = AuditEntry.objects.get(action="machine.migrate")
+    assert (entry.machine, entry.source) == ("letter", "command line")
+    for id in ("l00000", "l00001"):
+        engine.fire("letter", id, "back")
+    assert "instances: 12, moved: 2, already: 10, kept: 0, refused: 0" in run(
+        "migrate", "letter", "--plan", plan, "--reason", "the rest", "--rate", "1000"
+    )
+    assert "moved: 12, already: 0, kept: 0, refused: 0" in run(
+        "migrate", "letter", "--plan", plan, "--back", "--reason", "it was wrong"
+    )
+    assert versions(engine) == {1: 12}
+    assert engine.get("letter", "l00002").state == "posted"
+
+
+def test_without_a_reason_nothing_moves(engine, plan):
+    with pytest.raises(CommandError, match="--reason"):
+        run("migrate", "letter", "--plan", plan)
+    assert versions(engine) == {1: 12}
+
+
+def test_a_negative_rate_is_refused(engine, plan):
+    with pytest.raises(CommandError, match="--rate"):
+        run("migrate", "letter", "--plan", plan, "--reason", "a test", "--rate", "-5")
+    assert versions(engine) == {1: 12}
+
+
+@pytest.mark.parametrize("text", [None, "no json", "{}", '{"machine": "other"}'])
+def test_a_file_that_is_no_plan_is_refused(engine, plan, tmp_path, text):
+    file = tmp_path / "other.json"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(CommandError):
+        run("migrate", "letter", "--plan", str(file), "--reason", "a test")
+    with pytest.raises(CommandError, match="a plan for the machine 'letter'"):
+        run("migrate", "parcel", "--plan", plan, "--reason", "a test")
+    assert versions(engine) == {1: 12}
+
+
+def test_a_plan_that_refuses_instances_fails_where_that_is_asked_for(engine, plan):
+    made = ("plan", "letter", "--to", "2", "--from", "1", "--map", "posted=sent")
+    run(*made)
+    with pytest.raises(CommandError, match="2 instances in 1 classes would be refused"):
+        run(*made, "--fail-on", "refused")
+    for id in ("l00000", "l00001"):
+        engine.fire("letter", id, "back")
+    assert "instances: 12, refused: 0" in run(*made, "--fail-on", "refused")
+    assert versions(engine) == {1: 12}
