@@ -16,6 +16,7 @@ from .errors import BadInput, BadPayload
 PLAIN = 1000  # characters of a name and its value that need no size check: far below every limit in any alphabet
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_quote = json.encoder.encode_basestring
 
 
 def check_name(kind: str, value: object, why: str | None) -> str:
@@ -135,10 +136,14 @@ def check_text(what: str, value: object, most: int) -> str:
 
 
 def check_actor(value: object) -> str:
+    if value == "":
+        return ""
     return check_text("actor", value, limits.MAX_ACTOR)
 
 
 def check_reason(value: object) -> str:
+    if value == "":
+        return ""
     return check_text("reason", value, limits.MAX_REASON)
 
 
@@ -151,6 +156,8 @@ def require_reason(value: object) -> str:
 
 
 def check_key(value: object) -> str:
+    if value is None:
+        return ""
     return check_text("idempotency key", value, limits.MAX_IDEMPOTENCY_KEY)
 
 
@@ -170,7 +177,7 @@ def encode_fields(what: str, value: object, most: int) -> str:
             and name.isprintable()
             and text.isprintable()
         ):
-            return _encode(value)
+            return f"{{{_quote(name)}:{_quote(text)}}}"
     return encode_document(what, dict(value), most)
 
 

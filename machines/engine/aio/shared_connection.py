@@ -13,7 +13,7 @@ import socket
 import ssl
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from redis import exceptions
@@ -225,6 +225,10 @@ class SharedCache(ConnectionCache):
             return super().begin(commands)
         shared = self._get_shared()
         return SharedExchange(self, shared, shared.send(self._pack(shared.connection, commands), len(commands)))
+
+    def stream(self, portions: Iterable[Sequence[Sequence[Word]]]) -> Iterator[Any]:
+        """Send all portions at once, and yield their answers: the event loop has other calls to make meanwhile."""
+        yield from self.begin([words for commands in portions for words in commands]).finish()
 
     def forget(self) -> None:
         super().forget()

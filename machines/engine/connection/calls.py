@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NoReturn
 
 from redis import exceptions
@@ -22,7 +23,8 @@ from .library_loader import MISSING, LibraryLoader
 
 log = logging.getLogger(__name__)
 
-FAULT = "FAULT"  # the first word of a reply about a fault
+FAULT, OK = "FAULT", "OK"  # first words of replies
+PORTION = 24  # calls of a batch that are sent while the next are made
 # Codes of server errors after which nothing has changed and the same call may succeed later.
 NOT_NOW = frozenset(
     "OOM LOADING READONLY MISCONF CLUSTERDOWN TRYAGAIN MASTERDOWN BUSY NOREPLICAS MOVED ASK".split()  # noqa: SIM905
@@ -292,21 +294,54 @@ class Caller:
             self.ensure()
         try:
             replies, others = self._pipeline(calls, also)
-            if any(isinstance(r, exceptions.ResponseError) and MISSING in str(r) for r in replies):
-                self.load_missing()
-                again = [i for i, r in enumerate(replies) if isinstance(r, Exception) and MISSING in str(r)]
-                for i, reply in zip(again, self._pipeline([calls[i] for i in again])[0], strict=True):
-                    replies[i] = reply
-            for i, reply in enumerate(replies):
-                if redirects.is_elsewhere(reply):
-                    function, root, args = calls[i]
-                    try:
-                        replies[i] = self._follow(function, str(root), args, reply)
-                    except FAILURES as error:  # of this call; the others have happened
-                        replies[i] = error
-            return [self._read_reply(reply, str(call[1])) for reply, call in zip(replies, calls, strict=True)] + others
+            return self._complete(calls, replies) + others
         except FAILURES as error:
             translate(error)
+
+    def stream(self, calls: Iterable[tuple[str, str, Sequence[Arg]]]) -> Iterator[tuple[int, Any]]:
+        """Send several calls in one round trip, each as soon as it is made; yield the place of each and its reply, or
+        its Redis error: replies that say OK as they arrive, all others behind them. Raises as ``call``."""
+        if not self._loaded:
+            self.ensure()
+        sent: list[tuple[str, str, Sequence[Arg]]] = []
+        late: list[tuple[int, Any]] = []
+
+        def make_portions() -> Iterator[list[tuple[str, Sequence[Arg]]]]:
+            waiting_calls = iter(calls)
+            while portion := list(islice(waiting_calls, PORTION)):
+                sent.extend(portion)
+                yield [(root, _build_words(function, root, args)) for function, root, args in portion]
+
+        try:
+            for place, reply in enumerate(self._router.stream(make_portions())):
+                if type(reply) is list and reply and reply[0] == OK:
+                    yield place, reply
+                else:
+                    late.append((place, reply))
+            if late:
+                found = self._complete([sent[place] for place, _ in late], [reply for _, reply in late])
+                yield from zip([place for place, _ in late], found, strict=True)
+        except FAILURES as error:
+            translate(error)
+
+    def _complete(
+        self, calls: Sequence[tuple[str, str | tuple[str, ...], Sequence[Arg]]], replies: list[Any]
+    ) -> list[Any]:
+        """Make those calls again that met a server without the library or a partition that the instance has left;
+        return the replies, or the Redis errors they stand for."""
+        again = [i for i, r in enumerate(replies) if isinstance(r, exceptions.ResponseError) and MISSING in str(r)]
+        if again:
+            self.load_missing()
+            for i, reply in zip(again, self._pipeline([calls[i] for i in again])[0], strict=True):
+                replies[i] = reply
+        for i, reply in enumerate(replies):
+            if redirects.is_elsewhere(reply):
+                function, root, args = calls[i]
+                try:
+                    replies[i] = self._follow(function, str(root), args, reply)
+                except FAILURES as error:  # of this call; the others have happened
+                    replies[i] = error
+        return [self._read_reply(reply, str(call[1])) for reply, call in zip(replies, calls, strict=True)]
 
     def _read_reply(self, reply: Any, key: str) -> Any:
         """Return a reply, or the error it stands for."""

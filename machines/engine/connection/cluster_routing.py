@@ -19,7 +19,7 @@ import threading
 import time
 import weakref
 from binascii import crc_hqx
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -130,6 +130,10 @@ class ClusterRouter:
         self._send_round(batch, range(len(commands)))
         self._settle(batch)
         return batch.answers, batch.lasts
+
+    def stream(self, portions: Iterable[Sequence[tuple[str, Command]]]) -> Iterator[Any]:
+        """Send all portions at once, and yield the answers as ``send`` returns them."""
+        return iter(self.send([command for commands in portions for command in commands])[0])
 
     def send_everywhere(self, words: Command) -> list[Any]:
         """Return the answer, or the error, of each primary."""

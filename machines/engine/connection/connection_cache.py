@@ -12,12 +12,12 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from redis import ConnectionPool
 from redis import connection as redis_connection
-from redis.exceptions import DataError, RedisError, ResponseError, TimeoutError
+from redis.exceptions import ConnectionError, DataError, RedisError, ResponseError, TimeoutError
 from redis.sentinel import SentinelConnectionPool
 
 KEPT = 16  # idle connections of a pool: so many threads may call at once without asking the pool
@@ -73,6 +73,25 @@ class ConnectionCache:
             self._give_back(connection, False)
             raise
         return Exchange(self, connection, len(commands))
+
+    def stream(self, portions: Iterable[Sequence[Sequence[Word]]]) -> Iterator[Any]:
+        """Send portions of commands one after the other, so that the server works on the first while the next is made;
+        yield their answers in order, as they arrive. An error of the server is an answer. Raises as ``exchange``."""
+        connection, in_order, count = self._acquire(), False, 0
+        try:
+            for commands in portions:
+                if count and connection._sock is None:  # closed by another thread; redis-py would open it anew
+                    raise ConnectionError("the connection was closed between two commands")
+                # A check of the connection reads an answer, which may only be done while none is on its way.
+                connection.send_packed_command(self._pack_all(connection, commands), check_health=not count)
+                count += len(commands)
+            for _ in range(count):
+                yield _read(connection)
+            in_order = True
+        finally:
+            if not in_order:
+                connection.disconnect()
+            self._give_back(connection, in_order)
 
     def _send(self, connection: Connection, commands: Sequence[Sequence[Word]]) -> None:
         connection.send_packed_command(self._pack_all(connection, commands))

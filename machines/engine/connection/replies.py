@@ -146,10 +146,19 @@ def has_messages(reply: Sequence[Any]) -> bool:
     return not isinstance(reply, str) and len(reply) > 4 and reply[0] == Status.OK and str(reply[4]) == "1"
 
 
+_decode = json.JSONDecoder().raw_decode  # without a look for white space around what a function wrote
+
+
 def read_fields(reply: Sequence[Any]) -> dict[str, Any]:
     """Return the raw instance hash that an OK reply carries as JSON."""
-    found: dict[str, Any] = json.loads(reply[3])
+    found: dict[str, Any] = _decode(reply[3])[0]
     return found
+
+
+def read_version(reply: Sequence[Any]) -> int:
+    """Return the revision of an OK reply, which carries it alone or in the hash: a step with a key has the hash."""
+    text = reply[3]
+    return int(read_fields(reply)["_version"] if text[:1] == "{" else text)
 
 
 def read_pairs(flat: Sequence[Any]) -> dict[str, Any]:

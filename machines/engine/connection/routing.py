@@ -7,7 +7,7 @@ certain.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import redis
@@ -43,6 +43,10 @@ class Router(Protocol):
     def send(self, commands: Sequence[tuple[str, Command]], last: Command | None = None) -> tuple[list[Any], list[Any]]:
         """Send commands, each with the key that routes it. Return, in order, the answer of each as it came, or its
         error; and for each the answer to ``last``, a command that follows on the same connection."""
+
+    def stream(self, portions: Iterable[Sequence[tuple[str, Command]]]) -> Iterator[Any]:
+        """Send portions of commands as ``send`` does, and yield the answers in order. One server gets the first portion
+        before the next is made, and its answers are yielded as they arrive."""
 
     def send_everywhere(self, words: Command) -> list[Any]:
         """Return the answer, or the error, of each server that takes writes."""
@@ -81,6 +85,12 @@ class ServerRouter:
         if last is None:
             return answers, [None] * len(answers)
         return answers[:-1], answers[-1:] * len(commands)
+
+    def stream(self, portions: Iterable[Sequence[tuple[str, Command]]]) -> Iterator[Any]:
+        made = ([words for _, words in commands] for commands in portions)
+        if self._client.connection is not None:
+            return iter(self._send_alone([words for commands in made for words in commands]))
+        return get_cache(self._client.connection_pool).stream(made)
 
     def _send_alone(self, commands: Sequence[Command]) -> list[Any]:
         """Send commands on a client that has but one connection."""

@@ -10,8 +10,18 @@ from machines.engine import arguments, limits, permits
 from machines.engine.errors import BadInput
 from machines.engine.records import Fire
 
+INSTANCE, VERSION = "instance", "version"
+"""What a call may return: the instance after the step, or its revision alone."""
 
-def build_arguments(call: Fire) -> tuple[Any, ...]:
+
+def check_returning(returning: object) -> bool:
+    """Tell whether a call returns the revision alone. Raises BadInput."""
+    if returning not in (INSTANCE, VERSION):
+        raise BadInput(f'returning is "{INSTANCE}" or "{VERSION}", not {arguments.show(returning)}')
+    return returning == VERSION
+
+
+def build_arguments(call: Fire, version_only: bool = False) -> tuple[Any, ...]:
     """Build the arguments of ``sb_fire``, in its order. Raises BadInput or BadPayload."""
     found = (
         call.id,
@@ -23,7 +33,10 @@ def build_arguments(call: Fire) -> tuple[Any, ...]:
         arguments.check_reason(call.reason),
         arguments.encode_whole("now", call.now),
     )
-    return found if call.permit is None else (*found, permits.encode_permit(call.permit))
+    if call.permit is None and not version_only:
+        return found
+    permit = "" if call.permit is None else permits.encode_permit(call.permit)
+    return (*found, permit, VERSION) if version_only else (*found, permit)
 
 
 def read_call(item: Fire | Mapping[str, Any] | Sequence[Any]) -> Fire:

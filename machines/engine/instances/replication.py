@@ -6,7 +6,7 @@ replicas have written it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -57,6 +57,14 @@ class Replication:
             confirmed[root] if _is_replayed(reply) else count
             for (_, root, _), reply, count in zip(calls, found, written, strict=True)
         ]
+
+    def stream(self, wanted: int, calls: Iterable[Call]) -> Iterator[tuple[int, Reply, int | None]]:
+        """Send several calls in one round trip, each as soon as it is made; yield the place of each, its reply, and the
+        number of replicas as ``call`` does. Those that succeeded come first."""
+        if not wanted:
+            return ((place, reply, None) for place, reply in self._caller.stream(calls))
+        replies, written = self.many(wanted, list(calls))
+        return ((place, reply, count) for place, (reply, count) in enumerate(zip(replies, written, strict=True)))
 
     def _confirm(self, wanted: int, root: str) -> int:
         """Wait for all that is written so far: WAIT is about writes of its own connection, and a repeated call with a

@@ -331,7 +331,8 @@ def play(twins: Twins, seed: int, calls: int = 60) -> int:
         key = pick.choice(["", "", "", "k1", "k2"])
         actor, reason = pick.choice(["", "ann", 'bo"b']), pick.choice(["", "", 'why "not"'])
         permit = pick.choice(["", "", '{"groups":["a"]}', '{"groups":null}'])
-        reply = twins.call("sb_fire", id, event, writer.payload(), expect, key, actor, reason, now, permit)
+        returning = pick.choice(["", "", "version"])
+        reply = twins.call("sb_fire", id, event, writer.payload(), expect, key, actor, reason, now, permit, returning)
         taken += reply[0] == b"OK"
     twins.compare()
     return taken

@@ -123,3 +123,32 @@ def test_lines_are_gone_with_their_pool(redis_url):
     client.close()
     del client
     eventually(lambda: gc.collect() >= 0 and kept() is None)
+
+
+def test_portions_of_commands_are_answered_in_order(lines):
+    portions = ([("ECHO", f"{portion}-{number}") for number in range(3)] for portion in range(4))
+    found = list(lines.stream(portions))
+    assert found == [f"{portion}-{number}" for portion in range(4) for number in range(3)]
+    first = lines.exchange(ID)
+    wrong, _ = lines.stream([[("GET",)], [("PING",)]])
+    assert isinstance(wrong, exceptions.ResponseError)
+    assert lines.exchange(ID) == first, "read to its end"
+
+
+def test_answers_that_nobody_read_to_the_end_close_the_connection(lines):
+    first = lines.exchange(ID)
+    begun = lines.stream([[("PING",)] * 5])
+    next(begun)
+    begun.close()
+    assert lines.exchange(ID) != first
+
+
+def test_a_connection_that_is_closed_between_two_portions_is_not_opened_anew(client, lines):
+    def portions():
+        yield [("INCR", "stream-test")]
+        client.connection_pool.disconnect()
+        yield [("INCR", "stream-test")]
+
+    with pytest.raises(exceptions.ConnectionError):
+        list(lines.stream(portions()))
+    assert lines.exchange(("DEL", "stream-test")) in (0, 1)

@@ -279,3 +279,33 @@ def test_a_field_that_is_unset_reads_as_none_and_is_gone(engine):
     started(engine, machine("m", states, context=fields(x="string", y="boolean")), data={"x": "here"})
     assert engine.fire("m", "x", "drop").data == {}
     assert engine.fire("m", "x", "go").data == {"y": True}
+
+
+def test_the_revision_alone_is_returned_on_demand(engine):
+    started(engine, counter())
+    assert [engine.fire("counter", "x", "add", returning="version") for _ in range(2)] == [2, 3]
+    assert engine.fire("counter", "x", "add", key="k", returning="version") == 4
+    assert engine.fire("counter", "x", "add", key="k").version == 4, "the outcome that a key keeps is whole"
+    assert engine.fire("counter", "x", "add", key="k", returning="version") == 4
+    assert engine.get("counter", "x").data["n"] == 3
+
+
+def test_who_wants_the_revision_alone_gets_the_same_errors(engine):
+    started(engine, counter(), data={"n": 3})
+    with pytest.raises(Refused, match="n < 3 is false: n = 3"):
+        engine.fire("counter", "x", "add", returning="version")
+    with pytest.raises(UnknownInstance):
+        engine.fire("counter", "y", "add", returning="version")
+    with pytest.raises(BadInput, match='returning is "instance" or "version", not \'revision\''):
+        engine.fire("counter", "x", "stop", returning="revision")
+    assert engine.get("counter", "x").version == 1
+
+
+def test_a_chart_and_a_sender_return_the_revision_as_well(engine):
+    regions = {
+        name: {"initial": f"{name}1", "states": {f"{name}1": {"on": {"go": f"{name}2"}}, f"{name}2": {}}}
+        for name in "AB"
+    }
+    publish(engine, machine("m", {"P": {"type": "parallel", "states": regions}}), "x")
+    assert engine.fire("m", "x", "go", returning="version") == 2
+    assert engine.get("m", "x").configuration == ["A2", "B2"]

@@ -89,3 +89,43 @@ def test_without_a_server_it_raises_at_once(own_engine, own_server):
     own_server.stop()
     with pytest.raises(EngineUnavailable):
         own_engine.fire_many([("door", "x", "open")])
+
+
+def test_revisions_alone_are_returned_on_demand(engine):
+    publish(engine, door(), "a", "b")
+    calls = [("door", "a", "open"), ("door", "b", "close"), ("door", "", "open"), ("door", "a", "close")]
+    opened, refused, bad, shut = engine.fire_many(calls, returning="version")
+    assert (opened, type(refused), type(bad), shut) == (2, Refused, BadInput, 3)
+
+
+def test_a_large_batch_is_answered_in_order(engine):
+    """It is sent in portions, and calls that fail are answered behind the others."""
+    publish(engine, door(), *(f"i{number}" for number in range(100)))
+    calls = [("door", f"i{number}", "open" if number % 3 else "close") for number in range(100)]
+    for turn in range(2):
+        results = engine.fire_many(calls)
+        for number, result in enumerate(results):
+            if number % 3 and not turn:
+                assert (result.id, result.state) == (f"i{number}", "Open")
+            else:
+                assert isinstance(result, Refused)
+
+
+def test_a_server_that_lost_the_library_gets_it_in_the_middle(engine):
+    publish(engine, door(), *(f"i{number}" for number in range(60)))
+    engine.get("door", "i0")
+    engine.client.function_flush()
+    results = engine.fire_many([("door", f"i{number}", "open") for number in range(60)])
+    assert [result.version for result in results] == [2] * 60
+
+
+def test_an_input_that_breaks_off_sends_nothing(engine):
+    publish(engine, door(), "a")
+
+    def calls():
+        yield ("door", "a", "open")
+        raise KeyError("the caller's own")
+
+    with pytest.raises(KeyError):
+        engine.fire_many(calls())
+    assert engine.get("door", "a").version == 1

@@ -34,9 +34,9 @@ end
 
 -- {OK, transitions, replayed, JSON of the instance hash after the step}, then '1' when the step put messages into the outbox,
 -- and for a person the states before it: audit and pages name them, and need not read the instance first. One JSON text costs
--- server and client less than an item for each field. A batch may ask for a short reply, without the JSON.
+-- server and client less than an item for each field. A caller may ask for the revision in its place, and a batch for nothing.
 function replies.build_instance(ctx)
-    local text = ctx.batch and ctx.batch.short and '' or cjson.encode(ctx.raw)
+    local text = ctx.batch and ctx.batch.short and '' or ctx.short and ctx.raw._version or cjson.encode(ctx.raw)
     local has_messages = ctx.messages and ctx.messages[1] and '1'
     if ctx.before then return { replies.OK, replies.join_transitions(ctx), '0', text, has_messages or '', ctx.before } end
     if has_messages then return { replies.OK, replies.join_transitions(ctx), '0', text, has_messages } end

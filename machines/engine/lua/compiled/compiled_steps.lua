@@ -74,8 +74,9 @@ local function read_clock()
 end
 
 -- Takes the step of an event if it is compiled: answers the reply of `sb_fire`, or nil where the interpreter has to look;
--- nothing is written then. `flat`: what HGETALL answered for the instance.
-function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, actor, reason, now, clock, permit)
+-- nothing is written then. `flat`: what HGETALL answered for the instance; `short`: with the revision in place of the
+-- instance.
+function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, actor, reason, now, clock, permit, short)
     local program = programs.find(root, find_definition(flat))
     if not program or not program.flat then return nil end
     local shape = find_shape(program, flat)
@@ -94,7 +95,8 @@ function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, a
     local payload, kept = payloads.parse(payload_text)
     if not payload or payloads.find_misfit(program, event, payload) then return nil end
     progress.stage, progress.indexed = 0, false
-    local ok, reply = pcall(step, flat, id, key, payload, kept, actor, reason, now, clock or read_clock(), permit)
+    local ok, reply = pcall(step, flat, id, key, payload, kept, actor, reason, now, clock or read_clock(), permit,
+        short)
     work_budget.stop()
     if ok then return reply end
     step_compiler.undo(program, id, flat[positions._entered])

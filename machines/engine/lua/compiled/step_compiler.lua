@@ -33,7 +33,7 @@ local GIVEN = {
 local names, given = {}, {}
 for i, pair in ipairs(GIVEN) do names[i], given[i] = pair[1], pair[2] end
 local HEADER = 'local ' .. concat(names, ', ') .. ', program = ...\n'
-    .. 'return function(f, id, key, payload, kept, actor, reason, now, clock, before)\n'
+    .. 'return function(f, id, key, payload, kept, actor, reason, now, clock, before, short)\n'
 
 -- Actions
 
@@ -228,7 +228,7 @@ local function write_transition(writer, shape, transition)
     for _, part in ipairs(set) do entry[#entry + 1] = part end
     entry[#entry + 1] = ']'
     line(writer, 'local entry = ' .. write_joined(entry))
-    line(writer, 'local text = ' .. answer)
+    line(writer, 'local text = short and version or ' .. answer)
     write_indexes(writer, changes)
     if moved then
         line(writer, format('progress.from, progress.to, progress.stage = %s, %s, %d', quote(from.index_key),

@@ -5,9 +5,10 @@
 -- ARGV:    1 id · 2 event · 3 payload (JSON object or '') · 4 expect (revision or '') · 5 idempotency key or '' · 6 actor ·
 --          7 reason · 8 now (ms since the epoch, or '' for the server's clock) · 9 permit: what the person behind the call
 --          may do, {"groups": [names] or null for any, "approved": {"action", "by", optionally "definition", a version, and
---          "transitions", ids}}; '' or left out for a program, to which no rule for people applies
--- Returns: {OK, transition ids, replayed 0|1, instance JSON, '1' where it sent messages, with a permit the states before, a
---          line each} · {REFUSED, explanation JSON} · {CONFLICT, revision} ·
+--          "transitions", ids}}; '' or left out for a program, to which no rule for people applies · 10 'version' for the
+--          revision in place of the instance; '' or left out for the instance, which a call with a key always gets
+-- Returns: {OK, transition ids, replayed 0|1, instance JSON or revision, '1' where it sent messages, with a permit the states
+--          before, a line each} · {REFUSED, explanation JSON} · {CONFLICT, revision} ·
 --          {SUSPENDED, since ms} · {NOTALLOWED, event, transition id, its target, its groups (JSON)} · {APPROVAL, action,
 --          id, version, definition version, transition ids, approved ones or ''}: needs the approval of a second person ·
 --          {NOINSTANCE} · {NOMACHINE} · {BADPAYLOAD, why, field} · {BADARG, why} · {FAULT, why}
@@ -30,12 +31,16 @@ return function(KEYS, ARGV)
         local first = idempotency.find(root, id, key)
         if first then return first end
     end
-    local permit = ARGV[9]
+    local permit, returning = ARGV[9], ARGV[10] or ''
     if permit == '' then permit = nil end
+    if returning ~= '' and returning ~= 'version' then
+        return { replies.BAD_ARGUMENT, "what a step returns is '' or 'version'" }
+    end
+    local short = returning ~= '' and key == '' -- the outcome that a key keeps is whole
     local instance_key = keys.instance(root, id)
     local flat = redis.call('HGETALL', instance_key)
     local reply = compiled_steps.fire(root, id, instance_key, flat, event, payload_text, expect, actor, reason, now, clock,
-        permit)
+        permit, short)
     if reply then
         if key ~= '' and reply[1] == replies.OK then idempotency.store(keys.outcome(root, id, key), reply) end
         return reply
@@ -51,6 +56,7 @@ return function(KEYS, ARGV)
     local why, field = history_payload, nil
     if payload then why, field = payloads.find_misfit(ctx.program, event, payload) end
     if why then return { replies.BAD_PAYLOAD, why, field or '' } end
+    ctx.short = short
     if permit then
         ctx.before = ctx.raw._state
         bad = permits.read(ctx, permit, actor)
