@@ -14,9 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from .frames import Frame
-
 if TYPE_CHECKING:
+    from .frames import Frame
     from .outbox import Outbox
 
 log = logging.getLogger(__name__)

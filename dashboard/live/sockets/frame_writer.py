@@ -7,13 +7,15 @@ another websocket protocol, the scope has no such extension and frames go throug
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.protocol import OPEN
 
-from dashboard.live.frames import Frame
 from dashboard.live.outbox_writer import EXTENSION
+
+if TYPE_CHECKING:  # a program may import the server before Django has its apps
+    from dashboard.live.frames import Frame
 
 #: what this module needs to know of a protocol; a release of uvicorn that names it otherwise offers no extension
 NEEDED = ("conn", "transport", "writable", "handshake_complete", "close_sent", "disconnected")

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +24,7 @@ from dashboard.live.sockets.frame_writer import SocketProtocol, TransportWriter
 from dashboard.serving.server import server
 
 PATIENCE = 60.0
+ROOT = Path(__file__).resolve().parents[3]
 LARGE = Frame("x" * 30_000)
 
 
@@ -37,6 +41,12 @@ def test_messages_are_plain_ascii_whatever_is_in_them() -> None:
 
 def test_the_sites_server_offers_it() -> None:
     assert server().config.ws is SocketProtocol
+
+
+def test_a_program_may_import_the_server_before_django_has_its_apps() -> None:
+    code = "from dashboard.serving import server; from django.apps import apps; print(apps.ready)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
 
 
 class Application:
