@@ -378,7 +378,8 @@ class Engine(
         replicas: int | None = None,
         returning: Literal["instance", "version"] = "instance",
     ) -> list[Instance | SignalboxError] | list[int | SignalboxError]:
-        """Send many events in one round trip; return, in order, the new instance or the error of each.
+        """Send many events in one round trip, two for large batches; return, in order, the new instance or the error of
+        each.
 
         Each event is a step of its own: one that is refused does not stop the others. ``replicas``: as of ``fire``,
         waited for once on each server. ``returning``: as of ``fire``.

@@ -24,7 +24,7 @@ from .library_loader import MISSING, LibraryLoader
 log = logging.getLogger(__name__)
 
 FAULT, OK = "FAULT", "OK"  # first words of replies
-PORTION = 24  # calls of a batch that are sent while the next are made
+PORTION = 12  # calls of a batch that are sent while the next are made
 # Codes of server errors after which nothing has changed and the same call may succeed later.
 NOT_NOW = frozenset(
     "OOM LOADING READONLY MISCONF CLUSTERDOWN TRYAGAIN MASTERDOWN BUSY NOREPLICAS MOVED ASK".split()  # noqa: SIM905

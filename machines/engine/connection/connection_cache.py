@@ -21,6 +21,7 @@ from redis.exceptions import ConnectionError, DataError, RedisError, ResponseErr
 from redis.sentinel import SentinelConnectionPool
 
 KEPT = 16  # idle connections of a pool: so many threads may call at once without asking the pool
+AHEAD = 4  # portions of a stream that are sent before the first answer is read, and all but the last
 ROOM = 4  # times as many connections a pool must allow, so that its other users find enough
 
 NAME = "signalbox_connections"
@@ -76,22 +77,41 @@ class ConnectionCache:
 
     def stream(self, portions: Iterable[Sequence[Sequence[Word]]]) -> Iterator[Any]:
         """Send portions of commands one after the other, so that the server works on the first while the next is made;
-        yield their answers in order, as they arrive. An error of the server is an answer. Raises as ``exchange``."""
-        connection, in_order, count = self._acquire(), False, 0
+        yield their answers in order, as they arrive. An error of the server is an answer. Raises as ``exchange``.
+
+        The last one is sent when the answers to the first are there. A server reads what has come as one, and answers
+        it at its end: this way it works on the last one while the answers to those before are read.
+        """
+        connection, in_order = self._acquire(), False
         try:
+            sent: list[int] = []  # commands of each portion
+            last: Sequence[Sequence[Word]] | None = None
             for commands in portions:
-                if count and connection._sock is None:  # closed by another thread; redis-py would open it anew
-                    raise ConnectionError("the connection was closed between two commands")
-                # A check of the connection reads an answer, which may only be done while none is on its way.
-                connection.send_packed_command(self._pack_all(connection, commands), check_health=not count)
-                count += len(commands)
-            for _ in range(count):
-                yield _read(connection)
+                if last is not None:
+                    sent.append(self._send_next(connection, last, sent))
+                    last = None
+                if len(sent) < AHEAD:
+                    sent.append(self._send_next(connection, commands, sent))
+                else:
+                    last = commands
+            for place, count in enumerate(sent):
+                for _ in range(count):
+                    yield _read(connection)
+                if not place and last is not None:
+                    sent.append(self._send_next(connection, last, sent))
             in_order = True
         finally:
             if not in_order:
                 connection.disconnect()
             self._give_back(connection, in_order)
+
+    def _send_next(self, connection: Connection, commands: Sequence[Sequence[Word]], sent: Sequence[int]) -> int:
+        """Send a portion behind others; return the number of its commands."""
+        if sent and connection._sock is None:  # closed by another thread; redis-py would open it anew
+            raise ConnectionError("the connection was closed between two commands")
+        # A check of the connection reads an answer, which may only be done while none is on its way.
+        connection.send_packed_command(self._pack_all(connection, commands), check_health=not sent)
+        return len(commands)
 
     def _send(self, connection: Connection, commands: Sequence[Sequence[Word]]) -> None:
         connection.send_packed_command(self._pack_all(connection, commands))
