@@ -43,6 +43,9 @@ ADDRESSES = {
     "versions": "/machines/delivery/versions/",
     "queues": "/queues/",
     "queue": "/queues/service_activation/devices/?place=dead",
+    "errors": "/errors/",
+    "alarms": "/alarms/",
+    "bulks": "/bulk/",
     "workers": "/workers/",
     "approvals": "/approvals/",
     "audit": "/audit/",
@@ -55,9 +58,9 @@ ADDRESSES = {
     "components": "/components/",
 }
 FIRST = {
-    "instance": ("/machines/delivery/", "table.instances th a"),
-    "force": ("/machines/activation/?state=Waiting", "table.instances th a"),
-    "replay": ("/machines/activation/?state=Active", "table.instances th a"),
+    "instance": ("/machines/delivery/", "table.instances tbody th a"),
+    "force": ("/machines/activation/?state=Waiting", "table.instances tbody th a"),
+    "replay": ("/machines/activation/?state=Active", "table.instances tbody th a"),
 }
 """Names of pages of the first instance that a list has."""
 BEHIND = {"force": "force/", "replay": "?at=2&with=1"}
