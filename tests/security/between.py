@@ -25,7 +25,7 @@ class Between:
         self.clock: dict[str, int] = {}
         self.before: dict[str, Callable[[], Any]] = {}
         self.sent: Counter[str] = Counter()
-        call, many = Caller.call, Caller.many
+        call, many, stream = Caller.call, Caller.many, Caller.stream
 
         def called(caller: Caller, function: str, root: Any, *args: Any) -> Any:
             return call(caller, function, root, *self._args(function, args))
@@ -34,8 +34,12 @@ class Between:
             given = [(function, root, self._args(function, args)) for function, root, args in calls]
             return many(caller, given, also)
 
+        def streamed(caller: Caller, calls: Any) -> Any:
+            return stream(caller, ((function, root, self._args(function, args)) for function, root, args in calls))
+
         monkeypatch.setattr(Caller, "call", called)
         monkeypatch.setattr(Caller, "many", called_many)
+        monkeypatch.setattr(Caller, "stream", streamed)
 
     def _args(self, function: str, args: Any) -> tuple[Any, ...]:
         self.sent[function] += 1
