@@ -74,11 +74,14 @@ def start(command: list[str]) -> int:
 
 def _watch(child: int, lifeline: int, wake: int, parent: int) -> int | None:
     """The wait status of a command that ended by itself, or None when it is to be ended."""
+    poll = select.poll()  # select() takes no descriptor past 1023, which a parent with many files open hands on
+    poll.register(lifeline, select.POLLIN)
+    poll.register(wake, select.POLLIN)
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return status
-        ready, _, _ = select.select([lifeline, wake], [], [], LOOK_EVERY)
+        ready = [number for number, _ in poll.poll(LOOK_EVERY * 1000)]
         if lifeline in ready or os.getppid() != parent or (wake in ready and _asked_to_end(wake)):
             return None
 

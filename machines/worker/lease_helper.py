@@ -188,8 +188,10 @@ def _serve(descriptor: int, state: Callable[[], str], limit: float) -> int:
     lines = Lines(descriptor)
     leases: Leases | None = None
     helper: LeaseHelper | None = None
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
     while True:
-        ready, _, _ = select.select([descriptor], [], [], LOOK if helper is None else helper.pause())
+        ready = poll.poll(1000 * (LOOK if helper is None else helper.pause()))
         if ready:
             given = lines.read()
             if given is None:

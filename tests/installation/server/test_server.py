@@ -3,6 +3,8 @@
 import os
 import signal
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -171,3 +173,19 @@ def test_it_outlives_the_thread_that_started_it(folder):
 def test_debian_redis_runs_the_same_way(other_redis_url):
     with redis.Redis.from_url(other_redis_url) as connection:
         assert connection.info("server")["redis_version"].startswith("7.0")
+
+
+MANY_FILES = """
+import resource, sys
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(2000, hard), hard))
+held = [open("/dev/null") for _ in range(1200)]
+from machines.server import Server
+with Server(sys.argv[1], persistent=False) as server:
+    print("started")
+"""
+
+
+def test_a_program_with_more_than_a_thousand_files_open_can_start_one(folder):
+    done = subprocess.run([sys.executable, "-c", MANY_FILES, str(folder)], capture_output=True, text=True, check=False)
+    assert done.stdout == "started\n", done.stderr
