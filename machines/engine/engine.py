@@ -348,7 +348,7 @@ class Engine(
             return self._change("sb_fire", machine, id, args, expect=expect, now=now, replicas=replicas)
         root = self._root(machine, id)
         reply, _ = self._replication.call(self._replication.choose(replicas), "sb_fire", root, args)
-        self._check_reply(machine, id, reply, expect)
+        self._require_ok(machine, id, reply, expect)
         if replies.has_messages(reply):
             self._deliver(get_root(reply, root), now)
         return replies.read_version(reply)
@@ -432,10 +432,8 @@ class Engine(
     def _outcome(self, call: Fire, root: str, reply: Any, version_only: bool) -> Instance | int | SignalboxError:
         """Read one reply of ``fire_many``; return an error in place of raising it."""
         try:
-            if isinstance(reply, Exception):
-                translate(reply)
             if version_only:
-                self._check_reply(call.machine, call.id, reply, call.expect)
+                self._require_ok(call.machine, call.id, reply, call.expect)
                 return replies.read_version(reply)
             return self._instance(call.machine, call.id, root, reply, call.expect)
         except SignalboxError as error:
@@ -642,15 +640,7 @@ class Engine(
 
     def _instance(self, machine: str, id: str, root: str, reply: Sequence[Any], expect: int | None) -> Instance:
         """Read the instance in a reply. Raises the error that the reply stands for."""
-        self._check_reply(machine, id, reply, expect)
+        self._require_ok(machine, id, reply, expect)
         raw = replies.read_fields(reply)
         types = self._catalog.types(machine, root, raw["_def"])
         return replies.read_instance(machine, id, raw, types, replies.read_outcome(reply))
-
-    def _check_reply(self, machine: str, id: str, reply: Sequence[Any], expect: int | None) -> None:
-        """Raise the error that a reply stands for."""
-        if reply[0] != Status.OK:
-            error = replies.build_error(machine, id, reply, expect=expect)
-            if isinstance(error, UnknownMachine):
-                self._catalog.forget(machine)
-            raise error

@@ -87,12 +87,12 @@ class InspectionMethods:
         answers = self._caller.many([("sb_explain", root, (id, arguments.check_event(name), "", at)) for name in names])
         return {name: self._read_explanation(machine, id, reply) for name, reply in zip(names, answers, strict=True)}
 
-    def _require_ok(self, machine: str, id: str, reply: Any) -> Sequence[Any]:
+    def _require_ok(self, machine: str, id: str, reply: Any, expect: int | None = None) -> Sequence[Any]:
         """Return an OK reply; raise the error that any other stands for."""
         if isinstance(reply, Exception):
             translate(reply)
         if reply[0] != Status.OK:
-            error = replies.build_error(machine, id, reply)
+            error = replies.build_error(machine, id, reply, expect=expect)
             if isinstance(error, UnknownMachine):
                 self._catalog.forget(machine)
             raise error
