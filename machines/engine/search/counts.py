@@ -96,8 +96,9 @@ class SearchCounter:
 
 
 def _encode_search(query: Query, index: Condition | None) -> str:
+    proved = index is not None and index.is_proved_by_index
     parts: dict[str, Any] = {
-        "where": [condition.wire for condition in query.where],
+        "where": [condition.wire for condition in query.where if not (proved and condition == index)],
         "states": list(query.states),
         "named": query.named,
     }

@@ -16,6 +16,7 @@ ERROR = "instance.error"
 CREATED = "instance.created"
 SUSPENDED = "instance.suspended"
 ANY = "any"  # the value of ``error`` that finds every problem
+MAX_MARK = 64  # bytes of a text that an index keeps (machines/engine/lua/search/data_indexes.lua)
 MAX_ERROR = 200  # bytes: as much as the index keeps of an error
 #: fields compared with all instances where no index is narrower
 COMPARED_FIELDS = frozenset((ACTOR, VERSION, CREATED, SUSPENDED))
@@ -44,6 +45,20 @@ class Condition:
     def ordered(self) -> bool:
         """Tell whether an index could serve it: indexes hold texts, numbers, true and false, and nothing for null."""
         return "eq" not in self.rule or isinstance(self.rule["eq"], str | int | float)
+
+    @property
+    def is_proved_by_index(self) -> bool:
+        """Tell whether every entry that its index yields meets it, so that no instance has to be compared.
+
+        An index keeps the first 64 bytes of a text, up to a NUL, and numbers whole. So a prefix within that, a number
+        and a range of numbers need no second look.
+        """
+        if self.field in FACT_FIELDS - {IDS}:
+            return False
+        if "prefix" in self.rule:
+            prefix = str(self.rule["prefix"]).encode(errors="replace")
+            return len(prefix) <= MAX_MARK and b"\0" not in prefix
+        return all(_kind(value) == "number" for value in self.rule.values())
 
     def holds(self, value: Any) -> bool:
         """Tell whether a value meets the condition, compared as expressions do: True is not 1, text and numbers have

@@ -38,12 +38,16 @@ SEARCH = st.fixed_dictionaries(
         "definition": st.integers(1, 2),
         "actor": st.sampled_from(ACTORS[1:]),
         "id_prefix": st.sampled_from(["i", "i1"]),
-        "where": st.sampled_from([{"serial": "S-1"}, {"serial": {"prefix": "S-"}}, {"serial": "T", "plain": 1}]),
+        "where": st.sampled_from(
+            [{"serial": "S-1"}, {"serial": {"prefix": "S-"}}, {"serial": "T", "plain": 1}, {"plain": {"ge": 1}}]
+        ),
         "older_than": st.integers(0, 40),
         "error": st.just("any"),
     },
 )
-INDEXES = st.sampled_from([["serial", "instance.id"], ["serial", "instance.id", "instance.actor", "instance.version"]])
+INDEXES = st.sampled_from(
+    [["serial", "instance.id"], ["serial", "plain", "instance.id", "instance.actor", "instance.version"]]
+)
 
 
 def definition(index, description):
@@ -107,6 +111,28 @@ def test_past_its_bound_it_says_at_least(engine):
     assert engine.tally("door", older_than=0).total == 30
     exact = engine.tally("door", most=1)
     assert (exact.complete, exact.total, exact.counts) == (True, 30, {"Open": 1, "Shut": 29})
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ({"serial": {"prefix": "a" * 64}}, 3),
+        ({"serial": {"prefix": "a" * 65}}, 2),
+        ({"serial": {"prefix": "a" * 65 + "b"}}, 1),
+        ({"serial": "a" * 64}, 1),
+        ({"serial": {"prefix": "é"}}, 2),
+        ({"plain": {"ge": 2, "lt": 4}}, 2),
+        ({"plain": {"lt": 0}}, 1),
+        ({"plain": 2**53 - 1}, 1),
+        ({"plain": {"gt": 2**53 - 1}}, 0),
+    ],
+)
+def test_what_an_index_cannot_tell_is_compared(engine, where, found):
+    publish(engine, machine("m", STATES, context=DATA, index=["serial", "plain"]))
+    texts = ["a" * 64, "a" * 65, "a" * 65 + "b", "é", "éa", ""]
+    for number, (text, plain) in enumerate(zip(texts, [1, 2, 3, 4, 2**53 - 1, -1], strict=True)):
+        engine.create("m", f"i{number}", {"serial": text, "plain": plain}, now=NOW)
+    assert engine.tally("m", where=where).total == len(every(engine, where=where)) == found
 
 
 def test_a_walk_goes_on_where_a_call_stopped(engine):

@@ -63,6 +63,13 @@ local function count_instance(search, tally, root, id, row)
     end
 end
 
+-- Answers the only leaf of an instance that the index alone decides about; nil where more has to be read.
+local function read_single_leaf(search, root, id)
+    if search.named or search.before or search.filter.where[1] then return nil end
+    local text = redis.pcall('HGET', keys.instance(root, id), '_state')
+    return type(text) == 'string' and not string.find(text, '\n', 1, true) and text or nil
+end
+
 local function count_by_index(search, tally, root, position, look)
     local from, to = data_indexes.make_range(search.lead)
     if not from then return '' end
@@ -71,9 +78,14 @@ local function count_by_index(search, tally, root, position, look)
     local several = search.lead.field == failures.FIELD
     for i, entry in ipairs(found) do
         local id = data_indexes.parse_id(entry)
-        local row = filters.match(search.filter, root, id, several and entry)
+        local leaf = read_single_leaf(search, root, id)
+        local row = not leaf and filters.match(search.filter, root, id, several and entry)
         tally.looked = i
-        if row then count_instance(search, tally, root, id, row) end
+        if leaf then
+            count_in_leaf(tally, leaf, true)
+        elseif row then
+            count_instance(search, tally, root, id, row)
+        end
         if i % tally.every == 0 and tally.is_over() and i < #found then return data_indexes.to_hex(entry) end
     end
     return #found < look and '' or data_indexes.to_hex(found[#found])
