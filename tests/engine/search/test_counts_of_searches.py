@@ -46,7 +46,7 @@ SEARCH = st.fixed_dictionaries(
     },
 )
 INDEXES = st.sampled_from(
-    [["serial", "instance.id"], ["serial", "plain", "instance.id", "instance.actor", "instance.version"]]
+    [["serial", "plain", "instance.id"], ["serial", "plain", "instance.id", "instance.actor", "instance.version"]]
 )
 
 
