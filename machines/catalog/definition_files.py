@@ -60,8 +60,8 @@ def shown(path: Path) -> str:
 
 
 def find_files(folder: Path) -> list[Path]:
-    """List the files of a folder, and of those below it, whose ending names a format that can be read. Names that begin
-    with ``_`` or ``.`` are left out: parts that other files include."""
+    """List the files of a folder, and of those below it, whose ending names a format of definitions that can be read.
+    Diagrams are left out, and names that begin with ``_`` or ``.``: parts that other files include."""
     return sorted(_walk(folder))
 
 
@@ -71,7 +71,7 @@ def _walk(folder: Path) -> Iterator[Path]:
             continue
         if path.is_dir() and not path.is_symlink():
             yield from _walk(path)
-        elif formats.format_of(path.name, "") in formats.READERS:
+        elif formats.format_of(path.name, "") in formats.READERS.keys() - formats.DIAGRAMS:
             yield path
 
 

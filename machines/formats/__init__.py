@@ -33,7 +33,7 @@ def _plain(reader: Callable[[str], tuple[Any, list[Finding]]]) -> Reader:
     return lambda text, base: reader(text)
 
 
-def _reader(module: str) -> Reader:
+def _reader(module: str, function: str = "read") -> Reader:
     """``read(text, base)`` of a module below this package, which is imported when it is first needed."""
 
     def read(text: str, base: Base) -> tuple[Any, list[Finding]]:
@@ -41,7 +41,7 @@ def _reader(module: str) -> Reader:
             found = import_module(f".{module}", __name__)
         except ModuleNotFoundError as error:
             return None, [_missing(module, error)]
-        return cast("tuple[Any, list[Finding]]", found.read(text, base))
+        return cast("tuple[Any, list[Finding]]", getattr(found, function)(text, base))
 
     return read
 
@@ -86,6 +86,8 @@ READERS: dict[str, Reader] = {
     "scxml": _reader("scxml"),
     "xstate": _reader("xstate"),
     "sm": _reader("sm"),
+    "mermaid": _reader("diagrams.reading.document", "read_mermaid"),
+    "plantuml": _reader("diagrams.reading.document", "read_plantuml"),
 }
 WRITERS: dict[str, Writer] = {
     "json": json.write,
@@ -96,6 +98,8 @@ WRITERS: dict[str, Writer] = {
     "dot": _writer("diagrams.dot"),
     "plantuml": _writer("diagrams.plantuml"),
 }
+# Drawings that are read when somebody asks for it, and never found among the definitions of a folder.
+DIAGRAMS = ("mermaid", "plantuml")
 # The first that fits the end of a file's name counts.
 SUFFIXES = {
     ".xstate.json": "xstate",
@@ -165,7 +169,7 @@ def guess(text: str | bytes, name: str = "") -> str:
     """By the name of the text's file; by its look where there is no name that tells, or only ``.json``."""
     named = format_of(name, "")
     look = format_of_text(text) if named in ("", "json") else ""
-    return named if named and look in ("", "yaml", "scxml") else look
+    return named if named and look in ("", "yaml", "scxml", *DIAGRAMS) else look
 
 
 def listed(formats: dict[str, Any]) -> str:

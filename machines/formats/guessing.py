@@ -9,6 +9,10 @@ _XSTATE = re.compile(r'"queryLanguage"\s*:|"type"\s*:\s*"xstate\.|"predictableAc
 # Guards that are objects, actions that are names, guards called as in version 4: errors in a definition of ours.
 _LIKE_XSTATE = re.compile(r'"guard"\s*:\s*\{|"(?:actions|entry|exit)"\s*:\s*\[?\s*(?:"|\{\s*"type")|"cond"\s*:')
 _SCRIPT = re.compile(r"\b(?:createMachine|Machine|setup)\s*\(")
+_MERMAID = re.compile(
+    r"(?:---\n.*?\n---\s*|%%[^\n]*\n\s*|```+\s*mermaid\s*)*stateDiagram(?:-v2)?[ \t]*(?:;|\r?\n|$)", re.DOTALL
+)
+_PLANTUML = re.compile(r"(?:'[^\n]*\n\s*|```+\s*\w+\s*)*@startuml\b")
 _TEMPLATE = ("initial", "map", "current", "reason")
 
 
@@ -18,6 +22,10 @@ def format_of_text(text: str | bytes) -> str:
     start = start.lstrip("\ufeff \t\r\n")
     if start.startswith("<"):
         return "scxml"
+    if _PLANTUML.match(start):
+        return "plantuml"
+    if _MERMAID.match(start):
+        return "mermaid"
     if not start.startswith(("{", "[")):
         return "xstate" if _SCRIPT.search(start) else "yaml"
     if _XSTATE.search(start):

@@ -81,6 +81,49 @@ def test_scripts(text):
     assert definition is not None or findings
 
 
+def lines(*some: str) -> str:
+    return "\n".join(some)
+
+
+DRAWN = [
+    lines(*("state a {" for _ in range(100_000))),
+    lines(*(f"a{n} --> a{n + 1} : e [x" for n in range(40_000))),
+    lines("[*] --> a", *("a --> a : go [b(c) && !d] / e" for _ in range(20_000))),
+    lines("state a {", *(f"b{n}\n--" for n in range(30_000)), "}"),
+    lines("state f <<fork>>", *(f"f --> a{n}\na{n} --> j" for n in range(400)), "state j <<join>>"),
+    lines(*(f"state f{n} <<fork>>\nf{n} --> f{n + 1}\nf{n} --> a{n}" for n in range(200))),
+    "a --> b : " + "[" * 500_000,
+    "state " + "#" * 1_000_000,
+    lines(*("state " + "# " * 1900 for _ in range(250))),
+    lines(*("a" + "-" * 3900 for _ in range(250))),
+    lines(*("a --> b : e / " + "/ " * 1900 for _ in range(250))),
+    lines("note left of a", *("text" for _ in range(200_000))),
+    "/'" * 400_000,
+    "skinparam {" * 50_000,
+    lines("[*] --> a", "a : " + "<b" * 1900),
+    lines(*("a : " + "entry " * 600 for _ in range(250))),
+]
+
+
+@pytest.mark.parametrize("format", ["mermaid", "plantuml"])
+@pytest.mark.parametrize("body", DRAWN, ids=range(len(DRAWN)))
+def test_diagrams(body, format):
+    text = f"stateDiagram-v2\n{body}" if format == "mermaid" else f"@startuml\n{body}\n@enduml"
+    definition, findings = read(text[: 1 << 20], format)
+    assert definition is not None or any(finding.is_error for finding in findings)
+    assert all(finding.message for finding in findings)
+
+
+@pytest.mark.parametrize("format", ["mermaid", "plantuml", "xstate"])
+@pytest.mark.parametrize(
+    "text", ["", " ", "{", "<scxml/>", "def f(): pass", "\u202e" * 100, "a: [1, 2", "---\n---\n---"]
+)
+def test_something_else_entirely(text, format):
+    definition, findings = read(text, format)
+    assert definition is None
+    assert any(finding.is_error for finding in findings)
+
+
 def test_templates():
     text = json.dumps({"initial": "", "map": {" " * n: [] for n in range(1, 1300)}, "current": "", "reason": ""})
     assert any(finding.code == "SB111" for finding in read(text, "sm")[1])

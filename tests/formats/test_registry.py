@@ -35,7 +35,7 @@ def test_what_can_be_read_and_written_comes_back(format):
 
 
 @pytest.mark.parametrize("format", sorted(set(FORMATS) - set(READERS)))
-def test_diagrams_cannot_be_read(format):
+def test_graphs_cannot_be_read(format):
     with pytest.raises(DefinitionError, match="SB130|cannot be read") as caught:
         load("x", format)
     assert str(caught.value.findings[0]).startswith(f"SB130 definition: {FORMATS[format]} cannot be read; use json")
@@ -93,6 +93,9 @@ STATELY = {"id": "m", "initial": "a", "states": {"a": {"entry": {"type": "xstate
         ('{"initial": "a", "map": {}, "current": "", "reason": ""}', "x.json", "sm"),
         ("id: door", "door.json", "json"),
         ("{}", "door.yaml", "yaml"),
+        ("stateDiagram-v2\n  [*] --> a", "", "mermaid"),
+        ("@startuml\n[*] --> a\n@enduml", "door.txt", "plantuml"),
+        ("a --> b", "door.puml", "plantuml"),
         (json.dumps(door(context={"cond": 1})), "", "json"),
     ],
 )

@@ -1,1 +1,1 @@
-"""Diagrams as text for other tools: Mermaid, PlantUML, DOT. They are written, never read."""
+"""Diagrams as text: Mermaid and PlantUML are written and read, DOT is written."""

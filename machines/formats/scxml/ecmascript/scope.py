@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from machines.formats.scxml.report import Report
+from machines.formats.report import Report
 
 from .code import Code
 from .fields import Fields

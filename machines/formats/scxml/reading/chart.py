@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from machines.formats.report import Report
 from machines.formats.scxml.ecmascript import changes, expressions, scripts
 from machines.formats.scxml.ecmascript.code import ABSENT, SUM, Code
 from machines.formats.scxml.ecmascript.fields import Fields
 from machines.formats.scxml.ecmascript.parsing import Node, Script, SyntaxProblem, parse_expression
 from machines.formats.scxml.ecmascript.scope import Action, Scope
 from machines.formats.scxml.elements import OURS, Element
-from machines.formats.scxml.report import Report
 
 from .library import Library
 from .survey import Survey

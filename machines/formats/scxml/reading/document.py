@@ -9,11 +9,11 @@ from typing import Any
 
 from machines.engine import limits
 from machines.engine.definitions.findings import Finding
+from machines.formats.report import Report
 from machines.formats.scxml.ecmascript.fields import Fields
 from machines.formats.scxml.ecmascript.kinds import ANY, Kinds
 from machines.formats.scxml.ecmascript.scope import Scope
 from machines.formats.scxml.elements import MACHINE_KEYS, OURS, Element, parse
-from machines.formats.scxml.report import Report
 
 from . import data, states
 from .chart import Chart, more

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from machines.engine import limits
+from machines.formats.report import Report
 from machines.formats.scxml.ecmascript import scripts
 from machines.formats.scxml.ecmascript.parsing import Node, Script, SyntaxProblem, parse_expression, parse_program
 from machines.formats.scxml.ecmascript.scope import Function
 from machines.formats.scxml.ecmascript.translator import function_of
 from machines.formats.scxml.elements import OURS, SCXML, Element
 from machines.formats.scxml.names import Names
-from machines.formats.scxml.report import Report
 
 STATES = ("state", "parallel", "final", "history")
 _FILE = re.compile(r"""["']((?:file:)?[^"'<>\s]{1,200}\.scxml)["']""")

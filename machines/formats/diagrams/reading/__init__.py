@@ -1,0 +1,1 @@
+"""State diagrams of Mermaid and PlantUML in, definition out: lines, statements, a chart of them, a definition."""

@@ -1,0 +1,178 @@
+"""What one line of a diagram says. ``parse`` knows the lines of both languages, which are nearly the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from machines.engine.definitions.report import quote
+from machines.formats.report import Report
+
+from .lines import MERMAID, Line, Source, Syntax
+
+MARK = "[*]"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A declaration: ``label`` is what stands in quotes, ``text`` what stands after a colon."""
+
+    line: Line
+    id: str
+    label: str = ""
+    text: str = ""
+    kind: str = ""
+    opens: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    line: Line
+    source: str
+    target: str
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A line about a state: what it does, or what it is."""
+
+    line: Line
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """``id``: the state it is about; empty for the last arrow, or for nothing in particular."""
+
+    line: Line
+    id: str
+    text: str
+    on_arrow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The line between two regions."""
+
+    line: Line
+
+
+Statement = State | Arrow | Text | Note | Close | Region
+
+_REF = r'\[\*\]|\[H\*?\]|"[^"]*"|[^\s:"{}\[\]<>-](?:[^\s:"{}\[\]<>-]|-(?![->]))*(?:\[H\*?\])?'
+_LOOKS = r"(?:\s*(?:<<[^>]*>>|#[^\s:{#]*|:::[\w-]+))*"
+_ARROW = re.compile(
+    rf"(?P<source>{_REF}){_LOOKS}\s*(?P<head><)?"
+    rf"-++(?P<style>\[[^\]]*\])?(?:(?:left|right|up|down|le|ri|do|l|r|u|d)(?=[-\[]))?(?:\[[^\]]*\])?-*+(?P<point>>)?"
+    rf"\s*(?P<target>{_REF}){_LOOKS}\s*(?::(?!:)(?P<label>.*))?$",
+    re.IGNORECASE,
+)
+_STATE = re.compile(
+    r"(?:state|frame)\s+(?:"
+    r'"(?P<quoted>[^"]*)"(?:\s+as\s+(?P<alias>[^\s:"{}<#]+))?'
+    r'|(?P<named>[^\s:"{}<#]+)\s+as\s+"(?P<label>[^"]*)"'
+    r'|(?P<id>[^:"{}<#]+?))'
+    r"\s*(?P<kind><<[^>]*>>|\[\[[^\]]*\]\])?(?:\s*(?:#[^\s:{#]*|:::[\w-]+))*\s*(?P<opens>\{)?\s*(?P<closes>\})?"
+    r"\s*(?::(?!:)(?P<text>.*))?$",
+    re.IGNORECASE,
+)
+_TEXT = re.compile(r'(?P<id>"[^"]*"|[^\s:"{}\[\]]+)\s*:(?!:)\s*(?P<text>.*)$')
+_ALONE = re.compile(r'[^\s:"{}\[\]<>]+(?::::[\w-]+)?$')
+_NOTE = re.compile(
+    r"(?:floating\s+)?note\b\s*(?:(?P<side>left|right|top|bottom|over)\b\s*(?:of\b\s*(?P<id>\"[^\"]*\"|[^\s:#]+))?"
+    r'|(?P<link>on\s+link)|"(?P<quoted>[^"]*)"\s*(?:as\s+\S+)?|as\s+\S+)?\s*(?:#[^\s:]*)?\s*(?::(?P<text>.*))?$',
+    re.IGNORECASE,
+)
+_END_NOTE = re.compile(r"end\s?note\b", re.IGNORECASE)
+_OTHER_DIAGRAM = re.compile(
+    r"(flowchart|graph|sequenceDiagram|classDiagram|erDiagram|gantt|pie|journey|mindmap|gitGraph|timeline)\b"
+)
+_HEAD = re.compile(r"stateDiagram(?:-v2)?\s*;?$")
+
+
+def parse(source: Source, syntax: Syntax, report: Report) -> Iterator[Statement]:
+    """Lines that say something else than a state diagram can are errors, each at its place."""
+    lines = iter(source.lines)
+    for line in lines:
+        if syntax is MERMAID and _HEAD.match(line.text):
+            continue
+        if _NOTE.match(line.text) and not _ARROW.match(line.text):
+            yield _note(line, lines, report)
+            continue
+        found = _statement(line, syntax)
+        if found is None:
+            _refuse(line, syntax, report)
+        else:
+            yield from found
+
+
+def _statement(line: Line, syntax: Syntax) -> list[Statement] | None:
+    """Nothing for an arrow that is there for the drawing only; None for what is no line of a diagram."""
+    text = line.text
+    if text == "}":
+        return [Close(line)]
+    if re.fullmatch(r"--+|\|\|", text):
+        return [Region(line)]
+    if found := _ARROW.match(text):
+        return _arrow(line, found)
+    if found := _STATE.match(text):
+        return _state(line, found)
+    if found := _TEXT.match(text):
+        return [Text(line, found["id"].strip('"'), found["text"].strip())]
+    if syntax is MERMAID and _ALONE.match(text):
+        return [State(line, text.split(":::")[0])]
+    return None
+
+
+def _arrow(line: Line, found: re.Match[str]) -> list[Statement] | None:
+    if "hidden" in (found["style"] or ""):
+        return []
+    source, target = found["source"].strip('"'), found["target"].strip('"')
+    if not found["point"]:
+        if not found["head"]:
+            return None
+        source, target = target, source
+    return [Arrow(line, source, target, (found["label"] or "").strip())]
+
+
+def _state(line: Line, found: re.Match[str]) -> list[Statement]:
+    label = found["quoted"] if found["quoted"] is not None else found["label"] or ""
+    id = (found["alias"] or found["named"] or found["id"] or label).strip()
+    kind = (found["kind"] or "").strip("<>[]").strip().lower()
+    state = State(line, id.split(":::")[0], label, (found["text"] or "").strip(), kind, bool(found["opens"]))
+    return [state, Close(line)] if found["opens"] and found["closes"] else [state]
+
+
+def _note(line: Line, lines: Iterator[Line], report: Report) -> Note:
+    found = _NOTE.match(line.text)
+    assert found is not None
+    text = found["text"] or found["quoted"]
+    if text is None:
+        kept = []
+        for further in lines:
+            if _END_NOTE.match(further.text):
+                break
+            kept.append(further.text)
+        else:
+            report.add("SB131", line.place, "the note has no end", "write: end note")
+        text = "\n".join(kept)
+    return Note(line, (found["id"] or "").strip('"'), text.strip(), found["link"] is not None)
+
+
+def _refuse(line: Line, syntax: Syntax, report: Report) -> None:
+    other = _OTHER_DIAGRAM.match(line.text) if syntax is MERMAID else None
+    if other:
+        report.add("SB131", line.place, f"this is a {other[1]}, not a state diagram", "it begins with: stateDiagram-v2")
+    elif line.text.startswith("!"):
+        report.add("SB141", line.place, "PlantUML's preprocessor is not run", "write out what the line stands for")
+    else:
+        shown = quote(line.text)
+        report.add("SB131", line.place, f"not a line of a {syntax.name} state diagram: {shown}", "A --> B : event")
