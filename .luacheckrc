@@ -8,7 +8,7 @@ files['machines/engine/lua'] = {
         'durations', 'fields', 'programs', 'reserved_events', -- definitions
         'compiled_steps', 'step_compiler', 'step_source', -- compiled
         'arithmetic', 'builtins', 'ecmascript', 'expressions', 'guard_explanation', 'sequences', 'values', -- expressions
-        'batches', 'chart_writes', 'commit', 'creation', 'deletion', 'retirement', 'instances', 'payloads', 'previews', 'repairs', 'step_log', 'steps', -- instances
+        'batches', 'chart_writes', 'commit', 'creation', 'deletion', 'history_entries', 'retirement', 'instances', 'payloads', 'previews', 'repairs', 'step_log', 'steps', -- instances
         'actions', 'chart', 'configurations', 'core', 'job_requests', 'permits', 'sends', -- interpreter
         'awaited_jobs', 'completion', 'dead_jobs', 'due_jobs', 'job_repair', 'jobs', 'queue_bells', 'queue_counters', 'queue_figures', 'queue_limits', 'retry_delay', -- jobs
         'accepted_senders', 'delivery', 'inbox', -- messages

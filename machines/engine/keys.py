@@ -124,7 +124,7 @@ class Partition:
         return f"{self.root}:in:{state}"
 
     def history(self, id: str) -> str:
-        """list, capped: the steps of one instance, oldest first."""
+        """list, capped: the steps of one instance, oldest first, packed: ``sb_history`` reads them."""
         return f"{self.root}:h:{id}"
 
     def seen(self, source: str) -> str:

@@ -147,9 +147,9 @@ class _Scan:
 
     def _histories(self) -> None:
         """The end of a job is one step of one instance, and never two."""
-        histories = self._each("lrange", [self.keys.history(id) for id in self.instances], 0, -1)
-        for id, entries in zip(self.instances, histories, strict=True):
-            steps = [json.loads(entry) for entry in entries]
+        for id in self.instances:
+            reply = self.client.fcall("sb_history", 1, self.keys.root, id, 0, -1)
+            steps = [json.loads(entry) for entry in reply[3:]]
             self._unbroken(id, steps)
             for _, _, event, _, _, actor, *_ in steps:
                 if isinstance(actor, str) and actor.startswith("job "):

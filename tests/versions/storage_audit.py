@@ -143,7 +143,8 @@ class StorageAudit:
 
     def check_histories(self, held: Mapping[str, Mapping[str, str]]) -> None:
         for id, row in held.items():
-            steps = [json.loads(text) for text in self.redis.lrange(self.keys.history(id), 0, -1)]
+            reply = self.redis.fcall("sb_history", 1, self.keys.root, id, 0, -1)
+            steps = [json.loads(text) for text in reply[3:]]
             assert [step[0] for step in steps] == list(range(1, int(row["_version"]) + 1))
             last = steps[-1][3]
             assert (last if isinstance(last, list) else [last]) == row["_state"].split("\n")

@@ -141,7 +141,7 @@ def test_retention_takes_them_off(engine):
         engine.fire("counter", id, "stop", now=NOW)
     engine.publish(counter(description="two"))
     reply = engine.client.fcall(
-        "sb_retire", 1, engine.keys.partition("counter").root, "x", "", "a", "2", NOW, "b", "2", NOW
+        "sb_retire", 1, engine.keys.partition("counter").root, "x", "", "a", "2", NOW, "b", "2", NOW, "unpacked"
     )
     assert reply[1] == 2
     assert instances(engine, "counter") == {1: 1, 2: 0}

@@ -20,12 +20,13 @@ from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Instance, Step
 
 MAX_BATCH = 200  # instances of one call
+UNPACKED = "unpacked"  # tells sb_retire that the histories were read by sb_history
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedInstance:
-    """A finished instance as Redis holds it. ``raw``: the fields of its hash; ``steps``: entries of its history,
-    oldest first."""
+    """A finished instance. ``raw``: the fields of its hash, as Redis holds them; ``steps``: entries of its history as
+    JSON, oldest first."""
 
     machine: str
     id: str
@@ -116,6 +117,7 @@ class Retirement:
     def read(self, machine: str, partition: Partition, state: str, before: int, *, skip: int, limit: int) -> Batch:
         """Read up to ``limit`` instances that entered a final state at or before a time, the oldest first; ``skip``:
         those to pass over. Two round trips."""
+        self._caller.ensure()
         key = partition.state(state)
         words = (
             "ZRANGEBYSCORE",
@@ -132,12 +134,13 @@ class Retirement:
             return Batch(partition, [], 0, micros)
         sent: list[tuple[str, Sequence[Any]]] = [(key, ("TIME",))]
         for id in ids:
-            sent += [(key, ("HGETALL", partition.instance(id))), (key, ("LRANGE", partition.history(id), 0, -1))]
+            history = ("FCALL", "sb_history", 1, partition.root, id, 0, -1)
+            sent += [(key, ("HGETALL", partition.instance(id))), (key, history)]
         begin, *rows, end = self._caller.commands([*sent, (key, ("TIME",))])
         found = [
-            FinishedInstance(machine, id, raw, steps)
-            for id, raw, steps in zip(ids, rows[::2], rows[1::2], strict=True)
-            if _is_whole(raw)
+            FinishedInstance(machine, id, raw, history[3:])
+            for id, raw, history in zip(ids, rows[::2], rows[1::2], strict=True)
+            if _is_whole(raw) and history[0] == Status.OK
         ]
         return Batch(partition, found, len(ids), micros + _micros(begin, end))
 
@@ -148,7 +151,7 @@ class Retirement:
         stayed: list[str] = []
         while waiting:
             words = [word for one in waiting for word in (one.id, one.raw["_version"], one.raw["_created"])]
-            (reply,) = self._caller.many([("sb_retire", batch.partition.root, (actor, reason, *words))])
+            (reply,) = self._caller.many([("sb_retire", batch.partition.root, (actor, reason, *words, UNPACKED))])
             if isinstance(reply, Exception):
                 translate(reply)
             if reply[0] == Status.NO_MACHINE:

@@ -170,7 +170,7 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     ),
     "sb_reset": (B, ["b", "", "", "ann", "why", AT, "key", "", PERMIT]),
     "sb_resume": (B, ["f", "", "ann", "why", AT, "fire", "", PERMIT]),
-    "sb_retire": (B, ["ann", "why", "a", "1", AT]),
+    "sb_retire": (B, ["ann", "why", "a", "1", AT, "unpacked"]),
     "sb_rollout": (B, ["start", "1", "500", '{"guard":{}}', "", "ann", "why", AT]),
     "sb_rollout_copy": (B, ["1", "1:abc", "", "", ""]),
     "sb_session_create": ("session:{p:0}", [HANDLE[::-1], SECRET, "ann", "{}", "9000", "1", "0", "5", "1", AT]),

@@ -1,4 +1,4 @@
--- needs: arithmetic, builtins, commit, data_indexes, fields, json, programs, step_log, step_source, values
+-- needs: arithmetic, builtins, commit, data_indexes, fields, history_entries, json, step_log, step_source, values
 -- Compiles the step of one event in one state of a flat machine to a Lua function, for instances whose hash has the same
 -- fields in the same order: constants, fields, keys and transitions are in place, and nothing is looked up. The function
 -- reads from the values of HGETALL, and writes the same as `commit` does, in the same order. It answers nil, before it writes
@@ -65,7 +65,7 @@ end
 
 -- Texts
 
--- Joins constants and code to one expression. A part is a text to quote, or {code}.
+-- Joins constants and code to one expression, '""' for none. A part is a text to quote, or {code}.
 local function write_joined(parts)
     local found, constant = {}, ''
     for _, part in ipairs(parts) do
@@ -76,7 +76,7 @@ local function write_joined(parts)
             found[#found + 1], constant = part[1], ''
         end
     end
-    if constant ~= '' then found[#found + 1] = quote(constant) end
+    if constant ~= '' or not found[1] then found[#found + 1] = quote(constant) end
     return concat(found, ' .. ')
 end
 
@@ -91,29 +91,27 @@ local function write_json(change)
     return { field.plain and change.after or 'quote(' .. change.after .. ')' }
 end
 
--- Writes `set` and `gone`, the changed data as the history holds it.
+-- Writes the changed data as the history holds it.
 local function write_changes(writer, changes)
     local all, each, tests, gone = {}, {}, {}, {}
     for _, change in ipairs(changes) do
         if change.removed then
-            gone[#gone + 1] = json.quote(change.field.name)
+            gone[#gone + 1] = change.field.unset_mark
         else
             local test = 'c' .. change.index
             line(writer, format('local %s = %s ~= %s', test, change.after, change.before))
             tests[#tests + 1] = test
-            add(all, #all == 0 and '{' .. sub(change.field.quoted, 2) or change.field.quoted, write_json(change))
-            each[#each + 1] = { test, write_joined({ change.field.quoted, write_json(change) }) }
+            add(all, change.field.set_mark, write_json(change))
+            each[#each + 1] = { test, write_joined({ change.field.set_mark, write_json(change) }) }
         end
     end
-    local removed = #gone > 0 and ',[' .. concat(gone, ',') .. ']' or ''
-    if #tests == 0 then return { '0' .. removed } end
-    add(all, '}')
+    local removed = concat(gone)
+    if #tests == 0 then return { removed } end
     line(writer, 'local set')
     line(writer, 'if ' .. concat(tests, ' and ') .. ' then set = ' .. write_joined(all))
     line(writer, 'else')
     line(writer, 'set = ""')
     for _, pair in ipairs(each) do line(writer, format('if %s then set = set .. %s end', pair[1], pair[2])) end
-    line(writer, 'if set == "" then set = "0" else set = "{" .. sub(set, 2) .. "}" end')
     line(writer, 'end')
     return { { 'set' }, removed }
 end
@@ -222,12 +220,13 @@ local function write_transition(writer, shape, transition)
     line(writer, format('local version, stamp = number(f[%d] + 1), number(now)', writer.positions._version))
     local set = write_changes(writer, changes)
     local answer = write_answer(writer, shape, changes, moved, to)
-    local entry = { '[', { 'version' }, ',', { 'stamp' }, ',', programs.quoted_event(program, writer.event), to.quoted,
-        transition.quoted, { '(actor == "" and "0," or quote(actor) .. ",")' },
-        { '(reason == "" and "0," or quote(reason) .. ",")' }, { 'kept' }, ',' }
-    for _, part in ipairs(set) do entry[#entry + 1] = part end
-    entry[#entry + 1] = ']'
-    line(writer, 'local entry = ' .. write_joined(entry))
+    if program.history > 0 then
+        local begin, rest = history_entries.describe(program, { transition }, writer.event, { to.index })
+        local entry = { begin, { 'version' }, '\t', { format('now - f[%d]', writer.positions._created) }, rest,
+            { '(actor == "" and "" or "\\t@" .. quote(actor))' }, { '(reason == "" and "" or "\\t?" .. quote(reason))' },
+            { '(kept == "0" and "" or "\\t" .. kept)' }, unpack(set) }
+        line(writer, 'local entry = ' .. write_joined(entry)) -- as `history_entries.pack`
+    end
     line(writer, 'local text = short and version or ' .. answer)
     write_indexes(writer, changes)
     if moved then

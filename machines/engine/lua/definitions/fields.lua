@@ -67,7 +67,7 @@ function fields.compile(spec)
         types = spec.types or { spec.type },
         decode = codec.decode,
         as_json = codec.as_json,
-        quoted = ',' .. json.quote(spec.name) .. ':', -- prefix of its pair in a history entry
+        quoted = ',' .. json.quote(spec.name) .. ':', -- prefix of its pair in JSON
         plain = codec.as_json == to_text, -- the raw text is valid JSON
         scalar = spec.type ~= 'json',
     }

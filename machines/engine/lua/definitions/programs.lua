@@ -66,7 +66,6 @@ local function compile_transitions(source, compiled, index)
             delay = spec.delay and expressions.compile(spec.delay, compiled),
             is_fixed = spec.delay and spec.delay[1] == 'num', -- its delay does not depend on the data
             flow = compiled.version .. ':' .. spec.id,
-            quoted = ',' .. json.quote(spec.id) .. ',',
             allow = spec.allow and json.list(spec.allow),
         }
     end
@@ -299,7 +298,6 @@ local function outline_program(source, version, root)
         known = {},
         known_list = json.list(source.known),
         queues = source.queues or {},
-        quoted_events = {},
     }
     for i, spec in ipairs(source.states) do compiled.index[spec.name] = i end
     compiled.required = compile_events(compiled.events)
@@ -307,6 +305,7 @@ local function outline_program(source, version, root)
     for i, spec in ipairs(source.data or {}) do
         local field = fields.compile(spec)
         compiled.fields[spec.name], compiled.ordered[i], compiled.columns[i + 1] = field, field, spec.name
+        field.set_mark, field.unset_mark = '\t' .. i .. '=', '\t-' .. i -- prefixes in a history entry
     end
     -- Programs of earlier releases may list a reserved event, which must not become known: known events can be fired.
     for _, name in ipairs(source.known or {}) do compiled.known[name] = not reserved_events.is_reserved(name) or nil end
@@ -405,16 +404,6 @@ function programs.drop_outdated(root)
     for def, compiled in pairs(versions) do
         if compiled.listed ~= listed then versions[def], cached = nil, cached - 1 end
     end
-end
-
--- Answers the event's name as JSON, quoted once for each known name.
-function programs.quoted_event(compiled, event)
-    local quoted = compiled.quoted_events[event]
-    if not quoted then
-        quoted = json.quote(event)
-        if compiled.known[event] then compiled.quoted_events[event] = quoted end
-    end
-    return quoted
 end
 
 return programs

@@ -1,4 +1,4 @@
--- needs: batches, chart_writes, data_indexes, due_times, job_requests, jobs, json, keys, partition_log, programs
+-- needs: batches, chart_writes, data_indexes, due_times, history_entries, job_requests, jobs, json, keys, partition_log
 -- needs: step_log, timers, values, version_counters, work_budget
 -- The only module that writes a step: index, history, flow, jobs and outbox, then the instance itself, then the pulse. When
 -- a write fails, because of a key of another type for example, the earlier writes are undone.
@@ -89,17 +89,10 @@ local function undo_index(ctx)
     if ctx.origin then pcall(call, 'ZADD', states[ctx.origin].index_key, progress.entered_before, ctx.id) end
 end
 
--- Quotes the transitions for a history entry: `,"t3",` or `,"t3 t4",`.
-local function quote_transitions(edges)
-    local listed = {}
-    for i, edge in ipairs(edges) do listed[i] = edge.id end
-    return ',' .. json.quote(table.concat(listed, ' ')) .. ','
-end
-
--- Adds the changed data to the arguments of HSET. Answers their new count, the names for HDEL, and both as the history holds
--- them: `{"field":value}` and, for unset fields, `,["field"]`.
+-- Adds the changed data to the arguments of HSET. Answers their new count, the names for HDEL, and the changes as the
+-- history holds them.
 local function collect_data(ctx, args, count, gone)
-    local changed, raw, set, unset_text = ctx.changed, ctx.raw, '', nil
+    local changed, raw, set, unset_text = ctx.changed, ctx.raw, '', ''
     for i = 1, #changed do
         local field = changed[i]
         local name = field.name
@@ -107,14 +100,14 @@ local function collect_data(ctx, args, count, gone)
         if value then
             args[count + 1], args[count + 2] = name, value
             count = count + 2
-            set = set .. field.quoted .. (field.plain and value or field.as_json(value))
+            set = set .. field.set_mark .. (field.plain and value or field.as_json(value))
         else
             gone = gone or {}
             gone[#gone + 1] = name
-            unset_text = (unset_text and unset_text .. ',' or ',[') .. json.quote(name)
+            unset_text = unset_text .. field.unset_mark
         end
     end
-    return count, gone, set ~= '' and '{' .. sub(set, 2) .. '}' or '0', unset_text and unset_text .. ']' or ''
+    return count, gone, set .. unset_text
 end
 
 -- Adds the bookkeeping fields that only charts, children and suspended instances have. Nothing is written here.
@@ -174,22 +167,13 @@ local function collect_hash(ctx)
     return collect_data(ctx, args, count, removed)
 end
 
--- Makes the history entry: [version, ms, event, state, transitions, actor, reason, payload, set, unset]; 0 for none.
-local function make_history_entry(ctx, event, actor, reason, history_payload, set, gone)
-    local edges = ctx.edges
-    return '[' .. ctx.raw._version .. ',' .. progress.stamp .. ','
-        .. (ctx.program.quoted_events[event] or programs.quoted_event(ctx.program, event))
-        .. (ctx.chart and chart_writes.quote_configuration(ctx.config) or ctx.program.states[ctx.state].quoted)
-        .. (edges[2] == nil and edges[1] and edges[1].quoted or quote_transitions(edges))
-        .. (actor == '' and '0,' or json.quote(actor) .. ',')
-        .. (reason == '' and '0,' or json.quote(reason) .. ',')
-        .. history_payload .. ',' .. set .. gone .. ']'
-end
-
-local function append_history(ctx, text)
-    local keep = ctx.program.history
+local function append_history(ctx, event, actor, reason, history_payload, changes)
+    local program, raw = ctx.program, ctx.raw
+    local keep = program.history
     if keep == 0 then return end
-    local length = call('RPUSH', ctx.program.history_prefix .. ctx.id, text)
+    local begin, rest = history_entries.describe(program, ctx.edges, event, ctx.chart and ctx.config.leaves or { ctx.state })
+    local length = call('RPUSH', program.history_prefix .. ctx.id,
+        history_entries.pack(begin, rest, raw._version, ctx.now, raw._created, actor, reason, history_payload, changes))
     progress.history_written, progress.history_too_long = true, length > keep + HISTORY_SLACK
 end
 
@@ -312,13 +296,13 @@ end
 
 local function write(ctx, event, actor, reason, history_payload, clock)
     if ctx.program.indexed then data_indexes.write(ctx) end
-    local count, gone, set, unset = collect_hash(ctx)
+    local count, gone, changes = collect_hash(ctx)
     if ctx.chart then
         if ctx.moved then chart_writes.add_to_indexes(ctx, progress.undo_log, progress.stamp) end
     elseif ctx.moved then
         write_index(ctx)
     end
-    append_history(ctx, make_history_entry(ctx, event, actor, reason, history_payload, set, unset))
+    append_history(ctx, event, actor, reason, history_payload, changes)
     count_flow(ctx)
     if ctx.is_new then
         call('HINCRBY', keys.meta(ctx.program.root), 'instances', 1)

@@ -1,4 +1,4 @@
--- needs: json, keys, strings, timers
+-- needs: history_entries, json, keys, strings, timers
 -- Makes the record of an instance: everything that Redis holds about it, as one JSON text. Equal instances have equal
 -- records, so a record that is made twice tells whether the instance has changed in between.
 local instance_records = {}
@@ -124,7 +124,8 @@ function instance_records.make(root, id, outbox, places)
     local text = '{"kind":"instance","id":' .. json.quote(id)
         .. ',"hash":' .. encode_list(sorted)
         .. ',"entered":' .. encode_list(read_entered(root, id, held._state))
-        .. ',"history":' .. encode_list(redis.call('LRANGE', keys.history(root, id), 0, -1))
+        .. ',"history":' .. encode_list(history_entries.unpack_all(root, held._created,
+            redis.call('LRANGE', keys.history(root, id), 0, -1)))
         .. ',"held":' .. encode_list(redis.call('LRANGE', keys.held(root, id), 0, -1))
         .. ',"late":' .. encode_list(read_late(root, id, held._timers))
         .. ',"wrong":' .. (wrong and json.quote(wrong) or 'null')

@@ -1,4 +1,4 @@
--- needs: arguments, instances, keys, replies
+-- needs: arguments, history_entries, instances, keys, replies
 -- sb_history: reads steps of an instance, newest last, as compact JSON arrays.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
@@ -11,10 +11,11 @@ return function(KEYS, ARGV)
     local root, id = KEYS[1], ARGV[1]
     local first, last = arguments.parse_count(ARGV[2], -2 ^ 31, 2 ^ 31), arguments.parse_count(ARGV[3], -2 ^ 31, 2 ^ 31)
     if not first or not last then return { replies.BAD_ARGUMENT, 'first and last are whole numbers' } end
-    local def = redis.call('HGET', keys.instance(root, id), '_def')
+    local def, created = unpack(redis.call('HMGET', keys.instance(root, id), '_def', '_created'))
     if not def then return instances.build_missing(root, id) end
     local key = keys.history(root, id)
     local reply = { replies.OK, redis.call('LLEN', key), def }
-    for i, step in ipairs(redis.call('LRANGE', key, first, last)) do reply[i + 3] = step end
+    local steps = history_entries.unpack_all(root, created, redis.call('LRANGE', key, first, last))
+    for i = 1, #steps do reply[i + 3] = steps[i] end
     return reply
 end

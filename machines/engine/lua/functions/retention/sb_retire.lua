@@ -1,20 +1,32 @@
--- needs: arguments, commit, keys, partition_log, replies, retirement, time_limit
+-- needs: arguments, commit, history_entries, keys, partition_log, replies, retirement, time_limit
 -- sb_retire: lets go of finished instances, each with its history, index entries and jobs, if it is still the one that was
 -- read: of the same revision and creation, finished and not suspended. Any other stays. Stops after some 2 ms.
 -- KEYS:    1 root of the partition
--- ARGV:    1 actor · 2 reason · 3.. in turn an id, its revision and the ms of its creation (at most 200 instances)
+-- ARGV:    1 actor · 2 reason · 3.. in turn an id, its revision and the ms of its creation (at most 200 instances) · last,
+--          optional: 'unpacked', when the caller has read the histories by sb_history. Without it an instance stays whose
+--          history has a packed entry: a caller that read the list itself has no copy that it can read
 -- Returns: {OK, instances that went, instances that were looked at, µs it took, id that stayed, ...} · {NOMACHINE}
 --          · {BADARG, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(fields + log(instances in the state)) for each instance
 local MAX_INSTANCES, FIRST = 200, 3
 local LIMIT_MS, CHECK_EVERY = 1, 8
+local UNPACKED = 'unpacked'
 
 local function check(ARGV)
     local count = #ARGV - FIRST + 1
+    if ARGV[#ARGV] == UNPACKED and count % 3 == 1 then count = count - 1 end
     if count < 3 or count % 3 ~= 0 then return 'an instance is an id, a revision and the ms of its creation' end
     if count > 3 * MAX_INSTANCES then return 'at most ' .. MAX_INSTANCES .. ' instances' end
     return arguments.check('', '', ARGV[1], ARGV[2], '')
+end
+
+local function has_packed(root, id)
+    local entries = redis.pcall('LRANGE', keys.history(root, id), 0, -1)
+    for i = 1, #entries do
+        if history_entries.is_packed(entries[i]) then return true end
+    end
+    return false
 end
 
 -- One entry for the call: one for each instance would push all other entries out of the log.
@@ -34,8 +46,10 @@ return function(KEYS, ARGV)
     local elapsed = time_limit.measure()
     local batch = retirement.start(root)
     local reply, gone, looked, machine = { replies.OK, 0, 0, 0 }, 0, 0, nil
-    for i = FIRST, #ARGV, 3 do
-        local name = retirement.remove(batch, ARGV[i], ARGV[i + 1], ARGV[i + 2])
+    local is_unpacked = (#ARGV - FIRST + 1) % 3 == 1
+    for i = FIRST, #ARGV - 2, 3 do
+        local may_go = is_unpacked or not has_packed(root, ARGV[i])
+        local name = may_go and retirement.remove(batch, ARGV[i], ARGV[i + 1], ARGV[i + 2])
         looked = looked + 1
         if name then gone, machine = gone + 1, name else reply[#reply + 1] = ARGV[i] end
         if looked % CHECK_EVERY == 0 and elapsed() > LIMIT_MS then break end

@@ -1,0 +1,164 @@
+-- needs: json, keys
+-- Entries of the history, packed in the list of an instance and unpacked where they are read. A packed entry has parts
+-- that tabs separate, for example `1:t2 3 102 {"token":"A"} 2=5`:
+--   <version of the definition>:<transition> · revision · ms since the instance was created
+-- and then, in this order, what the definition does not tell of that transition, and what is not empty:
+--   !"event" · ><numbers of the states> · @"actor" · ?"reason" · {payload} · <number of a data field>=<value> · -<number>
+-- Values are JSON, so none holds a tab; a field after `-` was unset. Numbers count from 1 in the order of the definition.
+-- Entries of earlier releases, and those of migrations, are JSON arrays as `unpack_one` answers them, and stay so.
+local history_entries = {}
+
+local CREATE = '(create)'
+local QUOTED_CREATE = json.quote(CREATE)
+local MAX_LEGENDS = 256
+local match, gmatch, find, byte, sub, concat = string.match, string.gmatch, string.find, string.byte, string.sub, table.concat
+
+local legends, legend_count = {}, 0
+
+-- Answers the event that a transition tells of itself: the only one it is taken by. Works on a transition of a program and on
+-- a compiled one, like the next.
+local function get_event(transition)
+    local events = transition.events
+    return events and not events[2] and events[1] or nil
+end
+
+-- Answers the state that a transition tells of itself.
+local function get_state(transition, source)
+    if transition.target then return transition.target end
+    return not (transition.targets and transition.targets[1]) and source or nil
+end
+
+-- Answers the two constant parts of an entry, before the revision and behind the time. `leaves`: numbers of the states.
+function history_entries.describe(program, edges, event, leaves)
+    local first, last = edges[1], edges[#edges]
+    local begin, rest = first and first.flow or program.version .. ':', ''
+    for i = 2, #edges do begin = begin .. ' ' .. edges[i].id end
+    local told, state
+    if first then
+        told, state = get_event(first), get_state(last, last.source)
+    else
+        told, state = CREATE, program.initial.targets[1]
+    end
+    if event ~= told then rest = '\t!' .. json.quote(event) end
+    if leaves[2] or leaves[1] ~= state then rest = rest .. '\t>' .. concat(leaves, ' ') end
+    return begin .. '\t', rest
+end
+
+-- Packs the entry of a step; '0' is no payload. `created`: text of the hash; `changes`: the changed data, packed.
+function history_entries.pack(begin, rest, revision, now, created, actor, reason, payload, changes)
+    return begin .. revision .. '\t' .. now - (tonumber(created) or 0) .. rest
+        .. (actor == '' and '' or '\t@' .. json.quote(actor))
+        .. (reason == '' and '' or '\t?' .. json.quote(reason)) .. (payload == '0' and '' or '\t' .. payload) .. changes
+end
+
+local function read_legend(program)
+    local found = { transitions = {}, names = {}, fields = {}, initial = program.initial }
+    if type(found.initial) == 'table' then found.initial = found.initial.targets[1] end
+    for index, state in ipairs(program.states) do
+        found.names[index] = json.quote(state.name)
+        for _, list in ipairs({ state.transitions or {}, state.always or {} }) do
+            for _, transition in ipairs(list) do
+                local event = get_event(transition)
+                found.transitions[transition.id] = { event = event and json.quote(event),
+                    state = get_state(transition, index), quoted = json.quote(transition.id) }
+            end
+        end
+    end
+    for i, field in ipairs(program.data or {}) do found.fields[i] = json.quote(field.name) end
+    return found
+end
+
+-- Answers what entries need of a version: events and states by transition, names of states and fields by number. It is the
+-- same in all partitions. nil where the version is not published here.
+local function load_legend(root, version)
+    local key = keys.definition(root, version)
+    local digest = redis.call('HGET', key, 'digest')
+    if not digest then return nil end
+    local name = version .. ':' .. digest
+    local found = legends[name]
+    if found then return found end
+    local program = redis.call('HGET', key, 'program')
+    if not program then return nil end
+    found = read_legend(cjson.decode(program))
+    if legend_count >= MAX_LEGENDS then legends, legend_count = {}, 0 end
+    legends[name], legend_count = found, legend_count + 1
+    return found
+end
+
+-- Names a state or a field of a version that is gone.
+local function name(list, number)
+    return list and list[tonumber(number)] or json.quote('?' .. number)
+end
+
+local function name_states(legend, numbers)
+    local found = {}
+    for number in gmatch(numbers, '%d+') do found[#found + 1] = name(legend and legend.names, number) end
+    return found[2] and '[' .. concat(found, ',') .. ']' or found[1] or '""'
+end
+
+-- Reads the parts behind the time into `entry`. Answers false for a part that no entry has.
+local function read_parts(entry, legend, text)
+    local set, gone = '', ''
+    for part in gmatch(text, '[^\t]+') do
+        local mark = byte(part)
+        if mark == 123 then entry.payload = part -- {
+        elseif mark == 33 then entry.event = sub(part, 2) -- !
+        elseif mark == 62 then entry.state = name_states(legend, part) -- >
+        elseif mark == 64 then entry.actor = sub(part, 2) -- @
+        elseif mark == 63 then entry.reason = sub(part, 2) -- ?
+        elseif mark == 45 then gone = gone .. ',' .. name(legend and legend.fields, sub(part, 2)) -- -
+        else
+            local at = find(part, '=', 2, true)
+            if mark < 48 or mark > 57 or not at then return false end
+            set = set .. ',' .. name(legend and legend.fields, sub(part, 1, at - 1)) .. ':' .. sub(part, at + 1)
+        end
+    end
+    entry.set = set ~= '' and '{' .. sub(set, 2) .. '}' or '0'
+    entry.gone = gone ~= '' and ',[' .. sub(gone, 2) .. ']' or ''
+    return true
+end
+
+-- Answers an entry as JSON: [version, ms, event, state, transitions, actor, reason, payload, set, unset]; 0 for none. What
+-- is no packed entry is answered as it is.
+local function unpack_one(text, created, get_legend)
+    local version, taken, revision, age, rest = match(text, '^(%d+):([^\t]*)\t(%d+)\t(%-?[%d.e+-]+)(.*)$')
+    if not version or not tonumber(age) then return text end
+    local legend = get_legend(version)
+    local entry, quoted = { event = '""', state = '""', actor = '0', reason = '0', payload = '0' }, nil
+    if taken == '' then
+        entry.event, quoted = QUOTED_CREATE, '""'
+        entry.state = legend and legend.names[legend.initial] or entry.state
+    elseif legend then
+        local first = legend.transitions[taken]
+        local last = first
+        if first then
+            quoted = first.quoted
+        else
+            first, last = legend.transitions[match(taken, '^[^ ]+')], legend.transitions[match(taken, '[^ ]+$')]
+        end
+        entry.event = first and first.event or entry.event
+        entry.state = last and legend.names[last.state] or entry.state
+    end
+    if rest ~= '' and not read_parts(entry, legend, rest) then return text end
+    return '[' .. revision .. ',' .. json.number(created + age) .. ',' .. entry.event .. ',' .. entry.state .. ','
+        .. (quoted or json.quote(taken)) .. ',' .. entry.actor .. ',' .. entry.reason .. ',' .. entry.payload .. ','
+        .. (entry.set or '0') .. (entry.gone or '') .. ']'
+end
+
+-- Tells whether an entry is packed: all others begin with a bracket.
+function history_entries.is_packed(text)
+    return find(text, '^%d+:') ~= nil
+end
+
+-- Answers entries as JSON. `created` is text of the instance's hash.
+function history_entries.unpack_all(root, created, entries)
+    local known, found = {}, {}
+    local function get_legend(version)
+        if known[version] == nil then known[version] = load_legend(root, version) or false end
+        return known[version] or nil
+    end
+    for i, text in ipairs(entries) do found[i] = unpack_one(text, tonumber(created) or 0, get_legend) end
+    return found
+end
+
+return history_entries
