@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from machines.engine.definitions.place import Place
 from machines.engine.definitions.report import Path, Report, quote
@@ -12,12 +12,18 @@ from machines.engine.definitions.report import Path, Report, quote
 from .names import field_name
 from .target_tree import Branch, States
 
+if TYPE_CHECKING:
+    from machines.formats.scxml.ecmascript.scope import Function
+
 NO_CODE = 'write an expression there, such as "failed < 3"'
 
 
 @dataclass(slots=True)
 class Reading:
     """``ours``: expressions are in our language. ``fields``: the data fields, by what the config calls them.
+
+    ``given``: what ``input`` is called as data fields; ``first``: what sets fields at the start. ``constants`` and
+    ``functions`` are those of the script around the config.
 
     ``longer``: the events of the document that begin with another one of it and a dot. ``lookups``: how often names
     were replaced by what they stand for.
@@ -34,6 +40,10 @@ class Reading:
     implementations: Place | None = None
     longer: dict[str, list[str]] = field(default_factory=dict)
     lookups: int = 0
+    given: dict[str, str] = field(default_factory=dict)
+    first: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, Any] = field(default_factory=dict)
+    functions: dict[str, Function] | None = None
 
     def absolute(self, branch: Branch) -> str:
         """A target that means this state wherever it stands."""
@@ -54,6 +64,15 @@ class Reading:
             if key not in known:
                 self.left_out(place.below(key), f"the key {quote(key)} has no meaning here")
 
+    def input_field(self, name: str, place: Place) -> str:
+        """The data field that an instance is created with in place of an input."""
+        if name not in self.given:
+            taken = name in self.fields
+            self.given[name] = field_name(f"input_{name}" if taken else name, place.path, self)
+            self.fields.setdefault(name, self.given[name])
+            self.undeclared.append(self.given[name])
+        return self.given[name]
+
     def field(self, name: str, place: Place) -> str:
         """The data field as the definition calls it. XState needs no declaration; a field of any type stands for it."""
         if name not in self.fields:
@@ -69,7 +88,7 @@ class Scope:
     """Where an expression stands: below which state, and what it can see of the event.
 
     ``output``: what ``event.output`` is called here, on an event that has one. ``failing``: on the event of work that
-    failed. ``params``: what a named guard or action is called with.
+    failed. ``params``: what a named guard or action is called with, as expressions by name, or as one.
     """
 
     reading: Reading

@@ -54,7 +54,7 @@ def _inside(translator: Translator, node: Node, function: Function, arguments: l
         return None
     values = translator.values(arguments)
     locals = {name: values[index] if index < len(values) else ABSENT for index, name in enumerate(function.parameters)}
-    inside = type(translator)(translator.scope, function.script, locals, translator.depth)
+    inside = translator.inner(function.script, locals)
     inside.nested = translator.nested + 1
     return inside
 
@@ -91,14 +91,62 @@ def _branch(inside: Translator, statements: list[Node]) -> Code:
 
 
 def _declared(inside: Translator, declaration: Node, rest: list[Node]) -> Code:
+    wrong = declare(inside, declaration)
+    return inside.refuse(wrong, "taking apart in a declaration") if wrong is not None else _returned(inside, rest)
+
+
+def declare(inside: Translator, declaration: Node) -> Node | None:
+    """Let names stand for what they are declared to hold. Returns what cannot be declared so."""
     for declarator in named(declaration):
+        if declarator.type != "variable_declarator":
+            return declarator
         name, value = part(declarator, "name"), declarator.child_by_field_name("value")
-        if name.type != "identifier":
-            return inside.refuse(declarator, "taking apart in a declaration")
-        inside.locals[inside.of(name)] = inside.value(value) if value is not None else ABSENT
-    return _returned(inside, rest)
+        if name.type == "identifier":
+            inside.locals[inside.of(name)] = inside.value(value) if value is not None else ABSENT
+        elif name.type != "object_pattern" or value is None or not take_apart(inside, name, inside.value(value)):
+            return declarator
+    return None
+
+
+def take_apart(inside: Translator, pattern: Node, owner: Code) -> bool:
+    """``{a, b: c, d: {e}}``: whether each name in it can stand for a part of the owner."""
+    for one in named(pattern):
+        if one.type == "shorthand_property_identifier_pattern":
+            inside.locals[inside.of(one)] = inside.property(one, owner, inside.of(one))
+            continue
+        if one.type != "pair_pattern":
+            return False
+        found = inside.property(one, owner, inside.of(part(one, "key")))
+        name = part(one, "value")
+        if name.type == "identifier":
+            inside.locals[inside.of(name)] = found
+        elif name.type != "object_pattern" or not take_apart(inside, name, found):
+            return False
+    return True
 
 
 def _is_idle(inside: Translator, statement: Node) -> bool:
-    """An empty statement, or a text such as 'use strict'."""
-    return not named(statement) or literals.scalar(inside.script, bare(named(statement)[0])) is not literals.NOT_PLAIN
+    """An empty statement, a text such as 'use strict', a call that only checks or writes to the console."""
+    if not named(statement):
+        return True
+    found = bare(named(statement)[0])
+    if found.type == "call_expression":
+        return inside.of(part(found, "function")).split(".")[0] in inside.idle
+    return literals.scalar(inside.script, found) is not literals.NOT_PLAIN
+
+
+def returned(inside: Translator, body: Node) -> Code:
+    """What a function's block returns."""
+    return _returned(inside, named(body))
+
+
+def settle(inside: Translator, body: Node) -> Node | None:
+    """The value that a block returns after declarations alone; None where it does more."""
+    *before, last = named(body) or [body]
+    for statement in before:
+        if statement.type in ("variable_declaration", "lexical_declaration"):
+            if declare(inside, statement) is not None:
+                return None
+        elif statement.type != "expression_statement" or not _is_idle(inside, statement):
+            return None
+    return named(last)[0] if last.type == "return_statement" and named(last) else None

@@ -25,6 +25,8 @@ class Translator:
 
     handlers: ClassVar[Mapping[str, Callable[[Any, Node], Code]]] = {}
     """What translates a kind of node. A subclass adds the kinds that need modules built on this one."""
+    idle: ClassVar[frozenset[str]] = frozenset()
+    """Functions, and owners of methods, whose calls as a statement mean nothing."""
 
     def __init__(self, scope: Scope, script: Script, locals: dict[str, Code] | None = None, depth: int = 0) -> None:
         self.scope = scope
@@ -34,6 +36,10 @@ class Translator:
         self.depth = depth
         self.nested = 0  # functions around, being written out
         self.careful = False  # whether each part is looked at for what can never have a value
+
+    def inner(self, script: Script, locals: dict[str, Code]) -> Translator:
+        """What reads a function that is called here."""
+        return type(self)(self.scope, script, locals, self.depth)
 
     def value(self, node: Node) -> Code:
         """What the expression is worth."""
@@ -232,6 +238,8 @@ def function_of(script: Script, node: Node) -> Function | None:
     single = node.child_by_field_name("parameter")
     listed = node.child_by_field_name("parameters")
     parameters = [single] if single is not None else named(listed) if listed is not None else []
+    typed = ("required_parameter", "optional_parameter")
+    parameters = [part(one, "pattern") if one.type in typed else one for one in parameters]
     if any(parameter.type != "identifier" for parameter in parameters):
         return None
     return Function(script, tuple(script.of(parameter) for parameter in parameters), part(node, "body"))

@@ -12,7 +12,7 @@ from machines.formats.xstate.names import event_to_send
 from machines.formats.xstate.source import implementations, scripts
 
 from . import builtin_actions
-from .values import literal, read_object
+from .values import literal, read_object, read_params
 
 Action = dict[str, Any]
 
@@ -55,7 +55,7 @@ def _named(place: Place, name: str, params: Place | None, scope: Scope) -> list[
     """What the text implements is translated; the rest becomes a message, so that something outside can do it."""
     found = implementations.of("actions", name, scope)
     if found is not None and not scripts.is_code(found.value):
-        return read_actions(found, implementations.deeper(scope, params.value if params else None))
+        return read_actions(found, implementations.deeper(scope, read_params(params, scope)))
     message: dict[str, Any] = {"type": event_to_send(name, place.path, scope.reading)}
     if params is not None and params.value not in ({}, None):
         message["data"] = read_object(params, scope, "params")

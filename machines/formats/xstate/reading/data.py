@@ -6,8 +6,10 @@ from typing import Any
 
 from machines.engine.definitions.place import Place
 from machines.formats.scxml.ecmascript.kinds import ANY, Kinds, kinds_of
-from machines.formats.xstate.context import Reading
+from machines.formats.xstate.context import Reading, Scope
+from machines.formats.xstate.dialect import braced
 from machines.formats.xstate.names import event_name, field_name
+from machines.formats.xstate.source import scripts
 
 Context = dict[str, Any]
 
@@ -15,6 +17,8 @@ Context = dict[str, Any]
 def read_context(place: Place, reading: Reading) -> Context:
     """The data fields: by JSON Schema where there is one, else by example."""
     found = place.get("context")
+    if found is not None and scripts.is_code(found.value):
+        return _computed(found, reading)
     examples = _object(found, "an object of data fields by example") if found else {}
     schema = _schema(place, "context")
     properties = schema.get("properties")
@@ -25,6 +29,28 @@ def read_context(place: Place, reading: Reading) -> Context:
     for name, value in examples.items():
         fields.setdefault(_name(name, reading), {})["default"] = value
     return {**schema, "type": "object", "properties": fields}
+
+
+def _computed(place: Place, reading: Reading) -> Context:
+    """``({input}) => ({...})``: what is an input is given when an instance is created; the rest is set at its start."""
+    code = braced(place.value) or ""
+    found = scripts.initial_fields(code, Scope(reading, reading.states.top), place)
+    if isinstance(found, scripts.Untranslated):
+        what = scripts.describe(place.value)
+        message = f"the initial data is {what} that cannot be translated: {found.why}"
+        place.report.add("SB140", place.path, message, found.hint or "write an object of data fields by example")
+        return {}
+    fields: Context = {}
+    for name, value, expression in found:
+        fields[reading.fields[name]] = value
+        reading.kinds[reading.fields[name]] = _kinds(value)
+        if expression is not None:
+            reading.first[reading.fields[name]] = expression
+    reading.undeclared = [name for name in reading.undeclared if name not in fields]
+    if reading.given:
+        message = f"the input is given as data when an instance is created: {', '.join(sorted(reading.given.values()))}"
+        place.report.add("SB224", place.path, message)
+    return fields
 
 
 def _name(name: str, reading: Reading) -> str:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any
 
 from machines.engine import limits
 from machines.engine.definitions.findings import Finding, make_finding
 from machines.engine.definitions.place import Place, PlainCopier, TooLarge
-from machines.engine.definitions.report import Report, render
+from machines.engine.definitions.report import Path, Report, quote, render
 from machines.formats.json import read as read_json
 from machines.formats.text import stem
 from machines.formats.xstate.context import Reading, Scope
 from machines.formats.xstate.dialect import DIALECT, MACHINE_KEYS, OURS
 from machines.formats.xstate.events import covering
 from machines.formats.xstate.names import descriptor, machine_name
-from machines.formats.xstate.source import exported_config
+from machines.formats.xstate.source import exported_config, scripts
 from machines.formats.xstate.source.serialized_machine import is_expanded, shortened
 from machines.formats.xstate.target_tree import States
 
@@ -28,14 +28,28 @@ KNOWN = (
     *("context", "schemas", "schema", "types", "queryLanguage", "$schema", "parallel", exported_config.SETUP),
 )
 _NAMELESS = "machine"
+ONLY = "active"  # the state of a machine without states
 
 
-def read(text: str, base: str | Path | None = None) -> tuple[Any, list[Finding]]:
+class ConfigReport(Report):
+    """Calls a piece of a script what it is, where something else is expected."""
+
+    def add(self, code: str, path: Path, message: str, hint: str = "", *, later: bool = False) -> None:
+        if message.endswith("found text"):
+            value = self.document
+            for part in path:
+                value = value[part] if isinstance(value, dict | list) else None
+            if scripts.is_code(value):
+                message = f"{message.removesuffix('text')}{scripts.describe(value)}"
+        super().add(code, path, message, hint, later=later)
+
+
+def read(text: str, base: str | FilePath | None = None) -> tuple[Any, list[Finding]]:
     """The definition, and all findings. Next to an error the definition is a draft to go on with."""
     config, findings = _config(text)
     if not isinstance(config, dict):
         return config, findings
-    report = Report()
+    report = ConfigReport()
     if is_expanded(config):
         message = (
             "XState wrote this machine out: its always transitions and what its own actions do are not in the text"
@@ -77,6 +91,7 @@ def _definition(config: dict[str, Any], report: Report, name: str) -> dict[str, 
         "output": None if output is None else read_value(output, scope),
     }
     _check_root(place, body, reading)
+    _begin_with(body, reading, parallel=definition.get("type") == "parallel")
     return _lifted({key: value for key, value in (definition | body).items() if value not in (None, {})}, reading)
 
 
@@ -102,7 +117,30 @@ def _begin(place: Place, report: Report, name: str) -> Reading:
             reading.longer.setdefault(shorter, []).append(event)
     reading.leave_out_unknown(place, KNOWN)
     reading.implementations = place.get(exported_config.SETUP)
+    constants = reading.implementations.get("constants") if reading.implementations else None
+    reading.constants = constants.value if constants else {}
     return reading
+
+
+def _begin_with(body: dict[str, Any], reading: Reading, *, parallel: bool) -> None:
+    """What is computed from the input is set before anything else happens. A machine without states gets one."""
+    if not body.get("states"):
+        message = f"the machine has no states; it is always in the state {quote(ONLY)}"
+        reading.report.add("SB224", ("states",), message)
+        body |= {"initial": ONLY, "states": {ONLY: {}}}
+    if not reading.first:
+        return
+    first = {"set": reading.first}
+    if parallel or "entry" in body:
+        body["entry"] = [first, *_as_list(body.get("entry"))]
+    else:
+        initial = body.get("initial")
+        known = initial if isinstance(initial, dict) else {"target": initial}
+        body["initial"] = {**known, "actions": [first, *_as_list(known.get("actions"))]}
+
+
+def _as_list(found: Any) -> list[Any]:
+    return [] if found is None else found if isinstance(found, list) else [found]
 
 
 def _listened(config: Any) -> list[str]:

@@ -11,7 +11,7 @@ from machines.formats.xstate.context import Scope
 from machines.formats.xstate.dialect import braced
 from machines.formats.xstate.source import implementations, scripts
 
-from .values import is_expression, read_expression
+from .values import is_expression, read_expression, read_params
 
 _PREFIXES = ("xstate.guard:", "xstate.guard.", "xstate.")
 _WORDS = {"and": " and ", "or": " or "}
@@ -67,7 +67,7 @@ def _object(place: Place, scope: Scope) -> str | bool:
     if word == "stateIn" and (value := _argument(place, "stateValue", "state", "value")) is not None:
         return state_in(value, scope)
     params = place.get("params")
-    return _text(place, name, replace(scope, params=params.value) if params else scope)
+    return _text(place, name, replace(scope, params=read_params(params, scope)) if params else scope)
 
 
 def _builtin(name: str) -> str:

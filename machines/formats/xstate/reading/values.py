@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from machines.engine import expressions
 from machines.engine.definitions.place import Place
-from machines.engine.definitions.report import quote
+from machines.engine.definitions.report import Report, quote
 from machines.formats.xstate.context import Scope
 from machines.formats.xstate.dialect import braced
 from machines.formats.xstate.source import scripts
@@ -41,6 +42,34 @@ def read_object(place: Place, scope: Scope, key: str) -> dict[str, Any]:
     return {key: value}
 
 
+def read_params(place: Place | None, scope: Scope) -> Any:
+    """What a named guard or action is called with: expressions by name, one expression, or nothing."""
+    if place is None or place.value is None:
+        return None
+    if isinstance(place.value, dict):
+        silent = replace(place, report=Report())
+        return {key: expression_of(read_value(value, scope)) for key, value in silent.items()}
+    code = braced(place.value) if isinstance(place.value, str) and not scope.reading.ours else None
+    if code is None:
+        return expression_of(read_value(place, scope))
+    fields = scripts.fields_of(code, scope, place)
+    if isinstance(fields, dict):
+        return fields
+    whole = scripts.translate(code, scope, place)
+    return whole if isinstance(whole, str) else None
+
+
+def expression_of(value: Any) -> str:
+    """A value as actions take it, in which each text is an expression, as one expression."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "[" + ", ".join(expression_of(item) for item in value) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {expression_of(item)}" for key, item in value.items()) + "}"
+    return repr(value)
+
+
 def read_expression(place: Place, code: str, scope: Scope, *, condition: bool = False) -> str:
     """Ours as it is; a script is translated. What cannot be is an error, and the draft keeps the script as it is."""
     if scope.reading.ours:
@@ -48,7 +77,7 @@ def read_expression(place: Place, code: str, scope: Scope, *, condition: bool = 
     found = scripts.translate(code, scope, place, condition=condition)
     if isinstance(found, str):
         return found
-    what = f"the code {quote(code)} cannot be translated: {found.why}"
+    what = f"{scripts.describe(code)} that cannot be translated: {found.why} in {quote(code)}"
     place.report.add("SB140", place.path, what, found.hint or "write it as an expression")
     return code
 

@@ -10,16 +10,17 @@ from typing import Any
 
 from machines.engine import limits
 from machines.engine.definitions.findings import Finding, make_finding
-from machines.formats.scxml.ecmascript.literals import NOT_PLAIN, UNDEFINED, key_of, scalar
-from machines.formats.scxml.ecmascript.parsing import Node, SyntaxProblem, bare, named, part
+from machines.formats.scxml.ecmascript.literals import NOT_PLAIN, UNDEFINED, key_of, plain, scalar
+from machines.formats.scxml.ecmascript.parsing import Node, SyntaxProblem, named, part
 from machines.formats.text import place
 from machines.formats.xstate.dialect import braced
 
-from .typescript import TYPED, Script, program
+from .typescript import Script, program, untyped
 
 SETUP = "setup"  # the key of the config that what `setup({...})` implements is kept under
 _MAKERS = ("createMachine", "Machine")
 _IMPLEMENTED = ("guards", "actions", "delays")
+MAX_DECLARED = 500  # functions, and constants, of a script that expressions can use
 MAX_VALUES = 200_000  # a script of the largest size has fewer, unless its constants multiply
 _COMBINED = ("and", "or", "not")
 
@@ -42,7 +43,7 @@ def read(text: str) -> tuple[Any, list[Finding]]:
         return None, [make_finding("SB131", "", "no createMachine({...}) is in the text")]
     config = reader.value(arguments[0])
     if isinstance(config, dict):
-        implemented = reader.implemented(made, arguments[1:])
+        implemented = {**reader.beside(), **reader.implemented(made, arguments[1:])}
         config |= {SETUP: implemented} if implemented else {}
     return config, reader.findings
 
@@ -87,8 +88,23 @@ class _Reader:
                     found[kind] = {**found.get(kind, {}), **value[kind]}
         return found
 
+    def beside(self) -> dict[str, Any]:
+        """The functions of the script, as text, and the constants that are plain values."""
+        functions: dict[str, Any] = {}
+        constants: dict[str, Any] = {}
+        for declared in list(_functions(self._script.root))[:MAX_DECLARED]:
+            functions[self._script.of(part(declared, "name"))] = self._code(declared)
+        for name, declared in list(self._constants.items())[:MAX_DECLARED]:
+            written = declared.child_by_field_name("value")
+            node = untyped(written) if written is not None else None
+            if node is not None and node.type in ("arrow_function", "function_expression"):
+                functions[name] = self._code(node)
+            elif node is not None and (value := plain(self._script, node)) not in (NOT_PLAIN, UNDEFINED):
+                constants[name] = value
+        return {key: value for key, value in (("functions", functions), ("constants", constants)) if value}
+
     def value(self, node: Node) -> Any:
-        node = _untyped(node)
+        node = untyped(node)
         self._values += 1
         if self._values > MAX_VALUES:
             message = f"constants repeat what they hold to more than {MAX_VALUES} values"
@@ -183,13 +199,6 @@ class _Reader:
         self.findings.append(make_finding(code, self._script.where(node), message, hint))
 
 
-def _untyped(node: Node) -> Node:
-    node = bare(node)
-    while node.type in TYPED:
-        node = bare(named(node)[0])
-    return node
-
-
 def _declared(root: Node) -> Iterator[Node]:
     """The constants at the top of the script, exported or not."""
     for statement in named(root):
@@ -197,6 +206,12 @@ def _declared(root: Node) -> Iterator[Node]:
         for declaration in inner:
             if declaration.type in ("lexical_declaration", "variable_declaration"):
                 yield from (one for one in named(declaration) if part(one, "name").type == "identifier")
+
+
+def _functions(root: Node) -> Iterator[Node]:
+    for statement in named(root):
+        inner = [statement, *named(statement)] if statement.type == "export_statement" else [statement]
+        yield from (one for one in inner if one.type == "function_declaration")
 
 
 def _action(name: str, *parameters: str) -> Callable[..., dict[str, Any]]:

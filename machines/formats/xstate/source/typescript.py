@@ -22,9 +22,20 @@ class Script(parsing.Script):
         self._where = lambda offset: place(text, offset)
         self._before = "(" if expression else ""
         self._raw = f"({text}\n)".encode() if expression else text.encode()
-        self.root: Node = _parser().parse(self._raw).root_node
+        self.root: Node = _parser(tags=False).parse(self._raw).root_node
         if self.root.has_error:
-            raise self._problem()
+            plain, self.root = self.root, _parser(tags=True).parse(self._raw).root_node
+            if self.root.has_error:
+                self.root = plain
+                raise self._problem()
+
+
+def untyped(node: Node) -> Node:
+    """A value without brackets around it and without the type it is said to have."""
+    node = bare(node)
+    while node.type in TYPED:
+        node = bare(named(node)[0])
+    return node
 
 
 def parse(text: str) -> tuple[Script, Node]:
@@ -42,6 +53,12 @@ def program(text: str) -> tuple[Script, list[Node]]:
     return script, named(script.root)
 
 
+def _parser(*, tags: bool) -> tree_sitter.Parser:
+    """``tags``: with elements such as ``<div>``, where ``<Type>value`` has no meaning. Threads must not share one."""
+    return tree_sitter.Parser(_language(tags=tags))
+
+
 @cache
-def _parser() -> tree_sitter.Parser:
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_typescript.language_typescript()))
+def _language(*, tags: bool) -> tree_sitter.Language:
+    found = tree_sitter_typescript.language_tsx if tags else tree_sitter_typescript.language_typescript
+    return tree_sitter.Language(found())
