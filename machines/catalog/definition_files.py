@@ -23,7 +23,7 @@ from .submissions import Submission
 KEPT = 256  # compiled files in memory
 _MAKER = re.compile(r"\b(?:createMachine|Machine)\s*\(")
 _LINE = re.compile(r"line (\d+), column (\d+)")
-IGNORED = ("__pycache__", "node_modules")
+IGNORED = ("__pycache__", "node_modules", "tests")
 WITH_LINES = ("json", "yaml", "xstate", "sm")  # formats whose findings have paths into the file, if it is JSON or YAML
 
 
@@ -61,7 +61,8 @@ def shown(path: Path) -> str:
 
 def find_files(folder: Path) -> list[Path]:
     """List the files of a folder, and of those below it, whose ending names a format of definitions that can be read.
-    Diagrams are left out, and names that begin with ``_`` or ``.``: parts that other files include."""
+    Left out are diagrams, names that begin with ``_`` or ``.`` (parts that other files include), and folders named
+    ``tests``, which hold scenarios."""
     return sorted(_walk(folder))
 
 
@@ -121,13 +122,18 @@ def find_line(text: str, path: str) -> int | None:
     None where the text is neither, or the path names a line itself."""
     if not path or path.startswith("line "):
         return None
+    lines = list_lines(text)
+    found = [where for where in lines if path == where or path.startswith((f"{where}.", f"{where}["))]
+    return lines[max(found, key=len)] if found else None
+
+
+def list_lines(text: str) -> dict[str, int]:
+    """Return the line of each value of a text in JSON or YAML by its path; empty where the text is neither."""
     try:
         root = yaml.compose(text, Loader=LOADER)
     except (yaml.YAMLError, ValueError, RecursionError):
-        return None
-    lines = dict(_list_lines(root, ()))
-    found = [where for where in lines if path == where or path.startswith((f"{where}.", f"{where}["))]
-    return lines[max(found, key=len)] if found else None
+        return {}
+    return dict(_list_lines(root, ()))
 
 
 def _list_lines(node: Any, path: tuple[Any, ...]) -> Iterator[tuple[str, int]]:

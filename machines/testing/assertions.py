@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from machines.engine import Engine, Explanation, Instance, Job
+from machines.engine.definitions import outline
 
-from .report import describe_instance, explain_unknown_state, format_jobs, format_value, list_jobs
+from .report import describe_instance, explain_unknown_state, format_jobs, format_value, list_active, list_jobs
 
 _ANY: Any = object()
 
@@ -22,7 +23,10 @@ class Assertions:
         """Assert that an instance is in all of these states, each a leaf or a state around one; return the instance."""
         __tracebackhide__ = True
         instance = self._get(machine, id)
-        missing = [state for state in states if not _is_active(instance, state)]
+        missing = [state for state in states if state not in instance.configuration]
+        if missing:
+            active = list_active(instance.configuration, outline(self.engine.definition(machine, instance.definition)))
+            missing = [state for state in missing if state not in active]
         if missing:
             hints = "".join(explain_unknown_state(self.engine, machine, state) for state in missing)
             self._fail(machine, id, f"{machine} {id} is in {instance.state}, not in {' and '.join(missing)}{hints}")
@@ -140,7 +144,3 @@ class Assertions:
     def _fail(self, machine: str, id: str, head: str) -> None:
         __tracebackhide__ = True
         raise AssertionError(f"{head}\n{describe_instance(self.engine, machine, id)}")
-
-
-def _is_active(instance: Instance, state: str) -> bool:
-    return any(leaf == state or leaf.startswith(f"{state}.") for leaf in instance.configuration)

@@ -31,15 +31,16 @@ class SignalboxMixin(Base):
     def setUp(self) -> None:
         super().setUp()
         base = Path(inspect.getfile(type(self))).parent
-        self.signalbox = self.enterContext(open_kit(_serve(), folders=[], base=base, root=Path.cwd()))
+        self.signalbox = self.enterContext(open_kit(find_server(), folders=[], base=base, root=Path.cwd()))
 
 
-def _serve() -> str:
-    """Return the URL of the server of this process, started with its first test and stopped with the process."""
+def find_server(option: str = "") -> str:
+    """Return the URL of the server of this process, started with its first test and stopped with the process.
+    ``option``: a server that runs, in its place."""
     if os.getpid() not in _urls:
         held = contextlib.ExitStack()
         folder = held.enter_context(tempfile.TemporaryDirectory(prefix="signalbox-"))
-        url = held.enter_context(serve("", lambda: Path(folder)))
+        url = held.enter_context(serve(option, lambda: Path(folder)))
         Finalize(None, held.close, exitpriority=0)
         _urls[os.getpid()] = url
     return _urls[os.getpid()]

@@ -112,6 +112,11 @@ class Signalbox(Assertions):
             raise ValueError(f"{moment!r} is before the present of this test, {self.now}; the clock only moves forward")
         return self._advance(target, run_jobs)
 
+    def start_clock(self, moment: Moment) -> None:
+        """Set the clock before the first instance is created, also to a moment that is past. Afterwards ``advance``
+        moves it."""
+        self._clock.now = read_moment(moment)
+
     def _advance(self, target: int, run_jobs: bool | Handlers) -> int:
         moved = 0
         for _ in range(MOST_MOMENTS):

@@ -7,6 +7,7 @@ need is imported when a test asks for one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +26,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type="paths",
         default=[],
     )
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Collect scenario files: those in the folder ``tests`` of a folder of definitions, and those that are named."""
+    if file_path.suffix not in (".yaml", ".yml") or file_path.name.startswith(("_", ".")):
+        return None
+    folders = {folder.resolve() for folder in parent.config.getini("signalbox_definitions")}
+    around = [each.parent for each in file_path.parents if each.name == "tests"]
+    beside = any(each.name == "statemachines" or each.resolve() in folders for each in around)
+    if not beside and not parent.session.isinitpath(file_path):
+        return None
+    from .scenarios.files import is_scenario_text
+
+    if not is_scenario_text(file_path):
+        return None
+    from .scenarios.pytest_items import ScenarioModule
+
+    return ScenarioModule.from_parent(parent, path=file_path)
 
 
 @pytest.fixture(scope="session")

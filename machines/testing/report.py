@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from machines.engine import Engine, Instance, Job, SignalboxError, Step
-from machines.engine.definitions import outline
+from machines.engine.definitions import Outline, outline
 
 from .django_binding import list_entries
 
@@ -62,6 +62,12 @@ def describe_outbox(machine: str, id: str) -> list[str]:
         for entry in entries
         if entry.message or not entry.waits
     ]
+
+
+def list_active(configuration: Iterable[str], outline: Outline) -> set[str]:
+    """List the names and paths of the active states: the leaves of a configuration, and the states around them."""
+    active = [state for leaf in configuration for state in outline.lineage(leaf)]
+    return {name for state in active for name in (state.name, state.path)}
 
 
 def explain_unknown_state(engine: Engine, machine: str, state: str) -> str:

@@ -262,6 +262,14 @@ def test_a_misspelt_state_is_named_with_the_nearest(work):
     assert "no state" not in str(raised.value)
 
 
+def test_a_state_around_the_leaves_is_active(kit):
+    kit.publish({"id": "work", "initial": "A", "states": {"A": {"initial": "B", "states": {"B": {}, "C": {}}}}})
+    kit.create("work", "w")
+    kit.assert_state("work", "w", "A", "B", "A.B")
+    with pytest.raises(AssertionError, match="is in B, not in C"):
+        kit.assert_state("work", "w", "C")
+
+
 def test_the_clock_takes_weeks_and_refuses_to_go_back(kit):
     assert read_duration("3w") == read_duration("3 weeks") == 21 * DAY
     assert read_duration("1w 2d") == 9 * DAY

@@ -21,9 +21,10 @@ from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, schema
 from machines.engine.errors import SignalboxError, UnknownMachine
-from machines.management import erasing, migrating, reconciliation, replaying, syncing, transfers, versions
+from machines.management import erasing, migrating, reconciliation, replaying, scenarios, syncing, transfers, versions
 from machines.models import Machine
 from machines.services import Actor, definitions
+from machines.testing.scenarios import schema as scenario_schema
 
 
 class Command(BaseCommand):
@@ -66,7 +67,9 @@ class Command(BaseCommand):
         versions.add_plan_arguments(
             verbs.add_parser("plan", help="plan where instances of other versions stand in a version")
         )
-        verbs.add_parser("schema", help="print the JSON Schema of definitions, for editors")
+        printing = verbs.add_parser("schema", help="print the JSON Schema of definitions, for editors")
+        printing.add_argument("--scenarios", action="store_true", help="that of scenario files instead")
+        scenarios.add_arguments(verbs.add_parser("test", help="run scenario files on a server of the run's own"))
         verbs.add_parser("accepts", help="print the accepted senders of each machine; grant existing senders once")
         verbs.add_parser("check", help="find partitions that are split over nodes of a cluster; exit with 1 for any")
         transfers.add_repartition_arguments(
@@ -201,8 +204,12 @@ class Command(BaseCommand):
         if fail_on:
             migrating.try_plan(self.stderr if options["as_json"] else self.stdout, plan)
 
-    def _schema(self, **_: Any) -> None:
-        self.stdout.write(json.dumps(schema(), indent=2, ensure_ascii=False))
+    def _schema(self, *, scenarios: bool, **_: Any) -> None:
+        found = scenario_schema() if scenarios else schema()
+        self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))
+
+    def _test(self, **options: Any) -> None:
+        scenarios.run(self, **{name: options[name] for name in ("names", "url", "junit", "verbosity")})
 
     def _accepts(self, **_: Any) -> None:
         for one in accepted_senders.grant_used():

@@ -37,7 +37,7 @@ def expected() -> set[str]:
         elif name.startswith(tuple(MOVED)):
             top, _, rest = name.partition("/")
             found.add(MOVED[f"{top}/"] + rest)
-        elif re.fullmatch(r"examples/(drafts/)?\w+\.json", name):
+        elif re.fullmatch(r"examples/((drafts/)?\w+\.json|tests/\w+\.yaml)", name):
             found.add(SAMPLES + name.removeprefix("examples/"))
     return found
 

@@ -1,0 +1,137 @@
+"""``machine test``: runs scenario files on a real engine in virtual time; reports as text and as JUnit XML."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from django.core.management.base import BaseCommand, CommandError
+
+from machines import extras
+from machines.catalog import app_definitions
+from machines.catalog.outlines import stored_current
+from machines.engine.definitions import CompiledDefinition, compile_definition
+from machines.engine.errors import SignalboxError
+
+if TYPE_CHECKING:
+    from machines.testing.scenarios.files import Collection
+    from machines.testing.scenarios.runner import Result
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME|FILE",
+        help="machines of the apps, files or folders; default: everything in the apps' statemachines/tests/ folders",
+    )
+    parser.add_argument("--url", default="", help="a server that runs, in place of one that is started for the run")
+    parser.add_argument("--junit", metavar="FILE", help="also write the results as JUnit XML")
+
+
+def run(command: BaseCommand, *, names: list[str], url: str, junit: str | None, verbosity: int) -> None:
+    """Run the command. Raises CommandError for scenarios that fail, and for files that cannot be read."""
+    require_kit("machine test")
+    from machines.testing.scenarios import results, runner
+
+    collection = collect(names)
+    for problem in collection.problems:
+        command.stderr.write(problem)
+    if not collection.files and not collection.problems:
+        raise CommandError(_describe_nothing(names))
+    done: list[Result] = []
+    with open_server(url) as server:
+        for result in runner.run_files(server, collection.files, collection.definitions):
+            done.append(result)
+            if not result.passed or verbosity > 0:
+                command.stdout.write(results.format_result(result))
+    if junit is not None:
+        _write(junit, results.format_junit(done))
+    command.stdout.write(results.format_summary(done))
+    failed = sum(not result.passed for result in done)
+    if failed or collection.problems:
+        broken = f"{len(collection.problems)} findings in files that were not run" if collection.problems else ""
+        lost = f"{failed} of {len(done)} scenarios failed" if failed else ""
+        raise CommandError("; ".join(text for text in (lost, broken) if text))
+
+
+def require_kit(what: str) -> None:
+    """Raise CommandError where the packages of the test kit are not installed."""
+    try:
+        extras.require(what, "test")
+    except extras.MissingExtra as error:
+        raise CommandError(str(error)) from error
+
+
+@contextlib.contextmanager
+def open_server(url: str) -> Iterator[str]:
+    """Give the URL of a server, of one that is started here where none is named. Raises CommandError."""
+    from machines.testing.server import NoServer
+    from machines.testing.server import open_server as serve
+
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="signalbox-")))
+        try:
+            given = stack.enter_context(serve(url, lambda: folder, name="--url", what="this command"))
+        except NoServer as error:
+            raise CommandError(str(error)) from error
+        try:
+            yield given
+        except SignalboxError as error:
+            raise CommandError(f"{error.code} {error.message}") from error
+
+
+def collect(names: list[str]) -> Collection:
+    """Read the scenario files that are named, or all of the apps. Raises CommandError for a name that nothing has."""
+    from machines.testing.scenarios import files
+
+    folders = [folder for _, folder in app_definitions.list_folders()]
+    of_apps = [path for folder in folders for path in files.list_scenario_files(folder)]
+    paths: dict[Path, None] = {}
+    for name in names:
+        paths |= dict.fromkeys(_find(name, of_apps))
+    definitions = [path for folder in folders for path in files.list_definitions(folder)]
+    return files.collect(list(paths) if names else of_apps, definitions, find_published)
+
+
+def _find(name: str, of_apps: list[Path]) -> list[Path]:
+    """Find the scenario files that a word of the command line names."""
+    from machines.testing.scenarios import files
+
+    path = Path(name)
+    if path.is_dir():
+        return files.list_folder(path)
+    if path.is_file() or path.suffix in files.ENDINGS:
+        return [path]
+    found = [each for each in of_apps if (read := files.read_path(each)[0]) is not None and read.machine == name]
+    if not found:
+        raise CommandError(
+            f"no scenarios of {name!r}: there is no such file, and no app has scenarios of such a machine"
+        )
+    return found
+
+
+def find_published(name: str) -> CompiledDefinition | None:
+    """Find the current version of a machine in the database or in Redis; None where there is none, or neither
+    answers."""
+    try:
+        return compile_definition(stored_current(name).definition)
+    except Exception:  # scenarios run without the site: whatever keeps it from answering, the machine is unknown
+        return None
+
+
+def _describe_nothing(names: list[str]) -> str:
+    if names:
+        return f"no scenarios in {', '.join(names)}"
+    return f"no app has scenarios; write them to the folder {app_definitions.FOLDER}/tests/ of an app, or name a file"
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror}") from error

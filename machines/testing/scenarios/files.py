@@ -1,0 +1,134 @@
+"""Which scenario files there are, and the definitions that they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from machines.catalog.definition_files import compile_file, find_files, read_file, shown
+from machines.engine.definitions import CompiledDefinition
+from machines.engine.errors import DefinitionError
+
+from .document import Finding, ScenarioFile
+from .names import check_names
+from .reader import NOT_READ, read_text
+
+FOLDER = "tests"
+ENDINGS = (".yaml", ".yml")
+
+
+Find = Callable[[str], CompiledDefinition | None]
+
+
+@dataclass(slots=True)
+class Collection:
+    """Scenario files that can be run, with their definitions by machine, and what is wrong with others."""
+
+    files: list[ScenarioFile] = field(default_factory=list)
+    definitions: dict[str, CompiledDefinition] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    broken: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, path: Path, find: Find | None = None) -> None:
+        """Read a scenario file, and compare it with its definition. ``find``: looks a machine up that no file has."""
+        file, findings = read_path(path)
+        if file is not None and self._find(file.machine, find) is None:
+            self.problems += self.broken.get(file.machine, [])
+            known = ", ".join(sorted(self.definitions)) or "none"
+            self.problems.append(f"{shown(path)}: no definition of {file.machine!r} can be used; those here: {known}")
+            return
+        if file is not None:
+            findings = check_names(file, self.definitions[file.machine].outline)
+        self.problems += [describe(path, finding) for finding in findings]
+        if file is not None and not findings:
+            self.files.append(file)
+
+    def add_definitions(self, paths: Iterable[Path]) -> None:
+        """Read definitions; those that were read before stay. Broken ones matter when a scenario needs them."""
+        for path in paths:
+            try:
+                compiled = compile_file(path)
+            except DefinitionError:
+                file = read_file(path)
+                self.broken[file.name] = [file.describe(finding) for finding in file.submission.errors]
+                continue
+            self.definitions.setdefault(str(compiled.source["id"]), compiled)
+
+    def _find(self, machine: str, find: Find | None) -> CompiledDefinition | None:
+        """Find a definition, and those of the machines that it talks to."""
+        waiting, seen = [machine], set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            if name not in self.definitions and find is not None and (found := find(name)) is not None:
+                self.definitions[name] = found
+            if name in self.definitions:
+                waiting += [one.machine for one in self.definitions[name].recipients if one.machine]
+        return self.definitions.get(machine)
+
+
+def list_scenario_files(folder: Path) -> list[Path]:
+    """List the scenario files of a folder of definitions: those in its folder ``tests``, and below that."""
+    tests = folder / FOLDER
+    return list_folder(tests) if tests.is_dir() else []
+
+
+def list_folder(folder: Path) -> list[Path]:
+    """List the scenario files of a folder and those below it. Names that begin with ``_`` or ``.`` are left out."""
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.suffix in ENDINGS and not path.name.startswith(("_", ".")) and is_scenario_text(path)
+    )
+
+
+def list_definitions_beside(path: Path) -> list[Path]:
+    """List the definitions of the folder whose folder ``tests`` a scenario file is in; of its own folder otherwise."""
+    around = next((parent.parent for parent in path.resolve().parents if parent.name == FOLDER), path.resolve().parent)
+    return list_definitions(around)
+
+
+def list_definitions(folder: Path) -> list[Path]:
+    """List the definitions of a folder, those at the top before those below."""
+    found = sorted(find_files(folder), key=lambda one: (len(one.parts), one))
+    return [one for one in found if not is_scenario_text(one)]
+
+
+def is_scenario_text(path: Path) -> bool:
+    """Tell whether a YAML file holds scenarios and not a definition: by a line that begins with ``scenarios:``."""
+    if path.suffix not in ENDINGS:
+        return False
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return False
+    return any(line.startswith("scenarios:") for line in lines)
+
+
+def read_path(path: Path) -> tuple[ScenarioFile | None, list[Finding]]:
+    """Read one scenario file. Never raises."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        return None, [Finding(NOT_READ, 0, "", f"the file cannot be read: {error.strerror}")]
+    return read_text(raw, path)
+
+
+def describe(path: Path, finding: Finding) -> str:
+    """Return a finding with its file and line."""
+    where = f"{shown(path)}:{finding.line}" if finding.line else shown(path)
+    return f"{where}: {finding}"
+
+
+def collect(paths: Sequence[Path], definitions: Iterable[Path] = (), find: Find | None = None) -> Collection:
+    """Read scenario files, with the definitions beside them, others, and those that ``find`` looks up by name."""
+    found = Collection()
+    for path in paths:
+        found.add_definitions(list_definitions_beside(path))
+    found.add_definitions(definitions)
+    for path in paths:
+        found.add(path, find)
+    return found

@@ -1,0 +1,67 @@
+"""Results of scenarios as text, and as JUnit XML for a CI server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+from machines.catalog.definition_files import shown
+
+from .runner import Result
+
+_NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def format_result(result: Result) -> str:
+    """Format a result: a line, and for a failure all that is known of it."""
+    where = f"{shown(result.file)}: " if result.file is not None else ""
+    head = f"{'passed' if result.passed else 'FAILED'}  {where}{result.scenario.name}"
+    if result.failure is None:
+        return head
+    return "\n".join([head, *(f"    {line}" for line in result.failure.text.splitlines())])
+
+
+def format_summary(results: Sequence[Result]) -> str:
+    """Format how many scenarios passed and failed, and how long they took."""
+    failed = sum(not result.passed for result in results)
+    count = f"{len(results)} scenario{'' if len(results) == 1 else 's'}"
+    return f"{count}: {len(results) - failed} passed, {failed} failed, in {sum(one.seconds for one in results):.1f} s"
+
+
+def format_junit(results: Iterable[Result]) -> str:
+    """Format results as JUnit XML: a suite for each file, a case for each scenario."""
+    root = ElementTree.Element("testsuites", name="machine test")
+    suites: dict[Path | None, list[Result]] = {}
+    for result in results:
+        suites.setdefault(result.file, []).append(result)
+    for file, of_file in suites.items():
+        suite = ElementTree.SubElement(
+            root,
+            "testsuite",
+            name=_clean(shown(file)) if file is not None else of_file[0].scenario.machine,
+            tests=str(len(of_file)),
+            failures=str(sum(not one.passed for one in of_file)),
+            errors="0",
+            skipped="0",
+            time=f"{sum(one.seconds for one in of_file):.3f}",
+        )
+        for one in of_file:
+            case = ElementTree.SubElement(
+                suite,
+                "testcase",
+                classname=one.scenario.machine,
+                name=_clean(one.scenario.name),
+                time=f"{one.seconds:.3f}",
+            )
+            if one.failure is not None:
+                failed = ElementTree.SubElement(case, "failure", message=_clean(one.failure.message))
+                failed.text = _clean(one.failure.text)
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _clean(text: str) -> str:
+    """Replace characters that XML 1.0 cannot hold."""
+    return _NOT_XML.sub("\ufffd", text)

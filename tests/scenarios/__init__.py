@@ -1,0 +1,1 @@
+"""Scenario files: reading, running, reporting, and making them."""
