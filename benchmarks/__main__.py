@@ -126,7 +126,7 @@ AT_MOST = {
     ("What a step of a chart costs the server", "parallel, all three regions move"): {"flat": 3.0},
     ("What a step of a chart costs the server", "parallel, left and entered again by its history"): {"flat": 2.5},
     ("Memory of an instance", "without history"): {"bytes": 450},
-    ("Memory of an instance", "with three steps of history"): {"bytes": 950},
+    ("Memory of an instance", "with three steps of history"): {"bytes": 750},
 }
 
 

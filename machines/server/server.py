@@ -109,6 +109,7 @@ class Server:
             "appendfsync": "everysec",
             "save": "",
             "maxmemory-policy": "noeviction",
+            "hash-max-listpack-value": "512",  # bytes: a text of 100 in an instance takes 272 bytes, not 504
             "daemonize": "no",
             "logfile": "",
             "pidfile": "",

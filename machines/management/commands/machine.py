@@ -21,7 +21,17 @@ from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, schema
 from machines.engine.errors import SignalboxError, UnknownMachine
-from machines.management import erasing, migrating, reconciliation, replaying, scenarios, syncing, transfers, versions
+from machines.management import (
+    erasing,
+    migrating,
+    reconciliation,
+    replaying,
+    scenarios,
+    stored_keys,
+    syncing,
+    transfers,
+    versions,
+)
 from machines.models import Machine
 from machines.services import Actor, definitions
 from machines.testing.scenarios import schema as scenario_schema
@@ -40,6 +50,9 @@ class Command(BaseCommand):
             verbs.add_parser("sync", help="publish the definitions of the apps' statemachines/ folders that changed")
         )
         verbs.add_parser("list", help="print every machine with its version and its number of instances")
+        stored_keys.add_arguments(
+            verbs.add_parser("inspect", help="print every key that Redis holds of an instance, with its size")
+        )
         drawing = _takes_file(verbs.add_parser("diagram", help="draw a definition"))
         drawing.add_argument("--as", dest="kind", choices=["svg", "dot"], default="svg", help="default: svg")
         drawing.add_argument("--output", metavar="PATH", help="write there and not to standard output")
@@ -129,6 +142,9 @@ class Command(BaseCommand):
         width = max((len(name) for name, *_ in rows), default=0)
         for name, version, instances in rows:
             self.stdout.write(f"{name:{width}}  {version:>4}  {instances}")
+
+    def _inspect(self, name: str, id: str, as_json: bool, **_: Any) -> None:
+        stored_keys.run(self.stdout, name, id, as_json=as_json)
 
     def _diagram(self, file: str, format: str, kind: str, output: str | None, **_: Any) -> None:
         submission = self._read(file, format, to=self.stderr)
