@@ -24,7 +24,8 @@ KEPT = 256  # compiled files in memory
 _MAKER = re.compile(r"\b(?:createMachine|Machine)\s*\(")
 _LINE = re.compile(r"line (\d+), column (\d+)")
 IGNORED = ("__pycache__", "node_modules", "tests")
-WITH_LINES = ("json", "yaml", "xstate", "sm")  # formats whose findings have paths into the file, if it is JSON or YAML
+# Formats whose findings have paths into the file, if it is JSON or YAML.
+WITH_LINES = ("json", "yaml", "xstate", "sm", "transitions")
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ FORMATS = {
     "scxml": "SCXML",
     "xstate": "XState machine config",
     "sm": "redis-state-machine template",
+    "transitions": "transitions markup",
     "mermaid": "Mermaid",
     "dot": "DOT",
     "plantuml": "PlantUML",
@@ -86,6 +87,7 @@ READERS: dict[str, Reader] = {
     "scxml": _reader("scxml"),
     "xstate": _reader("xstate"),
     "sm": _reader("sm"),
+    "transitions": _reader("tables.transitions"),
     "mermaid": _reader("diagrams.reading.document", "read_mermaid"),
     "plantuml": _reader("diagrams.reading.document", "read_plantuml"),
 }
@@ -104,6 +106,7 @@ DIAGRAMS = ("mermaid", "plantuml")
 SUFFIXES = {
     ".xstate.json": "xstate",
     ".sm.json": "sm",
+    **dict.fromkeys((".transitions.json", ".transitions.yaml", ".transitions.yml"), "transitions"),
     ".json": "json",
     ".yaml": "yaml",
     ".yml": "yaml",
@@ -168,7 +171,9 @@ def format_of(name: str, otherwise: str = "json") -> str:
 def guess(text: str | bytes, name: str = "") -> str:
     """By the name of the text's file; by its look where there is no name that tells, or only ``.json``."""
     named = format_of(name, "")
-    look = format_of_text(text) if named in ("", "json") else ""
+    look = format_of_text(text) if named in ("", "json", "yaml") else ""
+    if named == "yaml":
+        return look if look == "transitions" else named
     return named if named and look in ("", "yaml", "scxml", *DIAGRAMS) else look
 
 

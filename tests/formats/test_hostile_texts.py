@@ -114,7 +114,7 @@ def test_diagrams(body, format):
     assert all(finding.message for finding in findings)
 
 
-@pytest.mark.parametrize("format", ["mermaid", "plantuml", "xstate"])
+@pytest.mark.parametrize("format", ["mermaid", "plantuml", "xstate", "transitions"])
 @pytest.mark.parametrize(
     "text", ["", " ", "{", "<scxml/>", "def f(): pass", "\u202e" * 100, "a: [1, 2", "---\n---\n---"]
 )
@@ -122,6 +122,20 @@ def test_something_else_entirely(text, format):
     definition, findings = read(text, format)
     assert definition is None
     assert any(finding.is_error for finding in findings)
+
+
+MARKUP = [
+    {"states": [f"s{n}" for n in range(500)], "transitions": [["go", "*", f"s{n % 500}"] for n in range(4000)]},
+    {"states": ["a"], "transitions": [["go", "a" * 5000, "b" * 5000]] * 90},
+    {"states": ["_" * 3000] * 300, "transitions": []},
+    {"states": ["a"], "transitions": [["go", "a", "a", [f"c{n}" for n in range(2000)]]] * 30},
+]
+
+
+@pytest.mark.parametrize("markup", MARKUP, ids=range(len(MARKUP)))
+def test_markup(markup):
+    definition, findings = read(json.dumps(markup), "transitions")
+    assert definition is not None or any(finding.is_error for finding in findings)
 
 
 def test_templates():

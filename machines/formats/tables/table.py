@@ -1,0 +1,75 @@
+"""A machine as other libraries hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from machines.engine.definitions.report import Path
+
+
+@dataclass(eq=False, slots=True)
+class Row:
+    """A state. ``initial``: the child that is entered with it; ``rests``: whether it can be active without a child.
+
+    ``entry``, ``exit`` and ``done`` are names of callbacks, ``work`` of handlers; ``timeout`` is a duration and the
+    callbacks for it.
+    """
+
+    key: str
+    path: Path
+    parent: Row | None = None
+    children: list[Row] = field(default_factory=list)
+    initial: Row | None = None
+    rests: bool = False
+    is_parallel: bool = False
+    is_final: bool = False
+    history: str = ""
+    description: str = ""
+    entry: list[str] = field(default_factory=list)
+    exit: list[str] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+    work: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    timeout: tuple[str, list[str]] | None = None
+    meta: Any = None
+
+    def walk(self) -> Iterator[Row]:
+        """The state and all in it."""
+        waiting = [self]
+        while waiting:
+            at = waiting.pop()
+            yield at
+            waiting.extend(reversed(at.children))
+
+    def is_inside(self, other: Row) -> bool:
+        at: Row | None = self
+        while at is not None and at is not other:
+            at = at.parent
+        return at is other
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A transition. ``event`` is empty for one that is taken at once; ``conditions`` are texts with what they must be.
+
+    ``is_internal``: nothing is left or entered, or nothing but what is inside.
+    """
+
+    path: Path
+    event: str
+    source: Row
+    targets: list[Row]
+    conditions: list[tuple[str, bool]]
+    actions: list[str]
+    is_internal: bool = False
+    is_done: bool = False
+    delay: str = ""
+
+
+@dataclass(slots=True)
+class Table:
+    name: str
+    top: Row
+    moves: list[Move]
