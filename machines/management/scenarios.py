@@ -33,6 +33,62 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--junit", metavar="FILE", help="also write the results as JUnit XML")
 
 
+def add_path_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME|FILE", help="a machine of the apps, a published one, or a definition")
+    parser.add_argument("--pairs", action="store_true", help="also take every pair of following transitions")
+    parser.add_argument("--format", choices=["yaml", "pytest"], default="yaml", help="default: yaml, a scenario file")
+    parser.add_argument("--seconds", type=float, default=30.0, help="how long to search at most; default: 30")
+    parser.add_argument("--url", default="", help="a server that runs, in place of one that is started for the run")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write there and not to standard output")
+
+
+def run_paths(
+    command: BaseCommand, *, name: str, pairs: bool, format: str, seconds: float, url: str, output: str | None
+) -> None:
+    """Find runs that take every transition, and write them. Raises CommandError where none is found."""
+    require_kit("machine paths")
+    from machines.testing.paths.generation import find_paths
+    from machines.testing.scenarios import writer
+
+    definitions, machine = find_definitions(name)
+    with open_server(url) as server:
+        found = find_paths(server, definitions, machine, pairs=pairs, most_seconds=seconds)
+    taken = f"{len(found.taken)} of {found.total} transitions"
+    runs = "1 run takes" if len(found.scenarios) == 1 else f"{len(found.scenarios)} runs take"
+    head = f"{machine}: {runs} {taken}" + (f" and {len(found.pairs)} pairs of them" if pairs else "")
+    notes = [head, *(f"not taken: {one}" for one in found.missing)]
+    for note in notes:
+        command.stderr.write(note)
+    if not found.scenarios:
+        raise CommandError("nothing was written: no run was found")
+    write = writer.write_yaml if format == "yaml" else writer.write_pytest
+    text = write(machine, found.scenarios, notes)
+    if output is None:
+        command.stdout.write(text, ending="")
+    else:
+        _write(output, text)
+
+
+def find_definitions(name: str) -> tuple[dict[str, CompiledDefinition], str]:
+    """Find the definition of a machine or of a file, with those beside it and of the apps; return them by machine, and
+    the machine's name. Raises CommandError."""
+    from machines.testing.scenarios import files
+
+    found = files.Collection()
+    machine, path = name, Path(name)
+    if path.is_file():
+        found.add_definitions([path])
+        if not found.definitions:
+            raise CommandError("\n".join(*found.broken.values()) or f"{name} holds no definition")
+        machine = next(iter(found.definitions))
+        found.add_definitions(one for one in files.list_definitions(path.parent) if one.parent == path.parent)
+    for _, folder in app_definitions.list_folders():
+        found.add_definitions(files.list_definitions(folder))
+    if found.find(machine, find_published) is None:
+        raise CommandError(f"no machine {name!r}: there is no such file, no app defines it, and it is not published")
+    return found.definitions, machine
+
+
 def run(command: BaseCommand, *, names: list[str], url: str, junit: str | None, verbosity: int) -> None:
     """Run the command. Raises CommandError for scenarios that fail, and for files that cannot be read."""
     require_kit("machine test")

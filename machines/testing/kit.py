@@ -17,6 +17,7 @@ from machines.testing_keys import remove_keys
 from .assertions import Assertions
 from .clock import Clock, ClockedAsyncEngine, ClockedEngine, Duration, Moment, read_duration, read_moment
 from .django_binding import bind, list_app_folders, update_rows
+from .job_ends import take_job
 from .job_runner import Handlers, JobRun, JobRunner
 from .report import describe_history, describe_instance, describe_outbox
 
@@ -178,6 +179,22 @@ class Signalbox(Assertions):
         machines = sorted(self.engine.machines()) if machine is None else [machine]
         runner = JobRunner(self.engine, handlers)
         return runner.run(machines, queue, limit, reraise)
+
+    def complete_job(self, machine: str, name: str, result: Any = None, *, instance: str = "") -> Instance | None:
+        """End the one job of an invoke or a handler with a result, without running a handler; return the instance.
+        Raises AssertionError where there is no such job, or several."""
+        __tracebackhide__ = True
+        job = take_job(self.engine, self.now, name, machine, (machine, instance))
+        return self.engine.complete(job, result)
+
+    def fail_job(
+        self, machine: str, name: str, error: str, *, instance: str = "", kind: str = "", retry: bool = False
+    ) -> str:
+        """End the one job of an invoke or a handler as failed, for good unless ``retry``; return "dead" or "delayed".
+        ``kind``: the name of the exception. Raises AssertionError where there is no such job, or several."""
+        __tracebackhide__ = True
+        job = take_job(self.engine, self.now, name, machine, (machine, instance))
+        return self.engine.fail(job, error, kind=kind, retry=retry)
 
     def update_rows(self, *, reraise: bool = False) -> None:
         """Do what a worker does for rows with a machine field: send what waits in the outbox, also in the transaction

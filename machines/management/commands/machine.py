@@ -83,6 +83,9 @@ class Command(BaseCommand):
         printing = verbs.add_parser("schema", help="print the JSON Schema of definitions, for editors")
         printing.add_argument("--scenarios", action="store_true", help="that of scenario files instead")
         scenarios.add_arguments(verbs.add_parser("test", help="run scenario files on a server of the run's own"))
+        scenarios.add_path_arguments(
+            verbs.add_parser("paths", help="find few runs that take every transition, and write them as tests")
+        )
         verbs.add_parser("accepts", help="print the accepted senders of each machine; grant existing senders once")
         verbs.add_parser("check", help="find partitions that are split over nodes of a cluster; exit with 1 for any")
         transfers.add_repartition_arguments(
@@ -226,6 +229,10 @@ class Command(BaseCommand):
 
     def _test(self, **options: Any) -> None:
         scenarios.run(self, **{name: options[name] for name in ("names", "url", "junit", "verbosity")})
+
+    def _paths(self, **options: Any) -> None:
+        names = ("name", "pairs", "format", "seconds", "url", "output")
+        scenarios.run_paths(self, **{name: options[name] for name in names})
 
     def _accepts(self, **_: Any) -> None:
         for one in accepted_senders.grant_used():

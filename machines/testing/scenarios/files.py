@@ -33,7 +33,7 @@ class Collection:
     def add(self, path: Path, find: Find | None = None) -> None:
         """Read a scenario file, and compare it with its definition. ``find``: looks a machine up that no file has."""
         file, findings = read_path(path)
-        if file is not None and self._find(file.machine, find) is None:
+        if file is not None and self.find(file.machine, find) is None:
             self.problems += self.broken.get(file.machine, [])
             known = ", ".join(sorted(self.definitions)) or "none"
             self.problems.append(f"{shown(path)}: no definition of {file.machine!r} can be used; those here: {known}")
@@ -55,7 +55,7 @@ class Collection:
                 continue
             self.definitions.setdefault(str(compiled.source["id"]), compiled)
 
-    def _find(self, machine: str, find: Find | None) -> CompiledDefinition | None:
+    def find(self, machine: str, find: Find | None) -> CompiledDefinition | None:
         """Find a definition, and those of the machines that it talks to."""
         waiting, seen = [machine], set[str]()
         while waiting:

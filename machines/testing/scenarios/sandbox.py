@@ -9,20 +9,13 @@ from typing import Any
 from machines.engine import Engine, Instance, Job, Permit, SignalboxError
 from machines.engine.messages.delivery import Delivery
 from machines.engine.messages.outbox import OutboxPage
+from machines.testing.job_ends import Impossible, list_open, take_job
 from machines.testing.kit import Signalbox
-from machines.testing.report import list_jobs
 
 from .document import Given, When
 
-WORKER = "scenario"
 FIRST_ID = "1"
-WAITING = ("ready", "delayed", "leased")
-MOST_JOBS = 1000  # taken from a queue to find one of them
 MOST_STEPS = 1000  # of a history, read after each step
-
-
-class Impossible(Exception):
-    """A step cannot be done: there is no such job, or no such instance. The text says what there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +66,14 @@ class Sandbox:
                 raise happened.error
         return happened
 
+    def clear(self) -> None:
+        """Remove all instances and jobs, so that another one can begin in their place."""
+        for machine in self.engine.machines():
+            for instance in list(self.engine.find(machine, limit=100)):
+                self.engine.delete(machine, instance.id, reason="another run")
+        for job in self.list_waiting():
+            self.engine.withdraw(job.machine, job.id, actor="", reason="another run")
+
     def perform(self, when: When) -> Happened:
         """Do one thing, and all that becomes due with it. Raises Impossible, and AssertionError for a timer that
         fails."""
@@ -94,9 +95,7 @@ class Sandbox:
 
     def list_waiting(self, machine: str = "", id: str = "") -> list[Job]:
         """List the jobs that wait or run, of one instance or of all."""
-        names = [machine] if machine else sorted(self.engine.machines())
-        found = [job for name in names for job in list_jobs(self.engine, name) if job.place in WAITING]
-        return [job for job in found if not id or job.instance == id]
+        return [job for job in list_open(self.engine, machine) if not id or job.instance == id]
 
     def find_instances(self, machine: str) -> list[Instance]:
         """List the instances of another machine that have not ended."""
@@ -122,44 +121,11 @@ class Sandbox:
         return when.machine, found[0].id
 
     def _end_job(self, when: When) -> None:
-        job = self._take(self._find_job(when))
+        job = take_job(self.engine, self.kit.now, when.name, when.machine, (self.machine, self.id))
         if when.outcome == "done":
             self.engine.complete(job, when.result)
         else:
             self.engine.fail(job, when.error, kind=when.error_kind, retry=when.retry)
-
-    def _find_job(self, when: When) -> Job:
-        """Find the one job that a scenario names: by its invoke or its handler, of the instance before others."""
-        jobs = [job for job in self.list_waiting(when.machine) if when.name in (job.invoke, job.src)]
-        own = [job for job in jobs if (job.machine, job.instance) == (self.machine, self.id)]
-        found = own or jobs
-        exact = [job for job in found if job.invoke == when.name] or found
-        if len(exact) == 1:
-            return exact[0]
-        if exact:
-            which = ", ".join(f"{job.invoke or job.src} of {job.machine} {job.instance}" for job in exact)
-            raise Impossible(
-                f"{len(exact)} jobs are named {when.name!r}: {which}; name the invoke, or the machine by of"
-            )
-        waiting = ", ".join(describe_job(job, self.machine) for job in self.list_waiting())
-        raise Impossible(f"no job {when.name!r} waits; jobs that wait: {waiting or 'none'}")
-
-    def _take(self, wanted: Job) -> Job:
-        """Lease one job of a queue, and hand back those before it."""
-        if wanted.place == "delayed":
-            raise Impossible(
-                f"the job {wanted.src!r} becomes ready in {wanted.due - self.kit.now} ms; let that time pass before"
-            )
-        taken = self.engine.take(wanted.machine, wanted.queue, WORKER, count=MOST_JOBS)
-        found = None
-        for job in taken:
-            if job.id == wanted.id:
-                found = job
-            else:
-                self.engine.hand_back(job)
-        if found is None:
-            raise Impossible(f"the job {wanted.src!r} cannot be taken now: its queue is held back by a limit")
-        return found
 
     # Observation
 
@@ -207,8 +173,3 @@ class _WatchedDelivery(Delivery):
                 if message.kind == "event":
                     self.messages[f"{page.source} {message.id}"] = (message.machine, json.loads(message.body))
         return found
-
-
-def describe_job(job: Job, machine: str) -> str:
-    """Name a job as a scenario does: by its handler, with the machine where it is another one's."""
-    return job.src if job.machine == machine else f"{job.src} of {job.machine}"

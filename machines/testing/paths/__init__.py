@@ -1,0 +1,7 @@
+"""Runs that take every transition of a machine, found by trying it out on a real engine.
+
+- ``candidates``: what can be done to an instance: events with payloads, results of jobs, time
+- ``explorer``: tries them, and keeps a graph of what led where
+- ``selection``: few runs through that graph
+- ``generation``: those runs as scenarios that pass, and what was not reached
+"""

@@ -1,0 +1,263 @@
+"""Tries out a machine on a real engine, and keeps a graph of what led where.
+
+An instance is driven on as long as something at its node is untried, else along known edges to the nearest node where
+something is; where there is none ahead, another instance begins. The clock stands still but for the waits that are
+tried, so that what happened once happens again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from machines.engine import SignalboxError
+from machines.engine.definitions import Outline, TransitionOutline
+from machines.engine.definitions.outline import is_match
+from machines.testing.scenarios.document import Given, When
+from machines.testing.scenarios.sandbox import Impossible, Sandbox
+
+from .candidates import list_candidates, list_starts
+
+MOST_STEPS = 4000  # tries of one exploration
+MOST_SECONDS = 30.0
+MOST_VARIANTS = 12  # nodes of one configuration with other data that are tried out
+BEGIN = 1_767_258_000_000  # 2026-01-01 09:00 UTC: the time of every run, so that times in data are the same each time
+DECADE = 315_360_000  # seconds: a number that near to the present is a time
+
+Key = str
+
+
+@dataclass(slots=True)
+class Edge:
+    """What one try did: where it led, and the transitions it took."""
+
+    when: When
+    source: Key
+    target: Key
+    transitions: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Node:
+    """An instance with its data, as far as it matters. ``untried``: what has not been done there."""
+
+    key: Key
+    configuration: tuple[str, ...]
+    untried: deque[When]
+    edges: list[Edge] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Graph:
+    """What is known of a machine. ``starts``: node -> what it is created with; ``tried``: event or cause -> how often
+    it was tried; ``whole``: nothing is left to try, within the limits on data."""
+
+    starts: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    nodes: dict[Key, Node] = field(default_factory=dict)
+    taken: Counter[str] = field(default_factory=Counter)
+    tried: Counter[tuple[str, str]] = field(default_factory=Counter)
+    steps: int = 0
+    whole: bool = False
+
+
+class Explorer:
+    """Explores one machine. ``outlines``: of it and of those that it talks to, which are published as well."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        machine: str,
+        outlines: Mapping[str, Outline],
+        *,
+        most_steps: int = MOST_STEPS,
+        most_seconds: float = MOST_SECONDS,
+    ) -> None:
+        self.graph = Graph()
+        self._sandbox = sandbox
+        self._machine = machine
+        self._outlines = outlines
+        self._most_steps = most_steps
+        self._deadline = time.monotonic() + most_seconds
+        self._variants: Counter[tuple[str, ...]] = Counter()
+        sandbox.kit.start_clock(BEGIN)
+        states = outlines[machine].states
+        self._remembering = [state.parent for state in states if state.type == "history" and state.parent]
+        self._memory: dict[str, list[str]] = {}
+        self._wanted = {one.id for state in outlines[machine].states for one in state.transitions}
+
+    def explore(self, *, thorough: bool = False) -> Graph:
+        """Explore until every transition was taken, with ``thorough`` until nothing is left to try, or the limits are
+        reached."""
+        starts = deque(list_starts(self._outlines[self._machine]))
+        here = self._begin(starts.popleft())
+        while not self._is_over() and (thorough or not self._wanted <= self.graph.taken.keys()):
+            plan = self._plan(here)
+            if plan is None and not starts:
+                self.graph.whole = True
+                break
+            if plan is None:
+                here = self._begin(starts.popleft())
+                continue
+            path, node, when = plan
+            source = path[0].source if path else node.key
+            if here != source:
+                here = self._begin(self.graph.starts[source])
+            here = self._follow(here, path)
+            if here == node.key and when in node.untried:
+                node.untried.remove(when)
+                here = self._perform(node, when, known=False)
+        return self.graph
+
+    def _plan(self, here: Key | None) -> tuple[list[Edge], Node, When] | None:
+        """Choose what to try next, and the way there: the nearest try that may take a transition that was never taken,
+        else the nearest of all."""
+        for choose in (self._find_promising, _find_first):
+            for sources in ([here] if here is not None else [], list(self.graph.starts)):
+                if (found := self._find_path(sources, choose)) is not None:
+                    return found
+        return None
+
+    def _find_promising(self, node: Node) -> When | None:
+        if not node.untried:
+            return None
+        outline = self._outlines[self._machine]
+        states = {state.name: state for leaf in node.configuration for state in outline.lineage(leaf)}
+        wanted = [one for state in states.values() for one in state.transitions if one.id not in self.graph.taken]
+        return next((when for when in node.untried if any(_may_take(when, one) for one in wanted)), None)
+
+    def _is_over(self) -> bool:
+        return self.graph.steps >= self._most_steps or time.monotonic() > self._deadline
+
+    def _begin(self, data: dict[str, Any]) -> Key | None:
+        """Create an instance; return its node, or None where it cannot begin with this data."""
+        self._sandbox.clear()
+        self._memory = {}
+        self.graph.steps += 1
+        try:
+            happened = self._sandbox.start(self._machine, Given(data))
+        except (SignalboxError, AssertionError):
+            return None
+        self.graph.taken.update(happened.transitions)
+        key = self._visit(new=bool(happened.transitions))
+        self.graph.starts.setdefault(key, data)
+        return key
+
+    def _find_path(
+        self, sources: list[Key], choose: Callable[[Node], When | None]
+    ) -> tuple[list[Edge], Node, When] | None:
+        """Find the shortest way from one of these nodes to one where ``choose`` finds something to try."""
+        before: dict[Key, Edge | None] = dict.fromkeys(sources)
+        waiting = deque(sources)
+        while waiting:
+            node = self.graph.nodes[waiting.popleft()]
+            if (when := choose(node)) is not None:
+                return list(reversed(list(_walk_back(before, node.key)))), node, when
+            for edge in node.edges:
+                if edge.target not in before:
+                    before[edge.target] = edge
+                    waiting.append(edge.target)
+        return None
+
+    def _follow(self, here: Key | None, path: list[Edge]) -> Key | None:
+        """Do what led along a way; end where something else comes of it."""
+        for edge in path:
+            if here != edge.source or self._is_over():
+                return here
+            here = self._perform(self.graph.nodes[edge.source], edge.when, known=True)
+        return here
+
+    def _perform(self, node: Node, when: When, *, known: bool) -> Key | None:
+        """Do something at a node; return the node that it leads to, None where the instance is in trouble."""
+        self.graph.steps += 1
+        try:
+            happened = self._sandbox.perform(when)
+            if happened.error is not None:
+                self._count(node, when)
+                return node.key if when.kind == "event" else None  # a job whose end is refused stays leased
+        except (Impossible, SignalboxError, AssertionError):
+            return None
+        fresh = [id for id in happened.transitions if id not in self.graph.taken]
+        self.graph.taken.update(happened.transitions)
+        target = self._visit(new=bool(fresh))
+        if not known:
+            self._count(node, when)
+            if target != node.key or happened.transitions:
+                node.edges.append(Edge(when, node.key, target, tuple(happened.transitions)))
+        return target
+
+    def _count(self, node: Node, when: When) -> None:
+        if when.kind == "event" and not when.machine:
+            states = {one.name for leaf in node.configuration for one in self._outlines[self._machine].lineage(leaf)}
+            for state in states:
+                self.graph.tried[state, when.name] += 1
+
+    def _visit(self, *, new: bool) -> Key:
+        """Find the node of the instance as it is; make one where there is none."""
+        instance = self._sandbox.read()
+        key = self._make_key()
+        if key not in self.graph.nodes:
+            configuration = tuple(instance.configuration)
+            self._variants[configuration] += 1
+            few = new or self._variants[configuration] <= MOST_VARIANTS
+            untried = list_candidates(self._sandbox, self._outlines) if few else []
+            self.graph.nodes[key] = Node(key, configuration, deque(untried))
+        return key
+
+    def _make_key(self) -> Key:
+        """Describe all that decides what can happen: configuration, data, timers, jobs, other machines, and what is
+        remembered by history states."""
+        now = self._sandbox.kit.now
+        parts = []
+        for machine in self._outlines:
+            own = machine == self._machine
+            for instance in [self._sandbox.read()] if own else self._sandbox.find_instances(machine):
+                timers = sorted((timer.event, timer.due - now) for timer in instance.timers)
+                parts.append([machine, instance.configuration, _blur(instance.data, now), timers])
+        waiting = [job for job in self._sandbox.list_waiting() if job.invoke]
+        leaves = self._sandbox.read().configuration
+        for parent in self._remembering:
+            inside = [leaf for leaf in leaves if leaf in self._outlines[self._machine].leaves_of(parent)]
+            if inside:
+                self._memory[parent] = inside
+        memory = {parent: inside for parent, inside in self._memory.items() if not set(inside) & set(leaves)}
+        jobs = sorted(f"{job.machine} {job.invoke} {job.place}" for job in waiting)
+        return json.dumps([parts, jobs, memory], sort_keys=True, default=str)
+
+
+def _find_first(node: Node) -> When | None:
+    return node.untried[0] if node.untried else None
+
+
+def _may_take(when: When, transition: TransitionOutline) -> bool:
+    """Tell whether something may take a transition of an active state, as far as its kind tells."""
+    if when.machine:
+        return transition.cause in ("done", "error")
+    if when.kind == "after":
+        return transition.cause == "after" or "now" in (transition.guard_text or "")
+    name = when.name if when.kind == "event" else f"{_ENDS[when.outcome]}.invoke.{when.name}"
+    return any(is_match(descriptor, name) for descriptor in transition.events)
+
+
+_ENDS = {"done": "done", "failed": "error"}
+
+
+def _blur(data: Mapping[str, Any], now: int) -> dict[str, Any]:
+    """Replace times in data by whether they are past: another second is no other situation."""
+    found: dict[str, Any] = {}
+    for name, value in data.items():
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if number and abs(value - now / 1000) < DECADE:
+            found[name] = "past" if value < now / 1000 else "now" if value == now / 1000 else "future"
+        else:
+            found[name] = value
+    return found
+
+
+def _walk_back(before: Mapping[Key, Edge | None], key: Key) -> Iterator[Edge]:
+    while (edge := before[key]) is not None:
+        yield edge
+        key = edge.source

@@ -1,0 +1,174 @@
+"""Runs of a machine as scenarios that pass, and what no run was found for."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from machines.engine import SignalboxError
+from machines.engine.definitions import CompiledDefinition, Outline, StateOutline, TransitionOutline
+from machines.testing.scenarios.document import Given, Scenario, Step, Then
+from machines.testing.scenarios.expectations import describe_transition
+from machines.testing.scenarios.runner import list_involved, open_sandbox
+from machines.testing.scenarios.sandbox import Impossible
+
+from .explorer import BEGIN, MOST_SECONDS, MOST_STEPS, Explorer, Graph
+from .selection import Run, find_shortest, select_runs
+
+LONGEST_NAME = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A transition that no run takes, and why."""
+
+    transition: str
+    id: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.transition} ({self.id}): {self.reason}"
+
+
+@dataclass(slots=True)
+class Paths:
+    """The runs that were found. ``total``: transitions of the machine; ``taken``: those that the scenarios take;
+    ``pairs``: pairs of following transitions that they take; ``whole``: everything was tried, within the limits."""
+
+    machine: str
+    scenarios: list[Scenario] = field(default_factory=list)
+    missing: list[Missing] = field(default_factory=list)
+    total: int = 0
+    taken: set[str] = field(default_factory=set)
+    pairs: set[tuple[str, str]] = field(default_factory=set)
+    steps: int = 0
+    whole: bool = False
+
+
+def find_paths(
+    url: str,
+    definitions: Mapping[str, CompiledDefinition],
+    machine: str,
+    *,
+    pairs: bool = False,
+    most_steps: int = MOST_STEPS,
+    most_seconds: float = MOST_SECONDS,
+) -> Paths:
+    """Explore a machine on a server, and return few runs that take every transition; with ``pairs`` every pair that was
+    met. Each run was repeated, and did the same. Raises SignalboxError."""
+    names = list_involved(definitions, machine)
+    outlines = {name: definitions[name].outline for name in names}
+    with open_sandbox(url, definitions, machine) as sandbox:
+        explorer = Explorer(sandbox, machine, outlines, most_steps=most_steps, most_seconds=most_seconds)
+        graph = explorer.explore(thorough=pairs)
+    found = Paths(machine, steps=graph.steps, whole=graph.whole)
+    for run in select_runs(graph, pairs=pairs):
+        _add(found, url, definitions, run)
+    for id in sorted(graph.taken.keys() - found.taken):  # of runs that did something else the second time
+        for run in find_shortest(graph, id):
+            if id not in found.taken:
+                _add(found, url, definitions, run)
+    transitions = [one for state in outlines[machine].states for one in state.transitions]
+    found.total = len(transitions)
+    found.missing = [
+        Missing(describe_transition(one), one.id, _explain(state, one, outlines[machine], graph))
+        for state in outlines[machine].states
+        for one in state.transitions
+        if one.id not in found.taken
+    ]
+    return found
+
+
+def _add(found: Paths, url: str, definitions: Mapping[str, CompiledDefinition], run: Run) -> None:
+    """Repeat a run twice, and add what it did both times."""
+    first, second = (_record(url, definitions, found.machine, run) for _ in range(2))
+    number = len(found.scenarios) + 1
+    scenario, taken = _merge(first, second, definitions[found.machine].outline, number)
+    pairs = set(itertools.pairwise(taken))
+    if scenario is not None and not (set(taken) <= found.taken and pairs <= found.pairs):
+        found.scenarios.append(scenario)
+        found.taken |= set(taken)
+        found.pairs |= pairs
+
+
+@dataclass(slots=True)
+class _Record:
+    """What each step of a run led to, up to one that could not be done."""
+
+    run: Run
+    begun: list[str] = field(default_factory=list)
+    steps: list[tuple[tuple[str, ...], dict[str, Any], tuple[str, ...], bool]] = field(default_factory=list)
+
+
+def _record(url: str, definitions: Mapping[str, CompiledDefinition], machine: str, run: Run) -> _Record:
+    """Do a run once more, on keys of its own, at the time at which all scenarios begin."""
+    record = _Record(run)
+    with open_sandbox(url, definitions, machine) as sandbox:
+        try:
+            record.begun = sandbox.start(machine, Given(run.data, time=BEGIN)).transitions
+            for when in run.whens:
+                happened = sandbox.perform(when)
+                if happened.error is not None:
+                    break
+                instance = sandbox.read()
+                record.steps.append(
+                    (tuple(instance.configuration), instance.data, tuple(happened.transitions), instance.done)
+                )
+        except (SignalboxError, Impossible, AssertionError):
+            pass
+    return record
+
+
+def _merge(first: _Record, second: _Record, outline: Outline, number: int) -> tuple[Scenario | None, list[str]]:
+    """Make a scenario of what two repetitions have in common; return the transitions that it takes, too."""
+    known = {one.id: describe_transition(one) for state in outline.states for one in state.transitions}
+    steps: list[Step] = []
+    taken = list(first.begun)
+    data = dict[str, Any]()
+    for when, one, other in zip(first.run.whens, first.steps, second.steps, strict=False):
+        if one[0] != other[0] or one[2] != other[2]:
+            break
+        same = {name: value for name, value in one[1].items() if name in other[1] and other[1][name] == value}
+        changed = {name: value for name, value in same.items() if name not in data or data[name] != value}
+        gone = {name: None for name in data if name not in one[1]}
+        data = one[1]
+        then = Then(one[0], changed | gone or None, transitions=tuple(known.get(id, id) for id in one[2]))
+        steps.append(Step(when, replace(then, done=True) if one[3] else then))
+        taken += one[2]
+    while steps and steps[-1].then is not None and not steps[-1].then.transitions:
+        steps.pop()
+    if not steps:
+        return None, []
+    last = steps[-1].then
+    end = ", ".join(last.states) if last is not None else ""
+    name = f"Run {number}, to {end}"[:LONGEST_NAME]
+    return Scenario(name, outline.id, Given(first.run.data, time=BEGIN), tuple(steps)), taken
+
+
+def _explain(state: StateOutline, transition: TransitionOutline, outline: Outline, graph: Graph) -> str:
+    """Say why no run takes a transition, as far as the exploration tells."""
+    if transition.id in graph.taken:
+        return "it was taken once, and not again in the same way: it depends on chance or on the real time"
+    reached = {
+        above.name for node in graph.nodes.values() for leaf in node.configuration for above in outline.lineage(leaf)
+    }
+    limit = "" if graph.whole else f"; not decided: the search ended after {graph.steps} steps"
+    if state.name not in reached:
+        return f"{state.name} was never entered{limit}"
+    guard = f"; its guard is {transition.guard_text}" if transition.guard_text else ""
+    if transition.cause == "on":
+        tried = sum(graph.tried[state.name, event] for event in _list_events(transition, state, graph))
+        return f"its event was sent {tried} times in {state.name}, and it was not selected{guard}{limit}"
+    if transition.cause in ("done", "error") and any(one.machine for one in state.invokes):
+        return f"the machine that {state.name} invokes never ended that way{guard}{limit}"
+    return f"it was not selected while {state.name} was active{guard}{limit}"
+
+
+def _list_events(transition: TransitionOutline, state: StateOutline, graph: Graph) -> Iterator[str]:
+    from machines.engine.definitions.outline import is_match
+
+    for name, event in list(graph.tried):
+        if name == state.name and any(is_match(descriptor, event) for descriptor in transition.events):
+            yield event
