@@ -5,7 +5,7 @@ read_globals = { 'bit', 'redis', 'cjson', 'cmsgpack', 'struct', 'unpack' }
 files['machines/engine/lua'] = {
     read_globals = {
         'arguments', 'calendar', 'idempotency', 'json', 'keys', 'monotonic', 'partition_log', 'random', 'replies', 'shared_lists', 'streams', 'strings', 'time_limit', 'work_budget', -- base
-        'durations', 'fields', 'programs', 'reserved_events', -- definitions
+        'draft_programs', 'durations', 'fields', 'programs', 'reserved_events', -- definitions
         'compiled_steps', 'step_compiler', 'step_source', -- compiled
         'arithmetic', 'builtins', 'ecmascript', 'expressions', 'guard_explanation', 'sequences', 'values', -- expressions
         'batches', 'chart_writes', 'commit', 'creation', 'deletion', 'history_entries', 'retirement', 'instances', 'payloads', 'previews', 'repairs', 'step_log', 'steps', -- instances
@@ -14,6 +14,7 @@ files['machines/engine/lua'] = {
         'accepted_senders', 'delivery', 'inbox', -- messages
         'cardinality', 'locks', 'pattern_keys', 'scoreboards', 'sessions', -- patterns
         'data_indexes', 'failures', 'filters', 'keyset_pages', 'live_figures', -- search
+        'memory_instances', 'simulations', -- simulation
         'state_machine', -- sm
         'due_times', 'timers', -- timers
         'rollouts', 'version_counters', 'version_policy', -- versions

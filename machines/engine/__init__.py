@@ -47,6 +47,7 @@ from .publishing.sensitive_fields import SensitiveFields
 from .records import Because, Candidate, Explanation, Fire, Instance, Live, Outcome, PublishedMachine, Step, Timer
 from .search.results import IndexProgress, Page, Problem, Tally
 from .search.survey import Survey
+from .simulation.records import SimulatedStep
 from .versions.diff import Change, DefinitionDiff
 from .versions.plan import MigrationPlan, SourcePlan
 from .versions.records import Divergence, Replay, StepOutcome
@@ -103,6 +104,7 @@ __all__ = [
     "Senders",
     "SensitiveFields",
     "SignalboxError",
+    "SimulatedStep",
     "SourcePlan",
     "StateTime",
     "Step",

@@ -45,6 +45,7 @@ from .records import Explanation, Fire, Instance, Live, PartialDict, PartialList
 from .search.methods import SearchMethods
 from .search.survey import Survey
 from .search.survey_reader import SurveyReader
+from .simulation.methods import SimulationMethods
 from .versions.methods import VersionMethods
 from .versions.rollout.methods import GuardSettings as GuardSettings
 
@@ -54,7 +55,14 @@ Data = Mapping[str, Any]
 
 
 class Engine(
-    JobMethods, BulkReadMethods, RepairMethods, SearchMethods, InspectionMethods, SenderMethods, VersionMethods
+    JobMethods,
+    BulkReadMethods,
+    RepairMethods,
+    SearchMethods,
+    InspectionMethods,
+    SenderMethods,
+    VersionMethods,
+    SimulationMethods,
 ):
     """Runs the state machines of one Redis. Safe to share between threads; make one per process.
 

@@ -40,6 +40,7 @@ from machines.engine.records import (
 )
 from machines.engine.search.results import IndexProgress, Page, Problem, Tally
 from machines.engine.search.survey import Survey
+from machines.engine.simulation.records import SimulatedStep
 from machines.engine.versions.diff import DefinitionDiff
 from machines.engine.versions.plan import MigrationPlan
 from machines.engine.versions.records import DryRun, Migrated, MigrationClass, Replay
@@ -1486,3 +1487,28 @@ class AsyncEngine(AsyncCalls):
         the server half of its time. Raises BadInput, DefinitionError, UnknownMachine.
         """
         return await self._call(Engine.replay, machine, version, sample, states=states)
+
+    async def simulate(
+        self,
+        definition: Mapping[str, Any] | CompiledDefinition | str,
+        events: Iterable[Any],
+        data: Mapping[str, Any] | None = None,
+        *,
+        id: str = "simulated",
+        now: int = 1767225600000,
+        parent: Mapping[str, str] | None = None,
+    ) -> list[SimulatedStep]:
+        """Create an instance in memory and give it events, by the interpreter in Redis and without reading or writing a
+        key; return a record for each step, the creation first.
+
+        ``definition``: a definition, or the name of a published machine. ``events``: each is the name of an event, a
+        pair of name and payload, or an object: ``{"event", "payload", "groups"}``; ``{"advance": ms, "5m" or "next"}``,
+        which winds the clock and fires the timers that become due; ``{"job": invoke, "done": result}`` or ``{"job",
+        "failed": error, "kind", "attempts"}``; ``{"child": invoke, "done"}``, ``{"child", "failed"}`` or ``{"child",
+        "event", "payload"}``; ``{"message": event, "payload", "from": {"machine", "id"}}``. ``now``: ms at which the
+        clock begins. ``parent``: ``{"machine", "id", "invoke"}`` of an instance that invoked this one.
+
+        An event that is refused is a record like any other. Raises DefinitionError, BadPayload for data that does not
+        fit, BadInput for an input that makes no sense where it stands, UnknownMachine.
+        """
+        return await self._call(Engine.simulate, definition, events, data, id=id, now=now, parent=parent)

@@ -111,6 +111,7 @@ def test_functions_that_write_nothing_say_so():
         "sb_lookup",
         "sb_outbox",
         "sb_replay",
+        "sb_simulate",
         "sb_stats",
     }
     ours |= {"sb_ages", "sb_buffer_look", "sb_bus_look", "sb_lock_peek", "sb_session_list"}

@@ -180,6 +180,20 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_session_revoke": ("session:{p:0}", ["one", HANDLE, SECRET, "", AT]),
     "sb_session_rotate": ("session:{p:0}", [HANDLE, SECRET, "", "cd" * 32, "1000", AT]),
     "sb_settle": (Y, [AT, "1-1", "done", ""]),
+    "sb_simulate": (
+        B,
+        [
+            DRAFT,
+            json.dumps(
+                {
+                    "id": "a",
+                    "now": NOW,
+                    "data": {"n": 1},
+                    "inputs": [{"event": "go", "payload": {"t": "x"}}, {"advance": "next"}, {"job": "work", "done": 1}],
+                }
+            ),
+        ],
+    ),
     "sb_stage": (B, ["1", "z", '{"id":"z"}']),
     "sb_stats": (B, []),
     "sb_survey": (B, [B, ""]),

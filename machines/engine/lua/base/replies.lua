@@ -44,7 +44,7 @@ function replies.build_instance(ctx)
 end
 
 -- Encodes the data as JSON from the stored texts of its fields.
-local function encode_data(ctx)
+function replies.encode_data(ctx)
     local parts = {}
     for _, field in ipairs(ctx.program.ordered) do
         local raw = ctx.raw[field.name]
@@ -89,7 +89,7 @@ local function encode_outcome(findings)
     if not findings.after then return 'null' end
     local after = findings.after
     return '{"configuration":' .. encode_state_names(after, after.config, after.state)
-        .. ',"data":' .. encode_data(after) .. ',"transitions":' .. json.quote(replies.join_transitions(after)) .. '}'
+        .. ',"data":' .. replies.encode_data(after) .. ',"transitions":' .. json.quote(replies.join_transitions(after)) .. '}'
 end
 
 -- Encodes the explanation of an event as JSON. `findings.after` is the context after a step that was not committed, where

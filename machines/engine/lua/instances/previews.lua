@@ -46,7 +46,8 @@ local function describe_job(spec, plan, invoke)
     return { src = spec.src, queue = spec.queue, invoke = invoke, input = input }
 end
 
-local function list_added(ctx)
+-- Lists the jobs that a step adds.
+function previews.list_added(ctx)
     local found = json.list()
     if ctx.chart then
         for _, started in ipairs(ctx.started) do
@@ -70,7 +71,7 @@ local function describe_timer(ctx, timer)
 end
 
 -- Lists the timers of one list that the other lacks, or has with another due time.
-local function list_differing(ctx, list, other)
+function previews.list_differing_timers(ctx, list, other)
     local due, found = {}, json.list()
     for _, timer in ipairs(other) do due[timer[TIMER_ID]] = timer[DUE] end
     for _, timer in ipairs(list) do
@@ -79,7 +80,8 @@ local function list_differing(ctx, list, other)
     return found
 end
 
-local function list_children(children, other)
+-- Lists the children of one set that the other lacks.
+function previews.list_differing_children(children, other)
     local found = json.list()
     for invoke, child in pairs(children) do
         local same = other[invoke]
@@ -108,11 +110,11 @@ local function describe(ctx, is_deleted)
         moved = ctx.moved,
         changes = list_changes(ctx, before),
         withdrawn = list_withdrawn(ctx, is_deleted),
-        added = list_added(ctx),
-        disarmed = list_differing(ctx, old_timers, timers_now),
-        armed = list_differing(ctx, timers_now, old_timers),
-        ended = list_children(old_children, children_now),
-        started = list_children(children_now, old_children),
+        added = previews.list_added(ctx),
+        disarmed = previews.list_differing_timers(ctx, old_timers, timers_now),
+        armed = previews.list_differing_timers(ctx, timers_now, old_timers),
+        ended = previews.list_differing_children(old_children, children_now),
+        started = previews.list_differing_children(children_now, old_children),
         messages = ctx.messages and #ctx.messages or 0,
         transitions = replies.join_transitions(ctx),
         done = (ended or ctx.raw._done ~= nil) and true or false,

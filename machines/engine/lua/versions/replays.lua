@@ -1,5 +1,5 @@
--- needs: chart, commit, configurations, core, creation, fields, json, payloads, programs, recorded_steps, replies, sends
--- needs: steps, timers, values, work_budget
+-- needs: configurations, core, draft_programs, fields, json, memory_instances, payloads, programs, recorded_steps, replies
+-- needs: sends, steps, timers, values, work_budget
 -- Runs recorded histories on a version of their machine: the interpreter takes each recorded event again, on an instance
 -- that exists in memory only. Nothing is written; jobs, messages and log entries are computed and dropped.
 local replays = {}
@@ -15,27 +15,10 @@ local match, type, pcall = string.match, type, pcall
 -- Reasons why a step cannot be told from its history.
 local PAYLOAD, RANDOM, CREATION, UNKNOWN, TIMERS = 'payload', 'random', 'creation', 'unknown step', 'timers'
 
-local drafts, draft_count = {}, 0
-local MAX_DRAFTS = 16
-
--- Compiles the program of a version that is not published; throws the error of a broken one.
-local function compile_draft(root, text)
-    local name = root .. redis.sha1hex(text)
-    if drafts[name] then return drafts[name] end
-    local source = cjson.decode(text)
-    programs.check_work(source, root)
-    local compiled = programs.compile(source, 0, root, '0:0', '')
-    if draft_count >= MAX_DRAFTS then drafts, draft_count = {}, 0 end
-    drafts[name], draft_count = compiled, draft_count + 1
-    return compiled
-end
-
 -- Loads the program to replay on: `<version>:<digest>`, or the program of a draft as JSON. nil and why when there is none.
 function replays.load(root, text)
     if string.sub(text, 1, 1) ~= '{' then return programs.load(root, text) end
-    local ok, found = pcall(compile_draft, root, text)
-    if ok then return found end
-    return nil, 'the program cannot be compiled' .. (type(found) == 'table' and found.sb and ': ' .. found.sb or '')
+    return draft_programs.compile(root, text)
 end
 
 -- Reads how recorded versions correspond to the one that is replayed: version -> rules; nil and why for malformed ones.
@@ -83,29 +66,12 @@ function replays.save(run)
         untimed = run.untimed }
 end
 
--- Makes the context of the next step from a copy of the hash.
 local function open_context(run, revision, at)
-    local raw = {}
-    for name, value in pairs(run.raw) do raw[name] = value end
-    raw._version = json.number(revision - 1)
-    local ctx = core.context(run.program, run.id, raw, at)
-    if ctx then ctx.replayed = true end
-    return ctx
+    return memory_instances.open(run.program, run.id, run.raw, revision, at)
 end
 
--- Puts into the hash in memory what a commit writes beside the data.
 local function settle(run, ctx, revision)
-    local raw = ctx.raw
-    raw._version = json.number(revision)
-    if ctx.moved then
-        raw._state = ctx.chart and ctx.config.text or ctx.program.states[ctx.state].name
-        raw._entered = json.number(ctx.now)
-    end
-    if ctx.timers_changed then raw._timers = timers.encode(ctx) end
-    if ctx.children_changed then raw._children = next(ctx.children) and cjson.encode(ctx.children) or nil end
-    if ctx.has_ended then raw._done = '1' end
-    work_budget.stop()
-    run.raw = raw
+    run.raw = memory_instances.settle(ctx, revision)
 end
 
 -- Events
@@ -135,20 +101,6 @@ local function list_timers(ctx, event, step)
     return found
 end
 
-local function take_timer(ctx, timer)
-    timers.take(ctx, timer[1])
-    ctx.timers_changed = nil
-    local taken, why
-    if timer[4] ~= 0 then
-        taken, why = core.step(ctx, timer[3], nil, PLATFORM)
-    else
-        taken, why = chart.fire_delayed(ctx, timer[7], timer[3], json.decode(timer[6]), timer[8] == 1 and timer[5] or nil)
-        if taken == false and ctx.numbered then taken = true end
-    end
-    ctx.timers_changed = true
-    return taken, why
-end
-
 -- Drops delayed events whose moment passed without a step, so that they do not fill the list.
 local function drop_ended_timers(ctx)
     local list = timers.read_list(ctx)
@@ -167,7 +119,7 @@ local function try_timer(run, ctx, event, step, way)
     drop_ended_timers(ctx)
     local found = list_timers(ctx, event, step)
     way.has_more = way.timer < math.min(#found, MAX_TRIED)
-    if found[way.timer] then return take_timer(ctx, found[way.timer]) end
+    if found[way.timer] then return memory_instances.take_timer(ctx, found[way.timer]) end
     if not recorded_steps.is_timer(event) then return nil, nil, true end
     if not run.lenient then return false end
     return core.step(ctx, event, nil, PLATFORM)
@@ -341,22 +293,9 @@ end
 
 -- Creates the instance in memory with this data; answers the outcome.
 local function try_create(run, program, step, given)
-    local raw = { _version = '0', _def = program.def, _created = step.at, _parent = run.parent }
-    local ctx = core.context(program, run.id, raw, step.at)
-    ctx.replayed, ctx.is_new, ctx.given = true, true, {}
-    local outcome = { ctx = ctx, before = NONE, leaves = NONE }
-    local why = creation.fill_data(ctx, given, true)
-    if why then
-        outcome.failure = why
-    else
-        outcome.taken, outcome.failure = core.start(ctx)
-        if outcome.taken and not ctx.chart then
-            local ready, caught = pcall(commit.plan_jobs, ctx)
-            if not ready then outcome.taken, outcome.failure = nil, values.describe_error(caught) end
-        end
-    end
+    local ctx, taken, failure = memory_instances.create(program, run.id, given, step.at, run.parent, true)
     work_budget.stop()
-    return outcome
+    return { ctx = ctx, before = NONE, leaves = NONE, taken = taken or nil, failure = failure }
 end
 
 -- Lists the recorded values that a new instance of the program does not have by itself.
@@ -518,7 +457,7 @@ local function fire_new_timer(run, step)
     if not timer then return false end
     ctx.now = math.max(timer[2], tonumber(run.raw._entered) or 0)
     local outcome = { ctx = ctx, before = run.raw, leaves = recorded_steps.list_leaves(ctx) }
-    local taken, failure = take_timer(ctx, timer)
+    local taken, failure = memory_instances.take_timer(ctx, timer)
     work_budget.stop()
     if taken and not recorded_steps.corresponds(ctx, run.rules, run.names) then
         local record = { names = run.names, transitions = '', set = NONE, unset = NONE, revision = step.revision,

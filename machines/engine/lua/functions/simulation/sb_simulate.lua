@@ -1,0 +1,73 @@
+-- needs: arguments, draft_programs, json, replies, simulations, time_limit, values, work_budget
+-- sb_simulate: takes steps on an instance that exists in memory only, by the interpreter, without reading or writing a key.
+-- flags:   no-writes
+-- KEYS:    1 root of a partition, for the routing and the names of keys; nothing needs to exist there
+-- ARGV:    1 program (JSON, as for sb_publish) · 2 script (JSON): id, now (ms), data, optionally parent {machine, id, invoke,
+--          depth}, snapshot of an earlier call, and inputs: {event, payload, groups} · {advance: ms or "next"} · {job: invoke,
+--          done: result} · {job, failed: error, kind, attempts} · {child: invoke, done | failed | event, payload} ·
+--          {message: event, payload, from: {machine, id}}; at most 1000
+-- Returns: {OK, JSON, record (JSON), ...}: {done: inputs that are over, snapshot to continue from, or absent when the instance
+--          could not begin}; then a record for each step, in some 20 ms · {BADPAYLOAD, why, field} the data does not fit ·
+--          {BADARG, why}
+-- Notifies: nothing
+-- Cost:    as sb_explain for each step; compiling the program, once for each that is not remembered
+local MAX_INPUTS, MAX_SCRIPT, MAX_REPLY, LIMIT_MS = 1000, 4194304, 1048576, 20
+
+local function decode(text)
+    local ok, found = pcall(json.read, text or '', -4)
+    if not ok then return nil, 'the script is not JSON: ' .. values.describe_error(found) end
+    if values.kind_of(found) ~= 'object' then return nil, 'the script is an object' end
+    return found
+end
+
+local function check_script(script)
+    local bad = type(script.id) ~= 'string' and 'the script has an id' or nil
+    local now = type(script.now) == 'number' and string.format('%.0f', script.now) or 'none'
+    bad = bad or not arguments.read_now(now) and 'now is in ms since the epoch' or nil
+    local inputs, data = script.inputs or json.list(), script.data or {}
+    if not json.is_array(inputs) or #inputs > MAX_INPUTS then bad = 'inputs are a list of at most ' .. MAX_INPUTS end
+    if values.kind_of(data) ~= 'object' then bad = 'data is an object, not ' .. values.kind_of(data) end
+    return bad, inputs, data
+end
+
+local function simulate(program, script, inputs, data)
+    local reply, bytes, is_late, done = { replies.OK, '' }, 0, time_limit.start(LIMIT_MS), 0
+    local function emit(text)
+        reply[#reply + 1], bytes = text, bytes + #text
+    end
+    local function is_over() return bytes > MAX_REPLY or is_late() end
+    local run = simulations.open(program, script)
+    run.input = 0
+    if not run.raw then
+        local parent = type(script.parent) == 'table' and json.encode(script.parent) or nil
+        local why, field = simulations.create(run, data, parent, emit)
+        if why then return { replies.BAD_PAYLOAD, why, field } end
+    end
+    while run.raw and done < #inputs and (reply[3] == nil or not is_over()) do
+        run.input = done + 1
+        local why, goes_on = simulations.take_input(run, inputs[done + 1], emit, is_over)
+        if why then return { replies.BAD_ARGUMENT, 'input ' .. done + 1 .. ': ' .. why } end
+        if goes_on then break end
+        done = done + 1
+    end
+    reply[2] = json.encode({ done = done, snapshot = run.raw and simulations.save(run) or nil }, -64)
+    return reply
+end
+
+return function(KEYS, ARGV)
+    local root = KEYS[1]
+    local bad = not root and 'the root is missing' or arguments.check_present(ARGV[1], 'the program')
+    if #(ARGV[2] or '') > MAX_SCRIPT then bad = 'a script has at most ' .. MAX_SCRIPT .. ' bytes' end
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local script, why = decode(ARGV[2])
+    if not script then return { replies.BAD_ARGUMENT, why } end
+    local inputs, data
+    bad, inputs, data = check_script(script)
+    if bad then return { replies.BAD_ARGUMENT, bad } end
+    local program, broken = draft_programs.compile(root, ARGV[1])
+    if not program then return { replies.BAD_ARGUMENT, broken } end
+    local ok, found = pcall(simulate, program, script, inputs, data)
+    work_budget.stop()
+    if ok then return found end
+    return { replies.BAD_ARGUMENT, 'the snapshot cannot be continued: ' .. values.describe_error(found) }
+end

@@ -1,0 +1,53 @@
+"""The methods of the engine that try a definition out without storing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from machines.engine import arguments
+from machines.engine.connection.calls import Caller
+from machines.engine.definitions import CompiledDefinition
+from machines.engine.keys import Keys
+from machines.engine.publishing.catalog import Catalog
+
+from .records import SimulatedStep
+from .simulator import START, Simulator, read_definition
+
+
+class SimulationMethods:
+    """Simulation of definitions: a part of ``Engine``."""
+
+    keys: Keys
+    _caller: Caller
+    _catalog: Catalog
+
+    def simulate(
+        self,
+        definition: Mapping[str, Any] | CompiledDefinition | str,
+        events: Iterable[Any],
+        data: Mapping[str, Any] | None = None,
+        *,
+        id: str = "simulated",
+        now: int = START,
+        parent: Mapping[str, str] | None = None,
+    ) -> list[SimulatedStep]:
+        """Create an instance in memory and give it events, by the interpreter in Redis and without reading or writing a
+        key; return a record for each step, the creation first.
+
+        ``definition``: a definition, or the name of a published machine. ``events``: each is the name of an event, a
+        pair of name and payload, or an object: ``{"event", "payload", "groups"}``; ``{"advance": ms, "5m" or "next"}``,
+        which winds the clock and fires the timers that become due; ``{"job": invoke, "done": result}`` or ``{"job",
+        "failed": error, "kind", "attempts"}``; ``{"child": invoke, "done"}``, ``{"child", "failed"}`` or ``{"child",
+        "event", "payload"}``; ``{"message": event, "payload", "from": {"machine", "id"}}``. ``now``: ms at which the
+        clock begins. ``parent``: ``{"machine", "id", "invoke"}`` of an instance that invoked this one.
+
+        An event that is refused is a record like any other. Raises DefinitionError, BadPayload for data that does not
+        fit, BadInput for an input that makes no sense where it stands, UnknownMachine.
+        """
+        arguments.encode_whole("now", now)
+        if isinstance(definition, str):
+            definition = self._catalog.definition(arguments.check_machine(definition), None)
+        compiled = read_definition(definition)
+        root = self.keys.partition(str(compiled.program["machine"])).root
+        return Simulator(self._caller, root, compiled.program).run(events, data, id, now, parent)
