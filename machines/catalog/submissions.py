@@ -9,6 +9,7 @@ from typing import Any
 
 from machines import formats
 from machines.engine.definitions import CompiledDefinition, Finding, compile_definition
+from machines.formats.tables import python_statemachine
 
 from . import builtin_machines
 
@@ -72,8 +73,16 @@ def read(
     return found
 
 
+def read_class(target: str, *, id: str = "") -> Submission:
+    """Reads a class of python-statemachine, ``module:Class``. Runs the code of its module, in a process of its own."""
+    return _submit(*python_statemachine.run(target), python_statemachine.FORMAT, id)
+
+
 def _read(text: str | bytes, format: str, id: str, base: Path | None) -> Submission:
-    definition, findings = formats.read(text, format, base)
+    return _submit(*formats.read(text, format, base), format, id)
+
+
+def _submit(definition: dict[str, Any] | None, findings: list[Finding], format: str, id: str) -> Submission:
     if definition is None:
         return Submission(None, tuple(findings), format)
     if id:

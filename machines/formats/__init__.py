@@ -19,6 +19,7 @@ from machines.engine.errors import DefinitionError
 
 from . import json, yaml, yaml_text
 from .guessing import format_of_text, may_be_xstate
+from .tables import python_statemachine
 from .text import decode
 
 __all__ = ["FORMATS", "READERS", "WRITERS", "dump", "format_of", "guess", "listed", "load", "may_be_xstate", "read"]
@@ -186,5 +187,7 @@ def listed(formats: dict[str, Any]) -> str:
 def _unknown(format: object, known: dict[str, Any], done: str) -> Finding:
     if isinstance(format, str) and format in FORMATS:
         return make_finding("SB130", "", f"{FORMATS[format]} cannot be {done}", f"use {listed(known)}")
+    if format == python_statemachine.FORMAT:
+        return make_finding("SB130", "", "classes of python-statemachine are no text", python_statemachine.HINT)
     shown = repr(format) if isinstance(format, str) and len(format) <= 40 else "of that name"
     return make_finding("SB130", "", f"no format {shown}", f"there are: {', '.join(known)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from . import waivers
+from . import public_machines, waivers
 from .result import Result, by_group, tally
 
 _HEAD = """# Conformance
@@ -23,6 +23,7 @@ def render(suite: str, results: Sequence[Result]) -> str:
     groups = by_group(results)
     parts = [_HEAD.format(suite=suite, tally=tally(results)), _summary(groups), _waived()]
     parts += [_group(name, rows) for name, rows in groups.items()]
+    parts.append(public_machines.section())
     return "\n".join(parts)
 
 

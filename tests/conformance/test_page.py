@@ -9,7 +9,7 @@ import pytest
 
 from machines.engine.definitions.findings import CODES, make_finding
 
-from . import page, waivers
+from . import page, public_machines, waivers
 from .result import Result, Status
 from .suite import Case
 
@@ -27,6 +27,13 @@ def test_the_page_in_docs_has_no_failed_case_and_today_s_waivers():
     assert not re.search(r"^\| [^|]+ \| failed \| ", text, re.MULTILINE)
     for waiver in waivers.WAIVERS:
         assert f"- {waiver.reason}: {waiver.why}" in text
+
+
+def test_what_stops_public_machines_adds_up_and_is_on_the_page():
+    for row in public_machines.ROWS:
+        assert row.machines >= 20
+        assert row.machines - row.read == sum(count for count, _ in row.stops), row.reader
+    assert COMMITTED.read_text(encoding="utf-8").endswith("\n" + public_machines.section())
 
 
 def test_every_waiver_goes_by_codes_that_findings_have():

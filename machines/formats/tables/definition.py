@@ -13,6 +13,7 @@ from machines.formats.messages import event_name, handler_name, message_of
 from .table import Move, Row, Table
 
 ITSELF = "itself"
+ENGINE_EVENTS = ("error.execution",)  # which are called as in SCXML
 
 
 class Builder:
@@ -152,7 +153,8 @@ class Builder:
         elif move.delay:
             body.setdefault("after", {}).setdefault(move.delay, []).append(written)
         elif move.event:
-            event = event_name(move.event, self._complain(move.path))
+            known = move.event in ENGINE_EVENTS
+            event = move.event if known else event_name(move.event, self._complain(move.path))
             body.setdefault("on", {}).setdefault(event, []).append(written)
         else:
             body.setdefault("always", []).append(written)

@@ -17,10 +17,11 @@ from machines.catalog import accepted_senders
 from machines.catalog.outlines import stored, stored_current
 from machines.catalog.partitions import list_changes
 from machines.catalog.publishing import restore
-from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read
+from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read, read_class
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, schema
 from machines.engine.errors import SignalboxError, UnknownMachine
+from machines.formats.tables import python_statemachine
 from machines.management import (
     erasing,
     migrating,
@@ -59,7 +60,13 @@ class Command(BaseCommand):
         importing = _takes_file(
             verbs.add_parser(
                 "import", help="convert a file of any format to a definition; or import an exported machine"
-            )
+            ),
+            python_statemachine.FORMAT,
+        )
+        importing.add_argument(
+            "--run-code",
+            action="store_true",
+            help=f"with --format {python_statemachine.FORMAT}: import the module of FILE, which is module:Class",
         )
         importing.add_argument(
             "--id", default="", metavar="NAME", help="machine name to use instead of the name in the file"
@@ -163,7 +170,10 @@ class Command(BaseCommand):
             _write(output, text)
             self.stdout.write(f"{output}: {len(text.encode())} bytes")
 
-    def _import(self, file: str, format: str, **options: Any) -> None:
+    def _import(self, file: str, format: str, run_code: bool, **options: Any) -> None:
+        if (format == python_statemachine.FORMAT) != run_code:
+            what = f"a class is code; to run it, say --format {python_statemachine.FORMAT} --run-code"
+            raise CommandError(what if not run_code else f"--run-code belongs to --format {python_statemachine.FORMAT}")
         if transfers.is_transfer(file):
             transfers.import_machine(self, Path(file), **options)
         else:
@@ -294,16 +304,19 @@ class Command(BaseCommand):
     def _read(self, file: str, format: str, to: Any = None, id: str = "") -> Submission:
         """The file with all its findings printed."""
         name, base = ("", None) if file == "-" else (file, Path(file))
-        submission = read(_bytes(file), format=format, name=name, id=id, base=base)
+        if format == python_statemachine.FORMAT:
+            submission = read_class(file, id=id)
+        else:
+            submission = read(_bytes(file), format=format, name=name, id=id, base=base)
         for finding in submission.findings:
             (to or self.stdout).write(str(finding))
         return submission
 
 
-def _takes_file(parser: ArgumentParser) -> ArgumentParser:
+def _takes_file(parser: ArgumentParser, *further: str) -> ArgumentParser:
     parser.add_argument("file", metavar="FILE", help="a definition; - is standard input")
     parser.add_argument(
-        "--format", choices=FORMAT_NAMES, default=GUESS, help="default: by the file's ending, or its start"
+        "--format", choices=(*FORMAT_NAMES, *further), default=GUESS, help="default: by the file's ending, or its start"
     )
     return parser
 
