@@ -62,9 +62,28 @@ def guards_of_guards(width: int, levels: int) -> str:
     return f"{use}, {{ guards: {{ {', '.join(named)} }} }})"
 
 
+def calls_of_calls(width: int, levels: int) -> str:
+    functions = [f"const f{n} = (x) => ({', '.join([f'f{n + 1}(x)'] * width)}, 1);" for n in range(levels)]
+    return "\n".join([*functions, f"const f{levels} = (x) => 1;", guarded("f0(1)")])
+
+
+def guarded(code: str) -> str:
+    return f"createMachine({{ id: 'm', initial: 'a', states: {{ a: {{ on: {{ X: {{ guard: () => {code} }} }} }} }} }})"
+
+
+def lists_in_lists(levels: int) -> str:
+    inner = "x0 > 1"
+    for level in range(levels):
+        inner = f"[{', '.join(map(str, range(30)))}].some((x{level}) => {inner})"
+    return guarded(inner)
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        calls_of_calls(100, 7),
+        lists_in_lists(7),
+        guarded("Array(100).fill(Array(100).fill(Array(100).fill(1)))"),
         doubling(40),
         guards_of_guards(30, 30),
         "createMachine(" + "[" * 50_000,
@@ -74,7 +93,7 @@ def guards_of_guards(width: int, levels: int) -> str:
         "let x = `" + "${" * 20_000,
         "createMachine({ id: 'm', states: { a: { entry: [" + "x," * 20_000 + "] } } })",
     ],
-    ids=range(8),
+    ids=range(11),
 )
 def test_scripts(text):
     definition, findings = read(text, "xstate")

@@ -11,7 +11,7 @@ from machines.engine.definitions.findings import CODES
 from machines.engine.definitions.place import Place
 from machines.formats.scxml.ecmascript import code as pieces
 from machines.formats.scxml.ecmascript import operators
-from machines.formats.scxml.ecmascript.code import ATOM, CHOICE, Code
+from machines.formats.scxml.ecmascript.code import ABSENT, ATOM, CHOICE, Code
 from machines.formats.scxml.ecmascript.expressions import ExpressionTranslator
 from machines.formats.scxml.ecmascript.fields import Fields
 from machines.formats.scxml.ecmascript.kinds import ANY, BOOLEAN, NUMBER, STRING
@@ -34,12 +34,22 @@ class Untranslated:
     hint: str = ""
 
 
+MAX_CALLS = 1000  # of functions written out in one expression, the elements of written lists included
+
+
 class Notes:
-    """What the translator has to say: the first refusal counts, warnings are passed on."""
+    """What the translator has to say: the first refusal counts, warnings are passed on. ``calls``: how many functions
+    were written out."""
 
     def __init__(self, place: Place) -> None:
         self.refusal: Untranslated | None = None
+        self.calls = 0
         self._place = place
+
+    def count_call(self) -> None:
+        self.calls += 1
+        if self.calls > MAX_CALLS:
+            self.refusal = self.refusal or Untranslated(f"more than {MAX_CALLS} calls of functions")
 
     def add(self, code: str, where: str, message: str, hint: str = "") -> None:
         if CODES[code].severity == "error":
@@ -61,14 +71,22 @@ class ScriptTranslator(ExpressionTranslator):
         declared = functions.of(reading)
         names = Names(notes, Fields(), declared, states, reading.machine)  # type: ignore[arg-type]
         self.params = _parameter(scope.params) if isinstance(scope.params, str) else PARAMS
+        self.notes = notes
         own = {"context": CONTEXT, "event": EVENT, "params": self.params}
         super().__init__(names, script, own if locals is None else locals)
-        self.notes = notes
         self.taken_inputs: set[str] = set()
         self._place = place
         self._where = scope
 
+    def value(self, node: Node) -> Code:
+        """Nothing is translated any more once something cannot be."""
+        return ABSENT if self.notes.refusal else super().value(node)
+
+    def condition(self, node: Node) -> Code:
+        return ABSENT if self.notes.refusal else super().condition(node)
+
     def inner(self, script: Script, locals: dict[str, Code]) -> ScriptTranslator:
+        self.notes.count_call()
         found = ScriptTranslator(self._where, script, self.notes, self._place, locals)
         found.depth = self.depth
         return found
