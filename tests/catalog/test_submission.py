@@ -32,7 +32,8 @@ def test_the_name_of_a_file_decides_before_its_content() -> None:
 
 def test_a_format_can_be_asked_for() -> None:
     assert read("id: door", format="json").errors
-    assert [finding.code for finding in read("graph", format="mermaid").errors] == ["SB130"]
+    assert [finding.code for finding in read("graph", format="dot").errors] == ["SB130"]
+    assert [finding.code for finding in read("graph LR", format="mermaid").errors] == ["SB131"]
 
 
 XSTATE = {
