@@ -19,9 +19,11 @@ from machines.server import Server
 NOW = 1_700_000_000_000
 STATES = ["A", "B", 'say "hi"', "C\\d"]
 EVENTS = ["go", "hop", 'odd."name']
+QUEUES = ["q", "r"]
 IDS = ["a", 'quo"te', "é\\n", "d" * 60]
 TEXTS = ["", "x", 'quo"te', "back\\slash", "line\nend", "é😀", "\x7f", "y" * 90, "12", "]]..call('x')--", "true"]
 NUMBERS = [0, 1, -1, 3, 2.5, 1e20, 2**53, 12345678901234]
+RESULTS = ["", "", "null", "3", '"text"', '{"count":2}', "[1]", "{"]
 ROOT = "t:{m:0}"
 
 
@@ -95,9 +97,9 @@ def answer(client: redis.Redis, words: tuple[Any, ...]) -> Any:
 
 def plain(reply: Any) -> Any:
     """An answer with its JSON decoded: the order of names in an object means nothing."""
-    if not isinstance(reply, list):
-        return reply
-    return [decoded(item) if isinstance(item, bytes) else item for item in reply]
+    if isinstance(reply, list):
+        return [plain(item) for item in reply]
+    return decoded(reply) if isinstance(reply, bytes) else reply
 
 
 def decoded(item: bytes) -> Any:
@@ -157,6 +159,7 @@ class Writer:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.defaults = random.random() < 0.7
+        self.jobs = 0.5 if random.random() < 0.5 else 0.08
 
     def definition(self) -> dict[str, Any]:
         pick = self.random
@@ -195,8 +198,22 @@ class Writer:
             made["exit"] = self.actions()
         if self.random.random() < 0.08:
             made["always"] = {"target": "A", "guard": self.condition(2)}
-        if self.random.random() < 0.08:
-            made["invoke"] = {"src": "work", "onDone": "A"}
+        if self.random.random() < self.jobs:
+            made["invoke"] = [
+                self.invoke(name) for name in self.random.sample(["one", "two"], self.random.randint(1, 2))
+            ]
+        return made
+
+    def invoke(self, id: str) -> dict[str, Any]:
+        made: dict[str, Any] = {"id": id, "src": "work", "queue": self.random.choice(QUEUES)}
+        if self.random.random() < 0.9:
+            made["onDone"] = self.transitions() if self.random.random() < 0.5 else self.random.choice(STATES)
+        if self.random.random() < 0.2:
+            made["onError"] = "A"
+        if self.random.random() < 0.1:
+            made["input"] = {"n": "n"}
+        if self.random.random() < 0.2:
+            made |= {"priority": 7, "timeout": "5m"}
         return made
 
     def transitions(self) -> list[dict[str, Any]]:
@@ -249,13 +266,14 @@ class Writer:
             lambda: f"{self.random.choice(['floor', 'int', 'ceil'])}({self.number(depth - 1)})",
             lambda: f"({self.number(depth - 1, whole)} or {self.number(depth - 1, whole)})",
             lambda: f"event.count + {self.number(depth - 1, whole)}",
+            lambda: f"event.result + {self.number(depth - 1, whole)}",
         ]
         return self.random.choice(kind)()
 
     def text(self, depth: int) -> str:
         if depth == 0 or self.random.random() < 0.4:
             literal = json.dumps(self.random.choice(TEXTS), ensure_ascii=False)
-            return self.random.choice(["s", "t", "event.text", literal])
+            return self.random.choice(["s", "t", "event.text", "event.result", literal])
         return self.random.choice(
             [
                 lambda: f"({self.text(depth - 1)} + {self.text(depth - 1)})",
@@ -327,6 +345,9 @@ def play(twins: Twins, seed: int, calls: int = 60) -> int:
         id, event = pick.choice(IDS), pick.choice(EVENTS)
         if pick.random() < 0.05:
             damage(twins, pick, id)
+        if pick.random() < writer.jobs:
+            taken += work(twins, pick, now)
+            continue
         expect = pick.choice(["", "", "", "", "", "3", "x"])
         key = pick.choice(["", "", "", "k1", "k2"])
         actor, reason = pick.choice(["", "ann", 'bo"b']), pick.choice(["", "", 'why "not"'])
@@ -336,6 +357,21 @@ def play(twins: Twins, seed: int, calls: int = 60) -> int:
         taken += reply[0] == b"OK"
     twins.compare()
     return taken
+
+
+def work(twins: Twins, pick: Random, now: int) -> int:
+    """Take jobs and complete some of them. Return how many instances moved."""
+    reply = twins.call("sb_take", pick.choice(QUEUES), "w", pick.choice([1, 2, 9]), "", now, f"n{now}")
+    if isinstance(reply, str):  # a key of the queue is foreign
+        return 0
+    held = [(reply[at], reply[at + 2]) for at in range(3, len(reply), 6)]
+    words = []
+    for job, token in pick.sample(held, pick.randint(0, len(held))):
+        words += [job, pick.choice([token] * 9 + ["other"]), pick.choice(RESULTS)]
+    if not words:
+        return 0
+    done = twins.call("sb_complete", now, pick.choice(["", "short"]), *words)
+    return sum((isinstance(one, bytes) and one != b"") or (one[:1] == [b"OK"] and len(one) > 1) for one in done[1:])
 
 
 def damage(twins: Twins, pick: Random, id: str) -> None:
@@ -355,6 +391,13 @@ def damage(twins: Twins, pick: Random, id: str) -> None:
             ("DEL", f"{ROOT}:flow"),
             ("SET", f"{ROOT}:by:n", "foreign"),
             ("DEL", f"{ROOT}:by:n"),
+            ("HSET", key, "_jobs", pick.choice(["0-1", "0-3", "0-2 0-4", ""])),
+            ("HDEL", key, "_jobs"),
+            ("SET", f"{ROOT}:q:q", "foreign"),
+            ("DEL", f"{ROOT}:q:q"),
+            ("SET", f"{ROOT}:job:0-{pick.randint(1, 9)}", "foreign"),
+            ("HSET", f"{ROOT}:meta", "jobs", "foreign"),
+            ("HSET", f"{ROOT}:meta", "jobs", "70"),
         ]
     )
     twins.both(*words)

@@ -21,7 +21,7 @@ def gated(engine, prefix):
     return lambda: any(engine.client.blpop([f"{prefix}begun"], timeout=3) for _ in range(6))
 
 
-def ended(process, within=15):
+def ended(process, within=90):
     output, _ = process.communicate(timeout=within)
     assert process.returncode == 0, output
     return output

@@ -1,6 +1,6 @@
--- needs: payloads, programs, replies, step_compiler, step_source, work_budget
--- The fast path of `sb_fire`: compiled steps by the fields of the instance, its state and the event. Each is compiled at its
--- first use and kept with its program, so that it goes with it.
+-- needs: payloads, programs, replies, step_compiler, step_jobs, step_source, work_budget
+-- The fast path of `sb_fire` and `sb_complete`: compiled steps by the fields of the instance, its state and the event. Each is
+-- compiled at its first use and kept with its program, so that it goes with it.
 local compiled_steps = {}
 
 local MAX_SHAPES = 32 -- orders of fields of one program; instances of others are left to the interpreter
@@ -73,10 +73,9 @@ local function read_clock()
     return time[1] * 1000 + time[2] / 1000
 end
 
--- Takes the step of an event if it is compiled: answers the reply of `sb_fire`, or nil where the interpreter has to look;
--- nothing is written then. `flat`: what HGETALL answered for the instance; `short`: with the revision in place of the
--- instance.
-function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, actor, reason, now, clock, permit, short)
+-- Finds the compiled step of an event: answers it, the program and the positions of the fields; nil where the interpreter has
+-- to look.
+local function find_step(root, flat, event)
     local program = programs.find(root, find_definition(flat))
     if not program or not program.flat then return nil end
     local shape = find_shape(program, flat)
@@ -87,6 +86,26 @@ function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, a
     local step = steps and steps[event]
     if step == nil then step = compile(program, shape, state, event) end
     if not step then return nil end
+    return step, program, positions
+end
+
+-- Runs a step; nil where it gave up, or a write failed and was taken back.
+local function run(step, program, entered, id, ...)
+    progress.stage, progress.indexed = 0, false
+    step_jobs.begin()
+    local ok, reply = pcall(step, ...)
+    work_budget.stop()
+    if ok then return reply end
+    step_compiler.undo(program, id, entered)
+    return nil
+end
+
+-- Takes the step of an event if it is compiled: answers the reply of `sb_fire`, or nil where the interpreter has to look;
+-- nothing is written then. `flat`: what HGETALL answered for the instance; `short`: with the revision in place of the
+-- instance.
+function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, actor, reason, now, clock, permit, short)
+    local step, program, positions = find_step(root, flat, event)
+    if not step or not program.known[event] then return nil end -- reserved events come from the engine alone
     if expect ~= '' and tonumber(expect) ~= tonumber(flat[positions._version]) then
         return { replies.CONFLICT, flat[positions._version] }
     end
@@ -94,13 +113,19 @@ function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, a
     work_budget.start()
     local payload, kept = payloads.parse(payload_text)
     if not payload or payloads.find_misfit(program, event, payload) then return nil end
-    progress.stage, progress.indexed = 0, false
-    local ok, reply = pcall(step, flat, id, key, payload, kept, actor, reason, now, clock or read_clock(), permit,
-        short)
-    work_budget.stop()
-    if ok then return reply end
-    step_compiler.undo(program, id, flat[positions._entered])
-    return nil
+    return run(step, program, flat[positions._entered], id, flat, id, key, payload, kept, actor, reason, now,
+        clock or read_clock(), permit, short)
+end
+
+-- The same for the end of a job that the instance waits for: `event` is done.invoke.<id>, `batch` that of a call that ends
+-- several.
+function compiled_steps.complete(root, id, key, flat, event, payload, job, now, clock, batch, short)
+    local step, program, positions = find_step(root, flat, event)
+    if not step then return nil end
+    work_budget.start()
+    local kept = payloads.encode_for_history(payload)
+    return run(step, program, flat[positions._entered], id, flat, id, key, payload, kept, 'job ' .. job, '', now,
+        clock or read_clock(), nil, short, job, batch)
 end
 
 return compiled_steps

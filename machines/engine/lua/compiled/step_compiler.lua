@@ -1,9 +1,11 @@
--- needs: arithmetic, builtins, commit, data_indexes, fields, history_entries, json, step_log, step_source, values
+-- needs: arithmetic, batches, builtins, commit, data_indexes, fields, history_entries, json, step_jobs, step_log, step_source
+-- needs: values
 -- Compiles the step of one event in one state of a flat machine to a Lua function, for instances whose hash has the same
 -- fields in the same order: constants, fields, keys and transitions are in place, and nothing is looked up. The function
 -- reads from the values of HGETALL, and writes the same as `commit` does, in the same order. It answers nil, before it writes
 -- anything, for whatever the interpreter has to do: a transition with other actions than `set` and `unset`, a guard or value
--- that fails, jobs to withdraw, a refusal.
+-- that fails, a job whose input is an expression, a refusal. A step may be the end of a job (`ending`), and one of many in a
+-- call (`batch`).
 local step_compiler = {}
 
 local HISTORY_SLACK = 16 -- as in `commit`
@@ -29,11 +31,15 @@ local GIVEN = {
     { 'arithmetic', arithmetic }, { 'builtins', builtins }, { 'progress', progress }, { 'is_logged', step_log.is_on },
     { 'log_step', step_log.append }, { 'ring_pulse', commit.ring_pulse }, { 'change_index', data_indexes.change },
     { 'change_actor', data_indexes.change_actor }, { 'begin_indexes', data_indexes.begin },
+    { 'has_move', batches.has_move }, { 'add_move', batches.add_move }, { 'has_transitions', batches.has_transitions },
+    { 'add_transitions', batches.add_transitions }, { 'start_jobs', step_jobs.start }, { 'ring_jobs', step_jobs.ring },
+    { 'withdraw_jobs', step_jobs.withdraw },
 }
 local names, given = {}, {}
 for i, pair in ipairs(GIVEN) do names[i], given[i] = pair[1], pair[2] end
-local HEADER = 'local ' .. concat(names, ', ') .. ', program = ...\n'
-    .. 'return function(f, id, key, payload, kept, actor, reason, now, clock, before, short)\n'
+local HEADER = 'local ' .. concat(names, ', ') .. ', program, all_edges = ...\n'
+    .. 'return function(f, id, key, payload, kept, actor, reason, now, clock, before, short, ending, batch)\n'
+    .. 'local stored = ending and "" or actor\n' -- a job is no actor of the instance'
 
 -- Actions
 
@@ -117,8 +123,8 @@ local function write_changes(writer, changes)
 end
 
 -- Writes the answer: the hash after the step as JSON. Texts that others may have written are checked before anything is
--- written: a number is digits, and text is quoted.
-local function write_answer(writer, shape, changes, moved, to)
+-- written: a number is digits, and text is quoted. Where jobs are started the answer stays open: their ids come last.
+local function write_answer(writer, shape, changes, moved, to, starts)
     local parts, checked, program = {}, {}, writer.program
     local function add_field(name, ...)
         add(parts, (#parts == 0 and '{' or ',') .. json.quote(name) .. ':', ...)
@@ -145,7 +151,9 @@ local function write_answer(writer, shape, changes, moved, to)
         elseif name == '_entered' and moved then
             add_field(name, '"', { 'stamp' }, '"')
         elseif name == '_actor' then
-            add_field(name, { '(actor ~= "" and quote(actor) or quote(' .. code .. '))' })
+            add_field(name, { '(stored ~= "" and quote(stored) or quote(' .. code .. '))' })
+        elseif name == '_jobs' and moved then
+            if not starts then add_field(name, '""') end
         elseif field and (field.type == 'integer' or field.type == 'number') or name == '_entered' or WHOLE_TEXTS[name] then
             checked[#checked + 1] = code
             add_field(name, '"', { code }, '"')
@@ -160,9 +168,9 @@ local function write_answer(writer, shape, changes, moved, to)
         end
     end
     if not writer.positions._actor then
-        add(parts, { '(actor ~= "" and ' .. quote(',"_actor":') .. ' .. quote(actor) or "")' })
+        add(parts, { '(stored ~= "" and ' .. quote(',"_actor":') .. ' .. quote(stored) or "")' })
     end
-    add(parts, '}')
+    if not starts then add(parts, '}') end
     if checked[1] then line(writer, format('if find(%s, "[^%%d.eE+-]") then return nil end', concat(checked, ' .. '))) end
     return write_joined(parts)
 end
@@ -187,11 +195,11 @@ local function write_indexes(writer, changes)
         begin()
         local position = writer.positions._actor
         local held = position and 'f[' .. position .. ']' or 'nil'
-        line(writer, format('if actor ~= "" and actor ~= %s then change_actor(program, id, %s, actor) end', held, held))
+        line(writer, format('if stored ~= "" and stored ~= %s then change_actor(program, id, %s, stored) end', held, held))
     end
 end
 
-local function write_hash(changes, moved, to)
+local function write_hash(writer, changes, moved, to, starts)
     local set, gone = { 'key', '"_version"', 'version' }, {}
     if moved then add(set, '"_state"', quote(to.name), '"_entered"', 'stamp') end
     for _, change in ipairs(changes) do
@@ -201,7 +209,52 @@ local function write_hash(changes, moved, to)
             add(set, quote(change.field.name), change.after)
         end
     end
-    return concat(set, ', '), gone
+    if starts then add(set, '"_jobs"', 'awaited') end
+    local all, awaits = concat(set, ', '), moved and not starts and writer.positions._jobs
+    local both = 'if stored == "" then call("HSET", %s) else call("HSET", %s, "_actor", stored) end'
+    if awaits then
+        line(writer, format('if f[%d] ~= "" then', awaits))
+        line(writer, format(both, all .. ', "_jobs", ""', all .. ', "_jobs", ""'))
+        line(writer, 'else')
+    end
+    line(writer, format(both, all, all))
+    if awaits then line(writer, 'end') end
+    if gone[1] then line(writer, format('call("HDEL", key, %s)', concat(gone, ', '))) end
+end
+
+-- Writes the test that the step ends the only job that the instance waits for, where it ends one.
+local function write_ending(writer, moved)
+    local awaits = moved and writer.positions._jobs
+    local other = awaits and format('ending and f[%d] ~= ending', awaits) or 'ending'
+    line(writer, format('if %s then return nil end', other))
+end
+
+-- Writes the move between the indexes of two states. In a batch only the first of its kind happens at once.
+local function write_move(writer, from, to)
+    line(writer, 'progress.to = nil')
+    line(writer, format('if not batch or not has_move(batch, %s, %s) then', quote(from.index_key), quote(to.index_key)))
+    line(writer, format('progress.from, progress.to, progress.stage = %s, %s, %d', quote(from.index_key),
+        quote(to.index_key), MOVED))
+    line(writer, format('call("ZADD", %s, stamp, id)', quote(to.index_key)))
+    if from ~= to then line(writer, format('call("ZREM", %s, id)', quote(from.index_key))) end
+    line(writer, 'end')
+end
+
+-- Writes what follows the writes of the instance: bells, withdrawn jobs, the pulse.
+local function write_notices(writer, moved, from, to, starts)
+    local program = writer.program
+    local root = quote(program.root)
+    if starts then line(writer, format('ring_jobs(%s, program.states[%d].invokes, batch)', root, to.index)) end
+    if moved and writer.positions._jobs then
+        local awaited = writer.positions._jobs
+        line(writer, format('if not ending and f[%d] ~= "" then withdraw_jobs(%s, f[%d]) end', awaited, root, awaited))
+    end
+    line(writer, 'if batch then')
+    if moved then
+        line(writer, format('add_move(batch, %s, %s, id, progress.to ~= nil)', quote(from.index_key), quote(to.index_key)))
+    end
+    line(writer, format('add_transitions(batch, %s, edges, progress.flow ~= nil)', quote(program.flow_key)))
+    line(writer, format('else ring_pulse(%s, clock) end', root))
 end
 
 -- Writes the step of one transition, from its actions to its answer.
@@ -210,16 +263,15 @@ local function write_transition(writer, shape, transition)
     local from = program.states[writer.state]
     local to = transition.target and program.states[transition.target] or from
     local moved = transition.target ~= nil and (transition.target ~= writer.state or transition.reenter or false)
-    if to.always[1] or moved and to.invokes[1] or transition.delay then step_source.give_up(writer) end
-    local changes = { of = {} }
-    local waits = moved and writer.positions._jobs
-    if waits then line(writer, format('if f[%d] ~= "" then return nil end', waits)) end
+    if to.always[1] or moved and not step_jobs.are_plain(to.invokes) or transition.delay then step_source.give_up(writer) end
+    local changes, starts = { of = {} }, moved and to.invokes[1] ~= nil
+    write_ending(writer, moved)
     if moved then write_actions(writer, from.exit_actions, changes) end
     write_actions(writer, transition.list, changes)
     if moved then write_actions(writer, to.entry_actions, changes) end
     line(writer, format('local version, stamp = number(f[%d] + 1), number(now)', writer.positions._version))
     local set = write_changes(writer, changes)
-    local answer = write_answer(writer, shape, changes, moved, to)
+    local answer = write_answer(writer, shape, changes, moved, to, starts)
     if program.history > 0 then
         local begin, rest = history_entries.describe(program, { transition }, writer.event, { to.index })
         local entry = { begin, { 'version' }, '\t', { format('now - f[%d]', writer.positions._created) }, rest,
@@ -229,30 +281,31 @@ local function write_transition(writer, shape, transition)
     end
     line(writer, 'local text = short and version or ' .. answer)
     write_indexes(writer, changes)
-    if moved then
-        line(writer, format('progress.from, progress.to, progress.stage = %s, %s, %d', quote(from.index_key),
-            quote(to.index_key), MOVED))
-        line(writer, format('call("ZADD", %s, stamp, id)', quote(to.index_key)))
-        if from ~= to then line(writer, format('call("ZREM", %s, id)', quote(from.index_key))) end
-    else
-        line(writer, 'progress.to = nil')
-    end
+    if moved then write_move(writer, from, to) else line(writer, 'progress.to = nil') end
     if program.history > 0 then
         line(writer, format('local long = call("RPUSH", %s .. id, entry) > %d', quote(program.history_prefix),
             program.history + HISTORY_SLACK))
         line(writer, 'progress.stage = ' .. RECORDED)
     end
+    writer.edges[#writer.edges + 1] = { transition }
+    line(writer, format('local edges = all_edges[%d]', #writer.edges))
+    line(writer, 'progress.flow = nil')
+    line(writer, 'if not batch or not has_transitions(batch, edges) then')
     line(writer, format('call("HINCRBY", %s, %s, 1)', quote(program.flow_key), quote(transition.flow)))
-    line(writer, format('progress.flow, progress.stage = %s, %d', quote(transition.flow), COUNTED))
+    line(writer, format('progress.flow = %s', quote(transition.flow)))
+    line(writer, 'end')
+    line(writer, 'progress.stage = ' .. COUNTED)
+    if starts then
+        line(writer, format('local awaited = start_jobs(%s, id, program.states[%d].invokes, now)', quote(program.root), to.index))
+    end
     line(writer, format('if is_logged(%s, clock) then log_step(%s, %s, id, version, %s, %s) end', quote(program.root),
         quote(program.root), quote(program.machine), quote(writer.event), quote(sub(to.quoted, 2))))
-    local hash, gone = write_hash(changes, moved, to)
-    line(writer, format('if actor == "" then call("HSET", %s) else call("HSET", %s, "_actor", actor) end', hash, hash))
-    if gone[1] then line(writer, format('call("HDEL", key, %s)', concat(gone, ', '))) end
+    write_hash(writer, changes, moved, to, starts)
+    if starts then line(writer, 'if not short then text = text .. ",\\"_jobs\\":" .. quote(awaited) .. "}" end') end
     if program.history > 0 then
         line(writer, format('if long then call("LTRIM", %s .. id, %d, -1) end', quote(program.history_prefix), -program.history))
     end
-    line(writer, format('ring_pulse(%s, clock)', quote(program.root)))
+    write_notices(writer, moved, from, to, starts)
     line(writer, format('if before then return { "OK", %s, "0", text, "", f[%d] } end', quote(transition.id),
         writer.positions._state))
     line(writer, format('return { "OK", %s, "0", text }', quote(transition.id)))
@@ -304,18 +357,18 @@ end
 -- Compiles the step of an event in a state for the fields of `shape`: {names, positions}. Answers the function, or false.
 function step_compiler.compile(program, shape, state, event)
     local index = program.index[state]
-    if not program.flat or not index or not program.known[event] or not is_plain(program, shape) then return false end
+    if not program.flat or not index or not is_plain(program, shape) then return false end
     if program.has_incomplete_index or program.arrivals or program.share < 100 then return false end
     local transitions = program.states[index].listening(event)
     if program.states[index].final or not transitions[1] or #transitions > MAX_TRANSITIONS then return false end
     local writer = step_source.open(program, shape.positions, index)
-    writer.event = event
+    writer.event, writer.edges = event, {}
     if write_step(writer, shape, transitions) == 0 then return false end
     local source = HEADER .. concat(writer.lines, '\n') .. '\nend'
     local chunk, why = loadstring(source, '=compiled step')
     if not chunk then error('compiled step: ' .. why) end
     local arguments = { unpack(given) }
-    arguments[#arguments + 1] = program
+    arguments[#arguments + 1], arguments[#arguments + 2] = program, writer.edges
     return chunk(unpack(arguments))
 end
 
@@ -329,7 +382,8 @@ function step_compiler.undo(program, id, entered)
         redis.pcall('ZADD', progress.from, entered, id)
     end
     if stage >= RECORDED and program.history > 0 then redis.pcall('RPOP', program.history_prefix .. id) end
-    if stage >= COUNTED and redis.pcall('HINCRBY', program.flow_key, progress.flow, -1) == 0 then
+    if stage >= COUNTED then step_jobs.undo(program.root) end
+    if stage >= COUNTED and progress.flow and redis.pcall('HINCRBY', program.flow_key, progress.flow, -1) == 0 then
         redis.pcall('HDEL', program.flow_key, progress.flow)
     end
 end

@@ -5,10 +5,11 @@ local completion = {}
 local FACTS = { type = 'external' }
 
 -- Opens the instance that the job's invoke belongs to, if it still waits for this job. `batch`: the batch of a call that
--- takes several steps.
-function completion.open_instance(root, row, job, now, batch)
+-- takes several steps; `flat`: what HGETALL answered for the instance, where the caller has read it.
+function completion.open_instance(root, row, job, now, batch, flat)
     if (row.invoke or '') == '' then return nil end
-    local ctx = instances.open(root, row.instance, now)
+    flat = flat or redis.call('HGETALL', keys.instance(root, row.instance))
+    local ctx = instances.open_read(root, row.instance, keys.instance(root, row.instance), flat, now)
     if not ctx then return nil end
     local awaited = ctx.raw._jobs or ''
     if awaited ~= job and not string.find(' ' .. awaited .. ' ', ' ' .. job .. ' ', 1, true) then return nil end

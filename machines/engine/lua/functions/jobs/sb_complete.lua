@@ -1,4 +1,5 @@
--- needs: arguments, batches, commit, completion, jobs, json, keys, payloads, queue_counters, replies, values
+-- needs: arguments, batches, commit, compiled_steps, completion, jobs, json, keys, payloads, queue_counters, replies
+-- needs: values
 -- sb_complete: completes jobs and moves their instances by done.invoke.<id>, each pair at once, if the token still holds the
 -- job.
 -- KEYS:    1 root of the partition
@@ -32,17 +33,24 @@ local function delete_job(root, job, row, ms, batch)
     queue_counters.count_run_times(root, row.queue, { [queue_counters.find_bucket(ms)] = 1 })
 end
 
+-- Moves the instance that waits for the job, if there is one. Answers the reply.
+local function move_instance(root, job, row, result, call)
+    local key, event = keys.instance(root, row.instance), 'done.invoke.' .. row.invoke
+    local flat = redis.call('HGETALL', key)
+    local payload = result == nil and NO_RESULT or { result = result }
+    local reply = compiled_steps.complete(root, row.instance, key, flat, event, payload, job, call.now, call.clock,
+        call.batch, call.short)
+    if reply then return reply end
+    local ctx = completion.open_instance(root, row, job, call.now, call.batch, flat)
+    return ctx and completion.send_result(ctx, job, event, payload, call.clock) or DONE
+end
+
 local function complete_job(root, job, token, text, call)
     local row, lost = read_held(root, job, token, call.batch)
     if not row then return { replies.LOST, lost } end
     local result, why = payloads.parse_result(text)
     if why then return { replies.BAD_PAYLOAD, why, '' } end
-    local ctx = completion.open_instance(root, row, job, call.now, call.batch)
-    local reply = DONE
-    if ctx then
-        local payload = result == nil and NO_RESULT or { result = result }
-        reply = completion.send_result(ctx, job, 'done.invoke.' .. row.invoke, payload, call.clock)
-    end
+    local reply = (row.invoke or '') ~= '' and move_instance(root, job, row, result, call) or DONE
     if reply[1] ~= replies.OK then return reply end
     delete_job(root, job, row, call.now - (row.taken or call.now), call.batch)
     return reply
@@ -64,7 +72,8 @@ return function(KEYS, ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, clock = arguments.read_now(ARGV[1])
     local short, batch = ARGV[2] == 'short', count > 1 and batches.open(root, json.number(now), ARGV[2] == 'short') or nil
-    local call, reply, ended = { now = now, clock = clock, batch = batch }, { replies.OK }, false
+    local call = { now = now, clock = clock, batch = batch, short = short }
+    local reply, ended = { replies.OK }, false
     for i = 1, count do
         local at = i * 3
         local one = try_complete(root, ARGV[at], ARGV[at + 1], ARGV[at + 2], call)
