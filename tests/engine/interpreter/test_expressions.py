@@ -73,7 +73,7 @@ VALUES = {
     "len(event.u)": 4, "len(event.l)": 3, "len(event.o)": 3, "len(event.e)": 0, "len({})": 0,
     "min(event.l)": 1, "max(event.l)": 3, "min(2, 1.5, 3)": 1.5, "max('a', 'b')": "b", "min(event.names)": "B",
     "max([[1], [2]])": [2], "abs(event.neg)": 7, "abs(-0.5)": 0.5, "round(2.5)": 2, "round(3.5)": 4,
-    "round(-2.5)": -2, "round(2.675, 2)": 2.67, "round(0.15, 1)": 0.1, "round(1250, -2)": 1200,
+    "round(-2.5)": -2, "round(2.675, 2)": 2.67, "round(0.15, 1)": 0.1, "round(1250, -2)": 1200, "round(7, -0.0)": 7,
     "round(event.huge, 5)": 1e308, "round(1.25, 300)": 1.25, "round(5, -400)": 0, "round(event.f, event.nil)": 2,
     "floor(-0.5)": -1, "ceil(-0.5)": 0, "floor(2.9)": 2, "ceil(2.1)": 3, "int('42')": 42, "int(' -7 ')": -7,
     "int(2.9)": 2, "int(-2.9)": -2, "int(True)": 1, "number('1e3')": 1000, "number('-.5')": -0.5,

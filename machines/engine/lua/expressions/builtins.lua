@@ -53,7 +53,7 @@ function builtins.ceil(_, value) return math.ceil(values.check_number(value)) en
 -- Rounds half to even by the exact value, like Python: the C library's formatting does that.
 function builtins.round(_, value, digits)
     values.check_number(value)
-    digits = digits == nil and 0 or values.check_whole(digits)
+    digits = digits == nil and 0 or values.check_whole(digits) + 0 -- minus zero is zero
     if digits > MAX_DIGITS then return value end
     if digits >= 0 then return tonumber(string.format('%.' .. digits .. 'f', value)) end
     if digits < -MAX_EXPONENT then return 0 end
