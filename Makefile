@@ -7,8 +7,9 @@ VENV := .venv
 PY := $(VENV)/bin/python
 ARGS :=
 SUITE :=
-# As many processes as cores, each with servers of its own; four need some 3 GB. ARGS="-n 0" is one process.
-PARALLEL := -n auto --maxprocesses 4 --dist worksteal
+# As many processes as cores, four at most, or PYTEST_XDIST_AUTO_NUM_WORKERS of them; each has servers of its own, and
+# four need some 3 GB. ARGS="-n 0" is one process.
+PARALLEL := -n auto --maxprocesses $(or $(PYTEST_XDIST_AUTO_NUM_WORKERS),4) --dist worksteal
 export PYTHON
 # Tests start many Python processes: these keep compiled modules in a folder of ours, whatever the shell says.
 test test-all engine-on-redis: export PYTHONDONTWRITEBYTECODE :=

@@ -47,6 +47,7 @@ def get_engine() -> Engine:
     with _making:
         if _made is None or _made[0] != wanted:
             _made = (wanted, _make(*wanted))
+            _pattern.cache_clear()  # they keep the connections of the engine before
         return _made[1]
 
 

@@ -33,6 +33,7 @@ from redis.retry import Retry
 
 from dashboard.checks import redis_accounts
 from dashboard.installation import stores
+from machines.connections import engine_at_hand
 from machines.server import Cluster, Server
 from tests.configuration import configure
 
@@ -173,6 +174,9 @@ def prefix(redis_url: str, cleaner: redis.Redis, settings) -> Iterator[str]:
     configure(settings, PREFIX=prefix)
     settings.CACHES = stores.caches(redis_url, prefix)
     yield prefix
+    configure(settings, REDIS_URL=redis_url, PREFIX=prefix)
+    if (made := engine_at_hand()) is not None:
+        made.client.close()
     for pattern in (prefix, stores.web_prefix(prefix)):
         remove(cleaner, pattern)
 

@@ -3,10 +3,15 @@
 ``pytest --quick`` (``make test``) leaves the slow kinds out, and says at its end how many of each and how to run them;
 ``make test-all`` runs everything. A run in which every selected test is slow leaves nothing out:
 ``make test ARGS=tests/browser`` runs the tests of the browser.
+
+In a run of several processes each of them starts with its share of the longest tests, so that none waits for the last
+one of another at the end.
 """
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -47,6 +52,25 @@ FOLDERS = {
     "matrix": ("tests/security/matrix/",),
 }
 """Marker -> folders and files whose tests all get it."""
+KINDS = {*SLOW, *FIXTURES}
+LONG = (
+    "tests/versions/test_generated_pairs.py",
+    "tests/worker/execution/test_process.py::test_work_that_kills_its_worker_each_time_ends_dead",
+    "tests/deployment/test_recipe.py",
+    "tests/versions/test_replay_generated.py",
+    "tests/security/fuzz/test_fuzz.py::test_nothing_breaks",
+    "tests/installation/packages/test_extras.py",
+    "tests/binding/test_postgres.py",
+    "tests/worker/execution/test_process.py",
+    "tests/cluster/test_failover.py",
+    "tests/installation/settings/test_on_postgresql.py",
+    "tests/installation/demo/test_demo.py",
+    "tests/engine/compiled/test_agreement.py",
+    "tests/cluster/test_accounts.py",
+    "tests/hosted/test_checks.py",
+    "tests/binding/test_kills.py",
+)
+"""What takes longest, longest first: the start of the address of a test. A process runs its share of them first."""
 OUTPUT = "left_out"  # under which a worker process of pytest-xdist sends its counts
 LEFT_OUT: pytest.StashKey[dict[str, int]] = pytest.StashKey()
 
@@ -64,6 +88,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     result = yield
     if config.getoption("quick"):
         leave_out(config, items)
+    if "PYTEST_XDIST_WORKER_COUNT" in os.environ:
+        spread_long(items, int(os.environ["PYTEST_XDIST_WORKER_COUNT"]))
     return result
 
 
@@ -76,8 +102,27 @@ def mark(item: pytest.Item) -> None:
     found += [marker for marker, folders in FOLDERS.items() if item.nodeid.startswith(folders)]
     for marker in found:
         item.add_marker(marker)
-    if not any(item.get_closest_marker(kind) for kind in (*SLOW, *FIXTURES)):
+    if KINDS.isdisjoint(marker.name for marker in item.iter_markers()):
         item.add_marker("pure")
+
+
+def spread_long(items: list[pytest.Item], processes: int) -> None:
+    """Put a share of the longest tests at the start of each part, as ``--dist worksteal`` cuts parts to begin with."""
+    found = {item: place for item in items if (place := place_among_long(item)) is not None}
+    long = sorted(found, key=found.__getitem__)
+    rest = iter([item for item in items if item not in found])
+    left, total = len(items), []
+    for number in range(processes):
+        size = left // (processes - number)
+        share = long[number::processes]
+        total += [*share, *itertools.islice(rest, max(0, size - len(share)))]
+        left -= size
+    items[:] = [*total, *rest]
+
+
+def place_among_long(item: pytest.Item) -> int | None:
+    """Where the test stands in LONG, if it does."""
+    return next((place for place, start in enumerate(LONG) if item.nodeid.startswith(start)), None)
 
 
 def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -161,22 +161,28 @@ def describe(circles: list[list[Import]]) -> str:
     return "\n\n".join("a circle of imports:\n  " + "\n  ".join(map(str, circle)) for circle in circles)
 
 
-IMPORTS = read_imports(ROOT)
-MODULES = find_modules(ROOT)
+@pytest.fixture(scope="module")
+def imports() -> list[Import]:
+    return read_imports(ROOT)
+
+
+@pytest.fixture(scope="module")
+def modules() -> dict[str, Path]:
+    return find_modules(ROOT)
 
 
 @pytest.mark.parametrize("link", [link_modules, link_siblings])
-def test_no_circle(link: Callable[..., Edges]):
-    circles = find_circles(link(IMPORTS, MODULES))
+def test_no_circle(imports: list[Import], modules: dict[str, Path], link: Callable[..., Edges]):
+    circles = find_circles(link(imports, modules))
     assert not circles, describe(circles)
 
 
 @pytest.mark.parametrize("rule", FORBIDDEN, ids=lambda rule: " ".join(rule))
-def test_imports_go_one_way(rule: tuple[str, ...]):
+def test_imports_go_one_way(imports: list[Import], rule: tuple[str, ...]):
     package, other, *allowed = rule
     wrong = [
         str(one)
-        for one in IMPORTS
+        for one in imports
         if is_in(one.source, package) and is_in(one.target, other) and not any(is_in(one.target, a) for a in allowed)
     ]
     assert not wrong, f"{package} imports {other}:\n" + "\n".join(wrong)
@@ -186,17 +192,17 @@ def is_in(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 
 
-def test_slices_of_the_pages_do_not_import_the_views_of_each_other():
+def test_slices_of_the_pages_do_not_import_the_views_of_each_other(imports: list[Import]):
     wrong = []
-    for one in IMPORTS:
+    for one in imports:
         source, target = one.source.split("."), one.target.split(".")
         if source[:2] == target[:2] == ["dashboard", "pages"] and len(source) == len(target) == 4:
             wrong += [str(one)] * (source[2] != target[2] and target[3] in ("views", "urls"))
     assert not wrong, "\n".join(wrong)
 
 
-def test_a_folder_holds_sixteen_modules_at_most():
-    counts = Counter(str(file.parent.relative_to(ROOT)) for file in MODULES.values() if file.name != "__init__.py")
+def test_a_folder_holds_sixteen_modules_at_most(modules: dict[str, Path]):
+    counts = Counter(str(file.parent.relative_to(ROOT)) for file in modules.values() if file.name != "__init__.py")
     large = {folder: count for folder, count in counts.items() if count > MOST_MODULES}
     assert set(large) == set(LARGE_FOLDERS), f"more than {MOST_MODULES} modules, or no longer: {large}"
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from machines.connections import get_engine
+from machines.connections import get_engine, get_pattern
 from machines.engine import Engine, EngineUnavailable
+from machines.patterns import Throttle
 from tests.configuration import configure
 
 
@@ -24,6 +27,15 @@ def test_other_settings_give_another_engine(settings) -> None:
     configure(settings, PREFIX="two:")
     assert get_engine() is not first
     assert get_engine().keys.prefix == "two:"
+
+
+def test_the_connections_before_are_let_go(prefix: str, settings) -> None:
+    get_pattern(Throttle)
+    before = weakref.ref(get_engine().client)
+    configure(settings, PREFIX=f"o{prefix}")
+    get_engine()
+    gc.collect()
+    assert before() is None
 
 
 def test_it_can_be_had_while_redis_is_down() -> None:

@@ -26,8 +26,7 @@ def test_what_is_finished_meanwhile_is_kept_and_completed_when_there_is_room(own
     own_engine.publish(line("stubborn", lease=20_000))
     begin(own_engine, (f"i{number}" for number in range(JOBS)))
     worker = workers.start(concurrency=JOBS)
-    for _ in range(JOBS):
-        assert own_engine.client.blpop(["begun"], timeout=LONG)
+    eventually(lambda: own_engine.client.llen("begun") == JOBS, "all jobs have begun", LONG)
     os.kill(worker.pid, signal.SIGSTOP)  # its jobs end once the memory is full, and not before
     own_engine.client.rpush(f"go:{worker.pid}", *range(JOBS))
     fill(own_engine, True)

@@ -14,8 +14,9 @@ from tests.statecharts.strategies import IDS, Kind, charts
 
 from .fleets import Fleet
 
-EXAMPLES = int(os.environ.get("REPLAY_CHARTS", "12"))
-"""Charts of each kind, each with some 300 recorded steps. REPLAY_CHARTS=400 is the long run: some 15 minutes."""
+EXAMPLES = int(os.environ.get("REPLAY_CHARTS", "4"))
+"""Charts of each kind, each with some 300 recorded steps; ``test_generated_pairs`` replays its own as well.
+REPLAY_CHARTS=400 is the long run: some 15 minutes."""
 INSTANCES, ROUNDS = 12, 12
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(120 + 3 * EXAMPLES)]

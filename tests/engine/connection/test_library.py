@@ -1,6 +1,7 @@
 """Composing the functions library, and getting it onto the server."""
 
 import contextlib
+import random
 import re
 import threading
 from collections import Counter
@@ -156,10 +157,10 @@ def test_a_server_that_lost_the_library_gets_it_again_and_the_call_goes_on(bare)
 def test_flushing_again_and_again_under_load_counts_no_call_twice_and_loses_none(bare):
     tick = {"tick": {"actions": {"set": {"n": "n + 1"}}}}
     publish(bare, machine("clock", {"Runs": {"on": tick}}, context={"n": 0}), "x")
-    stop = threading.Event()
+    stop, pick = threading.Event(), random.Random(7)
 
-    def flush():
-        while not stop.wait(0.001):
+    def flush():  # now in the middle of the loading, now after some steps
+        while not stop.wait(pick.choice((0.001, 0.02, 0.1))):
             bare.client.function_flush()
 
     thread = threading.Thread(target=flush)

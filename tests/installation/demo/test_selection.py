@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -79,6 +80,28 @@ def test_every_slow_kind_is_a_marker(pytestconfig):
 @pytest.mark.parametrize("place", [place for places in selection.FOLDERS.values() for place in places])
 def test_every_folder_of_a_slow_kind_is_there(place):
     assert (ROOT / place).exists()
+
+
+@pytest.mark.parametrize("start", selection.LONG)
+def test_every_long_test_is_there(start):
+    path, _, name = start.partition("::")
+    assert f"def {name}" in (ROOT / path).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("processes", [1, 2, 4])
+def test_each_process_starts_with_its_share_of_the_longest(processes):
+    class Test(NamedTuple):
+        nodeid: str
+
+    short = [Test(f"tests/engine/test_many.py::test_{number}") for number in range(43)]
+    long = [Test(f"{selection.LONG[1]}[{number}]") for number in range(4)] + [Test(f"{selection.LONG[0]}::test_a")]
+    tests = short + long
+    selection.spread_long(tests, processes)
+    starts = [len(tests) * number // processes for number in range(processes)]
+    assert tests[0] == long[-1]
+    assert {tests[start] for start in starts} <= set(long)
+    assert [test for test in tests if test in short] == short
+    assert len(tests) == len({*short, *long})
 
 
 def test_no_assertion_measures_time():
