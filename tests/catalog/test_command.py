@@ -70,8 +70,8 @@ def test_yaml_is_read_by_its_ending_or_its_look(file, name: str) -> None:
 def test_a_format_that_is_only_written_is_said_so(file) -> None:
     out = io.StringIO()
     with pytest.raises(CommandError):
-        call_command("machine", "validate", file("stateDiagram-v2", "door.mmd"), stdout=out)
-    assert out.getvalue().startswith("SB130 definition: Mermaid cannot be read; use json, yaml")
+        call_command("machine", "validate", file("digraph door {}", "door.dot"), stdout=out)
+    assert out.getvalue().startswith("SB130 definition: DOT cannot be read; use json, yaml")
 
 
 def test_a_file_that_is_not_there_is_named() -> None:
