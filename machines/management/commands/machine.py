@@ -238,7 +238,7 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))
 
     def _test(self, **options: Any) -> None:
-        scenarios.run(self, **{name: options[name] for name in ("names", "url", "junit", "verbosity")})
+        scenarios.run(self, **{name: options[name] for name in scenarios.OPTIONS})
 
     def _paths(self, **options: Any) -> None:
         names = ("name", "pairs", "format", "seconds", "url", "output")
