@@ -48,6 +48,7 @@ from .records import Because, Candidate, Explanation, Fire, Instance, Live, Outc
 from .search.results import IndexProgress, Page, Problem, Tally
 from .search.survey import Survey
 from .simulation.records import SimulatedStep
+from .verification.findings import VerificationFinding
 from .versions.diff import Change, DefinitionDiff
 from .versions.plan import MigrationPlan, SourcePlan
 from .versions.records import Divergence, Replay, StepOutcome
@@ -118,6 +119,7 @@ __all__ = [
     "UnknownEvent",
     "UnknownInstance",
     "UnknownMachine",
+    "VerificationFinding",
     "VersionFigures",
     "VersionPin",
     "VersionRefused",

@@ -45,7 +45,7 @@ from .records import Explanation, Fire, Instance, Live, PartialDict, PartialList
 from .search.methods import SearchMethods
 from .search.survey import Survey
 from .search.survey_reader import SurveyReader
-from .simulation.methods import SimulationMethods
+from .verification.methods import VerificationMethods
 from .versions.methods import VersionMethods
 from .versions.rollout.methods import GuardSettings as GuardSettings
 
@@ -62,7 +62,7 @@ class Engine(
     InspectionMethods,
     SenderMethods,
     VersionMethods,
-    SimulationMethods,
+    VerificationMethods,
 ):
     """Runs the state machines of one Redis. Safe to share between threads; make one per process.
 

@@ -8,7 +8,7 @@ from .grant import MachineGroupGrant, MachineUserGrant
 from .last_seen import LastSeen, Receipt
 from .machine import Machine
 from .outbox import OutboxEntry
-from .statistics import MeasuredStretch, Measurement, SamplingTurn, StoredCoverage
+from .statistics import MeasuredStretch, Measurement, SamplingTurn
 from .stored_plan import StoredPlan
 from .token import Token
 from .version import MachineVersion, VersionIsImmutable
@@ -42,7 +42,6 @@ __all__ = [
     "OutboxEntry",
     "Receipt",
     "SamplingTurn",
-    "StoredCoverage",
     "StoredPlan",
     "Token",
     "VersionIsImmutable",

@@ -171,7 +171,15 @@ def test_a_machine_that_cannot_begin(engine):
 
 
 def test_a_step_of_too_much_work_is_stopped(engine):
-    spin = machine("spin", {"A": {"on": {"go": "B"}}, "B": {"always": {"target": "C"}}, "C": {"always": {"guard": "n < 9", "target": "B"}}}, context={"n": 0})  # fmt: skip # noqa: E501
+    spin = machine(
+        "spin",
+        {
+            "A": {"on": {"go": "B"}},
+            "B": {"always": {"target": "C"}},
+            "C": {"always": {"guard": "n < 9", "target": "B"}},
+        },
+        context={"n": 0},
+    )
     (spun,) = run(engine, "go", definition=spin)
     assert spun.outcome == "failed"
     assert "microsteps" in spun.error

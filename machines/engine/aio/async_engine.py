@@ -41,6 +41,7 @@ from machines.engine.records import (
 from machines.engine.search.results import IndexProgress, Page, Problem, Tally
 from machines.engine.search.survey import Survey
 from machines.engine.simulation.records import SimulatedStep
+from machines.engine.verification.findings import VerificationFinding
 from machines.engine.versions.diff import DefinitionDiff
 from machines.engine.versions.plan import MigrationPlan
 from machines.engine.versions.records import DryRun, Migrated, MigrationClass, Replay
@@ -1487,6 +1488,18 @@ class AsyncEngine(AsyncCalls):
         the server half of its time. Raises BadInput, DefinitionError, UnknownMachine.
         """
         return await self._call(Engine.replay, machine, version, sample, states=states)
+
+    async def verify(
+        self, definition: Mapping[str, Any] | CompiledDefinition | str, *, budget: int = 3000, seconds: float = 20.0
+    ) -> list[VerificationFinding]:
+        """Walk over what a machine can do, by the interpreter in Redis and without reading or writing a key; return
+        what is wrong with it ("found", each with a run), what could not be decided, and what was proven.
+
+        ``definition``: a definition, or the name of a published machine. ``budget``: snapshots to try at most;
+        ``seconds``: how long at most. It assumes that instances are created with the values that the definition
+        declares. ``docs/simulate-and-verify.md`` has the codes. Raises DefinitionError, BadInput, UnknownMachine.
+        """
+        return await self._call(Engine.verify, definition, budget=budget, seconds=seconds)
 
     async def simulate(
         self,

@@ -119,6 +119,7 @@ class Finding:
 
     @property
     def is_error(self) -> bool:
+        """Tell whether it stops publishing."""
         return self.severity == "error"
 
     def as_dict(self) -> dict[str, Any]:

@@ -309,13 +309,24 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Property:
+    """Something that is to hold in every run. ``kind``: "never", "always" or "leads"; ``texts`` and ``trees``: its
+    expression, or both of them."""
+
+    kind: str
+    texts: tuple[str, ...]
+    trees: tuple[Node, ...]
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """The whole of one definition. ``start`` is empty where the definition names no initial state, or all is parallel.
 
     ``errors`` is empty where the definition does not say; ``root`` is the name of the state that stands for the machine
     itself, if any; ``limits`` are those of queues; ``index``: fields by which instances are found; ``approval``: what
     needs a second person, and ``accepts``: the machines that may send to it (None for no such key), each with its path;
-    ``brings``: full names of embedded machines.
+    ``brings``: full names of embedded machines; ``properties``: what the team states about it.
     """
 
     id: str
@@ -333,6 +344,7 @@ class Machine:
     approval: dict[str, Path] = field(default_factory=dict)
     accepts: dict[str, Path] | None = None
     brings: tuple[str, ...] = ()
+    properties: tuple[Property, ...] = ()
 
     def lineage(self, name: str) -> list[State]:
         """List a state and its ancestors, innermost first; empty for an unknown one."""

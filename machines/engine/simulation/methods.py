@@ -46,8 +46,13 @@ class SimulationMethods:
         fit, BadInput for an input that makes no sense where it stands, UnknownMachine.
         """
         arguments.encode_whole("now", now)
+        compiled, root = self._compile_given(definition)
+        return Simulator(self._caller, root, compiled.program).run(events, data, id, now, parent)
+
+    def _compile_given(
+        self, definition: Mapping[str, Any] | CompiledDefinition | str
+    ) -> tuple[CompiledDefinition, str]:
         if isinstance(definition, str):
             definition = self._catalog.definition(arguments.check_machine(definition), None)
         compiled = read_definition(definition)
-        root = self.keys.partition(str(compiled.program["machine"])).root
-        return Simulator(self._caller, root, compiled.program).run(events, data, id, now, parent)
+        return compiled, self.keys.partition(str(compiled.program["machine"])).root

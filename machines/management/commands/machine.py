@@ -31,6 +31,7 @@ from machines.management import (
     stored_keys,
     syncing,
     transfers,
+    verifying,
     versions,
 )
 from machines.models import Machine
@@ -92,6 +93,9 @@ class Command(BaseCommand):
         scenarios.add_arguments(verbs.add_parser("test", help="run scenario files on a server of the run's own"))
         scenarios.add_path_arguments(
             verbs.add_parser("paths", help="find few runs that take every transition, and write them as tests")
+        )
+        verifying.add_arguments(
+            verbs.add_parser("verify", help="find what a machine can never do, or never should, before it runs")
         )
         verbs.add_parser("accepts", help="print the accepted senders of each machine; grant existing senders once")
         verbs.add_parser("check", help="find partitions that are split over nodes of a cluster; exit with 1 for any")
@@ -238,7 +242,11 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))
 
     def _test(self, **options: Any) -> None:
-        scenarios.run(self, **{name: options[name] for name in scenarios.OPTIONS})
+        scenarios.run(self, **{name: options[name] for name in ("names", "url", "junit", "verbosity")})
+
+    def _verify(self, **options: Any) -> None:
+        names = ("name", "budget", "seconds", "url", "as_json", "fail_on")
+        verifying.run(self.stdout, **{name: options[name] for name in names})
 
     def _paths(self, **options: Any) -> None:
         names = ("name", "pairs", "format", "seconds", "url", "output")

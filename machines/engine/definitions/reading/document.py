@@ -19,6 +19,7 @@ from .embedded_machines import list_embedded, list_embedded_names
 from .indexes import read_index
 from .invokes import read_queues
 from .naming import require_key
+from .properties import read_properties
 from .retention import read_retention
 from .states import MACHINE_KEYS, read_root, read_states
 
@@ -30,6 +31,7 @@ KEYS = (
     "index",
     "approval",
     "accepts",
+    "properties",
     "events",
     "states",
     *MACHINE_KEYS,
@@ -110,6 +112,7 @@ def _read_machine(place: Place) -> Machine:
         approval=read_approval(place.get("approval")),
         accepts=read_accepts(place.get("accepts"), scope),
         brings=scope.brings,
+        properties=read_properties(place.get("properties"), fields, [state.name for state in states]),
     )
 
 

@@ -13,6 +13,10 @@ local type, insert = type, table.insert
 
 -- Snapshots
 
+local function open_context(run)
+    return memory_instances.open(run.program, run.id, run.raw, tonumber(run.raw._version) + 1, run.now)
+end
+
 -- Begins a simulation, or continues one from its snapshot. `found`: {id, now, snapshot}.
 function simulations.open(program, found)
     local kept = type(found.snapshot) == 'table' and found.snapshot or NONE
@@ -24,16 +28,15 @@ function simulations.open(program, found)
         jobs = json.list(kept.jobs or {}), -- those that the instance waits for: {number, invoke, src, queue, input}
         number = kept.number or 0, -- jobs so far
         late = kept.late or {}, -- timer -> ms at which it is tried again
+        is_brief = found.brief == true, -- without explanations
         till = kept.till, -- ms up to which the clock is being wound
     }
 end
 
+simulations.open_context = open_context
+
 function simulations.save(run)
     return { raw = run.raw, now = run.now, jobs = run.jobs, number = run.number, late = run.late, till = run.till }
-end
-
-local function open_context(run)
-    return memory_instances.open(run.program, run.id, run.raw, tonumber(run.raw._version) + 1, run.now)
 end
 
 -- Records
@@ -61,13 +64,18 @@ local function reads_event(tree)
     return false
 end
 
+-- Lists for each active leaf the transitions that listen for an event.
+function simulations.list_candidates(ctx, event)
+    if ctx.chart then return configurations.list_candidates(ctx.program, ctx.config, event) end
+    local list = ctx.program.states[ctx.state].listening(event)
+    return list[1] and { list } or NONE
+end
+
 -- Judges an event without a payload: 'taken', 'guard', or 'payload' where a guard asks for the payload; nil where no
 -- transition listens.
 local function judge_event(ctx, event)
     local verdict
-    local lists = ctx.chart and configurations.list_candidates(ctx.program, ctx.config, event)
-        or { ctx.program.states[ctx.state].listening(event) }
-    for _, list in ipairs(lists) do
+    for _, list in ipairs(simulations.list_candidates(ctx, event)) do
         for _, transition in ipairs(list) do
             local ok, value = true, true
             if transition.guard then ok, value = pcall(transition.guard, ctx) end
@@ -186,6 +194,7 @@ end
 -- Steps
 
 local function explain(run, before, ctx, event, payload, taken, failure)
+    if run.is_brief then return nil end
     local work = ctx.work or work_budget.count_spent()
     local again = memory_instances.open(run.program, run.id, before, tonumber(before._version) + 1, run.now)
     again.payload, again.work, again.exhausted = payload, work, ctx.exhausted
@@ -196,10 +205,29 @@ local function explain(run, before, ctx, event, payload, taken, failure)
     return replies.encode_explanation(again, event, seen)
 end
 
+-- Lists the transitions whose guard fails for an event: id -> why. nil for none.
+local function list_failing(run, event, payload)
+    local ctx, found = open_context(run), nil
+    ctx.payload, ctx.event = payload, { event, payload, EXTERNAL }
+    for _, list in ipairs(simulations.list_candidates(ctx, event)) do
+        for _, transition in ipairs(list) do
+            local ok, why = true, nil
+            if transition.guard then ok, why = pcall(transition.guard, ctx) end
+            if not ok then
+                found = found or {}
+                found[transition.id] = values.describe_error(why)
+            end
+        end
+    end
+    work_budget.stop()
+    return found
+end
+
 -- Takes the step that `perform` takes on the context. Answers its outcome, the record, and the explanation as JSON.
 local function take(run, event, payload, perform)
     local before, ctx, record = run.raw, open_context(run), { event = event, payload = payload }
     if not ctx then return nil end
+    if run.is_brief then record.failing = list_failing(run, event, payload) end
     local taken, failure = perform(ctx)
     record.transitions = json.list()
     record.outcome = taken and 'taken' or failure and 'failed' or ctx.not_allowed and 'not allowed' or 'refused'
@@ -411,7 +439,7 @@ function simulations.take_input(run, input, emit, is_over)
     if not handler then return 'an input has one of event, advance, job, child, message' end
     return handler(run, input, function(record, explanation)
         if not record then return 'the instance is in a configuration that the definition does not have' end
-        emit(encode(run, record, explanation))
+        emit(run.is_brief and record or encode(run, record, explanation))
     end, is_over)
 end
 

@@ -1,14 +1,17 @@
--- needs: arguments, draft_programs, json, replies, simulations, time_limit, values, work_budget
+-- needs: arguments, draft_programs, expansions, json, replies, simulations, time_limit, values, work_budget
 -- sb_simulate: takes steps on an instance that exists in memory only, by the interpreter, without reading or writing a key.
 -- flags:   no-writes
 -- KEYS:    1 root of a partition, for the routing and the names of keys; nothing needs to exist there
 -- ARGV:    1 program (JSON, as for sb_publish) · 2 script (JSON): id, now (ms), data, optionally parent {machine, id, invoke,
 --          depth}, snapshot of an earlier call, and inputs: {event, payload, groups} · {advance: ms or "next"} · {job: invoke,
 --          done: result} · {job, failed: error, kind, attempts} · {child: invoke, done | failed | event, payload} ·
---          {message: event, payload, from: {machine, id}}; at most 1000
+--          {message: event, payload, from: {machine, id}}; at most 1000. In place of inputs `expand`, a list of snapshots,
+--          with alphabet ({event, payload}, ...), results (invoke -> results of its job or child) and properties (expression
+--          trees)
 -- Returns: {OK, JSON, record (JSON), ...}: {done: inputs that are over, snapshot to continue from, or absent when the instance
---          could not begin}; then a record for each step, in some 20 ms · {BADPAYLOAD, why, field} the data does not fit ·
---          {BADARG, why}
+--          could not begin}; then a record for each step, in some 20 ms; for expand {done: snapshots that are
+--          over} and for each the JSON of what it is and of what each input leads to · {BADPAYLOAD, why, field} the data does
+--          not fit · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    as sb_explain for each step; compiling the program, once for each that is not remembered
 local MAX_INPUTS, MAX_SCRIPT, MAX_REPLY, LIMIT_MS = 1000, 4194304, 1048576, 20
@@ -28,6 +31,20 @@ local function check_script(script)
     if not json.is_array(inputs) or #inputs > MAX_INPUTS then bad = 'inputs are a list of at most ' .. MAX_INPUTS end
     if values.kind_of(data) ~= 'object' then bad = 'data is an object, not ' .. values.kind_of(data) end
     return bad, inputs, data
+end
+
+-- Expands snapshots until the time is used up.
+local function expand(program, script)
+    local reply, bytes, is_late = { replies.OK, '' }, 0, time_limit.start(LIMIT_MS)
+    local properties = expansions.compile_properties(program, script.properties)
+    for i, snapshot in ipairs(script.expand) do
+        local text = json.encode({ is = expansions.describe(program, script, snapshot, properties),
+            edges = expansions.expand(program, script, snapshot, properties) }, -64)
+        reply[i + 2], bytes = text, bytes + #text
+        if is_late() or bytes > MAX_REPLY then break end
+    end
+    reply[2] = json.encode({ done = #reply - 2 })
+    return reply
 end
 
 local function simulate(program, script, inputs, data)
@@ -66,7 +83,7 @@ return function(KEYS, ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local program, broken = draft_programs.compile(root, ARGV[1])
     if not program then return { replies.BAD_ARGUMENT, broken } end
-    local ok, found = pcall(simulate, program, script, inputs, data)
+    local ok, found = pcall(script.expand and expand or simulate, program, script, inputs, data)
     work_budget.stop()
     if ok then return found end
     return { replies.BAD_ARGUMENT, 'the snapshot cannot be continued: ' .. values.describe_error(found) }
