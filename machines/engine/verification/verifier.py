@@ -20,6 +20,7 @@ from machines.engine.simulation.simulator import START, Simulator
 from .alphabet import Alphabet
 from .dead_guards import DeadGuards
 from .findings import CHECKS, FOUND, PROVEN, UNDECIDED, VerificationFinding
+from .reachability import find_lost, list_leading
 from .terms import list_fields, walk
 from .usage import Usage, list_transitions
 from .walk import ID, Edge, Node, Walk
@@ -100,7 +101,7 @@ class Verifier:
             for edge in node.edges:
                 if edge.outcome != "failed":
                     failed.pop(edge.event, None)
-            restless = [event for event, error in failed.items() if any(part in error for part in RESTLESS)]
+            restless = any(part in edge.error for edge in node.edges for part in RESTLESS)
             doubt = "a step without end hides what would follow it"
             if restless and doubt not in self._walk.doubts:
                 self._walk.doubts.append(doubt)
@@ -262,7 +263,8 @@ class Verifier:
                 self._told.add("SB803")  # SB807 tells it
                 continue
             if not self._can_end and not self._listens_at_all(node):
-                continue  # a machine without final states ends where no way goes on
+                self._told.add("SB803")  # a machine without final states ends where no way goes on
+                continue
             names = self._list_leaves(node)
             path = self._machine.states[names[0]].path
             message = f"nothing can happen any more in {', '.join(map(quote, names))}, which is no end"
@@ -303,17 +305,7 @@ class Verifier:
     def _check_ends(self) -> None:
         if not self._can_end:
             return
-        before: dict[int, set[int]] = {}
-        for node, edge in self._list_edges():
-            if edge.target is not None:
-                before.setdefault(edge.target, set()).add(node.number)
-        ending = {node.number for node in self._nodes if node.done}
-        waiting = list(ending)
-        while waiting:
-            for number in before.get(waiting.pop(), ()):
-                if number not in ending:
-                    ending.add(number)
-                    waiting.append(number)
+        ending = list_leading(self._nodes, {node.number for node in self._nodes if node.done})
         lost = [node for node in self._nodes if node.number not in ending]
         moving = [
             node
@@ -492,17 +484,7 @@ class Verifier:
         text = f"{one.texts[0]} leads to {one.texts[1]}"
         if self._walk.is_whole:
             arriving = {node.number for node in self._nodes if node.holds[then] is True}
-            before: dict[int, set[int]] = {}
-            for node, edge in self._list_edges():
-                if edge.target is not None:
-                    before.setdefault(edge.target, set()).add(node.number)
-            able, waiting = set(arriving), list(arriving)
-            while waiting:
-                for number in before.get(waiting.pop(), ()):
-                    if number not in able:
-                        able.add(number)
-                        waiting.append(number)
-            lost = self._find_lost(first, arriving, able)
+            lost = find_lost(self._nodes, first, arriving)
             if lost is not None:
                 names = ", ".join(map(quote, self._list_leaves(lost)))
                 if self._add_found(
@@ -511,21 +493,6 @@ class Verifier:
                 ):  # fmt: skip
                     return
         self._settle(one, text)
-
-    def _find_lost(self, first: int, arriving: set[int], able: set[int]) -> Node | None:
-        """Find the nearest node behind one where the first holds, and before one where the second does, from which the
-        second is out of reach."""
-        waiting = [node.number for node in self._nodes if node.holds[first] is True and node.number not in arriving]
-        seen = set(waiting)
-        while waiting:
-            number = waiting.pop(0)
-            if number not in able:
-                return self._nodes[number]
-            for edge in self._nodes[number].edges:
-                if edge.target is not None and edge.target not in seen and edge.target not in arriving:
-                    seen.add(edge.target)
-                    waiting.append(edge.target)
-        return None
 
 
 def _rests_in(active: frozenset[str], records: Sequence[SimulatedStep]) -> bool:
