@@ -41,6 +41,7 @@ ADDRESSES = {
     "found": "/machines/activation/?state=Waiting#instances",
     "bulk": "/machines/activation/bulk/?state=Waiting&do=fire&event=entitle",
     "versions": "/machines/delivery/versions/",
+    "studio": "/machines/delivery/edit/",
     "queues": "/queues/",
     "queue": "/queues/service_activation/devices/?place=dead",
     "errors": "/errors/",

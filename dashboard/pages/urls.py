@@ -11,6 +11,7 @@ converters.register()
 urlpatterns = [
     path("", include("dashboard.pages.overview.urls")),
     path("", include("dashboard.pages.alarms.urls")),
+    path("", include("dashboard.pages.studio.urls")),
     path("", include("dashboard.pages.machines.urls")),
     path("", include("dashboard.pages.versions.urls")),
     path("", include("dashboard.pages.instances.urls")),

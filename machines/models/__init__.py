@@ -2,7 +2,7 @@ from .alarms import AlarmEvent, AlarmState
 from .approval import Approval
 from .archive import ArchivedInstance, ArchiveTotal
 from .audit import AuditEntry, AuditIsAppendOnly
-from .draft import Draft
+from .draft import Draft, Editing
 from .failure import FailedJob, FailureAction, FailureGroup, FailureHour, FailurePart, FailurePosition
 from .grant import MachineGroupGrant, MachineUserGrant
 from .last_seen import LastSeen, Receipt
@@ -24,6 +24,7 @@ __all__ = [
     "AuditIsAppendOnly",
     "Delivery",
     "Draft",
+    "Editing",
     "FailedJob",
     "FailureAction",
     "FailureGroup",

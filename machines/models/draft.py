@@ -1,4 +1,4 @@
-"""Drafts of definitions: texts that are not published yet, with author, base version and a note."""
+"""Drafts of definitions: texts that are not published yet, with author, base version and a note; and who is editing."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ class Draft(models.Model):
     note = models.TextField(blank=True, default="")
     author = models.CharField(max_length=150)
     author_id = models.CharField(max_length=40, blank=True, default="")
+    editor = models.CharField(max_length=150, blank=True, default="", help_text="who wrote it last")
+    editor_id = models.CharField(max_length=40, blank=True, default="")
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
     revision = models.PositiveIntegerField(default=1)
@@ -50,3 +52,21 @@ class Draft(models.Model):
     def digest(self) -> str:
         """Of the text: a request for approval covers exactly this one."""
         return hashlib.sha256(f"{self.format}\n{self.text}".encode()).hexdigest()[:16]
+
+
+class Editing(models.Model):
+    """Who has the editor of a machine open. Written by ``machines.services.versions.presence`` alone. ``draft``: the
+    number of the draft that they edit, NULL for one that is not kept yet."""
+
+    machine = models.CharField(max_length=64)
+    draft = models.PositiveBigIntegerField(null=True, blank=True)
+    who = models.CharField(max_length=150)
+    who_id = models.CharField(max_length=40)
+    seen_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["machine", "who_id"], name="editing_once")]
+
+    def __str__(self) -> str:
+        return f"{self.who} edits {self.machine}"

@@ -53,6 +53,13 @@ def _compare(text: str | bytes) -> dict[str, Any]:
     return told | {"svg": diagrams.draw(found.outline).svg, "index": diagrams.index(found.outline)}
 
 
+def _study(text: str | bytes, **wanted: Any) -> dict[str, Any]:
+    """A text that somebody is writing, as ``machines.studio.checking.check`` answers it."""
+    from machines.studio.checking import check
+
+    return check(text if isinstance(text, str) else text.decode("utf-8", "replace"), **wanted)
+
+
 def _told(found: Submission, *, whole: bool = False, drawn: bool = False) -> dict[str, Any]:
     """``whole``: with all that publishing it takes; ``drawn``: with its diagram."""
     from machines import diagrams
@@ -66,7 +73,13 @@ def _told(found: Submission, *, whole: bool = False, drawn: bool = False) -> dic
     return told
 
 
-TASKS: dict[str, Callable[..., Any]] = {"read": _read, "check": _check, "draw": _draw, "compare": _compare}
+TASKS: dict[str, Callable[..., Any]] = {
+    "read": _read,
+    "check": _check,
+    "draw": _draw,
+    "compare": _compare,
+    "study": _study,
+}
 
 
 def submitted(done: Done) -> Submission:

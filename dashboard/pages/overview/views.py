@@ -16,7 +16,7 @@ from dashboard.pages.shared.missing_partitions import count_missing
 from dashboard.pages.shared.ranking import name_topic, rank_depths
 from dashboard.pages.shared.version_counts import count_known
 from dashboard.shared import version_view
-from dashboard.shared.access import require, scope_of
+from dashboard.shared.access import allows, require, scope_of
 from dashboard.shared.alarms import collect_alarms
 from dashboard.shared.queue_depths import read_depths
 from dashboard.shared.rendering import render_page
@@ -67,6 +67,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "section": "machines",
         "rows": read_rows(request, survey, list(page), rates, raised),
         "look": choose_look(request),
+        "may_publish": allows(request.user, "publish"),
         "look_urls": [(look, address_with(request.GET, view=look)) for look in LOOKS],
         "headers": list_headers(request, ordering),
         "ordering": ordering,

@@ -9,7 +9,6 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 
 from dashboard.pages.shared.approval_requests import redirect_to_request
 from dashboard.pages.shared.permissions import require_audited
@@ -19,7 +18,8 @@ from dashboard.shared.times import in_ms
 from machines import offload
 from machines.catalog.outlines import stored_current
 from machines.connections import get_engine
-from machines.engine import BadInput, DefinitionError, SignalboxError
+from machines.engine import BadInput, DefinitionError, Live, SignalboxError
+from machines.engine.errors import UnknownMachine
 from machines.engine.limits import MAX_REASON
 from machines.forms.rendering import PageForm
 from machines.models import Draft
@@ -68,11 +68,10 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
 def _text_page(
     request: HttpRequest, machine: str, form: DraftForm, *, draft: Draft | None = None, status: int = 200
 ) -> HttpResponse:
-    engine = get_engine()
-    live = engine.live(machine)
+    engine, live = get_engine(), _find_live(machine)
     context = {
         "section": "machines", "machine": machine, "live": live, "form": form, "draft": draft,
-        "versions": count_versions(engine, machine, live),
+        "versions": count_versions(engine, machine, live) if live is not None else None,
     }  # fmt: skip
     return render_page(request, "signalbox/versions/draft_text.html", context, status=status)
 
@@ -124,8 +123,7 @@ def draft_page(
 ) -> HttpResponse:
     """Render a draft: its findings, what it changes, and how to publish it."""
     draft, actor = _get(request, machine, id), Actor.of(request)
-    engine = get_engine()
-    live = engine.live(machine)
+    engine, live = get_engine(), _find_live(machine)
     try:
         check = drafts.check(actor, id)
     except offload.OffloadError as error:
@@ -133,12 +131,21 @@ def draft_page(
     form = form or PublishForm(initial={"rollout": 5, "reason": draft.note, "expect": draft.revision})
     context: dict[str, Any] = {
         "section": "machines", "machine": machine, "live": live, "draft": draft, "check": check, "form": form,
-        "versions": count_versions(engine, machine, live), "mistake": mistake, "draft_at": in_ms(draft.updated_at),
+        "versions": count_versions(engine, machine, live) if live is not None else None, "mistake": mistake,
+        "draft_at": in_ms(draft.updated_at),
         "requests": approvals.waiting().filter(machine=machine, action="publish", target=f"draft {id}"),
     }  # fmt: skip
     if check and check.submission.definition is not None and draft.base is not None and draft.is_open:
         context |= _compare(request, machine, draft, check.submission.definition, clean=not check.submission.errors)
     return render_page(request, "signalbox/versions/draft.html", context, status=status)
+
+
+def _find_live(machine: str) -> Live | None:
+    """Return None for a machine that has drafts and no version yet."""
+    try:
+        return get_engine().live(machine)
+    except UnknownMachine:
+        return None
 
 
 def _compare(
@@ -209,8 +216,8 @@ def _close(request: HttpRequest, machine: str, id: int, act: Any, said: str) -> 
             raise
         return draft_page(request, machine, id, mistake=f"{error.message} ({error.code})", status=409)
     messages.success(request, f"{said}: draft {id}")
-    return redirect(
-        reverse("signalbox:draft", args=[machine, id])
-        if said == "Rebased"
-        else reverse("signalbox:versions", args=[machine])
+    if said == "Rebased":
+        return redirect("signalbox:draft", machine, id)
+    return (
+        redirect("signalbox:versions", machine) if _find_live(machine) is not None else redirect("signalbox:overview")
     )

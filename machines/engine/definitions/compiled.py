@@ -21,7 +21,7 @@ from .reading.document import read_document
 from .reading.embedded_machines import find_embedded
 from .recipients import Recipient, find_machine_recipients
 from .records import rebuild
-from .report import Report
+from .report import Path, Report
 
 
 class CompiledDefinition:
@@ -73,6 +73,14 @@ class CompiledDefinition:
     def recipients(self) -> tuple[Recipient, ...]:
         """Return the machines it sends to or invokes, without those of embedded machines."""
         return find_machine_recipients(self._checked)
+
+    def list_paths(self) -> tuple[dict[int, Path], dict[str, Path]]:
+        """Return where each state, by index, and each transition, by id, stands in the document."""
+        states = self._checked.states.values()
+        return (
+            {state.index: state.path for state in states},
+            {each.id: each.path for state in states for each in state.all_transitions},
+        )
 
     @property
     def partitions(self) -> int | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import F, QuerySet
@@ -30,6 +31,7 @@ from machines.services.rules import PUBLISH
 CPU = 20.0  # seconds of processor time that reading one draft may take
 REPOSITORY = "repository"
 """The author of drafts that ``machine sync --draft`` makes."""
+SITTING = timedelta(minutes=15)  # between two writes of one person that are one entry of the audit
 MOST_OPEN = 200  # open drafts of one machine
 PUBLISHING = 60.0  # seconds for which one publication keeps others of the machine out
 State = Draft.State
@@ -117,10 +119,29 @@ def save(
         if id is None:
             made = _create(actor, machine, text, format, note, base)
         else:
-            made = _update(_open(machine, id), expect, text=text, format=format, note=note)
+            made = _update(_open(machine, id), expect, text=text, format=format, note=note, **_writer(actor))
         deed.name(target=f"draft {made.pk}")
         deed.note(base=made.base, revision=made.revision, digest=made.digest)
     return made
+
+
+def autosave(actor: Actor, machine: str, text: str, *, format: str, note: str, id: int, expect: int) -> Draft:
+    """Keep what the last writer of a draft goes on typing: like ``save``, but not each pause is an entry of the audit.
+
+    The first write of somebody, and one after ``SITTING``, is one. Raises what ``save`` raises.
+    """
+    draft = Draft.objects.filter(pk=id, machine=machine).first()
+    goes_on = (
+        draft is not None
+        and draft.is_open
+        and (draft.editor_id, draft.revision, draft.note) == (actor.id, expect, note)
+        and timezone.now() - draft.updated_at < SITTING
+        and actor.may("publish", machine)
+    )
+    if draft is None or not goes_on:
+        return save(actor, machine, text, format=format, note=note, id=id, expect=expect)
+    _check_words(text, format, note)
+    return _update(draft, expect, text=text, format=format)
 
 
 def save_from_repository(actor: Actor, machine: str, text: str, *, format: str, note: str) -> Draft:
@@ -269,8 +290,13 @@ def _create(actor: Actor, machine: str, text: str, format: str, note: str, base:
     else:
         base = outlines.find_latest(machine)
     return Draft.objects.create(
-        machine=machine, base=base, text=text, format=format, note=note, author=actor.name, author_id=actor.id
-    )
+        machine=machine, base=base, text=text, format=format, note=note, author=actor.name, author_id=actor.id,
+        **_writer(actor),
+    )  # fmt: skip
+
+
+def _writer(actor: Actor) -> dict[str, str]:
+    return {"editor": actor.name, "editor_id": actor.id}
 
 
 def _open(machine: str, id: int) -> Draft:

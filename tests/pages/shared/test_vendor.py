@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from hashlib import sha256
 from pathlib import Path
 
@@ -45,3 +46,15 @@ def test_the_fonts_are_the_published_ones(name, digest):
     assert sha256(path.read_bytes()).hexdigest() == digest
     assert "5.3.0" in (path.parent / "README.md").read_text()
     assert "SIL Open Font License, Version 1.1" in (path.parent / "LICENSE").read_text()
+
+
+def test_the_editor_is_the_bundle_of_the_named_packages():
+    """``deploy/codemirror`` builds it: the same versions give the same bytes."""
+    folder = VENDOR / "codemirror"
+    digest = "ca244add000d121c703940e047cf58a485bd04f54c7d686ea3b46bae99c73901"
+    assert sha256((folder / "codemirror.js").read_bytes()).hexdigest() == digest
+    named = json.loads((Path(__file__).parents[3] / "deploy/codemirror/package.json").read_text())["dependencies"]
+    readme = (folder / "README.md").read_text()
+    for package, version in named.items():
+        assert package == "esbuild" or f"{package.rpartition('/')[2]} {version}" in readme.replace("`", ""), package
+    assert "MIT License" in (folder / "LICENSE").read_text()

@@ -1,0 +1,19 @@
+"""Addresses of the Studio. ``machines/new/`` goes before the page of a machine that has that name."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from . import checks, saves, views
+
+EDIT = "machines/<name:machine>/edit/"
+
+urlpatterns = [
+    path("machines/new/", views.new, name="studio-new"),
+    path("machines/new/check/", checks.check_new, name="studio-check-new"),
+    path(EDIT, views.edit, name="studio"),
+    path(f"{EDIT}submit/", views.submit, name="studio-submit"),
+    path(f"{EDIT}check/", checks.check, name="studio-check"),
+    path(f"{EDIT}save/", saves.save, name="studio-save"),
+    path(f"{EDIT}presence/", saves.note_presence, name="studio-presence"),
+]

@@ -1,0 +1,270 @@
+"""Where each part of a definition stands in its text, JSON or YAML, also in a text that is only half written.
+
+The readers of ``machines.formats`` say what a text means, and stop at the first thing that has no meaning. Here nothing
+is judged: what can be told apart gets a place, so that findings, names and parts of the diagram lead to the text.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from machines.formats.yaml_nodes import LOADER
+
+Path = tuple[str | int, ...]
+Range = tuple[int, int]
+
+MOST = 60_000  # places of one text; parts beyond are found at what is around them
+DEEPEST = 64
+_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+_PART = re.compile(r'\.?([A-Za-z_$][A-Za-z0-9_$-]*)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]')
+_LINE = re.compile(r"line (\d+), column (\d+)")
+_WORD = re.compile(r"[^\s,:\[\]{}]+")
+
+
+@dataclass(slots=True)
+class Place:
+    """One value. ``key``: the range of its key, quotes included; None in a list, and for the whole text. ``value``: its
+    range. ``kind``: ``object``, ``list`` or ``scalar``. ``inline``: written in braces or brackets, as in JSON."""
+
+    path: Path
+    key: Range | None
+    value: Range
+    kind: str = "scalar"
+    inline: bool = True
+
+    @property
+    def whole(self) -> Range:
+        """Its key and its value."""
+        return (self.key[0] if self.key else self.value[0], self.value[1])
+
+    @property
+    def mark(self) -> Range:
+        """What is underlined for a finding about it: a scalar, else the key of what is larger."""
+        if self.kind == "scalar" and self.value[1] > self.value[0]:
+            return self.value
+        return self.key or (self.value[0], min(self.value[0] + 1, self.value[1]))
+
+
+@dataclass
+class Places:
+    """All places of a text, by path. Offsets count characters, as Python does."""
+
+    text: str
+    found: dict[Path, Place] = field(default_factory=dict)
+
+    def add(self, path: Path, key: Range | None, value: Range, kind: str = "scalar", *, inline: bool = True) -> Place:
+        place = Place(path, key, value, kind, inline)
+        if len(self.found) < MOST:
+            self.found[path] = place
+        return place
+
+    def __iter__(self) -> Iterator[Place]:
+        return iter(self.found.values())
+
+    def exact(self, path: Path) -> Place | None:
+        return self.found.get(path)
+
+    def nearest(self, path: Path) -> Place | None:
+        """The place of a path, else of the nearest part around it."""
+        while path and path not in self.found:
+            path = path[:-1]
+        return self.found.get(path)
+
+    def keys(self, path: Path) -> list[str]:
+        """The keys of an object, in the order of the text."""
+        size = len(path) + 1
+        return [p.path[-1] for p in self if len(p.path) == size and p.path[:-1] == path and isinstance(p.path[-1], str)]
+
+
+def parse_path(text: str) -> Path:
+    """``states["on hold"].on.go[0]`` as a path; as far as it can be read."""
+    path: list[str | int] = []
+    at = 0
+    while (match := _PART.match(text, at)) is not None:
+        plain, index, quoted = match.groups()
+        try:
+            path.append(int(index) if index else json.loads(quoted, strict=False) if quoted else plain)
+        except ValueError:
+            break
+        at = match.end()
+    return tuple(path)
+
+
+def locate(text: str, path: str, places: Places) -> Range:
+    """The range of a finding's place: a path, or ``line 3, column 7``."""
+    if (line := _LINE.match(path)) is not None:
+        return _word_at(text, int(line[1]), int(line[2]))
+    place = places.nearest(parse_path(path))
+    return place.mark if place is not None else (0, min(1, len(text)))
+
+
+def _word_at(text: str, line: int, column: int) -> Range:
+    start = 0
+    for _ in range(line - 1):
+        following = text.find("\n", start)
+        if following < 0:
+            break
+        start = following + 1
+    start = min(len(text), start + column - 1)
+    word = _WORD.match(text, start)
+    return (start, word.end() if word else min(start + 1, len(text)))
+
+
+def read_places(text: str, format: str) -> Places:
+    """``format``: json or yaml."""
+    places = Places(text)
+    (_read_yaml if format == "yaml" else _read_json)(places)
+    return places
+
+
+# ---- JSON
+
+
+@dataclass(slots=True)
+class _Open:
+    """An object or a list that is not closed yet. ``waiting``: a key without its value."""
+
+    place: Place
+    index: int = 0
+    waiting: tuple[str, Range] | None = None
+    colon: bool = False
+
+
+def _read_json(places: Places) -> None:
+    around: list[_Open] = []
+    for match in _TOKEN.finditer(places.text):
+        word, span = match[0], match.span()
+        if word in "{[":
+            if len(around) >= DEEPEST:
+                break
+            path, key = _next_path(around)
+            around.append(_Open(places.add(path, key, span, "object" if word == "{" else "list")))
+        elif word in "}]":
+            if around:
+                _end_item(places, around[-1])
+                shut = around.pop().place
+                shut.value = (shut.value[0], span[1])
+        elif word == ",":
+            if around:
+                _end_item(places, around[-1])
+                around[-1].index += 1
+        elif word == ":":
+            if around:
+                around[-1].colon = True
+        else:
+            _read_scalar(places, around, word, span)
+    for one in reversed(around):
+        _end_item(places, one)
+        one.place.value = (one.place.value[0], len(places.text))
+
+
+def _next_path(around: list[_Open]) -> tuple[Path, Range | None]:
+    if not around:
+        return (), None
+    top = around[-1]
+    if top.place.kind == "list":
+        return (*top.place.path, top.index), None
+    name, key = top.waiting or ("", None)
+    top.waiting, top.colon = None, False
+    return (*top.place.path, name), key
+
+
+def _end_item(places: Places, top: _Open) -> None:
+    """A key that has no value yet is a place, too."""
+    if top.waiting is not None:
+        name, key = top.waiting
+        places.add((*top.place.path, name), key, (key[1], key[1]))
+    top.waiting, top.colon = None, False
+
+
+def _read_scalar(places: Places, around: list[_Open], word: str, span: Range) -> None:
+    top = around[-1] if around else None
+    if top is not None and top.place.kind == "object" and not top.colon:
+        _end_item(places, top)
+        top.waiting = (_plain(word), span)
+        return
+    path, key = _next_path(around)
+    places.add(path, key, span)
+
+
+def _plain(word: str) -> str:
+    try:
+        value = json.loads(word)
+    except ValueError:
+        return word.strip('"')
+    return value if isinstance(value, str) else word
+
+
+# ---- YAML
+
+
+def _read_yaml(places: Places) -> None:
+    """Walk the parser's events, which come one by one: those before a mistake are told."""
+    around: list[_Open] = []
+    try:
+        for event in yaml.parse(places.text, Loader=LOADER):
+            if isinstance(event, yaml.CollectionStartEvent):
+                if len(around) >= DEEPEST:
+                    break
+                _begin_yaml(places, around, event)
+            elif isinstance(event, yaml.CollectionEndEvent):
+                _end_yaml(places, around, event.end_mark.index)
+            elif isinstance(event, yaml.ScalarEvent | yaml.AliasEvent):
+                _read_yaml_scalar(places, around, event)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        pass
+    while around:
+        _end_yaml(places, around, len(places.text))
+
+
+def _begin_yaml(places: Places, around: list[_Open], event: Any) -> None:
+    kind = "object" if isinstance(event, yaml.MappingStartEvent) else "list"
+    path, key = _next_path(around)
+    start = event.start_mark.index
+    around.append(_Open(places.add(path, key, (start, start), kind, inline=bool(event.flow_style))))
+
+
+def _end_yaml(places: Places, around: list[_Open], end: int) -> None:
+    top = around.pop()
+    _end_item(places, top)
+    place = top.place
+    if not place.inline:  # the parser ends a block where the next one begins
+        end = len(places.text[place.value[0] : end].rstrip()) + place.value[0]
+    place.value = (place.value[0], max(end, place.value[1]))
+    _count(around)
+
+
+def _read_yaml_scalar(places: Places, around: list[_Open], event: Any) -> None:
+    top, start, end = around[-1] if around else None, event.start_mark.index, event.end_mark.index
+    end = len(places.text[start:end].rstrip()) + start
+    if top is not None and top.place.kind == "object" and top.waiting is None:
+        top.waiting = (getattr(event, "value", ""), (start, end))
+        return
+    path, key = _next_path(around)
+    places.add(path, key, (start, end))
+    _count(around)
+
+
+def _count(around: list[_Open]) -> None:
+    if around and around[-1].place.kind == "list":
+        around[-1].index += 1
+
+
+# ---- what the browser counts
+
+
+class Utf16:
+    """Converts offsets to those of JavaScript, which counts a character beyond U+FFFF as two."""
+
+    def __init__(self, text: str) -> None:
+        self._wide = [] if text.isascii() else [at for at, character in enumerate(text) if character > "\uffff"]
+
+    def __call__(self, offset: int) -> int:
+        return offset + bisect.bisect_left(self._wide, offset) if self._wide else offset

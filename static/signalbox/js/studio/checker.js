@@ -1,0 +1,105 @@
+// Sends the text to be checked: one request at a time, always with the newest text. An answer about a text that has changed
+// since is still shown, moved with the changes; one that comes after a newer one cannot be.
+
+import { send } from "../shared/fetcher.js";
+
+const PAUSE = 15; // ms after a keystroke: those of one paste or one key come together
+const SLOW = 120; // ms of processor time of a check with a drawing: then findings come first, and the drawing when nobody types
+const IDLE = 400;
+const SHARE = 6; // of somebody who types on, a slow drawing takes one part in so many
+const RETRY = 3000;
+
+export class Checker {
+  #address;
+  #text;
+  #take;
+  #failed;
+  #timer = null;
+  #running = false;
+  #asked = false;
+  #cost = 0; // ms of the last drawing
+  #drawings = 0;
+  #drawn = 0; // when
+  #seen = "";
+  #known = false;
+
+  /** `text()` and `format()` of now; `take(answer)`; `failed(message)`. */
+  constructor({ address, text, format, take, failed }) {
+    Object.assign(this, { format });
+    this.#address = address;
+    this.#text = text;
+    this.#take = take;
+    this.#failed = failed;
+    if (text().length > 100_000) this.#cost = 10 * SLOW;
+  }
+
+  /** The text has changed. */
+  ask(pause = PAUSE) {
+    this.#asked = true;
+    if (this.#running) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#run(), pause);
+  }
+
+  /** Returns the text written in a format, or null after saying why not. */
+  async write(format) {
+    while (this.#running) await new Promise((resolve) => setTimeout(resolve, 20));
+    return this.#exchange({ write: format, draw: "0" });
+  }
+
+  async #run() {
+    this.#asked = false;
+    const due = this.#cost <= SLOW || performance.now() - this.#drawn > SHARE * this.#cost;
+    const answer = await this.#exchange({ draw: due ? "1" : "0", seen: this.#seen });
+    if (this.#asked) this.ask(answer ? 0 : RETRY);
+    else if (answer && !due) this.#timer = setTimeout(() => this.#draw(), IDLE);
+    else if (!answer && this.#retry) this.ask(this.#retry);
+  }
+
+  async #draw() {
+    await this.#exchange({ draw: "1", seen: this.#seen });
+    if (this.#asked) this.ask(0);
+  }
+
+  // The first drawing of a helper process says nothing about the next: it starts the layout.
+  #weigh({ svg, cpu }) {
+    if (!svg) return;
+    this.#drawings += 1;
+    if (this.#drawings > 1 || cpu < this.#cost) this.#cost = cpu;
+    this.#drawn = performance.now();
+  }
+
+  #retry = 0;
+
+  async #exchange(terms) {
+    this.#running = true;
+    this.#retry = 0;
+    const text = this.#text();
+    try {
+      const query = new URLSearchParams({ format: this.format(), ...terms, ...(this.#known ? {} : { known: "1" }) });
+      const response = await send(`${this.#address}?${query}`, { method: "POST", headers: headers(), body: text });
+      const answer = await response.json().catch(() => null);
+      if (response.ok && answer) {
+        this.#known = true;
+        if (answer.drawing) this.#seen = answer.drawing;
+        this.#weigh(answer);
+        this.#take(answer);
+        return answer;
+      }
+      this.#retry = response.status === 429 || response.status >= 500 ? RETRY : 0;
+      this.#failed(answer?.error ?? `The server answered ${response.status}.`, answer?.code);
+    } catch {
+      this.#retry = RETRY;
+      this.#failed("The server cannot be reached: findings and diagram are those of before.", "away");
+    } finally {
+      this.#running = false;
+    }
+    return null;
+  }
+}
+
+/** Headers of every request of the Studio. */
+export function headers() {
+  const token = document.querySelector("[data-studio] [name=csrfmiddlewaretoken]").value;
+  return { "Content-Type": "text/plain; charset=utf-8", "X-CSRFToken": token, Accept: "application/json" };
+}

@@ -1,0 +1,88 @@
+// The page of the Studio: joins editor, checks, diagram, drafts and people.
+
+import { Baselines } from "./baselines.js";
+import { Checker } from "./checker.js";
+import { suggest } from "./completion.js";
+import { Conflict } from "./conflict.js";
+import { Converter } from "./converter.js";
+import { Drafts } from "./drafts.js";
+import { createEditor } from "./editor.js";
+import { Findings } from "./findings.js";
+import { KeptText } from "./kept_text.js";
+import { Picture } from "./picture.js";
+import { watchPeople } from "./people.js";
+
+const form = document.querySelector("[data-studio]");
+const writable = "writable" in form.dataset;
+const NO_NAMES = { states: [], events: [], fields: [], queues: [], handlers: [], payloads: {} };
+const baselines = new Baselines();
+let names = NO_NAMES;
+let known = {};
+let format = form.dataset.format;
+let machine = form.dataset.machine; // what the text calls it, on the page of a new one
+
+const editor = createEditor(form.querySelector("textarea"), {
+  format: format || "json",
+  writable,
+  complete: suggest({ format: () => format || "json", names: () => names, known: () => known }),
+  changed(changes) {
+    baselines.add(changes);
+    if (isOther(changes)) format = "";
+    checker.ask();
+    drafts?.changed();
+  },
+  moved: (offset) => picture.point(offset),
+  keys: [
+    { key: "Mod-s", preventDefault: true, run: () => (drafts?.save(), true) },
+    { key: "Mod-Shift-f", preventDefault: true, run: () => (converter?.tidy(), true) },
+  ],
+});
+const picture = new Picture((from, to) => editor.show(from, to));
+const findings = new Findings(editor, writable);
+const converter = writable ? new Converter(editor, (wanted) => checker.write(wanted)) : null;
+const checker = new Checker({
+  address: form.dataset.check,
+  text: () => (baselines.begin(), editor.text),
+  format: () => format || "guess",
+  take(answer) {
+    const moved = baselines.answered();
+    if (answer.known) known = answer.known;
+    if (answer.format === "json" || answer.format === "yaml") {
+      if (answer.format !== format) editor.format = answer.format;
+      format = answer.format;
+    }
+    names = answer.names;
+    machine = form.dataset.machine || answer.machine;
+    findings.take(answer, moved);
+    picture.take(answer, moved);
+    converter?.take(answer);
+    drafts?.reached();
+    form.dataset.checked = answer.cpu; // ms of processor time
+  },
+  failed: (message, code) => (drafts ? drafts.unreached(message, code) : say(message)),
+});
+
+for (const button of form.querySelectorAll("[data-without]")) button.hidden = true; // what they do happens by itself
+const drafts = writable ? startDrafts() : null;
+checker.ask(0);
+
+function startDrafts() {
+  const kept = new KeptText(form, editor);
+  const conflict = new Conflict(editor);
+  const made = new Drafts({ form, editor, kept, conflict, machine: () => machine, format: () => format || "json", say });
+  kept.offer();
+  watchPeople(form, made);
+  return made;
+}
+
+function say(message) {
+  const place = form.querySelector("[data-saved]") ?? document.querySelector("[data-drawn]");
+  if (place.textContent !== message) place.textContent = message;
+}
+
+// Whether most of the text was replaced: it may be of another format then.
+function isOther(changes) {
+  let gone = 0;
+  changes.iterChanges((from, to) => (gone += to - from));
+  return gone >= changes.length / 2 && changes.newLength > 1;
+}

@@ -1,0 +1,176 @@
+"""The Studio in a browser: findings and diagram while typing, fixes, text and diagram joined, drafts, two people."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from machines.models import Draft
+from tests.browser.conftest import log_in
+
+LAMP = {
+    "id": "lamp", "initial": "off", "context": {"pressed": 0},
+    "states": {
+        "off": {"on": {"press": {"target": "on", "actions": [{"set": {"pressed": "pressed + 1"}}]}}},
+        "on": {"on": {"press": "off"}},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def lamp(engine, transactional_db) -> str:
+    return engine.publish(LAMP).name
+
+
+@pytest.fixture
+def studio(as_, lamp) -> Page:
+    page = as_("publisher", "sue", viewport={"width": 1400, "height": 1000})
+    page.goto("/machines/lamp/edit/")
+    settled(page)
+    return page
+
+
+@pytest.fixture
+def unwatched(chromium: Browser, site: str, user_of, lamp) -> Iterator[Page]:
+    """The same in a browser that may complain, as it does about a server that is away."""
+    user_of("publisher", "sue")
+    with chromium.new_context(base_url=site) as context:
+        page = context.new_page()
+        log_in(page, "sue")
+        expect(page.locator("[data-place=account]")).to_be_visible()
+        page.goto("/machines/lamp/edit/")
+        settled(page)
+        yield page
+
+
+def settled(page: Page) -> None:
+    """Waits until what stands there is checked."""
+    expect(page.locator("form[data-checked]")).to_be_attached()
+    expect(page.locator(".picture .state")).not_to_have_count(0)
+
+
+def write(page: Page, text: str) -> None:
+    """Replaces the whole text by a paste."""
+    page.locator(".cm-content").focus()
+    page.keyboard.press("ControlOrMeta+a")
+    page.locator(".cm-content").evaluate(
+        """(content, text) => {
+          const clipboardData = new DataTransfer();
+          clipboardData.setData("text/plain", text);
+          content.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+        }""",
+        text,
+    )
+
+
+def text_of(page: Page) -> str:
+    """The whole text: the editor keeps in the document only what is seen."""
+    return page.evaluate(
+        """() => {
+          const form = document.querySelector("[data-studio]");
+          form.addEventListener("submit", (event) => event.preventDefault(), { once: true });
+          form.dispatchEvent(new SubmitEvent("submit", { cancelable: true }));
+          return form.elements.text.value;
+        }"""
+    )
+
+
+def test_typing_shows_findings_and_a_new_diagram(studio: Page):
+    expect(studio.locator("[data-counts]")).to_have_text("no findings")
+    write(studio, json.dumps(LAMP, indent=2).replace('"target": "on"', '"target": "onn"'))
+    expect(studio.locator("[data-findings] li.error")).to_contain_text('no state "onn"')
+    expect(studio.locator(".cm-lintRange-error")).to_have_text("onn")
+    expect(studio.locator(".diagram.stale")).to_be_visible()
+    studio.get_by_role("button", name="Replace by on").last.click()
+    expect(studio.locator("[data-counts]")).to_have_text("no findings")
+    expect(studio.locator(".diagram.stale")).to_have_count(0)
+
+
+def test_typing_key_by_key_keeps_up(studio: Page):
+    studio.locator(".findings, .empty").first.wait_for()
+    studio.locator(".cm-line", has_text='"id"').click()
+    studio.keyboard.press("End")
+    studio.keyboard.type('\n"description": "it shines",')
+    expect(studio.locator("[data-counts]")).to_have_text("no findings")
+    assert json.loads(text_of(studio))["description"] == "it shines"
+
+
+def test_a_click_in_the_diagram_leads_to_the_text_and_back(studio: Page):
+    studio.locator(".picture .state[data-state=on]").click()
+    expect(studio.locator(".cm-activeLine")).to_contain_text('"on": {')
+    expect(studio.locator(".picture .state[data-state=on]")).to_have_class(re.compile("pointed"))
+    studio.locator(".cm-line", has_text='"target": "on"').click()
+    expect(studio.locator(".picture .transition[data-source=off]")).to_have_class(re.compile("pointed"))
+
+
+def test_states_are_suggested_for_a_target(studio: Page):
+    studio.locator(".cm-line", has_text='"target": "on"').click()
+    studio.keyboard.press("End")
+    for _ in range(2):
+        studio.keyboard.press("ArrowLeft")
+    studio.keyboard.press("Backspace")
+    studio.keyboard.press("Backspace")
+    studio.keyboard.type("o")
+    listed = studio.locator(".cm-tooltip-autocomplete li")
+    expect(listed.first).to_be_visible()
+    assert listed.locator(".cm-completionLabel").all_inner_texts() == ["off", "on"]
+    studio.keyboard.press("ArrowDown")
+    studio.keyboard.press("Enter")
+    expect(studio.locator("[data-counts]")).to_have_text("no findings")
+    assert json.loads(text_of(studio))["states"]["off"]["on"]["press"]["target"] == "on"
+
+
+def test_what_is_typed_becomes_a_draft(studio: Page):
+    write(studio, json.dumps(LAMP | {"description": "dimmed"}, indent=2))
+    expect(studio.locator("[data-saved]")).to_contain_text("Saved: draft")
+    draft = Draft.objects.get(machine="lamp")
+    assert (json.loads(draft.text)["description"], draft.base, draft.editor) == ("dimmed", 1, "sue")
+    studio.reload()
+    settled(studio)
+    assert json.loads(text_of(studio))["description"] == "dimmed"
+
+
+def test_two_people_in_one_draft_are_a_conflict_and_no_text_is_lost(as_, studio: Page):
+    write(studio, json.dumps(LAMP | {"description": "by sue"}, indent=2))
+    expect(studio.locator("[data-saved]")).to_contain_text("Saved: draft")
+    draft = Draft.objects.get()
+    other = as_("publisher", "pat")
+    other.goto(f"/machines/lamp/edit/?draft={draft.pk}")
+    settled(other)
+    write(other, json.dumps(LAMP | {"description": "by pat"}, indent=2))
+    expect(other.locator("[data-saved]")).to_contain_text("revision 2")
+    expect(other.locator("[data-others-said]")).to_contain_text("sue")
+    write(studio, json.dumps(LAMP | {"description": "by sue again"}, indent=2))
+    notice = studio.locator("[data-conflict]")
+    expect(notice).to_contain_text("pat changed this draft meanwhile")
+    assert "by pat" in notice.get_by_label("Their text").input_value()
+    assert "by sue again" in text_of(studio)
+    notice.get_by_role("button", name="Save mine as a new draft").click()
+    expect(studio.locator("[data-saved]")).to_contain_text("Saved: draft")
+    texts = {one.text.count("by sue again"): one.pk for one in Draft.objects.all()}
+    assert set(texts) == {0, 1}
+    assert "by pat" in Draft.objects.get(pk=draft.pk).text
+
+
+def test_a_server_that_is_away_loses_nothing(unwatched: Page):
+    unwatched.context.set_offline(True)
+    write(unwatched, json.dumps(LAMP | {"description": "offline"}, indent=2))
+    expect(unwatched.locator("[data-saved]")).to_contain_text("kept in this browser")
+    assert Draft.objects.count() == 0
+    unwatched.context.set_offline(False)
+    expect(unwatched.locator("[data-saved]")).to_contain_text("Saved: draft")
+    assert json.loads(Draft.objects.get().text)["description"] == "offline"
+
+
+def test_a_text_that_was_not_saved_is_offered_again(unwatched: Page):
+    unwatched.route("**/edit/save/**", lambda route: route.abort())
+    write(unwatched, json.dumps(LAMP | {"description": "lost?"}, indent=2))
+    expect(unwatched.locator("[data-saved]")).to_contain_text("kept in this browser")
+    unwatched.unroute_all()
+    unwatched.reload()
+    unwatched.get_by_role("button", name="Continue with it").click()
+    assert json.loads(text_of(unwatched))["description"] == "lost?"
