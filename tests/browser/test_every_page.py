@@ -41,6 +41,7 @@ PAGES = [
     "/machines/delivery/",
     "/machines/delivery/?view=top&state=Packed",
     "/machines/delivery/versions/",
+    "/machines/activation/edit/",
     "/machines/delivery/versions/diff/?a=1&b=1",
     "/machines/delivery/versions/replay/",
     "/machines/delivery/instances/R-1/",

@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from machines.models import Draft
+from tests.browser.accessibility import violations
 from tests.browser.conftest import log_in
 
 LAMP = {
@@ -174,3 +175,48 @@ def test_a_text_that_was_not_saved_is_offered_again(unwatched: Page):
     unwatched.reload()
     unwatched.get_by_role("button", name="Continue with it").click()
     assert json.loads(text_of(unwatched))["description"] == "lost?"
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_keeps_nobody_out(as_, lamp, scheme: str, width: int):
+    page = as_("publisher", "sue", color_scheme=scheme, viewport={"width": width, "height": 900})
+    page.goto("/machines/lamp/edit/")
+    settled(page)
+    write(page, json.dumps(LAMP, indent=2).replace('"target": "on"', '"target": "onn"'))
+    expect(page.locator("[data-findings] li.error")).to_have_count(1)
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_who_may_view_reads_and_cannot_type(as_, lamp):
+    page = as_("viewer", "eve")
+    page.goto("/machines/lamp/edit/")
+    settled(page)
+    before = text_of(page)
+    page.locator(".cm-content").click()
+    page.keyboard.type("x")
+    assert text_of(page) == before
+    assert page.get_by_role("button", name="Save draft").count() == 0
+    assert violations(page) == []
+
+
+def test_a_paste_of_a_mermaid_diagram_is_converted(as_, lamp):
+    page = as_("publisher", "sue")
+    page.goto("/machines/new/")
+    settled(page)
+    write(page, "stateDiagram-v2\n  [*] --> Open\n  Open --> Closed: shut\n  Closed --> [*]\n")
+    page.get_by_role("button", name="Convert to JSON").click()
+    expect(page.locator(".cm-content")).to_contain_text('"shut"')
+    expect(page.locator(".picture .state[data-state=Closed]")).to_be_visible()
+    assert set(json.loads(text_of(page))["states"]) >= {"Open", "Closed"}
+
+
+def test_keys_alone_reach_the_editor_and_leave_it(studio: Page):
+    studio.locator(".cm-content").focus()
+    studio.keyboard.press("Tab")
+    assert not studio.evaluate("document.activeElement.closest('.cm-editor')")
+    studio.locator(".picture .state[data-state=on]").focus()
+    studio.keyboard.press("Enter")
+    expect(studio.locator(".cm-activeLine")).to_contain_text('"on": {')
+    expect(studio.locator(".cm-content")).to_be_focused()

@@ -40,7 +40,7 @@ export function createEditor(textarea, { format, writable, changed, moved, compl
       autocompletion({ override: [complete], activateOnTyping: true }),
       keymap.of([...keys, ...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...foldKeymap, ...completionKeymap,
         ...lintKeymap.filter(({ run }) => run !== openLintPanel)]),
-      EditorView.contentAttributes.of({ "aria-label": "Definition", "aria-multiline": "true" }),
+      EditorView.contentAttributes.of({ "aria-label": "Definition", "aria-multiline": "true", tabindex: "0" }),
       EditorView.updateListener.of((update) => {
         if (update.docChanged) changed(update.changes);
         if (update.docChanged || update.selectionSet) moved(update.state.selection.main.head);
