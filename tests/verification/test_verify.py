@@ -1,11 +1,14 @@
 """``engine.verify``: seeded defects are found, sound machines are not blamed, and what was not decided is called so."""
 
+import json
 import random
+import re
 
 import pytest
 
 from machines.engine import BadInput, DefinitionError
-from tests.engine.builders import counter, door, errand, example, fields, machine
+from machines.engine.definitions import compile_definition
+from tests.engine.builders import ROOT, counter, door, errand, example, fields, machine
 
 from .defects import DEFECTS, END
 
@@ -44,6 +47,31 @@ def test_a_run_can_be_fired(engine):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_examples_are_not_blamed(engine, name):
     assert not of(engine.verify(example(name)), "found")
+
+
+BUILT_IN = ("bulk/definitions/bulk", "mapreduce/definitions/map_reduce", "mapreduce/definitions/map_reduce_chunk")
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_the_machines_of_the_product_are_not_blamed(engine, name):
+    definition = json.loads((ROOT / "machines" / f"{name}.json").read_text(encoding="utf-8"))
+    assert not of(engine.verify(definition, budget=500), "found")
+
+
+def test_the_machines_of_the_documentation_are_not_blamed(engine):
+    blocks = re.findall(r"```json\n(.*?)```", "".join(path.read_text() for path in (ROOT / "docs").glob("*.md")), re.S)
+    found = [one for block in blocks if '"states"' in block and isinstance(one := _read(block), dict) and "id" in one]
+    sound = [one for one in found if not compile_definition(one).has_errors]
+    assert len(sound) > 5
+    for definition in sound:
+        assert not of(engine.verify(definition, budget=500), "found"), definition["id"]
+
+
+def _read(block):
+    try:
+        return json.loads(block)
+    except ValueError:
+        return None
 
 
 @pytest.mark.parametrize("definition", [door(), counter(), machine("one", {"A": {}})], ids=["door", "counter", "one"])
@@ -90,6 +118,14 @@ def test_data_given_at_the_creation_is_tried(engine):
         context=fields(amount="integer"),
     )
     assert {"SB801", "SB802", "SB810"} <= codes(engine.verify(given), "proven")
+
+
+def test_a_declared_value_with_which_nothing_can_happen_is_given_at_the_creation(engine):
+    parcel = machine(
+        "parcel", {"A": {"on": {"go": {"guard": "weight > 0", "target": "B"}}}, "B": END}, context={"weight": 0}
+    )
+    findings = engine.verify(parcel)
+    assert {"SB801", "SB802"} <= codes(findings, "proven")
 
 
 # Properties

@@ -22,7 +22,7 @@ class DeadGuards:
         self._constants: dict[Term, Any] = {
             ("data", field.name): field.initial
             for field in machine.fields.values()
-            if field.initial is not MISSING and field.name not in usage.written
+            if field.initial is not MISSING and field.name not in {*usage.written, *usage.inputs}
         }
         self.transitions = {
             transition.id

@@ -4,7 +4,7 @@ a few values stand for all."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,9 +41,10 @@ class Reading:
 
 
 class Usage:
-    """The uses of data and payloads in one machine. ``extra``: trees of properties, which decide, too."""
+    """The uses of data and payloads in one machine. ``extra``: trees of properties, which decide, too. ``given``:
+    fields that are given at the creation although they have a value of their own."""
 
-    def __init__(self, machine: Machine, extra: Iterable[Node] = ()) -> None:
+    def __init__(self, machine: Machine, extra: Iterable[Node] = (), given: Collection[str] = ()) -> None:
         self.machine = machine
         self.readings = list(_list_readings(machine))
         self.readings += [Reading(tree, (), True) for tree in extra]
@@ -52,7 +53,7 @@ class Usage:
         self.inputs = [
             field.name
             for field in machine.fields.values()
-            if field.initial is MISSING and field.name not in self.written
+            if field.name in given or (field.initial is MISSING and field.name not in self.written)
         ]
         self.relevant = self._find_relevant()
         self.constants: dict[Place, list[Any]] = defaultdict(list)

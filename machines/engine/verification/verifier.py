@@ -3,7 +3,7 @@ not be decided."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -43,19 +43,41 @@ class Verifier:
         assert machine is not None  # it was compiled
         self._machine: Machine = machine
         self._simulator = Simulator(caller, root, compiled.program)
-        trees = [tree for one in machine.properties for tree in one.trees]
-        self._usage = Usage(machine, trees)
-        alphabet = Alphabet(machine, self._usage, compiled.program.get("known", ()))
-        self._dead = DeadGuards(machine, self._usage)
-        self._walk = Walk(caller, root, compiled.program, alphabet, self._usage.relevant, self._usage.blurred, trees)
-        self._walk.doubts += dict.fromkeys([*self._usage.doubts, *alphabet.doubts])
+        self._caller, self._root, self._compiled = caller, root, compiled
+        self._prepare(())
         self._found: list[Found] = []
         self._open: dict[str, str] = {}  # code -> why it is not decided as a whole
         self._told: set[str] = set()  # codes of which findings of other codes tell
 
+    def _prepare(self, given: Collection[str]) -> None:
+        """Make the walk. ``given``: fields with a value of their own that are given at the creation all the same."""
+        machine, program = self._machine, self._compiled.program
+        trees = [tree for one in machine.properties for tree in one.trees]
+        self._usage = Usage(machine, trees, given)
+        alphabet = Alphabet(machine, self._usage, program.get("known", ()))
+        self._dead = DeadGuards(machine, self._usage)
+        self._walk = Walk(self._caller, self._root, program, alphabet, self._usage.relevant, self._usage.blurred, trees)
+        self._walk.doubts += dict.fromkeys([*self._usage.doubts, *alphabet.doubts])
+
+    def _list_placeholders(self) -> list[str]:
+        """List the fields that no action writes and that decide, where nothing can happen with their declared values:
+        these stand for what is given at the creation."""
+        if any(edge.outcome in ("taken", "failed") for node in self._walk.nodes for edge in node.edges):
+            return []
+        return [
+            field.name
+            for field in self._machine.fields.values()
+            if field.initial is not MISSING
+            and field.name in self._usage.relevant
+            and field.name not in self._usage.written
+        ]
+
     def verify(self, budget: int, seconds: float) -> list[Found]:
         """Return the findings: those that were found first, then what was not decided, then what was proven."""
         self._walk.explore(budget, seconds)
+        if given := self._list_placeholders():
+            self._prepare(given)
+            self._walk.explore(budget, seconds)
         self._learn()
         self._doubt_failed_steps()
         self._doubt_errors()
@@ -360,12 +382,20 @@ class Verifier:
                 ):
                     self._open["SB807"] = self._why
                     continue
+                if not self._can_end and self._only_fails(state, invoke.id):
+                    self._told.add("SB807")  # its work is the last of a machine without final states
+                    continue
                 node, edge = ends[0]
                 message = f"nobody listens for the end of {quote(invoke.id)}: its result is lost"
                 self._add_found(
                     "SB807", invoke.path, message, node, [_written(edge.input)],
                     partial(_has_no_listener, event),
                 )  # fmt: skip
+
+    def _only_fails(self, state: State, invoke: str) -> bool:
+        """Tell whether nothing but the failure of an invoke leads out of its state."""
+        around = [one for each in self._machine.lineage(state.name) for one in each.all_transitions]
+        return bool(around) and all(one.events == (f"error.invoke.{invoke}",) for one in around)
 
     # Failures
 

@@ -73,7 +73,7 @@ class Walk:
         self.failed: list[FailedCreation] = []
         self.first: list[tuple[str, ...]] = []
         self.doubts: list[str] = []
-        self.is_complete = False
+        self.is_complete = self._is_cut = False
         self._numbers: dict[str, int] = {}
 
     @property
@@ -88,13 +88,16 @@ class Walk:
         waiting = deque(node.number for node in self.nodes)
         while waiting and len(self.nodes) < budget and time.monotonic() < till:
             chosen = [self.nodes[waiting.popleft()] for _ in range(min(TOGETHER, len(waiting)))]
-            while chosen:
-                rows = self._expand(chosen)
+            first = 1
+            while chosen and time.monotonic() < till:
+                following, rows = self._expand(chosen, first)
                 for node, row in zip(chosen, rows, strict=False):
                     waiting.extend(self._note(node, row))
-                chosen = chosen[len(rows) :]
-        self.is_complete = not waiting
-        if waiting:
+                done = len(rows) - 1 if following else len(rows)
+                chosen, first = chosen[done:], following or 1
+            self._is_cut = self._is_cut or bool(chosen)
+        self.is_complete = not waiting and not self._is_cut
+        if not self.is_complete:
             self.doubts.append(f"only {len(self.nodes)} snapshots were tried within the budget")
 
     def _call(self, script: Mapping[str, Any]) -> list[Any]:
@@ -113,13 +116,19 @@ class Walk:
         (row,) = self._call({"expand": [head["snapshot"]], "properties": self._properties})[1:]
         self._add(row["is"], None, data)
 
-    def _expand(self, nodes: Sequence[Node]) -> list[Any]:
-        return self._call({
-            "expand": [node.snapshot for node in nodes],
-            "alphabet": self._alphabet.events,
-            "results": self._alphabet.results,
-            "properties": self._properties,
-        })[1:]  # fmt: skip
+    def _expand(self, nodes: Sequence[Node], first: int) -> tuple[int, list[Any]]:
+        """Expand nodes, the first one from that input on; return the input with which the last one goes on, 0 where it
+        is over, and the rows."""
+        head, *rows = self._call(
+            {
+                "expand": [node.snapshot for node in nodes],
+                "first": first,
+                "alphabet": self._alphabet.events,
+                "results": self._alphabet.results,
+                "properties": self._properties,
+            }
+        )
+        return int(head.get("following") or 0), rows
 
     def _note(self, node: Node, row: Mapping[str, Any]) -> list[int]:
         fresh = []

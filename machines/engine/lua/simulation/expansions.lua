@@ -3,7 +3,7 @@
 -- machine can do with it.
 local expansions = {}
 
-local MAX_RECORDS = 50 -- timers of one moment
+local MAX_RECORDS = 10 -- timers of one moment
 local NONE = {}
 local insert = table.insert
 
@@ -127,11 +127,15 @@ function expansions.describe(program, script, snapshot, properties)
     return describe(open(program, script, snapshot), properties)
 end
 
--- Answers what each input leads to from one snapshot: a list of {input, outcome, event, transitions, error, failing, to}.
-function expansions.expand(program, script, snapshot, properties)
+-- Answers what the inputs from number `first` on lead to from one snapshot, in the time there is: a list of {input, outcome,
+-- event, transitions, error, failing, to}; then the number of the input to go on with, nil at the end.
+function expansions.expand(program, script, snapshot, properties, first, is_late)
     local run, edges = open(program, script, snapshot), json.list()
     local inputs = list_inputs(run, simulations.open_context(run), script)
-    for i, chosen in ipairs(inputs) do edges[i] = take_input(program, script, snapshot, chosen, properties) end
+    for i = first, #inputs do
+        edges[#edges + 1] = take_input(program, script, snapshot, inputs[i], properties)
+        if i < #inputs and is_late() then return edges, i + 1 end
+    end
     return edges
 end
 

@@ -6,12 +6,12 @@
 --          depth}, snapshot of an earlier call, and inputs: {event, payload, groups} · {advance: ms or "next"} · {job: invoke,
 --          done: result} · {job, failed: error, kind, attempts} · {child: invoke, done | failed | event, payload} ·
 --          {message: event, payload, from: {machine, id}}; at most 1000. In place of inputs `expand`, a list of snapshots,
---          with alphabet ({event, payload}, ...), results (invoke -> results of its job or child) and properties (expression
---          trees)
+--          with alphabet ({event, payload}, ...), results (invoke -> results of its job or child), properties (expression
+--          trees) and first (number of the input of the first snapshot to begin with)
 -- Returns: {OK, JSON, record (JSON), ...}: {done: inputs that are over, snapshot to continue from, or absent when the instance
---          could not begin}; then a record for each step, in some 20 ms; for expand {done: snapshots that are
---          over} and for each the JSON of what it is and of what each input leads to · {BADPAYLOAD, why, field} the data does
---          not fit · {BADARG, why}
+--          could not begin}; then a record for each step, in some 20 ms; for expand {done: snapshots,
+--          following: the input with which the last one goes on} and for each the JSON of what it is and of what each
+--          input leads to · {BADPAYLOAD, why, field} the data does not fit · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    as sb_explain for each step; compiling the program, once for each that is not remembered
 local MAX_INPUTS, MAX_SCRIPT, MAX_REPLY, LIMIT_MS = 1000, 4194304, 1048576, 20
@@ -37,13 +37,15 @@ end
 local function expand(program, script)
     local reply, bytes, is_late = { replies.OK, '' }, 0, time_limit.start(LIMIT_MS)
     local properties = expansions.compile_properties(program, script.properties)
+    local first, following = type(script.first) == 'number' and math.max(1, script.first) or 1, nil
     for i, snapshot in ipairs(script.expand) do
-        local text = json.encode({ is = expansions.describe(program, script, snapshot, properties),
-            edges = expansions.expand(program, script, snapshot, properties) }, -64)
+        local edges
+        edges, following = expansions.expand(program, script, snapshot, properties, i == 1 and first or 1, is_late)
+        local text = json.encode({ is = expansions.describe(program, script, snapshot, properties), edges = edges }, -64)
         reply[i + 2], bytes = text, bytes + #text
-        if is_late() or bytes > MAX_REPLY then break end
+        if following or is_late() or bytes > MAX_REPLY then break end
     end
-    reply[2] = json.encode({ done = #reply - 2 })
+    reply[2] = json.encode({ done = #reply - 2, following = following })
     return reply
 end
 
