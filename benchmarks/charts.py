@@ -1,17 +1,21 @@
-"""What nesting costs: the same step in a flat machine, a compound one and a parallel one, by the server's own time."""
+"""What nesting costs: the same step in a flat machine, a compound one and a parallel one, by the server's own time.
+
+Beside each, the same transition written by hand in Lua (``handwritten_charts.lua``), with the same writes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from .report import Row, Section
 from .rounds import interleave
-from .stage import BATCH, Stage
+from .stage import BATCH, PREFIX, Stage
 
 INSTANCES = 500
 CALLS = 10_000  # in one measurement
 REGIONS = (1, 2, 3)
+HANDWRITTEN = Path(__file__).with_name("handwritten_charts.lua")
 
 
 def _toggle(event: str, to: str, field: str) -> dict[str, Any]:
@@ -66,33 +70,58 @@ class Charts:
         self._stage = stage
 
     def section(self, rounds: int) -> Section:
-        found = interleave(rounds, {title: self._contender(*what) for title, what in CONTENDERS.items()})
+        self._stage.engine.client.function_load(HANDWRITTEN.read_text(encoding="utf-8"), replace=True)
+        contenders = {}
+        for title, (definition, events) in CONTENDERS.items():
+            root, ids = self._prepare(definition)
+            contenders[title] = self._contender("sb_fire", root, ids, events)
+            if title != "flat":
+                peer = self._copy(definition, ids)
+                contenders[f"{title}, by hand"] = self._contender(f"bench_{definition['id']}", peer, ids, events)
+        found = interleave(rounds, contenders)
         rows = [Row(title, 1e6 / found[title].rate, unit="µs") for title in CONTENDERS]
         for row in rows[1:]:
             row.ratios["flat"] = 1 / found[row.title].against(found["flat"])
-        return Section("What a step of a chart costs the server", rows, "µs of the server's CPU a step, call included.")
+            row.ratios["hand-written"] = found[row.title].against(found[f"{row.title}, by hand"])
+        note = "µs of the server's CPU a step, call included. hand-written: the rate against that of the peer in Lua."
+        return Section("What a step of a chart costs the server", rows, note)
 
-    def _contender(self, definition: dict[str, Any], events: Sequence[str]) -> Callable[[], float]:
+    def _prepare(self, definition: dict[str, Any]) -> tuple[str, list[str]]:
         engine, name = self._stage.engine, definition["id"]
         engine.publish(definition)
         ids = [f"{name}-{number}" for number in range(INSTANCES)]
         for id in ids:
             engine.create(name, id)
-        root, turn = engine.keys.partition(name).root, 0
+        return engine.keys.partition(name).root, ids
+
+    def _copy(self, definition: dict[str, Any], ids: Sequence[str]) -> str:
+        """The same instances below a root of the peer."""
+        engine, name = self._stage.engine, definition["id"]
+        ours, root = engine.keys.partition(name), f"{PREFIX.rstrip(':')}-charts:{{{name}:0}}"
+        pipeline = engine.client.pipeline(transaction=False)
+        for id in ids:
+            pipeline.copy(ours.instance(id), f"{root}:i:{id}", replace=True)
+        for leaf in engine.get(name, ids[0]).configuration:
+            pipeline.copy(ours.state(leaf), f"{root}:in:{leaf}", replace=True)
+        pipeline.execute()
+        return root
+
+    def _contender(self, function: str, root: str, ids: Sequence[str], events: Sequence[str]) -> Callable[[], float]:
+        turn = 0
 
         def run() -> float:
             nonlocal turn
             before = self._stage.cpu()
             for _ in range(CALLS // INSTANCES):
                 event, turn = events[turn % len(events)], turn + 1
-                self._fire(root, ids, event)
+                self._fire(function, root, ids, event)
             return CALLS / (self._stage.cpu() - before)
 
         return run
 
-    def _fire(self, root: str, ids: Sequence[str], event: str) -> None:
+    def _fire(self, function: str, root: str, ids: Sequence[str], event: str) -> None:
         pipeline = self._stage.engine.client.pipeline(transaction=False)
         for id in ids[:BATCH]:
-            pipeline.fcall("sb_fire", 1, root, id, event)
-        if any(reply[0] != "OK" for reply in pipeline.execute()):
+            pipeline.fcall(function, 1, root, id, event)
+        if any(reply[0] == "REFUSED" for reply in pipeline.execute()):
             raise RuntimeError(f"{event} was refused in {root}")

@@ -10,12 +10,6 @@ from . import twins
 from .twins import NOW, ROOT, TEXTS, Twins
 
 
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory, program_of_this_run):
-    with twins.running(tmp_path_factory.mktemp("twins"), program_of_this_run) as found:
-        yield found
-
-
 def run(pair: Twins, seeds: range) -> None:
     taken = sum(twins.play(pair, seed) for seed in seeds)
     compiled = pair.count_compiled()

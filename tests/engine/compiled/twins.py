@@ -27,16 +27,22 @@ RESULTS = ["", "", "null", "3", '"text"', '{"count":2}', "[1]", "{"]
 ROOT = "t:{m:0}"
 
 
+def patient(text: str) -> str:
+    """The library with calls that never stop because they take long: both servers do all that is due."""
+    assert "local LIMIT_MS = 20\n" in text
+    return text.replace("local LIMIT_MS = 20\n", "local LIMIT_MS = 20000\n")
+
+
 def interpreted_library() -> str:
     """The library without compiled steps."""
-    text = library.text()
+    text = patient(library.text())
     assert "local MAX_COMPILED = 2000" in text
     return text.replace("local MAX_COMPILED = 2000", "local MAX_COMPILED = 0", 1)
 
 
 def counting_library() -> str:
     """The library with a count of the steps that ran compiled."""
-    text = library.text()
+    text = patient(library.text()).replace("local CHARTS_FROM = 3", "local CHARTS_FROM = 1")
     answered = "if ok then return reply end\nstep_compiler.undo("
     assert text.count(answered) == 1
     counted = answered.replace("return reply", "if reply then redis.call('INCR', 'compiled') end return reply")
@@ -175,13 +181,11 @@ class Writer:
         index = pick.sample(
             ["n", "s", "t", "ok", "instance.actor", "instance.version", "instance.id"], pick.randint(0, 4)
         )
-        states = {name: self.state() for name in STATES}
         made = {
             "id": "m",
-            "initial": "A",
             "context": {"type": "object", "properties": properties},
             "history": pick.choice([0, 2, 100]),
-            "states": states,
+            **self.states(),
         }
         if index:
             made["index"] = index
@@ -189,6 +193,9 @@ class Writer:
             types = {"text": {"type": "string"}, "count": {"type": "integer"}, "any": {}}
             made["events"] = {"go": {"payload": types}}
         return made
+
+    def states(self) -> dict[str, Any]:
+        return {"initial": "A", "states": {name: self.state() for name in STATES}}
 
     def state(self) -> dict[str, Any]:
         made: dict[str, Any] = {"on": {event: self.transitions() for event in EVENTS if self.random.random() < 0.8}}

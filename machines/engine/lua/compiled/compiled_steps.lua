@@ -1,11 +1,13 @@
--- needs: payloads, programs, replies, step_compiler, step_jobs, step_source, work_budget
+-- needs: chart_compiler, payloads, programs, replies, step_compiler, step_jobs, step_source, work_budget
 -- The fast path of `sb_fire` and `sb_complete`: compiled steps by the fields of the instance, its state and the event. Each is
--- compiled at its first use and kept with its program, so that it goes with it.
+-- compiled at its first use, or a step of a chart at its third, and kept with its program, so that it goes with it.
 local compiled_steps = {}
 
 local MAX_SHAPES = 32 -- orders of fields of one program; instances of others are left to the interpreter
 local MAX_COMPILED = 2000 -- steps of all programs
 local MAX_FIELDS = 40 -- of the hash of an instance
+local CHARTS_FROM = 3 -- use from which a step of a chart is compiled: a chart has many configurations, and most are rare
+local MAX_RARE = 2000 -- steps of one order of fields whose uses are counted
 
 local progress = step_compiler.progress
 local compiled_count, epoch = 0, 0
@@ -41,7 +43,7 @@ local function find_shape(program, flat)
     local shape = shapes.of[key]
     if not shape then
         if shapes.count >= MAX_SHAPES or #names > MAX_FIELDS then return nil end
-        shape = { names = names, positions = {}, steps = {}, fits = make_test(names) }
+        shape = { names = names, positions = {}, steps = {}, rare = {}, rare_count = 0, fits = make_test(names) }
         for i, name in ipairs(names) do shape.positions[name] = i * 2 end
         shapes.of[key], shapes.count = shape, shapes.count + 1
     end
@@ -49,13 +51,29 @@ local function find_shape(program, flat)
     return shape
 end
 
-local function compile(program, shape, state, event)
+-- Counts the uses of a step that is not compiled. Tells whether it is used too rarely.
+local function is_rare(shape, state, event)
+    if shape.rare_count >= MAX_RARE then shape.rare, shape.rare_count = {}, 0 end
+    local uses = shape.rare[state] or {}
+    shape.rare[state] = uses
+    if not uses[event] then uses[event], shape.rare_count = 0, shape.rare_count + 1 end
+    uses[event] = uses[event] + 1
+    return uses[event] < CHARTS_FROM
+end
+
+local function compile(program, shape, state, event, flat)
+    if not program.flat and is_rare(shape, state, event) then return nil end
     compiled_count = compiled_count + 1
     if compiled_count > MAX_COMPILED then
         compiled_count, epoch = 0, epoch + 1
         return false
     end
-    local step = step_compiler.compile(program, shape, state, event)
+    local step
+    if program.flat then
+        step = step_compiler.compile(program, shape, state, event)
+    else
+        step = chart_compiler.compile(program, shape, state, event, flat)
+    end
     local steps = shape.steps[state] or {}
     shape.steps[state], steps[event] = steps, step
     return step
@@ -77,14 +95,14 @@ end
 -- to look.
 local function find_step(root, flat, event)
     local program = programs.find(root, find_definition(flat))
-    if not program or not program.flat then return nil end
+    if not program then return nil end
     local shape = find_shape(program, flat)
     local positions = shape and shape.positions
     local state = positions and positions._state and flat[positions._state]
     if not state then return nil end
     local steps = shape.steps[state]
     local step = steps and steps[event]
-    if step == nil then step = compile(program, shape, state, event) end
+    if step == nil then step = compile(program, shape, state, event, flat) end
     if not step then return nil end
     return step, program, positions
 end
@@ -97,6 +115,7 @@ local function run(step, program, entered, id, ...)
     work_budget.stop()
     if ok then return reply end
     step_compiler.undo(program, id, entered)
+    if not program.flat then chart_compiler.undo(program, id) end
     return nil
 end
 

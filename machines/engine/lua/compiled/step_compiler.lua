@@ -105,7 +105,8 @@ local function write_changes(writer, changes)
             gone[#gone + 1] = change.field.unset_mark
         else
             local test = 'c' .. change.index
-            line(writer, format('local %s = %s ~= %s', test, change.after, change.before))
+            local changed = change.certain and 'true' or format('%s ~= %s', change.after, change.before)
+            line(writer, format('local %s = %s', test, changed))
             tests[#tests + 1] = test
             add(all, change.field.set_mark, write_json(change))
             each[#each + 1] = { test, write_joined({ change.field.set_mark, write_json(change) }) }
@@ -387,5 +388,7 @@ function step_compiler.undo(program, id, entered)
         redis.pcall('HDEL', program.flow_key, progress.flow)
     end
 end
+
+step_compiler.add, step_compiler.write_joined, step_compiler.write_changes = add, write_joined, write_changes
 
 return step_compiler

@@ -56,6 +56,7 @@ end
 step_source.keep = keep
 
 local NIL = { 'nil', 'nil' }
+local OPPOSITE = { ['true'] = 'false', ['false'] = 'true' }
 
 local function is_number(value) return value[2] == 'number' end
 
@@ -113,6 +114,7 @@ end
 forms.get = function(node, writer)
     if node[2][1] ~= 'event' or node[3][1] ~= 'str' then give_up(writer) end
     local name = node[3][2]
+    if writer.silent then return NIL end
     if not writer.payload[name] then
         local value = keep(writer, 'payload[' .. step_source.quote(name) .. ']', 'any')
         line(writer, format('if %s == null then %s = nil end', value[1], value[1]))
@@ -122,11 +124,16 @@ forms.get = function(node, writer)
 end
 
 forms['in'] = function(node, writer)
-    return { tostring(writer.program.index[node[2]] == writer.state), 'boolean' }
+    local index = writer.program.index[node[2]]
+    if writer.active then return { tostring(writer.active[index] == true), 'boolean' } end
+    if not writer.state then give_up(writer) end
+    return { tostring(index == writer.state), 'boolean' }
 end
 
 forms['not'] = function(node, writer)
-    return keep(writer, 'not ' .. write_test(write(node[2], writer)), 'boolean')
+    local test = write_test(write(node[2], writer))
+    if OPPOSITE[test] then return { OPPOSITE[test], 'boolean' } end
+    return keep(writer, 'not ' .. test, 'boolean')
 end
 
 forms.neg = function(node, writer)
@@ -152,21 +159,27 @@ local function write_branch(writer, result, node)
 end
 
 -- `and` answers its first false part, `or` its first true one, and both their last part otherwise.
-local function write_chain(node, writer, continues)
-    local first = write(node[2], writer)
+-- Parts whose test is known since the step is compiled are left out, but for the last.
+local function write_chain(node, writer, continues, skipped)
+    local from, first = 2, write(node[2], writer)
+    while OPPOSITE[write_test(first)] and from < #node do
+        if write_test(first) ~= skipped then return first end
+        from, first = from + 1, write(node[from + 1], writer)
+    end
+    if from == #node then return first end
     local result = keep(writer, first[1], first[2])
     local kind = first[2]
-    for i = 3, #node do
+    for i = from + 1, #node do
         line(writer, format(continues, write_test({ result[1], kind })))
         local other = write_branch(writer, result[1], node[i])
         if other ~= kind then kind = 'any' end
     end
-    for _ = 3, #node do line(writer, 'end') end
+    for _ = from + 1, #node do line(writer, 'end') end
     return { result[1], kind }
 end
 
-forms['and'] = function(node, writer) return write_chain(node, writer, 'if %s then') end
-forms['or'] = function(node, writer) return write_chain(node, writer, 'if not %s then') end
+forms['and'] = function(node, writer) return write_chain(node, writer, 'if %s then', 'true') end
+forms['or'] = function(node, writer) return write_chain(node, writer, 'if not %s then', 'false') end
 
 forms['if'] = function(node, writer)
     local test = write(node[2], writer)

@@ -62,7 +62,8 @@ local function compile_transitions(source, compiled, index)
             text = spec.text,
             guard = spec.guard and expressions.compile(spec.guard, compiled),
             actions = actions.compile(spec.actions, compiled),
-            list = compiled.flat and spec.actions, -- what compiled steps are made of
+            list = spec.actions, -- what compiled steps are made of, like the next
+            delay_tree = spec.delay,
             delay = spec.delay and expressions.compile(spec.delay, compiled),
             is_fixed = spec.delay and spec.delay[1] == 'num', -- its delay does not depend on the data
             flow = compiled.version .. ':' .. spec.id,
@@ -88,7 +89,7 @@ end
 local function compile_entry(spec, compiled)
     if not spec then return nil end
     if type(spec) == 'number' then return { targets = { spec } } end
-    return { targets = spec.targets or { spec.target }, actions = actions.compile(spec.actions, compiled) }
+    return { targets = spec.targets or { spec.target }, actions = actions.compile(spec.actions, compiled), list = spec.actions }
 end
 
 -- The parts of a state that cost work to compile. A part that a state lacks is false.
@@ -124,7 +125,7 @@ local function compile_state(state, compiled)
         parts.default = parent and parent.initial or { targets = { unpack(parent and parent.children or compiled.top) } }
     end
     setmetatable(state, nil)
-    if compiled.flat then state.entry_actions, state.exit_actions = state.spec.entry, state.spec.exit end
+    state.entry_actions, state.exit_actions = state.spec.entry, state.spec.exit
     for _, name in ipairs(PARTS) do state[name] = parts[name] or false end
     state.spec = nil
 end

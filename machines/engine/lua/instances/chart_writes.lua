@@ -25,17 +25,20 @@ function chart_writes.add_to_indexes(ctx, undo_log, now_text)
     end
 end
 
--- Removes the instance from the indexes of the leaves left. The last write of a step, because nothing can undo it. A key of
--- another type does not hold the instance.
+-- Removes an instance from the index of a leaf. A key of another type does not hold the instance.
+local function remove_from_index(key, id)
+    local done = pcall_redis('ZREM', key, id)
+    if type(done) == 'table' and done.err and not string.find(done.err, 'WRONGTYPE', 1, true) then error(done, 0) end
+end
+chart_writes.remove_from_index = remove_from_index
+
+-- Removes the instance from the indexes of the leaves left. The last write of a step, because nothing can undo it.
 function chart_writes.remove_from_indexes(ctx)
     local states, was, active = ctx.program.states, ctx.config_before, ctx.config.active
     if not was then return end
     for i = 1, #was.leaves do
         local leaf = was.leaves[i]
-        if not active[leaf] then
-            local done = pcall_redis('ZREM', states[leaf].index_key, ctx.id)
-            if type(done) == 'table' and done.err and not string.find(done.err, 'WRONGTYPE', 1, true) then error(done, 0) end
-        end
+        if not active[leaf] then remove_from_index(states[leaf].index_key, ctx.id) end
     end
 end
 

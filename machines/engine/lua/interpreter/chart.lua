@@ -226,6 +226,8 @@ local function finish_region(ctx, plan, state)
     end
 end
 
+chart.finish_region = finish_region
+
 local function enter_state(ctx, plan, index)
     local state = ctx.program.states[index]
     ctx.entered[index], ctx.fresh[index] = true, true

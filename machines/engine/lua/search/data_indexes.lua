@@ -214,6 +214,8 @@ local function write_arrivals(ctx)
     end
 end
 
+data_indexes.write_arrivals = write_arrivals
+
 -- Only the actor can change; `ctx.previous_actor` is the one before.
 local function write_facts(ctx)
     for _, fact in ipairs(ctx.program.facts) do

@@ -1,0 +1,279 @@
+-- needs: chart, chart_source, chart_state, configurations, step_source, values
+-- Compiles the step of one event in one configuration of a chart to a Lua function. What follows from structure alone is
+-- asked of the interpreter's own functions once, when the step is compiled: candidates, exit and entry sets, done events, the
+-- new configuration. Guards, values and writes are left to the source, which `chart_source` writes. Where a guard decides, the
+-- source goes both ways. Whatever the interpreter has to do answers nil before anything is written: work to start, messages,
+-- children, other actions than `set`, `unset` and `raise` of a plain event, a guard or value that fails, a refusal.
+local chart_compiler = {}
+
+local MAX_MICROSTEPS = 12
+local MAX_PATHS = 16 -- of one step
+local MAX_STATES = 200 -- left and entered in one microstep
+local MAX_TRANSITIONS = 40 -- that may be selected
+local MAX_MEMORIES = 32 -- texts of histories for which one step is compiled
+local BOOKKEEPING = { _version = true, _state = true, _entered = true, _def = true, _created = true, _jobs = true, _actor = true,
+    _timers = true, _came = true }
+
+local concat = table.concat
+local line, give_up = step_source.line, step_source.give_up
+
+-- Paths
+
+-- Runs `write`; where it gives up, what it has written is dropped for a line that leaves the step to the interpreter.
+local function attempt(writer, write)
+    local before = #writer.lines
+    local ok, why = pcall(write)
+    if ok then return end
+    if not writer.gave_up then error(why, 0) end
+    writer.gave_up = false
+    for i = #writer.lines, before + 1, -1 do writer.lines[i] = nil end
+    line(writer, 'do return nil end')
+end
+
+-- Writes what happens where `test` holds; behind it the writer knows what it knew before.
+local function branch(writer, test, write)
+    local known, payload = chart_state.copy(writer.known), chart_state.copy(writer.payload)
+    local seconds, parts, silent = writer.seconds, writer.parts, writer.silent
+    line(writer, 'if ' .. test .. ' then')
+    attempt(writer, write)
+    line(writer, 'end')
+    writer.known, writer.payload, writer.seconds, writer.parts, writer.silent = known, payload, seconds, parts, silent
+end
+
+-- Selecting transitions
+
+local function write_guard(writer, path, transition)
+    if not transition.tree then return 'true' end
+    writer.active = path.config.active
+    return step_source.write_test(step_source.write(transition.tree, writer))
+end
+
+local function select_chosen(writer, path)
+    local program, chosen = writer.program, path.chosen
+    if not chosen[2] then return chosen[1] and chosen end
+    for _, transition in ipairs(chosen) do chart_state.note_memory(writer, transition) end
+    return configurations.select_compatible(program, path.config, chosen, path.memory)
+end
+
+local function pick(path, transition)
+    for _, other in ipairs(path.chosen) do
+        if other == transition then return end
+    end
+    path.chosen[#path.chosen + 1] = transition
+end
+
+-- Writes the choice of one transition from each list, from number `at` of list number `number` on; then `go_on` for what was
+-- selected.
+local function write_choice(writer, path, lists, number, at, go_on)
+    local list = lists[number]
+    if not list then return go_on(path, select_chosen(writer, path)) end
+    local transition = list[at]
+    if not transition then return write_choice(writer, path, lists, number + 1, 1, go_on) end
+    local enabled = path.outcomes[transition]
+    if enabled == nil then
+        local test = write_guard(writer, path, transition)
+        if test ~= 'true' and test ~= 'false' then
+            branch(writer, test, function()
+                local taken = chart_state.fork(path)
+                taken.outcomes[transition] = true
+                pick(taken, transition)
+                write_choice(writer, taken, lists, number + 1, 1, go_on)
+            end)
+            path.outcomes[transition] = false
+            attempt(writer, function() write_choice(writer, path, lists, number, at + 1, go_on) end)
+            return
+        end
+        enabled = test == 'true'
+        path.outcomes[transition] = enabled
+    end
+    if enabled then
+        pick(path, transition)
+        return write_choice(writer, path, lists, number + 1, 1, go_on)
+    end
+    return write_choice(writer, path, lists, number, at + 1, go_on)
+end
+
+-- Writes the selection for an event, nil for eventless transitions.
+local function write_selection(writer, path, event, go_on)
+    local lists, count = configurations.list_candidates(writer.program, path.config, event), 0
+    for _, list in ipairs(lists) do count = count + #list end
+    if count > MAX_TRANSITIONS then give_up(writer) end
+    path.chosen, path.outcomes = {}, {}
+    return write_choice(writer, path, lists, 1, 1, go_on)
+end
+
+-- Microsteps
+
+local function write_actions(writer, path, list)
+    for _, action in ipairs(list or {}) do
+        if action[1] == 'raise' then
+            chart_state.raise(writer, path, action)
+        else
+            chart_source.write_action(writer, path, action)
+        end
+    end
+end
+
+local function leave_state(writer, path, index)
+    local state = writer.program.states[index]
+    write_actions(writer, path, state.exit and state.exit_actions)
+    path.exited[index], path.entered[index], path.fresh[index] = true, nil, nil
+    if state.timed then chart_source.write_disarm(writer, path, index) end
+end
+
+local function enter_state(writer, path, plan, index)
+    local state = writer.program.states[index]
+    path.entered[index], path.fresh[index] = true, true
+    if writer.active then writer.active[index] = true end
+    write_actions(writer, path, state.entry and state.entry_actions)
+    if plan.by_default[index] and state.initial.actions then write_actions(writer, path, state.initial.list) end
+    if plan.after_entry[index] or state.final and state.donedata then give_up(writer) end
+    for _, transition in ipairs(state.timed or {}) do chart_source.write_arming(writer, path, transition, state) end
+    if state.final then chart.finish_region(path, plan, state) end
+end
+
+local function write_microstep(writer, path, transitions)
+    local program = writer.program
+    path.microsteps = path.microsteps + 1
+    if path.microsteps > MAX_MICROSTEPS then give_up(writer) end
+    for _, transition in ipairs(transitions) do
+        chart_state.note_memory(writer, transition)
+        path.edges[#path.edges + 1] = transition
+    end
+    local plan = configurations.plan(program, path.config, transitions, path.memory)
+    if #plan.leave + #plan.enter > MAX_STATES then give_up(writer) end
+    for _, record in ipairs(plan.records) do
+        path.memory[record[1]], path.records[record[1]] = record[2], record[2]
+    end
+    writer.active = program.tracks_active and chart_state.copy(path.config.active) or nil
+    for _, index in ipairs(plan.leave) do
+        leave_state(writer, path, index)
+        if writer.active then writer.active[index] = nil end
+    end
+    for _, transition in ipairs(transitions) do write_actions(writer, path, transition.list) end
+    for _, index in ipairs(plan.enter) do enter_state(writer, path, plan, index) end
+    path.config = plan.config
+    path.moved = path.moved or plan.leave[1] ~= nil or plan.enter[1] ~= nil
+end
+
+-- The end of an instance: all states are left, and its configuration stays.
+local function write_ending(writer, path)
+    local program, all = writer.program, path.config.all
+    if program.output or path.finished.donedata then give_up(writer) end
+    writer.active = program.tracks_active and chart_state.copy(path.config.active) or nil
+    for i = #all, 1, -1 do
+        local state = program.states[all[i]]
+        write_actions(writer, path, state.exit and state.exit_actions)
+        path.exited[all[i]] = true
+        if writer.active then writer.active[all[i]] = nil end
+    end
+    chart_source.write_clearing(writer, path)
+    path.has_ended = true
+end
+
+local function write_end(writer, path)
+    for index in pairs(path.entered) do
+        if not path.has_ended and writer.program.states[index].invokes[1] then give_up(writer) end
+    end
+    writer.paths = writer.paths + 1
+    if writer.paths > MAX_PATHS then give_up(writer) end
+    chart_source.write_end(writer, path)
+    writer.compiled = writer.compiled + 1
+end
+
+local write_rest
+
+local function take(writer, path, transitions)
+    write_microstep(writer, path, transitions)
+    return write_rest(writer, path)
+end
+
+local function write_internal(writer, path)
+    local event = table.remove(path.internal, 1)
+    if not event then return write_end(writer, path) end
+    writer.silent = true -- events inside a compiled step have no payload
+    return write_selection(writer, path, event[1], function(chosen, transitions)
+        if transitions then return take(writer, chosen, transitions) end
+        return write_rest(writer, chosen)
+    end)
+end
+
+-- Writes what follows a microstep: eventless transitions, then those of internal events, then the end of the step.
+write_rest = function(writer, path)
+    if path.finished then
+        write_ending(writer, path)
+        return write_end(writer, path)
+    end
+    if not writer.program.eventless then return write_internal(writer, path) end
+    return write_selection(writer, path, nil, function(chosen, transitions)
+        if transitions then return take(writer, chosen, transitions) end
+        return write_internal(writer, chosen)
+    end)
+end
+
+-- Tells whether instances of these fields may be stepped without the interpreter.
+local function is_plain(program, shape)
+    local kept = {}
+    for _, name in ipairs(program.histories) do kept[name] = true end
+    for _, name in ipairs(shape.names) do
+        if not BOOKKEEPING[name] and not kept[name] and not program.fields[name] then return false end
+    end
+    return shape.positions._version and shape.positions._entered and shape.positions._created and true or false
+end
+
+-- Writes and loads the source of one step. Answers the function, or false, and whether it depends on `memory`: what the
+-- histories of the instance have recorded.
+local function build(program, shape, config, event, memory)
+    local writer = step_source.open(program, shape.positions)
+    writer.event, writer.shape, writer.config, writer.plans = event, shape, config, {}
+    writer.paths, writer.compiled = 0, 0
+    attempt(writer, function()
+        write_selection(writer, chart_state.open(program, config, memory), event, function(path, transitions)
+            if transitions then return take(writer, path, transitions) end
+            give_up(writer)
+        end)
+    end)
+    if writer.compiled == 0 then return false, writer.uses_memory end
+    return chart_source.load(writer), writer.uses_memory
+end
+
+local function read_memory(program, shape, flat)
+    local memory, parts = {}, {}
+    for i, name in ipairs(program.histories) do
+        local position = shape.positions[name]
+        memory[name] = position and flat[position]
+        parts[i] = memory[name] or ''
+    end
+    return memory, concat(parts, '\1')
+end
+
+-- Makes a step that is compiled for each text of the histories that it enters.
+local function make_remembering(program, shape, config, event)
+    local steps, count = {}, 0
+    return function(flat, ...)
+        local memory, text = read_memory(program, shape, flat)
+        local step = steps[text]
+        if step == nil then
+            if count >= MAX_MEMORIES then return nil end
+            step, count = build(program, shape, config, event, memory), count + 1
+            steps[text] = step
+        end
+        if not step then return nil end
+        return step(flat, ...)
+    end
+end
+
+-- Compiles the step of an event in a configuration for the fields of `shape`: {names, positions}; `flat` has the values of an
+-- instance. Answers the function, or false.
+function chart_compiler.compile(program, shape, text, event, flat)
+    local config = configurations.parse(program, text)
+    if not config or not program.known[event] or not is_plain(program, shape) then return false end
+    if program.has_incomplete_index or program.share < 100 then return false end
+    local step, uses_memory = build(program, shape, config, event, (read_memory(program, shape, flat)))
+    if uses_memory then return make_remembering(program, shape, config, event) end
+    return step
+end
+
+chart_compiler.undo = chart_source.undo
+
+return chart_compiler

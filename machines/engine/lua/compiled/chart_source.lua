@@ -1,0 +1,406 @@
+-- needs: arithmetic, builtins, chart_writes, commit, data_indexes, durations, history_entries, json, step_compiler, step_log
+-- needs: step_source, timers, values
+-- Writes the source of a chart's step: its actions, its timers, and at the end of a path all writes of the step, in the order
+-- of `commit`. Timers, places in the indexes and arrivals are written by the modules that write them for `commit`.
+local chart_source = {}
+
+local HISTORY_SLACK = 16 -- as in `commit`
+local LITERAL = { num = true, str = true, ['true'] = true, ['false'] = true }
+
+local format, concat, sub = string.format, table.concat, string.sub
+local line, quote, give_up = step_source.line, step_source.quote, step_source.give_up
+local add, write_joined = step_compiler.add, step_compiler.write_joined
+
+-- How far the writes of a step have come; `undo` reads it. `plan`: what is known of the path since it was compiled, false
+-- before the first write.
+local progress = { plan = false, indexed = false, placed = 0, scores = {}, recorded = false, counted = 0, log = {} }
+
+-- Help at run time
+
+local function open_timers(program, id, version, stored, now)
+    return { program = program, id = id, version = tonumber(version), raw = { _timers = stored }, now = now }
+end
+
+local function arm_timer(timed, delay, event, state)
+    timers.arm(timed, { timers.make_id(timed), timed.now + delay, event, state, '', '', '', 0 })
+end
+
+-- Tells whether the step leaves a state that waits for a job.
+local function leaves_job(program, plan, awaited)
+    local _, gone = chart_writes.sort_jobs({ program = program, exited = plan.exited, has_ended = plan.has_ended }, awaited)
+    return gone[1] ~= nil
+end
+
+local function begin_writes(plan)
+    progress.plan, progress.indexed, progress.placed, progress.recorded, progress.counted = plan, false, 0, false, 0
+    progress.log = {}
+end
+
+local function begin_indexes()
+    data_indexes.begin()
+    progress.indexed = true
+end
+
+-- Writes the index of transitions. Answers the field for the hash.
+local function change_arrivals(program, plan, id, before)
+    local ctx = { chart = true, program = program, id = id, edges = plan.edges, config = plan.config, fresh = plan.fresh,
+        moved = true, raw = { _came = before } }
+    data_indexes.write_arrivals(ctx)
+    return ctx.raw._came
+end
+
+local function write_timers(timed)
+    chart_writes.write_timers(timed, progress.log)
+end
+
+-- Names that the source uses, and the order in which it gets them.
+local GIVEN = {
+    { 'call', redis.call }, { 'tonumber', tonumber }, { 'type', type }, { 'find', string.find },
+    { 'number', json.number }, { 'quote', json.quote }, { 'null', json.null }, { 'is_true', values.is_true },
+    { 'is_equal', values.is_equal }, { 'is_less', values.is_less }, { 'contains', values.contains },
+    { 'check_number', values.check_number }, { 'arithmetic', arithmetic }, { 'builtins', builtins },
+    { 'progress', progress }, { 'is_logged', step_log.is_on }, { 'log_step', step_log.append },
+    { 'ring_pulse', commit.ring_pulse }, { 'change_index', data_indexes.change },
+    { 'change_actor', data_indexes.change_actor }, { 'change_arrivals', change_arrivals },
+    { 'begin_writes', begin_writes }, { 'begin_indexes', begin_indexes }, { 'leaves_job', leaves_job },
+    { 'open_timers', open_timers }, { 'arm_timer', arm_timer }, { 'disarm', timers.disarm }, { 'clear_timers', timers.clear },
+    { 'encode_timers', timers.encode }, { 'write_timers', write_timers }, { 'parse_duration', durations.parse },
+    { 'remove_place', chart_writes.remove_from_index },
+}
+local names, given = {}, {}
+for i, pair in ipairs(GIVEN) do names[i], given[i] = pair[1], pair[2] end
+local HEADER = 'local ' .. concat(names, ', ') .. ', program, plans = ...\n'
+    .. 'return function(f, id, key, payload, kept, actor, reason, now, clock, before, short, ending)\n'
+    .. 'progress.plan = false\n'
+    .. 'if ending then return nil end\n'
+
+-- Loads the source. Answers the function; false where it is too large for Lua.
+function chart_source.load(writer)
+    local chunk = loadstring(HEADER .. concat(writer.lines, '\n') .. '\nend', '=compiled step')
+    if not chunk then return false end
+    local arguments = { unpack(given) }
+    arguments[#arguments + 1], arguments[#arguments + 2] = writer.program, writer.plans
+    return chunk(unpack(arguments))
+end
+
+-- Actions
+
+-- Answers the change of a field, a new one at the end of the list. A field that was changed before must have another value by
+-- then: only so its place in the order of changes is known.
+local function find_change(writer, path, field)
+    local changes = path.changes
+    local change, position = changes.of[field.name], writer.positions[field.name]
+    if not change then
+        change = { field = field, before = position and 'f[' .. position .. ']' or 'nil', index = #changes + 1 }
+        changes[#changes + 1], changes.of[field.name] = change, change
+    elseif not change.certain then
+        if not change.removed then
+            line(writer, format('if %s == %s then return nil end', change.after, change.before))
+        end
+        change.certain = true
+    end
+    change.removed, change.literal = nil, nil
+    return change
+end
+
+local function write_unset(writer, path, field)
+    step_source.forget(writer, field)
+    if not writer.positions[field.name] and not path.changes.of[field.name] then return end
+    find_change(writer, path, field).removed = true
+end
+
+-- Writes a `set` or `unset`; notes it among the changes of the path.
+function chart_source.write_action(writer, path, action)
+    local form = action[1]
+    local field = writer.program.fields[action[2]]
+    if form ~= 'set' and form ~= 'unset' or not field then give_up(writer) end
+    if form == 'unset' then return write_unset(writer, path, field) end
+    if not LITERAL[action[3][1]] then
+        local after = step_source.write_field(writer, field, action[3])
+        find_change(writer, path, field).after = after
+        return
+    end
+    local value = action[3][1] == 'true' or action[3][1] ~= 'false' and action[3][2]
+    local ok, raw = pcall(field.encode, value)
+    if not ok or #raw > writer.program.share then give_up(writer) end
+    local after = step_source.write_literal(writer, field, raw)
+    local change = find_change(writer, path, field)
+    change.after, change.literal = after, raw
+end
+
+-- Timers
+
+local function open(writer, path)
+    if path.timed then return end
+    local position = writer.positions._timers
+    line(writer, format('local timed = open_timers(program, id, f[%d], %s, now)', writer.positions._version,
+        position and 'f[' .. position .. ']' or 'nil'))
+    path.timed = true
+end
+
+local function has_timers(writer, path)
+    return path.timed or writer.positions._timers
+end
+
+function chart_source.write_disarm(writer, path, state)
+    if not has_timers(writer, path) then return end
+    open(writer, path)
+    line(writer, format('disarm(timed, %d)', state))
+    path.armed = false
+end
+
+function chart_source.write_clearing(writer, path)
+    if not has_timers(writer, path) then return end
+    open(writer, path)
+    line(writer, 'clear_timers(timed)')
+    path.armed = false
+end
+
+function chart_source.write_arming(writer, path, transition, state)
+    open(writer, path)
+    local active = writer.active
+    writer.active = nil
+    local delay = step_source.write(transition.delay_tree, writer)
+    writer.active = active
+    line(writer, format('arm_timer(timed, parse_duration(%s), %s, %d)', delay[1], quote(transition.events[1]), state.index))
+    path.armed = true
+end
+
+-- Texts
+
+-- The parts of the answer that are not data: how each is written after the step, false for one that is written last.
+local function list_bookkeeping(writer, path)
+    local found = { _version = { '"', { 'version' }, '"' }, _def = { json.quote(writer.program.def) } }
+    if path.moved then
+        found._state, found._entered = { json.quote(path.config.text) }, { '"', { 'stamp' }, '"' }
+        if writer.program.arrivals then found._came = false end
+    end
+    if path.timed then found._timers = false end
+    for name, text in pairs(path.records) do found[name] = { json.quote(text) } end
+    if path.has_ended then found._done = { '"1"' } end
+    return found
+end
+
+local function write_value(change)
+    if change.literal then return json.quote(change.literal) end
+    if change.field.plain then return { '"\\"" .. ' .. change.after .. ' .. "\\""' } end
+    return { 'quote(' .. change.after .. ')' }
+end
+
+-- Writes the answer but for its last brace: the hash after the step as JSON. Texts that others may have written are checked
+-- before anything is written: a number is digits, and text is quoted.
+local function write_answer(writer, path)
+    local parts, checked, program, positions = {}, {}, writer.program, writer.positions
+    local kept = list_bookkeeping(writer, path)
+    local function add_field(name, ...)
+        add(parts, (#parts == 0 and '{' or ',') .. json.quote(name) .. ':', ...)
+    end
+    add_field('_version', unpack(kept._version))
+    for i, name in ipairs(writer.shape.names) do
+        local field, change, code = program.fields[name], path.changes.of[name], 'f[' .. i * 2 .. ']'
+        if change then
+            if not change.removed then add_field(name, write_value(change)) end
+        elseif kept[name] and name ~= '_version' then
+            add_field(name, unpack(kept[name]))
+        elseif name == '_actor' then
+            add_field(name, { '(actor ~= "" and quote(actor) or quote(' .. code .. '))' })
+        elseif field and (field.type == 'integer' or field.type == 'number') or name == '_entered' or name == '_created' then
+            checked[#checked + 1] = code
+            add_field(name, '"', { code }, '"')
+        elseif kept[name] == nil then
+            add_field(name, { 'quote(' .. code .. ')' })
+        end
+    end
+    for _, change in ipairs(path.changes) do
+        if not positions[change.field.name] and not change.removed then add_field(change.field.name, write_value(change)) end
+    end
+    for name, written in pairs(kept) do
+        if written and not positions[name] then add_field(name, unpack(written)) end
+    end
+    if not positions._actor then
+        add(parts, { '(actor ~= "" and ' .. quote(',"_actor":') .. ' .. quote(actor) or "")' })
+    end
+    if kept._timers == false then
+        add(parts, { '(armed and ' .. quote(',"_timers":') .. ' .. quote(armed) or "")' })
+    end
+    if checked[1] then line(writer, format('if find(%s, "[^%%d.eE+-]") then return nil end', concat(checked, ' .. '))) end
+    return write_joined(parts)
+end
+
+local function write_entry(writer, path, set)
+    local program = writer.program
+    local begin, rest = history_entries.describe(program, path.edges, writer.event, path.config.leaves)
+    local entry = { begin, { 'version' }, '\t', { format('now - f[%d]', writer.positions._created) }, rest,
+        { '(actor == "" and "" or "\\t@" .. quote(actor))' }, { '(reason == "" and "" or "\\t?" .. quote(reason))' },
+        { '(kept == "0" and "" or "\\t" .. kept)' }, unpack(set) }
+    line(writer, 'local entry = ' .. write_joined(entry)) -- as `history_entries.pack`
+end
+
+-- Writes
+
+local function write_indexes(writer, path)
+    local program, positions, begun = writer.program, writer.positions, false
+    local function begin()
+        if not begun then line(writer, 'begin_indexes()') end
+        begun = true
+    end
+    for _, change in ipairs(path.changes) do
+        if change.field.lookup then
+            begin()
+            local set = format('change_index(program.fields[%s], id, %s, %s)', quote(change.field.name), change.before,
+                change.removed and 'nil' or change.after)
+            line(writer, change.removed and set or format('if c%d then %s end', change.index, set))
+        end
+    end
+    if not program.facts or not program.facts[1] then return end
+    begin()
+    local held = positions._actor and 'f[' .. positions._actor .. ']' or 'nil'
+    line(writer, format('if actor ~= "" and actor ~= %s then change_actor(program, id, %s, actor) end', held, held))
+    if not program.arrivals or not path.moved then return end
+    line(writer, format('local came = change_arrivals(program, plan, id, %s)',
+        positions._came and 'f[' .. positions._came .. ']' or 'nil'))
+end
+
+-- Writes the places of the leaves entered, and answers the keys of those left.
+local function write_places(writer, path, plan)
+    local states, was, left = writer.program.states, writer.config, {}
+    for _, leaf in ipairs(path.config.leaves) do
+        if path.fresh[leaf] then
+            local key = states[leaf].index_key
+            plan.places[#plan.places + 1] = key
+            local at = #plan.places
+            line(writer, format('progress.scores[%d] = %s', at, was.active[leaf] and format('call("ZSCORE", %s, id)', quote(key))
+                or 'false'))
+            line(writer, format('call("ZADD", %s, stamp, id) progress.placed = %d', quote(key), at))
+        end
+    end
+    for _, leaf in ipairs(was.leaves) do
+        if not path.config.active[leaf] then left[#left + 1] = states[leaf].index_key end
+    end
+    return left
+end
+
+local function write_hash(writer, path)
+    local set, gone = { 'key', '"_version"', 'version' }, {}
+    if path.moved then
+        add(set, '"_state"', quote(path.config.text), '"_entered"', 'stamp')
+        if writer.program.arrivals then add(set, '"_came"', 'came') end
+    end
+    for name, text in pairs(path.records) do add(set, quote(name), quote(text)) end
+    if path.has_ended then add(set, '"_done"', '"1"') end
+    if path.armed then add(set, '"_timers"', 'armed') end
+    for _, change in ipairs(path.changes) do
+        if change.removed then
+            gone[#gone + 1] = quote(change.field.name)
+        else
+            add(set, quote(change.field.name), change.after)
+        end
+    end
+    local hash = concat(set, ', ')
+    line(writer, format('if actor == "" then call("HSET", %s) else call("HSET", %s, "_actor", actor) end', hash, hash))
+    if gone[1] then line(writer, format('call("HDEL", key, %s)', concat(gone, ', '))) end
+    if path.timed and not path.armed then
+        line(writer, 'if timed.timers_changed then')
+        line(writer, 'if armed then call("HSET", key, "_timers", armed) else call("HDEL", key, "_timers") end')
+        line(writer, 'end')
+    end
+end
+
+local function join_ids(edges)
+    local found = {}
+    for i, edge in ipairs(edges) do found[i] = edge.id end
+    return concat(found, ' ')
+end
+
+local function has_fresh_leaf(path)
+    for _, leaf in ipairs(path.config.leaves) do
+        if path.fresh[leaf] then return true end
+    end
+    return false
+end
+
+-- Opens what the writes of a path need beside the source.
+local function open_plan(writer, path)
+    local plan = { edges = path.edges, config = path.config, fresh = path.fresh, exited = path.exited,
+        has_ended = path.has_ended, places = {} }
+    writer.plans[#writer.plans + 1] = plan
+    line(writer, format('local plan = plans[%d]', #writer.plans))
+    return plan
+end
+
+local function write_history(writer)
+    local program = writer.program
+    if program.history == 0 then return end
+    line(writer, format('local long = call("RPUSH", %s .. id, entry) > %d', quote(program.history_prefix),
+        program.history + HISTORY_SLACK))
+    line(writer, 'progress.recorded = true')
+end
+
+local function write_flow(writer, path)
+    for i, edge in ipairs(path.edges) do
+        line(writer, format('call("HINCRBY", %s, %s, 1) progress.counted = %d', quote(writer.program.flow_key),
+            quote(edge.flow), i))
+    end
+end
+
+local function write_reply(writer, path)
+    local ids = quote(join_ids(path.edges))
+    line(writer, format('if before then return { "OK", %s, "0", text, "", f[%d] } end', ids, writer.positions._state))
+    line(writer, format('do return { "OK", %s, "0", text } end', ids))
+end
+
+-- Writes the end of a path: history entry, answer, all writes.
+function chart_source.write_end(writer, path)
+    local program, positions = writer.program, writer.positions
+    local root = quote(program.root)
+    if path.moved and program.arrivals and not has_fresh_leaf(path) then give_up(writer) end
+    local plan = open_plan(writer, path)
+    if positions._jobs and (path.moved or path.has_ended) then
+        line(writer, format('if f[%d] ~= "" and leaves_job(program, plan, f[%d]) then return nil end', positions._jobs,
+            positions._jobs))
+    end
+    line(writer, format('local version, stamp = number(f[%d] + 1), number(now)', positions._version))
+    local set = step_compiler.write_changes(writer, path.changes)
+    if path.timed then line(writer, 'local armed = encode_timers(timed)') end
+    local answer = write_answer(writer, path)
+    if program.history > 0 then write_entry(writer, path, set) end
+    line(writer, 'local text = short and version or ' .. answer)
+    line(writer, 'begin_writes(plan)')
+    write_indexes(writer, path)
+    local has_came = program.arrivals and path.moved
+    local last = has_came and quote(',"_came":') .. ' .. quote(came) .. "}"' or '"}"'
+    line(writer, format('if not short then text = text .. %s end', last))
+    local left = path.moved and write_places(writer, path, plan) or {}
+    write_history(writer)
+    write_flow(writer, path)
+    if path.timed then line(writer, 'if timed.timers_changed then write_timers(timed) end') end
+    line(writer, format('if is_logged(%s, clock) then log_step(%s, %s, id, version, %s, %s) end', root, root,
+        quote(program.machine), quote(writer.event), quote(sub(chart_writes.quote_configuration(path.config), 2))))
+    write_hash(writer, path)
+    for _, key in ipairs(left) do line(writer, format('remove_place(%s, id)', quote(key))) end
+    if program.history > 0 then
+        line(writer, format('if long then call("LTRIM", %s .. id, %d, -1) end', quote(program.history_prefix), -program.history))
+    end
+    line(writer, format('ring_pulse(%s, clock)', root))
+    write_reply(writer, path)
+end
+
+-- Takes back what a step has written before one of its writes failed.
+function chart_source.undo(program, id)
+    local plan = progress.plan
+    if not plan then return end
+    progress.plan = false
+    if progress.indexed then data_indexes.undo() end
+    chart_writes.undo(progress.log)
+    if progress.recorded then redis.pcall('RPOP', program.history_prefix .. id) end
+    for i = 1, progress.counted do
+        local flow = plan.edges[i].flow
+        if redis.pcall('HINCRBY', program.flow_key, flow, -1) == 0 then redis.pcall('HDEL', program.flow_key, flow) end
+    end
+    for i = progress.placed, 1, -1 do
+        local key, score = plan.places[i], progress.scores[i]
+        if score then redis.pcall('ZADD', key, score, id) else redis.pcall('ZREM', key, id) end
+    end
+end
+
+return chart_source

@@ -1,0 +1,9 @@
+import pytest
+
+from . import twins
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory, program_of_this_run):
+    with twins.running(tmp_path_factory.mktemp("twins"), program_of_this_run) as found:
+        yield found
