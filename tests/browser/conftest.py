@@ -19,7 +19,9 @@ from pathlib import Path
 
 import pytest
 import redis
+from django.conf import settings as django_settings
 from django.db import connection
+from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from dashboard.installation import stores
@@ -68,6 +70,7 @@ def process(redis_url: str, our_prefix: str, log: Path, django_db_setup: None) -
         "SIGNALBOX_PREFIX": our_prefix,
         "DATABASE_URL": _database_url(),
         "SIGNALBOX_HOME": str(log.parent / "home"),
+        "SECRET_KEY": django_settings.SECRET_KEY,
     }
     with port.listen("127.0.0.1", 0) as listener, log.open("wb") as output:
         command = [sys.executable, Path(__file__).with_name("serve.py"), str(listener.fileno())]
@@ -124,13 +127,17 @@ def browser(chromium: Browser, site: str) -> Iterator[Callable[..., BrowserConte
 
 
 @pytest.fixture
-def as_(browser: Callable, user_of: Callable) -> Callable[..., Page]:
-    """A page of a browser in which a new user of that role has logged in."""
+def as_(browser: Callable, user_of: Callable, site: str, settings) -> Callable[..., Page]:
+    """A page of a browser with the session of a new user of that role, at the first page after the login."""
 
     def logged_in(role: str, name: str = "", **options) -> Page:
-        user = user_of(role, name)
-        page = browser(**options).new_page()
-        log_in(page, user.username)
+        client = Client()
+        client.force_login(user_of(role, name))
+        session = client.cookies[settings.SESSION_COOKIE_NAME].value
+        context = browser(**options)
+        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": site}])
+        page = context.new_page()
+        page.goto("/")
         expect(page.locator("[data-place=account]")).to_be_visible()
         return page
 

@@ -124,12 +124,15 @@ def _measure(engine, now: int) -> None:
 
 
 @pytest.mark.parametrize("view", ["", "&view=top"])
-@pytest.mark.parametrize("mode", ["count", "age", "failures", "flow", "time"])
-def test_a_script_puts_on_a_drawing_what_the_server_does(as_, desk, mode: str, view: str) -> None:
+def test_a_script_puts_on_a_drawing_what_the_server_does(as_, desk, view: str) -> None:
     plain, scripted = as_("viewer", "vera", java_script_enabled=False), as_("viewer", "victor")
-    for page in (plain, scripted):
-        page.goto(f"/machines/desk/?mode={mode}{view}")
-    is_live(scripted)
-    served = plain.evaluate(PARTS, False)
-    assert any(classes for _, classes, _ in served.values())
-    assert scripted.evaluate(PARTS, True) == served
+    for mode in ("count", "age", "failures", "flow", "time"):
+        for _ in range(4):  # minutes go on between the two pages
+            for page in (plain, scripted):
+                page.goto(f"/machines/desk/?mode={mode}{view}")
+            is_live(scripted)
+            served, put = plain.evaluate(PARTS, False), scripted.evaluate(PARTS, True)
+            if put == served:
+                break
+        assert any(classes for _, classes, _ in served.values()), mode
+        assert put == served, mode
