@@ -14,12 +14,18 @@ from django.core.management.base import BaseCommand, CommandError
 from machines import extras
 from machines.catalog import app_definitions
 from machines.catalog.outlines import stored_current
+from machines.coverage.measurement import Collector
 from machines.engine.definitions import CompiledDefinition, compile_definition
 from machines.engine.errors import SignalboxError
+
+from . import coverage_report
 
 if TYPE_CHECKING:
     from machines.testing.scenarios.files import Collection
     from machines.testing.scenarios.runner import Result
+
+
+OPTIONS = ("names", "url", "junit", "quiet", "coverage", "fail_under", "add", "record")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -30,7 +36,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="machines of the apps, files or folders; default: everything in the apps' statemachines/tests/ folders",
     )
     parser.add_argument("--url", default="", help="a server that runs, in place of one that is started for the run")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no scenarios that pass")
     parser.add_argument("--junit", metavar="FILE", help="also write the results as JUnit XML")
+    coverage_report.add_arguments(parser)
 
 
 def add_path_arguments(parser: ArgumentParser) -> None:
@@ -89,22 +97,36 @@ def find_definitions(name: str) -> tuple[dict[str, CompiledDefinition], str]:
     return found.definitions, machine
 
 
-def run(command: BaseCommand, *, names: list[str], url: str, junit: str | None, verbosity: int) -> None:
-    """Run the command. Raises CommandError for scenarios that fail, and for files that cannot be read."""
+def run(
+    command: BaseCommand,
+    *,
+    names: list[str],
+    url: str,
+    junit: str | None,
+    quiet: bool,
+    coverage: bool,
+    fail_under: float | None,
+    add: list[str],
+    record: bool,
+) -> None:
+    """Run the command. Raises CommandError for scenarios that fail, for files that cannot be read, and for less
+    coverage than is asked for."""
+    coverage_report.check_options(coverage, fail_under, add, record)
     require_kit("machine test")
-    from machines.testing.scenarios import results, runner
+    from machines.testing.scenarios import results
 
+    collector = Collector()
+    coverage_report.read_files(collector, add)
     collection = collect(names)
     for problem in collection.problems:
         command.stderr.write(problem)
-    if not collection.files and not collection.problems:
+    if not collection.files and not collection.problems and not add:
         raise CommandError(_describe_nothing(names))
     done: list[Result] = []
-    with open_server(url) as server:
-        for result in runner.run_files(server, collection.files, collection.definitions):
-            done.append(result)
-            if not result.passed or verbosity > 0:
-                command.stdout.write(results.format_result(result))
+    for result in _run_all(url, collection, collector if coverage else None):
+        done.append(result)
+        if not (result.passed and quiet):
+            command.stdout.write(results.format_result(result))
     if junit is not None:
         _write(junit, results.format_junit(done))
     command.stdout.write(results.format_summary(done))
@@ -113,6 +135,31 @@ def run(command: BaseCommand, *, names: list[str], url: str, junit: str | None, 
         broken = f"{len(collection.problems)} findings in files that were not run" if collection.problems else ""
         lost = f"{failed} of {len(done)} scenarios failed" if failed else ""
         raise CommandError("; ".join(text for text in (lost, broken) if text))
+    if coverage:
+        counted = _choose_counted(names, collection)
+        if record:
+            coverage_report.store(command, collector, counted)
+        coverage_report.report(command, collector, counted, fail_under)
+
+
+def _run_all(url: str, collection: Collection, collector: Collector | None) -> Iterator[Result]:
+    """Run all scenarios on one server; without any, start none."""
+    from machines.testing.scenarios import runner
+
+    if not collection.files:
+        return
+    finish = None if collector is None else collector.note_kit
+    with open_server(url) as server:
+        yield from runner.run_files(server, collection.files, collection.definitions, finish)
+
+
+def _choose_counted(names: list[str], collection: Collection) -> dict[str, CompiledDefinition]:
+    """Choose the machines whose coverage counts: those of the scenarios that are named, else all of the apps, so that a
+    machine without any scenario counts as well."""
+    machines = {file.machine for file in collection.files}
+    if names:
+        return {name: collection.definitions[name] for name in machines}
+    return collection.definitions
 
 
 def require_kit(what: str) -> None:

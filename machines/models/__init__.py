@@ -2,6 +2,7 @@ from .alarms import AlarmEvent, AlarmState
 from .approval import Approval
 from .archive import ArchivedInstance, ArchiveTotal
 from .audit import AuditEntry, AuditIsAppendOnly
+from .coverage import StoredCoverage
 from .draft import Draft, Editing
 from .failure import FailedJob, FailureAction, FailureGroup, FailureHour, FailurePart, FailurePosition
 from .grant import MachineGroupGrant, MachineUserGrant
@@ -43,6 +44,7 @@ __all__ = [
     "OutboxEntry",
     "Receipt",
     "SamplingTurn",
+    "StoredCoverage",
     "StoredPlan",
     "Token",
     "VersionIsImmutable",

@@ -6,12 +6,13 @@ import functools
 import inspect
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Self
 
-from machines.engine import AsyncEngine, Engine, SignalboxError
+from machines.engine import AsyncEngine, Engine, Explanation, Refused, SignalboxError
 from machines.engine.definitions.durations import HINT, parse_duration
 from machines.engine.instances import fire as fire_calls
 from machines.engine.jobs import enqueue as enqueue_calls
@@ -68,6 +69,16 @@ class ClockedCalls:
 
     clock: Clock
 
+    @functools.cached_property
+    def false_guards(self) -> Counter[tuple[str, str]]:
+        """Machine and transition -> how often an explanation named its guard as false."""
+        return Counter()
+
+    def note(self, found: object) -> None:
+        """Count the false guards of an explanation."""
+        if isinstance(found, Explanation):
+            self.false_guards.update((found.machine, one.id) for one in found.candidates if one.verdict == "guard")
+
     def stamp(self, item: Any, read: Callable[[Any], Any]) -> Any:
         """Return one call of many with the time of the clock; what is no call stays for the engine to refuse."""
         if isinstance(item, Mapping):
@@ -116,7 +127,14 @@ class ClockedAsyncEngine(ClockedCalls, AsyncEngine):
 def _at_clock(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: ClockedCalls, *args: Any, now: int | None = None, **options: Any) -> Any:
-        return method(self, *args, now=self.clock.now if now is None else now, **options)
+        at = self.clock.now if now is None else now
+        try:
+            found = method(self, *args, now=at, **options)
+        except Refused as error:
+            self.note(error.explanation)
+            raise
+        self.note(found)
+        return found
 
     return call
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(
         "signalbox_url", "URL of a Redis or Valkey that runs, in place of a server for each test run", default=""
+    )
+    group = parser.getgroup("signalbox")
+    group.addoption(
+        "--signalbox-coverage",
+        metavar="FILE",
+        help="write which transitions and guards the tests covered, for `machine test --coverage --add FILE`",
     )
     parser.addini(
         "signalbox_definitions",
@@ -64,3 +70,30 @@ def signalbox(request: pytest.FixtureRequest, signalbox_url: str) -> Iterator[Si
     folders = request.config.getini("signalbox_definitions")
     with open_kit(signalbox_url, folders=folders, base=request.path.parent, root=request.config.rootpath) as kit:
         yield kit
+        note_coverage(request.config, kit)
+
+
+def note_coverage(config: pytest.Config, kit: Signalbox) -> None:
+    """Add what a test covered to what this run writes, where that is asked for."""
+    if config.getoption("--signalbox-coverage"):
+        from .coverage import note
+
+        note(config, kit)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if session.config.getoption("--signalbox-coverage"):
+        from .coverage import write
+
+        write(session.config)
+
+
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what a process of pytest-xdist covered."""
+    if node.config.getoption("--signalbox-coverage"):
+        from .coverage import take_over
+
+        take_over(node.config, getattr(node, "workeroutput", {}))
+
+
+pytest_testnodedown = pytest.hookimpl(optionalhook=True)(pytest_testnodedown)

@@ -18,6 +18,7 @@ from machines.engine.definitions import StateOutline, TransitionOutline, duratio
 from machines.engine.definitions.reading.indexes import TRANSITION
 
 from . import diagram_modes
+from .coverage_figures import CoverageFigures
 from .diagram_modes import DEFAULT, Mode, ModeFigures, format_count
 from .transition_rates import TransitionRates
 
@@ -33,6 +34,7 @@ def draw_machine(
     search: Mapping[str, str] | None = None,
     partial: bool = False,
     rates: TransitionRates | None = None,
+    coverage: CoverageFigures | None = None,
 ) -> SafeString:
     """Draw the figures of a mode on states, lines and queues.
 
@@ -41,9 +43,9 @@ def draw_machine(
     with substates has their sum. In a folded diagram a line has the flow of all transitions it stands for. Marks are
     shown in every mode. ``troubled``: state -> instances in error; ``bare``: no links, for a file; ``search``: other
     terms of the list, which the links keep; ``partial``: the counts are lower bounds; ``rates``: for a mode that shows
-    rates.
+    rates; ``coverage``: for the mode of tests.
     """
-    reading = diagram_modes.read_figures(mode, plan, live, troubled or {}, rates or TransitionRates())
+    reading = diagram_modes.read_figures(mode, plan, live, troubled or {}, rates or TransitionRates(), coverage)
     overlay = Overlay()
     counts = plan.outline.counted(live.counts)
     for state, part in _visible_states(plan):

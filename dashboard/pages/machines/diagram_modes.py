@@ -1,4 +1,4 @@
-"""Computes the figures of each mode of a diagram: count, age, flow, failures.
+"""Computes the figures of each mode of a diagram: count, age, flow, failures, time in state, tests.
 
 ``static/signalbox/js/diagram/modes.js`` updates them.
 """
@@ -13,12 +13,19 @@ from dataclasses import dataclass, field
 from dashboard.shared.version_view import VersionView
 from machines.engine import Live
 
+from .coverage_figures import DAYS, IDLE, TESTED, UNTESTED, UNUSED, CoverageFigures
 from .transition_rates import TransitionRates
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000  # ms
 FIGURES = ((1, "1"), (10, "10"), (100, "100"), (1000, "1k"), (10_000, "10k"))
 LENGTHS = ((0, "0 s"), (MINUTE, "1 min"), (10 * MINUTE, "10 min"), (HOUR, "1 h"), (DAY, "1 d"))
 RATES = ((0.001, ">0"), (1, "1"), (10, "10"), (100, "100"), (1000, "1k"))
+TESTS = (
+    (TESTED, "tested"),
+    (IDLE, f"tested, not taken in {DAYS} days"),
+    (UNUSED, "never tested, never taken"),
+    (UNTESTED, "never tested, taken"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +33,8 @@ class Mode:
     """Describes a mode of the diagram.
 
     ``bounds``: the lower bound of each of the five colours, with its text in the legend. They are the same for every
-    machine at any time, so that a colour means one thing. ``moving``: it shows rates, from the kept statistics.
+    machine at any time, so that a colour means one thing. ``moving``: it shows rates, from the kept statistics; not
+    ``scaled``: its colours are kinds, and ``bounds`` has a colour with its text.
     """
 
     name: str
@@ -34,6 +42,7 @@ class Mode:
     said: str
     bounds: tuple[tuple[float, str], ...]
     moving: bool = False
+    scaled: bool = True
 
     @property
     def bounds_json(self) -> str:
@@ -41,6 +50,8 @@ class Mode:
 
     @property
     def legend(self) -> list[tuple[int, str]]:
+        if not self.scaled:
+            return [(int(heat), text) for heat, text in self.bounds]
         return [(heat, text) for heat, (_, text) in enumerate(self.bounds, 1)]
 
     def heat(self, figure: float) -> int:
@@ -66,6 +77,13 @@ MODES = {
             "states: mean time in state, estimated from the count and the exits per minute",
             LENGTHS,
             moving=True,
+        ),
+        Mode(
+            "tests",
+            "Tests",
+            "transitions: ✓ tested, ✕ never tested, and how often instances took them",
+            TESTS,
+            scaled=False,
         ),
     )
 }
@@ -106,13 +124,21 @@ class ModeFigures:
 
 
 def read_figures(
-    mode: Mode, plan: VersionView, live: Live, troubled: Mapping[str, int], rates: TransitionRates
+    mode: Mode,
+    plan: VersionView,
+    live: Live,
+    troubled: Mapping[str, int],
+    rates: TransitionRates,
+    coverage: CoverageFigures | None = None,
 ) -> ModeFigures:
-    """Compute the current figures. ``troubled``: state -> instances in error; ``rates``: for a ``moving`` mode."""
+    """Compute the current figures. ``troubled``: state -> instances in error; ``rates``: for a ``moving`` mode;
+    ``coverage``: for the mode of tests."""
     found = ModeFigures(mode)
     failing = dict.fromkeys((state.name for state in plan.outline.states), 0) | dict(troubled)
     if mode is MODES["failures"]:
         figures: Mapping[str, float] = failing
+    elif mode is MODES["tests"]:
+        figures = {}
     elif mode is MODES["time"]:
         figures = rates.estimate_stays(count_instances(plan, live))
     else:
@@ -128,6 +154,8 @@ def read_figures(
         found.queue_heat = {queue: mode.heat(number) for queue, number in jobs.items()}
     if mode is MODES["flow"]:
         _fill_rates(found, plan, rates)
+    elif mode is MODES["tests"]:
+        _fill_coverage(found, plan, coverage or CoverageFigures())
     else:
         found.flow_texts = {
             part: format_count(taken) if taken else "" for part, taken in count_flows(plan, live).items()
@@ -143,6 +171,21 @@ def _fill_rates(found: ModeFigures, plan: VersionView, rates: TransitionRates) -
         rate = rates.per_minute(together)
         found.flow_texts[part] = format_rate(rate) if rate else ""
         found.flow_heat[part] = found.mode.heat(rate)
+
+
+def _fill_coverage(found: ModeFigures, plan: VersionView, coverage: CoverageFigures) -> None:
+    """Write tests and traffic at each line; where a line stands for several transitions, the worst of them."""
+    ids: dict[str, list[str]] = {}
+    for transition, part in plan.index["transitions"].items():
+        ids.setdefault(part, []).append(transition)
+    for part, together in ids.items():
+        rows = coverage.find(together)
+        taken = sum(row.taken for row in rows)
+        text = format_count(taken) if taken else ""
+        if coverage.at is not None and rows:
+            text = f"{'✓' if all(row.tests for row in rows) else '✕'} {text}".rstrip()
+            found.flow_heat[part] = max(row.heat for row in rows)
+        found.flow_texts[part] = text
 
 
 def count_flows(plan: VersionView, live: Live) -> dict[str, int]:

@@ -35,6 +35,7 @@ from machines.services import instances as instance_service
 
 from . import instance_list as listings
 from . import scoreboards, senders
+from .coverage_figures import read_coverage
 from .diagram import draw_machine
 from .diagram_modes import MODES, mode_of
 from .error_places import count_errors
@@ -70,6 +71,7 @@ def machine_page(
     creation = creation or _blank_form(request, plan, live)
     refused = mistake is not None or bool(listing.filter.mistakes)
     rates = read_rates(plan, live) if mode.moving else None
+    coverage = read_coverage(plan, live) if mode is MODES["tests"] else None
     context = {
         "section": "machines",
         "plan": plan,
@@ -89,6 +91,7 @@ def machine_page(
         "moved": active_counts.count_for_machine(machine),
         "mode": mode,
         "transition_rates": rates,
+        "coverage": coverage,
         "modes": MODES.values(),
         "views": [(label, listing.url(**(version_view.NO_VIEW | view))) for label, view in plan.views],
         "troubled_json": json.dumps(in_error),
@@ -101,6 +104,7 @@ def machine_page(
             search={name: text for name, text in listing.filter.texts.items() if name != "state"},
             partial=partial,
             rates=rates,
+            coverage=coverage,
         ),
         "saved": list_saved_views(request, reverse("signalbox:machine", args=[machine]), listing.query),
         "mistake": mistake,
@@ -275,6 +279,7 @@ def diagram(request: HttpRequest, machine: str) -> HttpResponse:
             troubled=count_errors(engine, plan, own),
             bare=True,
             rates=read_rates(plan, live) if mode.moving else None,
+            coverage=read_coverage(plan, live) if mode is MODES["tests"] else None,
         )
         return _file(drawing)
     return _drawing(request, plan)

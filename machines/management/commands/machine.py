@@ -242,7 +242,7 @@ class Command(BaseCommand):
         self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))
 
     def _test(self, **options: Any) -> None:
-        scenarios.run(self, **{name: options[name] for name in ("names", "url", "junit", "verbosity")})
+        scenarios.run(self, **{name: options[name] for name in scenarios.OPTIONS})
 
     def _verify(self, **options: Any) -> None:
         names = ("name", "budget", "seconds", "url", "as_json", "fail_on")

@@ -10,6 +10,7 @@ import pytest
 
 from machines.testing.classes import find_server
 from machines.testing.django_binding import list_app_folders
+from machines.testing.plugin import note_coverage
 
 from . import files
 from .document import Scenario, ScenarioFile
@@ -51,6 +52,7 @@ class ScenarioItem(pytest.Item):
         url = find_server(self.config.getini("signalbox_url"))
         with open_sandbox(url, self._definitions, self._file.machine) as sandbox:
             failure = run_scenario(sandbox, self._scenario, self._definitions[self._file.machine].outline)
+            note_coverage(self.config, sandbox.kit)
         if failure is not None:
             raise ScenarioFailed(failure)
 

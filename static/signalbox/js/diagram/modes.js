@@ -65,6 +65,7 @@ export function readings(mode, bounds, value, { tempo, label }) {
       state: (part) => marked(failingIn(part, value), short(failingIn(part, value))),
       queue: ({ dead = 0 }) => marked(dead, short(dead)),
     },
+    tests: { state: () => NOTHING, edge: kept }, // painted by the server: tests are reported, not live
     time: { state: (part) => length(tempo.stay(part.dataset.state, counted(part))) },
   };
   return { ...plain, ...special[mode] };
@@ -73,6 +74,11 @@ export function readings(mode, bounds, value, { tempo, label }) {
 /** Returns the ids of the transitions that a line stands for. */
 export function idsOf({ dataset }) {
   return dataset.transition.split(" ");
+}
+
+function kept(part) {
+  const heat = [1, 2, 3, 4, 5].find((step) => part.classList.contains(`heat-${step}`)) ?? 0;
+  return { text: part.querySelector(".flow")?.textContent ?? "", heat, still: true };
 }
 
 function leavesOf({ dataset }) {
