@@ -2,14 +2,13 @@ from .alarms import AlarmEvent, AlarmState
 from .approval import Approval
 from .archive import ArchivedInstance, ArchiveTotal
 from .audit import AuditEntry, AuditIsAppendOnly
-from .coverage import StoredCoverage
 from .draft import Draft, Editing
 from .failure import FailedJob, FailureAction, FailureGroup, FailureHour, FailurePart, FailurePosition
 from .grant import MachineGroupGrant, MachineUserGrant
 from .last_seen import LastSeen, Receipt
 from .machine import Machine
 from .outbox import OutboxEntry
-from .statistics import MeasuredStretch, Measurement, SamplingTurn
+from .statistics import MeasuredStretch, Measurement, SamplingTurn, StoredCoverage
 from .stored_plan import StoredPlan
 from .token import Token
 from .version import MachineVersion, VersionIsImmutable

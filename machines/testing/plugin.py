@@ -70,15 +70,10 @@ def signalbox(request: pytest.FixtureRequest, signalbox_url: str) -> Iterator[Si
     folders = request.config.getini("signalbox_definitions")
     with open_kit(signalbox_url, folders=folders, base=request.path.parent, root=request.config.rootpath) as kit:
         yield kit
-        note_coverage(request.config, kit)
+        if request.config.getoption("--signalbox-coverage"):
+            from .coverage import note
 
-
-def note_coverage(config: pytest.Config, kit: Signalbox) -> None:
-    """Add what a test covered to what this run writes, where that is asked for."""
-    if config.getoption("--signalbox-coverage"):
-        from .coverage import note
-
-        note(config, kit)
+            note(request.config, kit)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

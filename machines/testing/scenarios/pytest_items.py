@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from machines.testing import coverage
 from machines.testing.classes import find_server
 from machines.testing.django_binding import list_app_folders
-from machines.testing.plugin import note_coverage
 
 from . import files
 from .document import Scenario, ScenarioFile
@@ -52,7 +52,8 @@ class ScenarioItem(pytest.Item):
         url = find_server(self.config.getini("signalbox_url"))
         with open_sandbox(url, self._definitions, self._file.machine) as sandbox:
             failure = run_scenario(sandbox, self._scenario, self._definitions[self._file.machine].outline)
-            note_coverage(self.config, sandbox.kit)
+            if self.config.getoption("--signalbox-coverage"):
+                coverage.note(self.config, sandbox.kit)
         if failure is not None:
             raise ScenarioFailed(failure)
 
