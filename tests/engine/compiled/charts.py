@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
 from . import twins
-from .twins import EVENTS, IDS, NOW, Twins
+from .twins import EVENTS, IDS, NOW, QUEUES, Twins
 
 NAMES = ["S{}", 'say "{}"', "back\\{}", "é {}"]
 MOST_STATES = 14
@@ -19,12 +20,15 @@ class Writer(twins.Writer):
         super().__init__(random)
         self.names: list[str] = []
         self.histories: list[str] = []
+        self.invokes = 0
 
     def odds(self, chance: float) -> bool:
         return self.random.random() < chance
 
     def definition(self) -> dict[str, Any]:
         made = super().definition()
+        if "events" in made:
+            made["events"]["go"]["payload"]["result"] = {}
         if self.odds(0.2):
             made["errors"] = "raise"
         if self.odds(0.3):
@@ -76,19 +80,31 @@ class Writer(twins.Writer):
         if state.get("type") == "history":
             return state
         if self.odds(0.2):
-            state["entry"] = self.actions()
+            state["entry"] = self.without_event(self.actions) if self.odds(0.8) else self.actions()
         if state.get("type") == "final":
             return state
         if self.odds(0.2):
             state["exit"] = self.actions()
         state["on"] = {event: self.transitions() for event in [*EVENTS, "inner"] if self.odds(0.55)}
         if self.odds(0.3):
-            state["after"] = {self.delay(): self.without_event() for _ in range(self.random.randint(1, 2))}
+            state["after"] = {
+                self.delay(): self.without_event(self.transition) for _ in range(self.random.randint(1, 2))
+            }
         if self.odds(0.12):
             state["always"] = self.eventless()
-        if self.odds(0.05):
-            state["invoke"] = {"src": "work", "onDone": self.target()}
+        if self.odds(self.jobs / 2):
+            self.invokes += 1
+            state["invoke"] = [self.invoke(f"work{self.invokes}")]
         return state
+
+    def invoke(self, id: str) -> dict[str, Any]:
+        made = super().invoke(id)
+        if "onDone" in made:
+            first, last = (self.without_event(self.transition) for _ in range(2))
+            made["onDone"] = [{"guard": "event.result.count == 2 or n", **first}, last]
+        if "onError" in made:
+            made["onError"] = self.target()
+        return made
 
     def target(self) -> Any:
         if self.histories and self.odds(0.25):
@@ -116,9 +132,9 @@ class Writer(twins.Writer):
                 made["reenter"] = True
         return made
 
-    def without_event(self) -> dict[str, Any]:
-        """A transition that looks at no event: those of timers have no data."""
-        while "event" in str(made := self.transition()):
+    def without_event(self, make: Callable[[], Any]) -> Any:
+        """What looks at no event: those of timers have no data, and a new instance has none."""
+        while "event" in str(made := make()):
             pass
         return made
 
@@ -131,6 +147,8 @@ class Writer(twins.Writer):
             found += super().actions()
         if self.odds(0.1):
             found.insert(self.random.randint(0, len(found)), {"raise": "inner"})
+        if self.odds(self.jobs / 3):
+            found.append({"enqueue": {"src": "tell", "queue": self.random.choice(QUEUES)}})
         return found
 
 
@@ -146,7 +164,10 @@ def play(twins_: Twins, seed: int, calls: int = 60) -> int:
     for _ in range(calls):
         now += pick.choice([0, 1, 999, 86_400_000])
         if pick.random() < 0.1:
-            twins_.call("sb_tick", now, 100)
+            taken += twins_.call("sb_tick", now, 100)[2][0]
+            continue
+        if pick.random() < writer.jobs / 2:
+            taken += twins.work(twins_, pick, now)
             continue
         id, event = pick.choice(IDS), pick.choice(EVENTS)
         if pick.random() < 0.02:

@@ -72,13 +72,16 @@ def test_no_name_or_text_of_a_chart_becomes_code(pair):
 
 
 TOGGLED = {"on": {"go": {"target": "B", "actions": {"set": {"n": "n + 1"}}}}}
+BUSY = {"on": {"go": "A"}, "invoke": {"src": "work", "queue": "q"}, "entry": {"enqueue": {"src": "tell", "queue": "r"}}}
 REGIONS = {
-    "R": {"initial": "A", "states": {"A": TOGGLED | {"after": {"1s": "B"}}, "B": {"on": {"go": "A"}}}},
+    "R": {"initial": "A", "states": {"A": TOGGLED | {"after": {"1s": "B"}}, "B": BUSY}},
     "Q": {"initial": "C", "states": {"C": {"on": {"go": "D"}}, "D": {"after": {"5s": "C"}}}},
 }
 
 
-@pytest.mark.parametrize("key", ["in:B", "in:D", "h:x", "flow", "by:n", "timers", "by:instance.transition"])
+@pytest.mark.parametrize(
+    "key", ["in:B", "in:D", "h:x", "flow", "by:n", "timers", "by:instance.transition", "q:q", "q:r"]
+)
 def test_a_step_of_a_chart_whose_write_fails_writes_nothing(pair, key):
     states = {"P": {"type": "parallel", "states": REGIONS}}
     definition = machine(**states) | {"initial": "P", "index": ["n", "instance.actor", "instance.transition"]}

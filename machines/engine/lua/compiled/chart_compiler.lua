@@ -2,8 +2,9 @@
 -- Compiles the step of one event in one configuration of a chart to a Lua function. What follows from structure alone is
 -- asked of the interpreter's own functions once, when the step is compiled: candidates, exit and entry sets, done events, the
 -- new configuration. Guards, values and writes are left to the source, which `chart_source` writes. Where a guard decides, the
--- source goes both ways. Whatever the interpreter has to do answers nil before anything is written: work to start, messages,
--- children, other actions than `set`, `unset` and `raise` of a plain event, a guard or value that fails, a refusal.
+-- source goes both ways. Whatever the interpreter has to do answers nil before anything is written: messages, children, jobs
+-- whose input is an expression, other actions than `set`, `unset`, `enqueue` and `raise` of a plain event, a guard or value
+-- that fails, a refusal.
 local chart_compiler = {}
 
 local MAX_MICROSTEPS = 12
@@ -11,10 +12,11 @@ local MAX_PATHS = 16 -- of one step
 local MAX_STATES = 200 -- left and entered in one microstep
 local MAX_TRANSITIONS = 40 -- that may be selected
 local MAX_MEMORIES = 32 -- texts of histories for which one step is compiled
+local TIMER_EVENT = '^after%.t%d+$'
 local BOOKKEEPING = { _version = true, _state = true, _entered = true, _def = true, _created = true, _jobs = true, _actor = true,
     _timers = true, _came = true }
 
-local concat = table.concat
+local concat, find = table.concat, string.find
 local line, give_up = step_source.line, step_source.give_up
 
 -- Paths
@@ -171,10 +173,21 @@ local function write_ending(writer, path)
     path.has_ended = true
 end
 
-local function write_end(writer, path)
-    for index in pairs(path.entered) do
-        if not path.has_ended and writer.program.states[index].invokes[1] then give_up(writer) end
+-- Notes the jobs of states that were entered and are still active, in document order.
+local function start_invokes(writer, path)
+    local states = {}
+    for index in pairs(path.entered) do states[#states + 1] = index end
+    table.sort(states)
+    for _, index in ipairs(states) do
+        for _, invoke in ipairs(writer.program.states[index].invokes) do
+            if invoke.machine or not invoke.plain then give_up(writer) end
+            path.started[#path.started + 1] = invoke
+        end
     end
+end
+
+local function write_end(writer, path)
+    if not path.has_ended then start_invokes(writer, path) end
     writer.paths = writer.paths + 1
     if writer.paths > MAX_PATHS then give_up(writer) end
     chart_source.write_end(writer, path)
@@ -227,8 +240,15 @@ local function build(program, shape, config, event, memory)
     local writer = step_source.open(program, shape.positions)
     writer.event, writer.shape, writer.config, writer.plans = event, shape, config, {}
     writer.paths, writer.compiled = 0, 0
+    local begun = chart_state.open(program, config, memory)
+    if find(event, TIMER_EVENT) then
+        writer.silent, begun.timed = true, true -- the caller gives the timers, without the one that fires
+        line(writer, 'if not timed then return nil end')
+    else
+        line(writer, 'if timed then return nil end')
+    end
     attempt(writer, function()
-        write_selection(writer, chart_state.open(program, config, memory), event, function(path, transitions)
+        write_selection(writer, begun, event, function(path, transitions)
             if transitions then return take(writer, path, transitions) end
             give_up(writer)
         end)
@@ -267,7 +287,7 @@ end
 -- instance. Answers the function, or false.
 function chart_compiler.compile(program, shape, text, event, flat)
     local config = configurations.parse(program, text)
-    if not config or not program.known[event] or not is_plain(program, shape) then return false end
+    if not config or not is_plain(program, shape) then return false end
     if program.has_incomplete_index or program.share < 100 then return false end
     local step, uses_memory = build(program, shape, config, event, (read_memory(program, shape, flat)))
     if uses_memory then return make_remembering(program, shape, config, event) end

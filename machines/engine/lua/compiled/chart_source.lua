@@ -1,5 +1,5 @@
--- needs: arithmetic, builtins, chart_writes, commit, data_indexes, durations, history_entries, json, step_compiler, step_log
--- needs: step_source, timers, values
+-- needs: arithmetic, batches, builtins, chart_jobs, chart_writes, commit, data_indexes, durations, history_entries, json
+-- needs: step_compiler, step_log, step_source, timers, values
 -- Writes the source of a chart's step: its actions, its timers, and at the end of a path all writes of the step, in the order
 -- of `commit`. Timers, places in the indexes and arrivals are written by the modules that write them for `commit`.
 local chart_source = {}
@@ -25,15 +25,10 @@ local function arm_timer(timed, delay, event, state)
     timers.arm(timed, { timers.make_id(timed), timed.now + delay, event, state, '', '', '', 0 })
 end
 
--- Tells whether the step leaves a state that waits for a job.
-local function leaves_job(program, plan, awaited)
-    local _, gone = chart_writes.sort_jobs({ program = program, exited = plan.exited, has_ended = plan.has_ended }, awaited)
-    return gone[1] ~= nil
-end
-
 local function begin_writes(plan)
     progress.plan, progress.indexed, progress.placed, progress.recorded, progress.counted = plan, false, 0, false, 0
     progress.log = {}
+    chart_jobs.begin()
 end
 
 local function begin_indexes()
@@ -62,7 +57,9 @@ local GIVEN = {
     { 'progress', progress }, { 'is_logged', step_log.is_on }, { 'log_step', step_log.append },
     { 'ring_pulse', commit.ring_pulse }, { 'change_index', data_indexes.change },
     { 'change_actor', data_indexes.change_actor }, { 'change_arrivals', change_arrivals },
-    { 'begin_writes', begin_writes }, { 'begin_indexes', begin_indexes }, { 'leaves_job', leaves_job },
+    { 'begin_writes', begin_writes }, { 'begin_indexes', begin_indexes }, { 'leave_jobs', chart_jobs.leave },
+    { 'start_jobs', chart_jobs.start }, { 'enqueue_jobs', chart_jobs.enqueue }, { 'finish_jobs', chart_jobs.finish },
+    { 'has_transitions', batches.has_transitions }, { 'add_transitions', batches.add_transitions }, { 'get', values.get },
     { 'open_timers', open_timers }, { 'arm_timer', arm_timer }, { 'disarm', timers.disarm }, { 'clear_timers', timers.clear },
     { 'encode_timers', timers.encode }, { 'write_timers', write_timers }, { 'parse_duration', durations.parse },
     { 'remove_place', chart_writes.remove_from_index },
@@ -70,9 +67,9 @@ local GIVEN = {
 local names, given = {}, {}
 for i, pair in ipairs(GIVEN) do names[i], given[i] = pair[1], pair[2] end
 local HEADER = 'local ' .. concat(names, ', ') .. ', program, plans = ...\n'
-    .. 'return function(f, id, key, payload, kept, actor, reason, now, clock, before, short, ending)\n'
+    .. 'return function(f, id, key, payload, kept, actor, reason, now, clock, before, short, ending, batch, timed)\n'
     .. 'progress.plan = false\n'
-    .. 'if ending then return nil end\n'
+    .. 'local stored = (ending or timed) and "" or actor\n' -- jobs and timers are no actors of an instance
 
 -- Loads the source. Answers the function; false where it is too large for Lua.
 function chart_source.load(writer)
@@ -109,9 +106,16 @@ local function write_unset(writer, path, field)
     find_change(writer, path, field).removed = true
 end
 
--- Writes a `set` or `unset`; notes it among the changes of the path.
+-- Notes a job that an action requests.
+local function request_job(writer, path, spec)
+    if not spec.plain then give_up(writer) end
+    path.requested[#path.requested + 1] = spec
+end
+
+-- Writes a `set` or `unset`, or notes the job of an `enqueue`; notes what changes on the path.
 function chart_source.write_action(writer, path, action)
     local form = action[1]
+    if form == 'enqueue' then return request_job(writer, path, action.spec) end
     local field = writer.program.fields[action[2]]
     if form ~= 'set' and form ~= 'unset' or not field then give_up(writer) end
     if form == 'unset' then return write_unset(writer, path, field) end
@@ -133,7 +137,7 @@ end
 local function open(writer, path)
     if path.timed then return end
     local position = writer.positions._timers
-    line(writer, format('local timed = open_timers(program, id, f[%d], %s, now)', writer.positions._version,
+    line(writer, format('timed = open_timers(program, id, f[%d], %s, now)', writer.positions._version,
         position and 'f[' .. position .. ']' or 'nil'))
     path.timed = true
 end
@@ -176,6 +180,7 @@ local function list_bookkeeping(writer, path)
         if writer.program.arrivals then found._came = false end
     end
     if path.timed then found._timers = false end
+    if path.has_jobs then found._jobs = false end
     for name, text in pairs(path.records) do found[name] = { json.quote(text) } end
     if path.has_ended then found._done = { '"1"' } end
     return found
@@ -203,7 +208,7 @@ local function write_answer(writer, path)
         elseif kept[name] and name ~= '_version' then
             add_field(name, unpack(kept[name]))
         elseif name == '_actor' then
-            add_field(name, { '(actor ~= "" and quote(actor) or quote(' .. code .. '))' })
+            add_field(name, { '(stored ~= "" and quote(stored) or quote(' .. code .. '))' })
         elseif field and (field.type == 'integer' or field.type == 'number') or name == '_entered' or name == '_created' then
             checked[#checked + 1] = code
             add_field(name, '"', { code }, '"')
@@ -218,7 +223,7 @@ local function write_answer(writer, path)
         if written and not positions[name] then add_field(name, unpack(written)) end
     end
     if not positions._actor then
-        add(parts, { '(actor ~= "" and ' .. quote(',"_actor":') .. ' .. quote(actor) or "")' })
+        add(parts, { '(stored ~= "" and ' .. quote(',"_actor":') .. ' .. quote(stored) or "")' })
     end
     if kept._timers == false then
         add(parts, { '(armed and ' .. quote(',"_timers":') .. ' .. quote(armed) or "")' })
@@ -255,7 +260,7 @@ local function write_indexes(writer, path)
     if not program.facts or not program.facts[1] then return end
     begin()
     local held = positions._actor and 'f[' .. positions._actor .. ']' or 'nil'
-    line(writer, format('if actor ~= "" and actor ~= %s then change_actor(program, id, %s, actor) end', held, held))
+    line(writer, format('if stored ~= "" and stored ~= %s then change_actor(program, id, %s, stored) end', held, held))
     if not program.arrivals or not path.moved then return end
     line(writer, format('local came = change_arrivals(program, plan, id, %s)',
         positions._came and 'f[' .. positions._came .. ']' or 'nil'))
@@ -289,6 +294,7 @@ local function write_hash(writer, path)
     for name, text in pairs(path.records) do add(set, quote(name), quote(text)) end
     if path.has_ended then add(set, '"_done"', '"1"') end
     if path.armed then add(set, '"_timers"', 'armed') end
+    if path.started[1] then add(set, '"_jobs"', 'awaited') end
     for _, change in ipairs(path.changes) do
         if change.removed then
             gone[#gone + 1] = quote(change.field.name)
@@ -297,8 +303,11 @@ local function write_hash(writer, path)
         end
     end
     local hash = concat(set, ', ')
-    line(writer, format('if actor == "" then call("HSET", %s) else call("HSET", %s, "_actor", actor) end', hash, hash))
+    line(writer, format('if stored == "" then call("HSET", %s) else call("HSET", %s, "_actor", stored) end', hash, hash))
     if gone[1] then line(writer, format('call("HDEL", key, %s)', concat(gone, ', '))) end
+    if path.has_jobs and not path.started[1] then
+        line(writer, format('if ending or awaited ~= f[%d] then call("HSET", key, "_jobs", awaited) end', writer.positions._jobs))
+    end
     if path.timed and not path.armed then
         line(writer, 'if timed.timers_changed then')
         line(writer, 'if armed then call("HSET", key, "_timers", armed) else call("HDEL", key, "_timers") end')
@@ -322,7 +331,7 @@ end
 -- Opens what the writes of a path need beside the source.
 local function open_plan(writer, path)
     local plan = { edges = path.edges, config = path.config, fresh = path.fresh, exited = path.exited,
-        has_ended = path.has_ended, places = {} }
+        moved = path.moved, has_ended = path.has_ended, started = path.started, requested = path.requested, places = {} }
     writer.plans[#writer.plans + 1] = plan
     line(writer, format('local plan = plans[%d]', #writer.plans))
     return plan
@@ -337,10 +346,12 @@ local function write_history(writer)
 end
 
 local function write_flow(writer, path)
+    line(writer, 'if not batch or not has_transitions(batch, plan.edges) then')
     for i, edge in ipairs(path.edges) do
         line(writer, format('call("HINCRBY", %s, %s, 1) progress.counted = %d', quote(writer.program.flow_key),
             quote(edge.flow), i))
     end
+    line(writer, 'end')
 end
 
 local function write_reply(writer, path)
@@ -349,16 +360,30 @@ local function write_reply(writer, path)
     line(writer, format('do return { "OK", %s, "0", text } end', ids))
 end
 
+-- Writes which jobs the instance still waits for, and which are withdrawn.
+local function write_waiting(writer, path)
+    local position = writer.positions._jobs
+    path.has_jobs = position ~= nil or path.started[1] ~= nil
+    line(writer, 'local awaited, gone')
+    if not path.has_jobs or not position then line(writer, 'if ending then return nil end') end
+    if position then
+        line(writer, format('awaited = f[%d]', position))
+        line(writer, 'if awaited ~= "" or ending then')
+        line(writer, 'awaited, gone = leave_jobs(program, plan, awaited, ending)')
+        line(writer, 'if not awaited then return nil end')
+        line(writer, 'end')
+    elseif path.has_jobs then
+        line(writer, 'awaited = ""')
+    end
+end
+
 -- Writes the end of a path: history entry, answer, all writes.
 function chart_source.write_end(writer, path)
     local program, positions = writer.program, writer.positions
     local root = quote(program.root)
     if path.moved and program.arrivals and not has_fresh_leaf(path) then give_up(writer) end
     local plan = open_plan(writer, path)
-    if positions._jobs and (path.moved or path.has_ended) then
-        line(writer, format('if f[%d] ~= "" and leaves_job(program, plan, f[%d]) then return nil end', positions._jobs,
-            positions._jobs))
-    end
+    write_waiting(writer, path)
     line(writer, format('local version, stamp = number(f[%d] + 1), number(now)', positions._version))
     local set = step_compiler.write_changes(writer, path.changes)
     if path.timed then line(writer, 'local armed = encode_timers(timed)') end
@@ -368,20 +393,26 @@ function chart_source.write_end(writer, path)
     line(writer, 'begin_writes(plan)')
     write_indexes(writer, path)
     local has_came = program.arrivals and path.moved
-    local last = has_came and quote(',"_came":') .. ' .. quote(came) .. "}"' or '"}"'
-    line(writer, format('if not short then text = text .. %s end', last))
     local left = path.moved and write_places(writer, path, plan) or {}
     write_history(writer)
     write_flow(writer, path)
+    if path.started[1] then line(writer, 'awaited = start_jobs(program, plan, id, awaited, now)') end
     if path.timed then line(writer, 'if timed.timers_changed then write_timers(timed) end') end
+    if path.requested[1] then line(writer, 'enqueue_jobs(program, plan, id, now)') end
     line(writer, format('if is_logged(%s, clock) then log_step(%s, %s, id, version, %s, %s) end', root, root,
         quote(program.machine), quote(writer.event), quote(sub(chart_writes.quote_configuration(path.config), 2))))
     write_hash(writer, path)
+    local last = has_came and { { quote(',"_came":') .. ' .. quote(came)' } } or {}
+    if path.has_jobs then add(last, ',"_jobs":', { 'quote(awaited)' }) end
+    add(last, '}')
+    line(writer, format('if not short then text = text .. %s end', write_joined(last)))
     for _, key in ipairs(left) do line(writer, format('remove_place(%s, id)', quote(key))) end
     if program.history > 0 then
         line(writer, format('if long then call("LTRIM", %s .. id, %d, -1) end', quote(program.history_prefix), -program.history))
     end
-    line(writer, format('ring_pulse(%s, clock)', root))
+    if path.requested[1] or path.has_jobs then line(writer, 'finish_jobs(program, gone, batch)') end
+    line(writer, format('if batch then add_transitions(batch, %s, plan.edges, progress.counted > 0)', quote(program.flow_key)))
+    line(writer, format('else ring_pulse(%s, clock) end', root))
     write_reply(writer, path)
 end
 
@@ -392,6 +423,7 @@ function chart_source.undo(program, id)
     progress.plan = false
     if progress.indexed then data_indexes.undo() end
     chart_writes.undo(progress.log)
+    chart_jobs.undo(program.root)
     if progress.recorded then redis.pcall('RPOP', program.history_prefix .. id) end
     for i = 1, progress.counted do
         local flow = plan.edges[i].flow

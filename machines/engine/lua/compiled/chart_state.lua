@@ -4,7 +4,8 @@
 -- `chart.finish_region` uses.
 local chart_state = {}
 
-local SETS = { 'exited', 'entered', 'fresh', 'records', 'memory', 'edges', 'internal', 'chosen', 'outcomes' }
+local SETS = { 'exited', 'entered', 'fresh', 'records', 'memory', 'edges', 'internal', 'started', 'requested',
+    'chosen', 'outcomes' }
 
 local function copy(map)
     local made = {}
@@ -22,6 +23,8 @@ function chart_state.open(program, config, memory)
         records = {}, -- those of `memory` that the step writes
         internal = shared_lists.NONE,
         edges = {},
+        started = {}, -- invokes whose jobs begin with the step
+        requested = {}, -- jobs that actions enqueue
         exited = {},
         entered = {}, -- and not left again
         fresh = {},

@@ -1,4 +1,5 @@
--- needs: chart_compiler, payloads, programs, replies, step_compiler, step_jobs, step_source, work_budget
+-- needs: chart_compiler, payloads, programs, replies, reserved_events, step_compiler, step_jobs, step_source, timers
+-- needs: work_budget
 -- The fast path of `sb_fire` and `sb_complete`: compiled steps by the fields of the instance, its state and the event. Each is
 -- compiled at its first use, or a step of a chart at its third, and kept with its program, so that it goes with it.
 local compiled_steps = {}
@@ -8,6 +9,9 @@ local MAX_COMPILED = 2000 -- steps of all programs
 local MAX_FIELDS = 40 -- of the hash of an instance
 local CHARTS_FROM = 3 -- use from which a step of a chart is compiled: a chart has many configurations, and most are rare
 local MAX_RARE = 2000 -- steps of one order of fields whose uses are counted
+
+local DUE, EVENT, STATE = 2, 3, 4 -- of a timer
+local NO_PAYLOAD = {}
 
 local progress = step_compiler.progress
 local compiled_count, epoch = 0, 0
@@ -62,6 +66,7 @@ local function is_rare(shape, state, event)
 end
 
 local function compile(program, shape, state, event, flat)
+    if not program.known[event] and not reserved_events.is_reserved(event) then return nil end
     if not program.flat and is_rare(shape, state, event) then return nil end
     compiled_count = compiled_count + 1
     if compiled_count > MAX_COMPILED then
@@ -145,6 +150,24 @@ function compiled_steps.complete(root, id, key, flat, event, payload, job, now, 
     local kept = payloads.encode_for_history(payload)
     return run(step, program, flat[positions._entered], id, flat, id, key, payload, kept, 'job ' .. job, '', now,
         clock or read_clock(), nil, short, job, batch)
+end
+
+-- The same for a timer of an instance: answers nil where the interpreter has to look, also for a timer that is not due.
+function compiled_steps.fire_timer(root, id, key, flat, timer_id, now)
+    local program = programs.find(root, find_definition(flat))
+    if not program or program.flat then return nil end
+    local shape = find_shape(program, flat)
+    local positions = shape and shape.positions
+    if not positions or not positions._timers or not positions._version then return nil end
+    work_budget.start()
+    local timed = { program = program, id = id, version = tonumber(flat[positions._version]), now = now,
+        raw = { _timers = flat[positions._timers] } }
+    local timer = timers.take(timed, timer_id)
+    local step = timer and timer[DUE] <= now and timer[STATE] ~= 0 and find_step(root, flat, timer[EVENT])
+    local reply = step and run(step, program, nil, id, flat, id, key, NO_PAYLOAD, '0', 'timer', '', now, read_clock(), nil,
+        true, nil, nil, timed)
+    work_budget.stop()
+    return reply or nil
 end
 
 return compiled_steps

@@ -28,6 +28,7 @@ local GIVEN = {
     { 'number', json.number }, { 'quote', json.quote }, { 'null', json.null }, { 'is_true', values.is_true },
     { 'is_equal', values.is_equal }, { 'is_less', values.is_less }, { 'contains', values.contains },
     { 'check_number', values.check_number },
+    { 'get', values.get },
     { 'arithmetic', arithmetic }, { 'builtins', builtins }, { 'progress', progress }, { 'is_logged', step_log.is_on },
     { 'log_step', step_log.append }, { 'ring_pulse', commit.ring_pulse }, { 'change_index', data_indexes.change },
     { 'change_actor', data_indexes.change_actor }, { 'begin_indexes', data_indexes.begin },

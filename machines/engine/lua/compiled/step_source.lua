@@ -112,7 +112,13 @@ forms.data = function(node, writer)
 end
 
 forms.get = function(node, writer)
-    if node[2][1] ~= 'event' or node[3][1] ~= 'str' then give_up(writer) end
+    if node[3][1] ~= 'str' then give_up(writer) end
+    if node[2][1] == 'get' then
+        local container = write(node[2], writer)
+        if container[2] == 'nil' then return NIL end
+        return keep(writer, format('get(%s, %s)', container[1], step_source.quote(node[3][2])), 'any')
+    end
+    if node[2][1] ~= 'event' then give_up(writer) end
     local name = node[3][2]
     if writer.silent then return NIL end
     if not writer.payload[name] then

@@ -182,6 +182,7 @@ forms.enqueue = function(action, program)
     local spec = action[5] or {}
     spec.queue, spec.src, spec.input = action[2], action[3], action[4]
     job_requests.compile(spec, program)
+    action.spec = spec -- for compiled steps
     return function(ctx)
         charge(job_requests.JOB)
         local plan = job_requests.plan(ctx, spec, 'enqueue ' .. spec.queue)

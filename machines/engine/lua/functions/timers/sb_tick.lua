@@ -1,5 +1,5 @@
--- needs: arguments, chart, commit, core, delivery, due_jobs, due_times, instances, json, keys, partition_log, payloads
--- needs: replies, reserved_events, time_limit, timers, values
+-- needs: arguments, chart, commit, compiled_steps, core, delivery, due_jobs, due_times, instances, json, keys, partition_log
+-- needs: payloads, replies, reserved_events, time_limit, timers, values
 -- sb_tick: does in each partition what is due: fires timers, the oldest first, each as a step of its own; takes back jobs
 -- whose lease ended half a second ago; wakes delayed ones. Answers when the next of these is due, as far as this server
 -- knows.
@@ -55,7 +55,10 @@ end
 local function fire_timer(root, member, now)
     local id, instance = timers.parse_member(member)
     if not id then return 'gone' end
-    local ctx, missing = instances.open(root, instance, now)
+    local key = keys.instance(root, instance)
+    local flat = redis.call('HGETALL', key)
+    if compiled_steps.fire_timer(root, instance, key, flat, id, now) then return 'fired' end
+    local ctx, missing = instances.open_read(root, instance, key, flat, now)
     if not ctx then
         if missing[2] then return nil, missing[2] end
         return 'gone'
