@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('machines', '0017_alarms'),
+        ('machines', '0018_studio'),
     ]
 
     operations = [
