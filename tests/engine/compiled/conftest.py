@@ -4,6 +4,12 @@ from . import twins
 
 
 @pytest.fixture(scope="module")
-def pair(tmp_path_factory, program_of_this_run):
+def servers(tmp_path_factory, program_of_this_run):
     with twins.running(tmp_path_factory.mktemp("twins"), program_of_this_run) as found:
         yield found
+
+
+@pytest.fixture
+def pair(servers):
+    servers.count_compiled()
+    return servers

@@ -111,3 +111,94 @@ def test_a_republished_definition_has_steps_of_its_own(pair):
     assert pair.call("sb_fire", "x-B", "back", "", "", "", "", "", NOW)[3]["_state"] == "A"
     assert pair.call("sb_fire", "x-B", "go", "", "", "", "", "", NOW)[3]["_state"] == "B"
     pair.compare()
+
+
+# Jobs
+
+INVOKE = {"id": "w", "src": "work", "queue": "q", "onDone": "B", "onError": "C"}
+WORKING = {"A": {"on": {"go": "B"}, "invoke": INVOKE}, "B": {"on": {"go": "A"}}, "C": {"on": {"go": "A"}}}
+
+
+def create(pair: Twins, *ids: str) -> None:
+    for id in ids:
+        pair.call("sb_create", id, "{}", "", "", "", "", NOW)
+
+
+def take(pair: Twins, count: int = 9) -> list[tuple[str, str]]:
+    reply = pair.call("sb_take", "q", "w", count, "", NOW, "n")
+    return [(reply[at], reply[at + 2]) for at in range(3, len(reply), 6)]
+
+
+def complete(pair: Twins, held: list[tuple[str, str]], returning: str = "") -> list:
+    return pair.call("sb_complete", NOW + 9, returning, *(word for job, token in held for word in (job, token, "")))
+
+
+def test_the_end_of_a_job_runs_compiled(pair):
+    assert pair.publish(machine(**WORKING))
+    create(pair, "x")
+    assert complete(pair, take(pair))[1][3]["_state"] == "B"
+    assert fire(pair, "go")[3]["_jobs"] == "0-2", "a step adds a job"
+    assert pair.call("sb_fail", *take(pair)[0], "no", "Broken", "", "0", NOW)[:2] == [b"OK", b"dead"]
+    assert pair.both("HGET", f"{ROOT}:i:x", "_state") == [b"C", b"C"]
+    pair.compare()
+    assert pair.count_compiled() == 3
+
+
+def test_the_steps_of_a_batch_run_compiled(pair):
+    assert pair.publish(machine(**WORKING))
+    create(pair, *"abcd")
+    held = take(pair)
+    fire(pair, "go")
+    assert complete(pair, [held[0], (held[1][0], "other"), *held[2:], held[0]], "short") == [
+        b"OK", b"t2", [b"LOST", b"taken back"], b"t2", b"t2", [b"LOST", b"gone"],
+    ]  # fmt: skip
+    pair.compare()
+    assert pair.count_compiled() == 3
+
+
+def test_a_step_that_leaves_the_state_withdraws_its_job(pair):
+    assert pair.publish(machine(**WORKING))
+    create(pair, "x")
+    held = take(pair)
+    assert fire(pair, "go")[3]["_jobs"] == ""
+    assert complete(pair, held)[1] == [b"LOST", b"withdrawn"]
+    pair.compare()
+    assert pair.count_compiled() == 1
+
+
+@pytest.mark.parametrize("key", ["in:B", "h:x", "flow", "by:n"])
+@pytest.mark.parametrize("alone", [True, False])
+def test_the_end_of_a_job_whose_write_fails_writes_nothing(pair, key, alone):
+    done = {**INVOKE, "onDone": {"target": "B", "actions": {"set": {"n": "n + 1"}}}}
+    assert pair.publish(machine(**WORKING | {"A": {"invoke": done}}) | {"index": ["n"]})
+    create(pair, "x", *("" if alone else "y"))
+    held = take(pair)
+    pair.both("DEL", f"{ROOT}:{key}")
+    pair.both("SET", f"{ROOT}:{key}", "foreign")
+    before = twins.contents(pair.clients[0])
+    assert complete(pair, held)[1][0] == b"FAULT"
+    pair.compare()
+    if alone:
+        assert twins.contents(pair.clients[0]) == before
+    pair.both("DEL", f"{ROOT}:{key}")
+    assert complete(pair, held)[1][0] == b"OK"
+    pair.compare()
+
+
+@pytest.mark.parametrize(
+    ("key", "foreign"),
+    [("q:q", ("SET", "foreign")), ("meta", ("HSET", "jobs", "foreign")), ("job:0-1", ("SET", "foreign"))],
+)
+def test_a_step_whose_job_cannot_be_added_writes_nothing(pair, key, foreign):
+    states = {**WORKING, "S": {"on": {"go": {"target": "A", "actions": {"set": {"n": "n + 1"}}}}}}
+    assert pair.publish(machine(**states) | {"initial": "S", "index": ["n"]})
+    create(pair, "x")
+    pair.both(foreign[0], f"{ROOT}:{key}", *foreign[1:])
+    before = twins.contents(pair.clients[0])
+    assert fire(pair, "go")[0] == b"FAULT"
+    assert twins.contents(pair.clients[0]) == before
+    pair.compare()
+    pair.both(*(("HDEL", f"{ROOT}:meta", "jobs") if key == "meta" else ("DEL", f"{ROOT}:{key}")))
+    assert fire(pair, "go")[3]["_jobs"] == "0-1"
+    pair.compare()
+    assert pair.count_compiled() == 1

@@ -20,6 +20,7 @@ NOW = 1_700_000_000_000
 STATES = ["A", "B", 'say "hi"', "C\\d"]
 EVENTS = ["go", "hop", 'odd."name']
 QUEUES = ["q", "r"]
+PLACES = ["", ":leased", ":dead", ":handled"]
 IDS = ["a", 'quo"te', "é\\n", "d" * 60]
 TEXTS = ["", "x", 'quo"te', "back\\slash", "line\nend", "é😀", "\x7f", "y" * 90, "12", "]]..call('x')--", "true"]
 NUMBERS = [0, 1, -1, 3, 2.5, 1e20, 2**53, 12345678901234]
@@ -215,8 +216,8 @@ class Writer:
         made: dict[str, Any] = {"id": id, "src": "work", "queue": self.random.choice(QUEUES)}
         if self.random.random() < 0.9:
             made["onDone"] = self.transitions() if self.random.random() < 0.5 else self.random.choice(STATES)
-        if self.random.random() < 0.2:
-            made["onError"] = "A"
+        if self.random.random() < 0.4:
+            made["onError"] = self.transitions() if self.random.random() < 0.5 else "A"
         if self.random.random() < 0.1:
             made["input"] = {"n": "n"}
         if self.random.random() < 0.2:
@@ -273,14 +274,14 @@ class Writer:
             lambda: f"{self.random.choice(['floor', 'int', 'ceil'])}({self.number(depth - 1)})",
             lambda: f"({self.number(depth - 1, whole)} or {self.number(depth - 1, whole)})",
             lambda: f"event.count + {self.number(depth - 1, whole)}",
-            lambda: f"event.result + {self.number(depth - 1, whole)}",
+            lambda: f"event.{self.random.choice(['result', 'attempts'])} + {self.number(depth - 1, whole)}",
         ]
         return self.random.choice(kind)()
 
     def text(self, depth: int) -> str:
         if depth == 0 or self.random.random() < 0.4:
             literal = json.dumps(self.random.choice(TEXTS), ensure_ascii=False)
-            return self.random.choice(["s", "t", "event.text", "event.result", literal])
+            return self.random.choice(["s", "t", "event.text", "event.result", "event.error", literal])
         return self.random.choice(
             [
                 lambda: f"({self.text(depth - 1)} + {self.text(depth - 1)})",
@@ -346,14 +347,14 @@ def play(twins: Twins, seed: int, calls: int = 60) -> int:
         return 0
     for number, id in enumerate(IDS):
         twins.call("sb_create", id, "{}", "", "", "", "", NOW + number)
-    now = NOW + 1000
+    now, hands = NOW + 1000, Hands(twins, pick)
     for _ in range(calls):
         now += pick.choice([0, 1, 999, 86_400_000])
         id, event = pick.choice(IDS), pick.choice(EVENTS)
         if pick.random() < 0.05:
             damage(twins, pick, id)
         if pick.random() < writer.jobs:
-            taken += work(twins, pick, now)
+            taken += hands.work(now)
             continue
         expect = pick.choice(["", "", "", "", "", "3", "x"])
         key = pick.choice(["", "", "", "k1", "k2"])
@@ -366,24 +367,41 @@ def play(twins: Twins, seed: int, calls: int = 60) -> int:
     return taken
 
 
-def work(twins: Twins, pick: Random, now: int) -> int:
-    """Take jobs and complete some of them. Return how many instances moved."""
-    reply = twins.call("sb_take", pick.choice(QUEUES), "w", pick.choice([1, 2, 9]), "", now, f"n{now}")
-    if isinstance(reply, str):  # a key of the queue is foreign
-        return 0
-    held = [(reply[at], reply[at + 2]) for at in range(3, len(reply), 6)]
-    words = []
-    for job, token in pick.sample(held, pick.randint(0, len(held))):
-        words += [job, pick.choice([token] * 9 + ["other"]), pick.choice(RESULTS)]
-    if not words:
-        return 0
-    done = twins.call("sb_complete", now, pick.choice(["", "short"]), *words)
-    return sum((isinstance(one, bytes) and one != b"") or (one[:1] == [b"OK"] and len(one) > 1) for one in done[1:])
+class Hands:
+    """The jobs that a worker took and has not ended, of any call before."""
+
+    def __init__(self, twins: Twins, pick: Random) -> None:
+        self._twins = twins
+        self._pick = pick
+        self._held: list[tuple[Any, Any]] = []
+
+    def work(self, now: int) -> int:
+        """Take jobs and end some of those held. Return how many instances moved."""
+        pick, queue = self._pick, self._pick.choice(QUEUES)
+        reply = self._twins.call("sb_take", queue, "w", pick.choice([1, 2, 9]), "", now, f"n{now}")
+        if isinstance(reply, list):  # else a key of the queue is foreign
+            self._held += [(reply[at], reply[at + 2]) for at in range(3, len(reply), 6)]
+        pick.shuffle(self._held)
+        ended, self._held = self._held[1:], self._held[:1]
+        if pick.random() < 0.25 and ended:
+            self._fail(now, *ended.pop())
+        return self._complete(now, ended) if ended else 0
+
+    def _fail(self, now: int, job: Any, token: Any) -> None:
+        error, again = self._pick.choice(TEXTS), self._pick.choice("001")
+        self._twins.call("sb_fail", job, token, error, "Broken", "", again, now, 1)
+
+    def _complete(self, now: int, ended: list[tuple[Any, Any]]) -> int:
+        words: list[Any] = []
+        for job, token in ended:
+            words += [job, self._pick.choice([token] * 9 + ["other"]), self._pick.choice(RESULTS)]
+        done = self._twins.call("sb_complete", now, self._pick.choice(["", "short"]), *words)
+        return sum((isinstance(one, bytes) and one != b"") or (one[:1] == [b"OK"] and len(one) > 1) for one in done[1:])
 
 
 def damage(twins: Twins, pick: Random, id: str) -> None:
     """Write what another program may have written."""
-    key = f"{ROOT}:i:{id}"
+    key, place = f"{ROOT}:i:{id}", pick.choice(PLACES)
     words = pick.choice(
         [
             ("HSET", key, pick.choice(["n", "x"]), pick.choice(["12\n", "abc", '1"', "1e3", " 4", "0x10", ""])),
@@ -400,8 +418,8 @@ def damage(twins: Twins, pick: Random, id: str) -> None:
             ("DEL", f"{ROOT}:by:n"),
             ("HSET", key, "_jobs", pick.choice(["0-1", "0-3", "0-2 0-4", ""])),
             ("HDEL", key, "_jobs"),
-            ("SET", f"{ROOT}:q:q", "foreign"),
-            ("DEL", f"{ROOT}:q:q"),
+            ("SET", f"{ROOT}:q:q{place}", "foreign"),
+            ("DEL", f"{ROOT}:q:q{place}"),
             ("SET", f"{ROOT}:job:0-{pick.randint(1, 9)}", "foreign"),
             ("HSET", f"{ROOT}:meta", "jobs", "foreign"),
             ("HSET", f"{ROOT}:meta", "jobs", "70"),

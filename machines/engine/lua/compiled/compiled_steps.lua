@@ -141,15 +141,15 @@ function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, a
         clock or read_clock(), permit, short)
 end
 
--- The same for the end of a job that the instance waits for: `event` is done.invoke.<id>, `batch` that of a call that ends
--- several.
-function compiled_steps.complete(root, id, key, flat, event, payload, job, now, clock, batch, short)
+-- The same for the end of a job that the instance waits for: `event` is done.invoke.<id> or error.invoke.<id>, `ending` as
+-- in `completion.end_invoke`. Each such step ends the only job of the instance and leaves the state that requested it.
+function compiled_steps.complete(root, id, key, flat, event, payload, job, ending)
     local step, program, positions = find_step(root, flat, event)
-    if not step then return nil end
+    if not step or not program.flat then return nil end
     work_budget.start()
     local kept = payloads.encode_for_history(payload)
-    return run(step, program, flat[positions._entered], id, flat, id, key, payload, kept, 'job ' .. job, '', now,
-        clock or read_clock(), nil, short, job, batch)
+    return run(step, program, flat[positions._entered], id, flat, id, key, payload, kept, 'job ' .. job, '', ending.now,
+        ending.clock or read_clock(), nil, ending.short, job, ending.batch)
 end
 
 -- The same for a timer of an instance: answers nil where the interpreter has to look, also for a timer that is not due.

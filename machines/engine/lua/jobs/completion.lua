@@ -1,15 +1,14 @@
--- needs: core, dead_jobs, delivery, instances, jobs, json, keys, replies, steps
+-- needs: compiled_steps, core, dead_jobs, delivery, instances, jobs, json, keys, replies, steps
 -- Ends a job and sends the event of its end to the instance, as one step.
 local completion = {}
 
 local FACTS = { type = 'external' }
+local DONE = { replies.OK } -- never written
 
--- Opens the instance that the job's invoke belongs to, if it still waits for this job. `batch`: the batch of a call that
--- takes several steps; `flat`: what HGETALL answered for the instance, where the caller has read it.
-function completion.open_instance(root, row, job, now, batch, flat)
-    if (row.invoke or '') == '' then return nil end
-    flat = flat or redis.call('HGETALL', keys.instance(root, row.instance))
-    local ctx = instances.open_read(root, row.instance, keys.instance(root, row.instance), flat, now)
+-- Opens the instance that the job's invoke belongs to, if it still waits for this job. `flat`: what HGETALL answered for it;
+-- `batch`: the batch of a call that takes several steps.
+local function open_instance(root, row, job, key, flat, now, batch)
+    local ctx = instances.open_read(root, row.instance, key, flat, now)
     if not ctx then return nil end
     local awaited = ctx.raw._jobs or ''
     if awaited ~= job and not string.find(' ' .. awaited .. ' ', ' ' .. job .. ' ', 1, true) then return nil end
@@ -18,7 +17,7 @@ function completion.open_instance(root, row, job, now, batch, flat)
 end
 
 -- Removes the job from those that the instance waits for, whatever state the step leads to.
-function completion.remove_awaited(ctx, job)
+local function remove_awaited(ctx, job)
     local awaited, stored = '', ctx.raw._jobs
     if stored ~= job then
         local others = {}
@@ -52,10 +51,9 @@ local function has_left(ctx, invoke)
 end
 
 -- Sends `event` to the waiting instance. Answers the reply and the jobs that the instance then waits for. {OK, ...}: it took
--- a step; {OK}: no transition listens; any other reply refused the step, and no key has changed. `clock`: ms of the server's
--- clock where the caller has read it.
-function completion.send_result(ctx, job, event, payload, clock)
-    local awaited = completion.remove_awaited(ctx, job)
+-- a step; {OK}: no transition listens; any other reply refused the step, and no key has changed.
+local function send_result(ctx, job, event, payload, clock)
+    local awaited = remove_awaited(ctx, job)
     if ctx.raw._suspended then return hold_result(ctx, event, payload, awaited), awaited end
     local listening = core.has_transition(ctx, event)
     local reply = listening and steps.fire(ctx, event, payload, 'job ' .. job, '', nil, clock, FACTS)
@@ -66,17 +64,33 @@ function completion.send_result(ctx, job, event, payload, clock)
     return { replies.OK }, awaited
 end
 
+-- Sends the event of a job's end, `name` before the id of its invoke, to the instance if that still waits for the job.
+-- `ending`: now; `clock`, ms of the server's clock where the caller has read it; `batch`; `short`, with the revision in place
+-- of the instance. Answers a reply as `send_result`; where the interpreter took the step, also the instance as it then is and
+-- the jobs it then waits for.
+function completion.end_invoke(root, job, row, name, payload, ending)
+    if (row.invoke or '') == '' then return DONE end
+    local key, event = keys.instance(root, row.instance), name .. row.invoke
+    local flat = redis.call('HGETALL', key)
+    local reply = compiled_steps.complete(root, row.instance, key, flat, event, payload, job, ending)
+    if reply then return reply end
+    local ctx = open_instance(root, row, job, key, flat, ending.now, ending.batch)
+    if not ctx then return DONE end
+    local awaited
+    reply, awaited = send_result(ctx, job, event, payload, ending.clock)
+    return reply, ctx, awaited
+end
+
 -- Sends error.invoke.<id> for a job that ends without a result. An instance whose actions fail on that event stays where it
 -- is and no longer waits. Answers {OK}, or {FAULT, why} when nothing could be written; and whether the instance left the
--- state that requested the job.
+-- state that requested the job, as each compiled step does.
 function completion.send_error(root, job, row, now, failure)
-    local ctx = completion.open_instance(root, row, job, now)
-    if not ctx then return { replies.OK } end
     local payload = { error = failure.error, kind = failure.kind, attempts = tonumber(row.attempt or 0) }
-    local reply, awaited = completion.send_result(ctx, job, 'error.invoke.' .. row.invoke, payload)
+    local reply, ctx, awaited = completion.end_invoke(root, job, row, 'error.invoke.', payload, { now = now, short = true })
     if reply[1] == replies.FAULT then return reply end
     if reply[1] ~= replies.OK then store_awaited(ctx, awaited) end
-    return { replies.OK }, reply[1] == replies.OK and reply[2] ~= nil and has_left(ctx, row.invoke)
+    local stepped = reply[1] == replies.OK and reply[2] ~= nil
+    return DONE, stepped and (not ctx or has_left(ctx, row.invoke))
 end
 
 -- Moves a job without attempts left to the dead jobs, or to the handled ones when its instance left the state for it.

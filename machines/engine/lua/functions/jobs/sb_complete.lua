@@ -1,5 +1,4 @@
--- needs: arguments, batches, commit, compiled_steps, completion, jobs, json, keys, payloads, queue_counters, replies
--- needs: values
+-- needs: arguments, batches, commit, completion, jobs, json, keys, payloads, queue_counters, replies, values
 -- sb_complete: completes jobs and moves their instances by done.invoke.<id>, each pair at once, if the token still holds the
 -- job.
 -- KEYS:    1 root of the partition
@@ -14,7 +13,7 @@
 -- Cost:    as sb_fire, plus O(log(queue)), for each job
 local MAX_JOBS = 1000
 local FIELDS = { 'queue', 'token', 'instance', 'invoke', 'unique', 'taken' }
-local NO_RESULT, DONE = {}, { replies.OK } -- never written
+local NO_RESULT = {} -- never written
 local pcall_redis = redis.pcall
 
 -- Reads what a completion needs of a job that the token holds; nil and why when it does not.
@@ -33,24 +32,13 @@ local function delete_job(root, job, row, ms, batch)
     queue_counters.count_run_times(root, row.queue, { [queue_counters.find_bucket(ms)] = 1 })
 end
 
--- Moves the instance that waits for the job, if there is one. Answers the reply.
-local function move_instance(root, job, row, result, call)
-    local key, event = keys.instance(root, row.instance), 'done.invoke.' .. row.invoke
-    local flat = redis.call('HGETALL', key)
-    local payload = result == nil and NO_RESULT or { result = result }
-    local reply = compiled_steps.complete(root, row.instance, key, flat, event, payload, job, call.now, call.clock,
-        call.batch, call.short)
-    if reply then return reply end
-    local ctx = completion.open_instance(root, row, job, call.now, call.batch, flat)
-    return ctx and completion.send_result(ctx, job, event, payload, call.clock) or DONE
-end
-
 local function complete_job(root, job, token, text, call)
     local row, lost = read_held(root, job, token, call.batch)
     if not row then return { replies.LOST, lost } end
     local result, why = payloads.parse_result(text)
     if why then return { replies.BAD_PAYLOAD, why, '' } end
-    local reply = (row.invoke or '') ~= '' and move_instance(root, job, row, result, call) or DONE
+    local payload = result == nil and NO_RESULT or { result = result }
+    local reply = completion.end_invoke(root, job, row, 'done.invoke.', payload, call)
     if reply[1] ~= replies.OK then return reply end
     delete_job(root, job, row, call.now - (row.taken or call.now), call.batch)
     return reply
