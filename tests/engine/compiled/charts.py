@@ -160,14 +160,14 @@ def play(twins_: Twins, seed: int, calls: int = 60) -> int:
         return 0
     for number, id in enumerate(IDS):
         twins_.call("sb_create", id, "{}", "", "", "", "", NOW + number)
-    now = NOW + 1000
+    now, held = NOW + 1000, twins.HeldJobs(twins_, pick)
     for _ in range(calls):
         now += pick.choice([0, 1, 999, 86_400_000])
         if pick.random() < 0.1:
             taken += twins_.call("sb_tick", now, 100)[2][0]
             continue
         if pick.random() < writer.jobs / 2:
-            taken += twins.work(twins_, pick, now)
+            taken += held.work(now)
             continue
         id, event = pick.choice(IDS), pick.choice(EVENTS)
         if pick.random() < 0.02:

@@ -347,14 +347,14 @@ def play(twins: Twins, seed: int, calls: int = 60) -> int:
         return 0
     for number, id in enumerate(IDS):
         twins.call("sb_create", id, "{}", "", "", "", "", NOW + number)
-    now, hands = NOW + 1000, Hands(twins, pick)
+    now, held = NOW + 1000, HeldJobs(twins, pick)
     for _ in range(calls):
         now += pick.choice([0, 1, 999, 86_400_000])
         id, event = pick.choice(IDS), pick.choice(EVENTS)
         if pick.random() < 0.05:
             damage(twins, pick, id)
         if pick.random() < writer.jobs:
-            taken += hands.work(now)
+            taken += held.work(now)
             continue
         expect = pick.choice(["", "", "", "", "", "3", "x"])
         key = pick.choice(["", "", "", "k1", "k2"])
@@ -367,7 +367,7 @@ def play(twins: Twins, seed: int, calls: int = 60) -> int:
     return taken
 
 
-class Hands:
+class HeldJobs:
     """The jobs that a worker took and has not ended, of any call before."""
 
     def __init__(self, twins: Twins, pick: Random) -> None:
