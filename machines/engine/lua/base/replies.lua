@@ -73,8 +73,14 @@ end
 local MAX_NAMES = 1000 -- event names in an explanation
 
 local function encode_state_names(ctx, config, state)
-    local names = ctx.chart and { unpack(config and config.names or {}) } or { ctx.program.states[state].name }
-    return json.encode(json.list(names))
+    if not ctx.chart then return '[' .. json.quote(ctx.program.states[state].name) .. ']' end
+    if not config then return '[]' end
+    if not config.listed then
+        local quoted = {}
+        for i, name in ipairs(config.names) do quoted[i] = json.quote(name) end
+        config.listed = '[' .. table.concat(quoted, ',') .. ']'
+    end
+    return config.listed
 end
 
 local function encode_known_events(program)
@@ -101,8 +107,8 @@ function replies.encode_explanation(ctx, event, findings)
         .. ',"state":' .. encode_state_names(ctx, ctx.config_before, ctx.origin)
         .. ',"version":' .. json.number(ctx.version)
         .. ',"taken":' .. (findings.after and 'true' or 'false')
-        .. ',"why":' .. json.encode(findings.why)
-        .. ',"error":' .. json.encode(findings.error)
+        .. ',"why":' .. (findings.why and json.quote(findings.why) or 'null')
+        .. ',"error":' .. (findings.error and json.quote(findings.error) or 'null')
         .. ',"work":' .. json.number(math.ceil(ctx.work or 0))
         .. ',"exhausted":' .. (ctx.exhausted and 'true' or 'false')
         .. ',"candidates":[' .. table.concat(candidates, ',') .. ']'

@@ -104,7 +104,7 @@ end
 
 function builtins.endswith(_, text, part)
     charge(#values.check_text(part) / 200)
-    return values.check_text(part) == '' or string.sub(values.check_text(text), -#part) == part
+    return string.sub(values.check_text(text), -#part) == part or part == ''
 end
 
 function builtins.contains(_, container, item) return values.contains(container, item) end

@@ -28,8 +28,15 @@ local function collect_values(node, ctx, seen)
     end
 end
 
+-- Compiled parts of guards: they live as long as the program that has them.
+local compiled = setmetatable({}, { __mode = 'k' })
+
 local function evaluate_leaf(node, ctx)
-    local evaluate = expressions.compile(node, ctx.program)
+    local evaluate = compiled[node]
+    if not evaluate then
+        evaluate = expressions.compile(node, ctx.program)
+        compiled[node] = evaluate
+    end
     local ok, value = pcall(evaluate, ctx)
     if not ok then
         work_budget.rethrow_exceeded(value)
@@ -83,16 +90,11 @@ end
 local function encode_candidate(ctx, event, transition, verdict, because)
     local names = {}
     for i, target in ipairs(transition.targets) do names[i] = ctx.program.states[target].name end
-    local candidate = {
-        id = transition.id,
-        event = event,
-        target = names[1] and table.concat(names, ', ') or json.null,
-        guard = transition.text or json.null,
-        verdict = verdict,
-        allow = transition.allow,
-        because = because,
-    }
-    return json.encode(candidate, DEPTH)
+    return '{"id":' .. json.quote(transition.id) .. ',"event":' .. json.quote(event)
+        .. ',"target":' .. (names[1] and json.quote(table.concat(names, ', ')) or 'null')
+        .. ',"guard":' .. (transition.text and json.quote(transition.text) or 'null') .. ',"verdict":"' .. verdict .. '"'
+        .. (transition.allow and ',"allow":' .. json.encode(transition.allow) or '')
+        .. ',"because":' .. (because[1] and json.encode(because, DEPTH) or '[]') .. '}'
 end
 
 local function encode_explained(ctx, event, transition, verdict, draws)

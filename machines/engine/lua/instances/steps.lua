@@ -34,7 +34,7 @@ end
 function steps.explain(ctx, event, payload)
     local taken, failure = steps.take_step(ctx, event, payload)
     local work = ctx.work or work_budget.count_spent()
-    local before = instances.reopen(ctx)
+    local before = (taken or failure) and instances.reopen(ctx) or ctx
     before.payload, before.work, before.exhausted = payload, work, ctx.exhausted
     local seen = replies.explain_refusal(before, event, failure)
     if taken then
