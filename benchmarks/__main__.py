@@ -86,7 +86,8 @@ class Run:
         return [Pages(self._stage, self._driver, self._seconds * 2).section(self._rounds)]
 
     def charts(self) -> list[Section]:
-        return [Charts(self._stage).section(self._rounds)]
+        measured = Charts(self._stage)
+        return [measured.section(self._rounds), measured.answers(self._rounds)]
 
     def timers(self) -> list[Section]:
         return [Timing(self._stage).section()]

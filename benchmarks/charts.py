@@ -65,6 +65,26 @@ CONTENDERS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 }
 
 
+def refusing(definition: dict[str, Any], state: dict[str, Any], target: str, field: str) -> dict[str, Any]:
+    """The same machine with an event that a guard of the state always refuses."""
+    state["on"]["refused"] = {"target": target, "guard": f"{field} < 0"}
+    return definition | {"id": f"{definition['id']}-refusing"}
+
+
+def _answered() -> dict[str, tuple[dict[str, Any], str]]:
+    """Title -> definition, and an event that is taken again and again."""
+    one, three = flat(), parallel("one", ("g1", "g2", "g3"))
+    region = three["states"]["Around"]["states"]["Inside"]["states"]["R1"]["states"]
+    for states in (one["states"].values(), region.values()):
+        for state in states:
+            for transition in state["on"].values():
+                del transition["target"]
+    return {
+        "flat": (refusing(one, one["states"]["A"], "B", "n"), "go"),
+        "parallel": (refusing(three, region["a1"], "b1", "n1"), "g1"),
+    }
+
+
 class Charts:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
@@ -85,6 +105,42 @@ class Charts:
             row.ratios["hand-written"] = found[row.title].against(found[f"{row.title}, by hand"])
         note = "µs of the server's CPU a step, call included. hand-written: the rate against that of the peer in Lua."
         return Section("What a step of a chart costs the server", rows, note)
+
+    def answers(self, rounds: int) -> Section:
+        """What is answered where no step is taken, beside a step that is."""
+        contenders = {}
+        for title, (definition, event) in _answered().items():
+            root, ids = self._prepare(definition)
+            calls = {
+                "taken": ("sb_fire", event),
+                "refused by a guard": ("sb_fire", "refused"),
+                "unknown event": ("sb_fire", "other"),
+                "conflict of revisions": ("sb_fire", event, "", "9999999"),
+                "explained, would be taken": ("sb_explain", event, ""),
+                "explained, would be refused": ("sb_explain", "refused", ""),
+            }
+            for name, (function, *words) in calls.items():
+                contenders[f"{title}, {name}"] = self._answering(function, root, ids, words)
+        found = interleave(rounds, contenders)
+        rows = []
+        for title in contenders:
+            taken = f"{title.split(', ')[0]}, taken"
+            rows.append(Row(title, 1e6 / found[title].rate, unit="µs"))
+            if title != taken:
+                rows[-1].ratios["taken"] = 1 / found[title].against(found[taken])
+        return Section("What an answer without a step costs the server", rows, "µs of the server's CPU a call.")
+
+    def _answering(self, function: str, root: str, ids: Sequence[str], words: Sequence[str]) -> Callable[[], float]:
+        def run() -> float:
+            before = self._stage.cpu()
+            for _ in range(CALLS // INSTANCES):
+                pipeline = self._stage.engine.client.pipeline(transaction=False)
+                for id in ids[:BATCH]:
+                    pipeline.fcall(function, 1, root, id, *words)
+                pipeline.execute()
+            return CALLS / (self._stage.cpu() - before)
+
+        return run
 
     def _prepare(self, definition: dict[str, Any]) -> tuple[str, list[str]]:
         engine, name = self._stage.engine, definition["id"]
