@@ -15,13 +15,13 @@ from benchmarks.report import Aim, Section
 from benchmarks.stage import name_of
 from machines.server import Server
 
-from . import contenders, idle, installed, latency, million, mixed, throughput
+from . import contenders, idle, installed, latency, million, mixed, processes, throughput
 from .contenders import Contender
 from .stage import Stage
 from .trial import trial
 
 RESULTS = Path(__file__).parent.parent / "QUEUES.md"
-PARTS = ("throughput", "latency", "idle", "mixed", "million")
+PARTS = ("throughput", "processes", "latency", "idle", "mixed", "million")
 
 
 def main() -> None:
@@ -100,12 +100,16 @@ def _field(url: str, given: argparse.Namespace) -> tuple[list[Contender], list[s
 def _parts(stage: Stage, field: Sequence[Contender], given: argparse.Namespace) -> dict:
     long = [each for each in field if each.ours or each.title.startswith("BullMQ")]
     long = [each for each in long if each.title.endswith(("50", "50 at a time"))]
+    several = [
+        each for each in field if not each.title.endswith("one at a time")
+    ]  # there the slow job holds up all others
     jobs, seconds = (60, 4.0) if given.quick else (latency.JOBS, idle.SECONDS)
     return {
         "throughput": lambda: throughput.Throughput(stage, field, given.share).section(given.rounds),
+        "processes": lambda: processes.Processes(stage, long, given.share).section(given.rounds),
         "latency": lambda: latency.Latency(stage, field, jobs).section(given.rounds),
         "idle": lambda: idle.Idle(stage, field, seconds).section(),
-        "mixed": lambda: mixed.Mixed(stage, field).section(given.rounds),
+        "mixed": lambda: mixed.Mixed(stage, several).section(given.rounds),
         "million": lambda: million.Million(stage, long, given.million).section(),
     }
 

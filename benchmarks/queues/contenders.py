@@ -50,7 +50,11 @@ def ours(options: Command) -> list[Contender]:
     return [
         _ours(f"Signalbox, {kind}{title}", module, jobs, (*concurrency, *options))
         for kind, module, jobs in kinds
-        for title, concurrency in (("", ()), (", 50 at a time", ("--concurrency", "50")))
+        for title, concurrency in (
+            (", one at a time", ("--concurrency", "1")),
+            ("", ()),
+            (", 50 at a time", ("--concurrency", "50")),
+        )
     ]
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import report
-from benchmarks.queues import contenders, idle, installed, latency, million, mixed, throughput, trial
+from benchmarks.queues import contenders, idle, installed, latency, million, mixed, processes, throughput, trial
 from benchmarks.queues.__main__ import aims
 from benchmarks.queues.contenders import Contender
 from benchmarks.queues.ours import machine
@@ -214,3 +214,13 @@ def test_a_long_queue_is_taken_from_before_it_is_worked_off(own_stage):
     ]
     assert all(row.rate > 0 for row in section.rows)
     assert list(section.rows[-1].ratios) == ["with 1,000 waiting"]
+
+
+@pytest.mark.redis
+def test_several_processes_work_off_one_queue(own_stage):
+    section = processes.Processes(own_stage, [ours()], 0.02).section(1)
+    one, four = section.rows
+    assert [one.title.rpartition(": ")[2], four.title.rpartition(": ")[2]] == ["1 process", "4 processes"]
+    assert list(four.ratios) == ["one process"]
+    assert one.rate > 0
+    assert four.rate > 0

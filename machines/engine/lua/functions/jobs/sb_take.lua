@@ -28,17 +28,28 @@ local function check_arguments(queue, worker, count, lease, now)
     return arguments.check('', '', '', '', now)
 end
 
--- Leases one job; answers the token and when the lease ends. The first attempt starts at `taken`; later ones store that in
--- `started`.
+-- Answers when a job became ready and its instance, if it is as `jobs.enqueue` writes most of them: never taken, and without
+-- a timeout, a lease or a delay of its own. nil for all others, and for what is no job.
+local function find_plain(flat)
+    if flat[7] ~= 'created' or flat[5] ~= 'queue' then return nil end
+    if not flat[9] then return flat[8] end
+    if flat[9] == 'instance' and flat[11] == 'invoke' and not flat[13] then return flat[8], flat[10] end
+    if flat[9] == 'input' and not flat[11] then return flat[8] end
+    return nil
+end
+
+-- Leases such a job. Answers the token and when the lease ends.
+local function lease_plain(key, taking)
+    call('HSET', key, 'place', 'leased', 'attempt', '1', 'token', taking.first, 'worker', taking.worker, 'taken', taking.stamp)
+    return taking.first, taking.now + (taking.lease or LEASE)
+end
+
+-- Leases any other job. The first attempt starts at `taken`; later ones store that in `started`.
 local function lease_job(key, row, taking)
     local now, timeout = taking.now, row.timeout and tonumber(row.timeout)
     local attempt = row.attempt and json.number(row.attempt + 1) or '1'
     local token = row.attempt and attempt .. '-' .. taking.nonce or taking.first
     local lease_end = now + (taking.lease or row.lease or LEASE)
-    if not timeout and not row.taken then
-        call('HSET', key, 'place', 'leased', 'attempt', attempt, 'token', token, 'worker', taking.worker, 'taken', taking.stamp)
-        return token, lease_end
-    end
     local words = { 'place', 'leased', 'attempt', attempt, 'token', token, 'worker', taking.worker, 'taken', taking.stamp }
     if row.taken and not row.started then words[11], words[12] = 'started', row.taken end
     if timeout then
@@ -55,15 +66,22 @@ local function lease_popped(root, queue, popped, taking)
         local job = popped[i]
         local key = keys.job(root, job)
         local flat = pcall_redis('HGETALL', key)
-        local row = jobs.parse_row(flat)
-        if row then
-            local token, lease_end = lease_job(key, row, taking)
-            local bucket = queue_counters.find_bucket(taking.now - (row.due or row.created))
+        local ready, instance = find_plain(flat)
+        local row = not ready and jobs.parse_row(flat)
+        if ready or row then
+            local token, lease_end
+            if ready then
+                token, lease_end = lease_plain(key, taking)
+            else
+                token, lease_end = lease_job(key, row, taking)
+                ready, instance = row.due or row.created, row.instance
+            end
+            local bucket = queue_counters.find_bucket(taking.now - ready)
             waits[bucket] = (waits[bucket] or 0) + 1
             leased[#leased + 1], leased[#leased + 2] = lease_end, job
             if lease_end < first then first = lease_end end
             local def, data = '', ''
-            if row.instance then def, data = instances.encode_data(root, row.instance) end
+            if instance then def, data = instances.encode_data(root, instance) end
             reply[at + 1], reply[at + 2], reply[at + 3], reply[at + 4] = job, flat, token, lease_end
             reply[at + 5], reply[at + 6] = def, data
             at = at + 6
