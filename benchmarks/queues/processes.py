@@ -1,6 +1,7 @@
 """One worker command with one process and with several: how many jobs a second all of them work off.
 
-A process sees only its own jobs, so the jobs that are still open are counted, from a tenth of them done to nine tenths.
+A process sees only its own jobs, so the jobs that are still open are counted, from a tenth of them done to nine
+tenths. All processes have started before: they are halted while the jobs are enqueued.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ class Processes:
         for each in self._contenders:
             one, many = (found[self._title(each, number)] for number in NUMBERS)
             rows += [Row(one.name, one.rate), Row(many.name, many.rate, {"one process": many.against(one)})]
-        return Section(TITLE, rows, "Counted from a tenth of the jobs done to nine tenths.")
+        return Section(
+            TITLE, rows, "All processes have started before; counted from a tenth of the jobs done to nine tenths."
+        )
 
     @staticmethod
     def _title(contender: Contender, number: int) -> str:
@@ -54,10 +57,15 @@ class Processes:
 
         def run() -> float:
             self._stage.clear(contender)
-            self._stage.produce(contender, "many", jobs)
-            with contextlib.ExitStack() as workers:
-                for command in commands:
-                    workers.enter_context(self._stage.worker(command, jobs + 1))
+            with contextlib.ExitStack() as stack:
+                workers = [stack.enter_context(self._stage.worker(command, jobs + 1)) for command in commands]
+                for worker in workers:
+                    worker.settle()
+                for worker in workers:
+                    worker.halt()
+                self._stage.produce(contender, "many", jobs)
+                for worker in workers:
+                    worker.go_on()
                 began, first = self._wait(contender, jobs * 9 // 10)
                 ended, last = self._wait(contender, jobs // 10)
                 self._stage.wait_finished(contender, jobs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 import time
 from array import array
@@ -19,6 +20,7 @@ PATIENCE = 120.0  # seconds until all jobs must have started, and one more for e
 SLOWEST = 100
 LOOK = 0.002  # seconds between two looks for the stamps
 GRACE = 15.0  # seconds a worker gets to end
+SETTLED = 0.05  # of a core: a worker that has started and waits needs less
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,31 @@ class Worker:
         """Seconds of CPU the worker has used so far, with its threads and the processes it started."""
         assert self._process is not None
         return sum(_spent(pid) for pid in _family(self._process.pid)) / 1e9
+
+    def settle(self) -> None:
+        """Waits until all its processes have started and have nothing to do."""
+        deadline = time.monotonic() + self._patience
+        before = self.cpu()
+        while True:
+            time.sleep(1.0)
+            now = self.cpu()
+            if before > 0.1 and now - before < SETTLED:
+                return
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{self._contender.title} did not come to rest")
+            before = now
+
+    def halt(self) -> None:
+        """Stops its processes where they are."""
+        self._send(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._send(signal.SIGCONT)
+
+    def _send(self, what: signal.Signals) -> None:
+        assert self._process is not None
+        for pid in _family(self._process.pid):
+            os.kill(pid, what)
 
 
 def _family(pid: int) -> list[int]:
