@@ -116,4 +116,5 @@ def test_no_rule_is_about_a_class_that_nothing_has():
     drawn = (ROOT / "machines/static/signalbox/admin/diagram.css").read_text(encoding="utf-8")
     rules = re.sub(r"/\*.*?\*/", "", CSS, flags=re.S)
     classes = set(re.findall(r"\.([a-z][a-z-]*)", re.sub(r"\{[^}]*\}", "{}", rules)))
+    classes = {name for name in classes if not name.startswith(("cm-", "tok-"))}  # the editor puts their names together
     assert sorted(name for name in classes if not re.search(rf"\b{name}\b", written + drawn)) == []

@@ -17,7 +17,7 @@ local function open_instance(root, row, job, key, flat, now, batch)
 end
 
 -- Removes the job from those that the instance waits for, whatever state the step leads to.
-local function remove_awaited(ctx, job)
+function completion.remove_awaited(ctx, job)
     local awaited, stored = '', ctx.raw._jobs
     if stored ~= job then
         local others = {}
@@ -53,7 +53,7 @@ end
 -- Sends `event` to the waiting instance. Answers the reply and the jobs that the instance then waits for. {OK, ...}: it took
 -- a step; {OK}: no transition listens; any other reply refused the step, and no key has changed.
 local function send_result(ctx, job, event, payload, clock)
-    local awaited = remove_awaited(ctx, job)
+    local awaited = completion.remove_awaited(ctx, job)
     if ctx.raw._suspended then return hold_result(ctx, event, payload, awaited), awaited end
     local listening = core.has_transition(ctx, event)
     local reply = listening and steps.fire(ctx, event, payload, 'job ' .. job, '', nil, clock, FACTS)

@@ -28,6 +28,11 @@ export async function send(url, { limit = LIMIT, signal, fetch = globalThis.fetc
   return response;
 }
 
+/** Sends a request that outlives the page, when it is left; nobody hears of an answer. */
+export function sendLast(url, options) {
+  fetch(url, { credentials: "same-origin", keepalive: true, ...options }).catch(() => {});
+}
+
 /** Returns how long to wait before the next request, ms: 0 unless requests fail; it grows with each failure. */
 export function delay() {
   return failures ? Math.max(0, rested - performance.now()) : 0;

@@ -1,6 +1,6 @@
 // Who else edits this machine: each page says so every few seconds, and hears of the others.
 
-import { send } from "../shared/fetcher.js";
+import { send, sendLast } from "../shared/fetcher.js";
 import { headers } from "./checker.js";
 
 const EVERY = 15_000; // ms; the server forgets who is silent for 45 s
@@ -43,6 +43,6 @@ export function watchPeople(form, drafts) {
   setInterval(tell, EVERY);
   document.addEventListener("visibilitychange", tell);
   addEventListener("pagehide", () => {
-    if (form.dataset.machine) fetch(address("&leave=1"), { method: "POST", headers: headers(), keepalive: true }).catch(() => {});
+    if (form.dataset.machine) sendLast(address("&leave=1"), { method: "POST", headers: headers() });
   });
 }
