@@ -81,7 +81,7 @@ _TABLE = {
     "studio": Entry("view", 200, 200, {"machine": "activation"}),
     "studio-submit": Entry("publish", 302, 400, {"machine": "activation"}),
     "studio-check": Entry("view", 405, 200, {"machine": "activation"}),
-    "studio-save": Entry("publish", 405, 400, {"machine": "activation"}),
+    "studio-save": Entry("publish", 405, 200, {"machine": "activation"}),
     "studio-presence": Entry("publish", 405, 200, {"machine": "activation"}),
     "draft-new": Entry("publish", 200, 400, {"machine": "activation"}),
     "draft": Entry("publish", 200, 200, OF_DRAFT),
