@@ -139,7 +139,7 @@ def test_a_walk_goes_on_where_a_call_stopped(engine):
     publish(engine, door(index=["instance.id"]))
     partition = engine.keys.partition("door")
     engine.create("door", "i0", now=NOW)
-    held, pipeline = engine.client.hgetall(partition.instance("i0")), engine.client.pipeline()
+    held, pipeline = engine.client.hgetall(partition.instance("i0")), engine.client.pipeline(transaction=False)
     for number in range(1, 5000):
         pipeline.hset(partition.instance(f"i{number}"), mapping=held)
         pipeline.zadd(partition.state("Shut"), {f"i{number}": NOW + number // 7})

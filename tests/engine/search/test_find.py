@@ -99,7 +99,7 @@ def test_thousands_of_one_moment_are_found_once_each(engine, newest):
     names = [f"n{n:04}" for n in range(2500)]
     engine.create("door", "one", now=NOW)
     held = engine.client.hgetall(engine.keys.partition("door").instance("one"))
-    pipeline = engine.client.pipeline()
+    pipeline = engine.client.pipeline(transaction=False)
     for name in names:
         pipeline.hset(engine.keys.partition("door").instance(name), mapping=held)
     pipeline.zadd(state, dict.fromkeys(names, NOW))
@@ -139,7 +139,7 @@ def test_a_search_that_has_to_look_far_goes_on_by_its_cursor(engine):
     engine.create("counter", "i0000", {"n": 0}, now=NOW)
     partition = engine.keys.partition("counter")
     others, sought = engine.client.hgetall(partition.instance("i0000")), {3, 60, 6019}
-    pipeline = engine.client.pipeline()
+    pipeline = engine.client.pipeline(transaction=False)
     for number in range(6100):
         pipeline.hset(partition.instance(f"i{number:04}"), mapping=others | {"n": 7 if number in sought else 0})
         pipeline.zadd(partition.state("On"), {f"i{number:04}": NOW + number})

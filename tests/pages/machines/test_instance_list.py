@@ -272,7 +272,7 @@ def asked(engine, client, query: str) -> dict[str, int]:
 
 def add(engine, held: dict[str, str], count: int) -> None:
     """As many more like one that waits, all of them where its indexes lead."""
-    partition, pipeline = engine.keys.partition("parcel"), engine.client.pipeline()
+    partition, pipeline = engine.keys.partition("parcel"), engine.client.pipeline(transaction=False)
     marks = {"to": "sBern", "instance.actor": "sanna", "instance.version": "nbff0000000000000"}
     for number in range(count):
         id = f"q{number:04}"
