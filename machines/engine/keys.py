@@ -272,6 +272,14 @@ class Partition:
         """hash: instance -> JSON of its result in a bulk action."""
         return f"{self.root}:bk:outcomes:{bulk}"
 
+    def task_result(self, job: str) -> str:
+        """string with PX: JSON of a task of Django that succeeded, with what it returned."""
+        return f"{self.root}:task:{job}"
+
+    def task_errors(self, job: str) -> str:
+        """hash with PX: attempt -> JSON of the exception and traceback of a task of Django."""
+        return f"{self.root}:task:{job}:errors"
+
 
 @dataclass(frozen=True, slots=True)
 class Keys:

@@ -12,6 +12,7 @@ from typing import Any
 
 from machines.engine import Engine, LeaseLost, SignalboxError
 from machines.engine import Job as TakenJob
+from machines.engine.storage import Storage
 from machines.worker.failure import format_error, format_trace, list_bases
 from machines.worker.job import Job
 from machines.worker.registry import Handler, Registry, discover, handlers
@@ -92,6 +93,7 @@ class JobRunner:
         except Exception as error:
             return self._fail(job, _leave_out_own_frames(error))
         try:
+            self._write(job)
             self._engine.complete(taken, result)
         except LeaseLost as error:
             return JobRun(taken, "lost", result, error)
@@ -103,12 +105,17 @@ class JobRunner:
         """Report the failure as a worker does, and print its traceback, which pytest shows with a failed test."""
         text, trace, kind = format_error(error), format_trace(error), type(error).__name__
         try:
+            self._write(job)
             outcome = self._engine.fail(job.taken, text, kind=kind, trace=trace, kinds=list_bases(error))
         except LeaseLost:
             outcome = "lost"
         run = JobRun(job.taken, outcome, result, error)
         sys.stderr.write(f"signalbox: job {run}\n{trace}")
         return run
+
+    def _write(self, job: Job) -> None:
+        if job.writes:
+            Storage(self._engine.client).commands(job.writes)
 
     def _describe_missing(self, job: TakenJob) -> str:
         known = list(self._registry)

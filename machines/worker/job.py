@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from machines.engine import Job as TakenJob
@@ -41,6 +41,7 @@ class Job:
         "_why",
         "asked",
         "taken",
+        "writes",
     )
 
     def __init__(
@@ -49,6 +50,7 @@ class Job:
         """``began``: when it was taken, by this process's monotonic clock; ``board`` takes its progress."""
         self.taken = taken
         self.asked = False  # whether Redis was asked to end it and gave no answer
+        self.writes: list[tuple[str, Sequence[str | int]]] = []  # see write()
         self._ends = (time.monotonic() if began is None else began) + taken.timeout / 1000 if taken.timeout else None
         self._progress = progress_reporter
         self._why: str | None = None
@@ -180,6 +182,11 @@ class Job:
         self.check()
         if self._progress is not None:
             self._progress.note(self, done, total, note)
+
+    def write(self, key: str, *command: str | int) -> None:
+        """Sends a Redis command before this attempt's end is reported, together with those of other jobs. It may be
+        sent twice, so it has to be one that is harmless then; ``key`` routes it."""
+        self.writes.append((key, command))
 
     # Said by the worker
 

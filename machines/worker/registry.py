@@ -30,12 +30,14 @@ class HandlerError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """A registered function; ``where`` is its dotted path, for messages."""
+    """A registered function; ``where`` is its dotted path, for messages. ``queue``: whether queues of its name are for
+    it."""
 
     name: str
     function: Callable[..., Any]
     is_async: bool
     where: str
+    queue: bool = True
 
 
 class Registry:
@@ -43,14 +45,16 @@ class Registry:
 
     def __init__(self) -> None:
         self._handlers: dict[str, Handler] = {}
+        self._queues: set[tuple[str, str]] = set()
 
-    def handler(self, name: str) -> Callable[[Function], Function]:
-        """Decorator: ``name`` is what a definition's ``src`` says. The function itself stays as it is."""
+    def handler(self, name: str, *, queue: bool = True) -> Callable[[Function], Function]:
+        """Decorator: ``name`` is what a definition's ``src`` says. The function itself stays as it is. With ``queue``,
+        workers also listen to queues of that name."""
         if (why := limits.check_handler_name(name)) is not None:
             raise HandlerError(f'a handler\'s name {why}; write @handler("name")')
 
         def register(function: Function) -> Function:
-            self._add(_described(name, function))
+            self._add(_described(name, function, queue))
             return function
 
         return register
@@ -60,6 +64,22 @@ class Registry:
         if known is not None and known.where != handler.where:
             raise HandlerError(f"two handlers are called {handler.name!r}: {known.where} and {handler.where}")
         self._handlers[handler.name] = handler
+
+    def add_queue(self, machine: str, queue: str) -> None:
+        """Have workers serve a queue that no definition feeds from their start."""
+        self._queues.add((machine, queue))
+
+    def claims(self, machine: str, queue: str) -> bool:
+        """Tell whether a queue that no definition feeds is for the handlers here."""
+        known = self._handlers.get(queue)
+        return (machine, queue) in self._queues or (known is not None and known.queue)
+
+    def list_queues(self, machines: Iterable[str]) -> set[tuple[str, str]]:
+        """List the queues of these machines that ``claims`` tells to be for the handlers here, whether or not they
+        exist."""
+        names = [handler.name for handler in self._handlers.values() if handler.queue]
+        found = {(machine, name) for machine in machines for name in names}
+        return found | {queue for queue in self._queues if queue[0] in machines}
 
     def get(self, name: str) -> Handler | None:
         return self._handlers.get(name)
@@ -74,11 +94,11 @@ class Registry:
         return len(self._handlers)
 
 
-def _described(name: str, function: Callable[..., Any]) -> Handler:
+def _described(name: str, function: Callable[..., Any], queue: bool) -> Handler:
     call = getattr(function, "__call__", None)  # noqa: B004  an object whose __call__ is a coroutine function counts as async
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
     where = f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
-    return Handler(name, function, is_async, where)
+    return Handler(name, function, is_async, where, queue)
 
 
 handlers = Registry()

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from machines.access.redaction import MASK, Redactor
 from machines.engine import Engine, errors
+from machines.engine.storage import Storage
 from machines.worker.counters import Counters
 from machines.worker.failure import format_error, format_trace, list_bases
 from machines.worker.job import Job
@@ -52,6 +53,7 @@ class Completer:
         backoff: float,
     ) -> None:
         self._engine = engine
+        self._storage = Storage(engine.client)
         self._in_flight = in_flight
         self._counters = counters
         self._progress = progress_reporter
@@ -142,6 +144,7 @@ class Completer:
 
     def _complete(self, done: list[Done]) -> None:
         try:
+            self._write([job for job, _ in done])
             found: Iterable[Any] = self._engine.complete_many([(job.taken, result) for job, result in done])
         except errors.EngineUnavailable as error:
             found = [error] * len(done)
@@ -212,6 +215,7 @@ class Completer:
         kind = type(error).__name__
         text, trace = format_error(error), format_trace(error)
         self._flush(job)
+        self._write([job])
         place = self._engine.fail(job.taken, text, kind=kind, trace=trace, kinds=list_bases(error))
         said = self._said(job, text)
         log.warning("%s: attempt %s of %s failed, now %s: %s: %s", job, job.attempt, job.attempts, place, kind, said)
@@ -223,6 +227,11 @@ class Completer:
             return Redactor(self._engine.sensitive(job.taken.machine)).said(text)
         except errors.SignalboxError:
             return MASK
+
+    def _write(self, jobs: list[Job]) -> None:
+        """Sends what handlers left to be written with the ends of their jobs, in one round trip."""
+        if commands := [command for job in jobs for command in job.writes]:
+            self._storage.commands(commands)
 
     def _flush(self, job: Job) -> None:
         try:

@@ -203,7 +203,7 @@ class ServedQueues:
         }
 
     def _claimed(self, route: ServedQueue) -> bool:
-        return bool(self._only) or route.queue in self._registry
+        return bool(self._only) or self._registry.claims(*route)
 
     def _has_work(self, route: ServedQueue) -> bool:
         try:
@@ -233,8 +233,11 @@ class ServedQueues:
 
     def _possible(self, fed: Mapping[ServedQueue, set[str]]) -> set[ServedQueue]:
         """Queues that nothing feeds and nobody has put a job on so far, on whose bells to listen all the same."""
-        names = [name for name in self._only if "/" not in name] if self._only else list(self._registry)
-        found = {ServedQueue(machine, name) for machine in self.machines for name in names}
+        if self._only:
+            names = [name for name in self._only if "/" not in name]
+            found = {ServedQueue(machine, name) for machine in self.machines for name in names}
+        else:
+            found = {ServedQueue(*queue) for queue in self._registry.list_queues(self.machines)}
         found |= {
             ServedQueue(*name.split("/", 1))
             for name in self._only

@@ -1,0 +1,36 @@
+"""A backend for Django's tasks framework: each task is a job on a queue, run by a worker.
+
+::
+
+    TASKS = {"default": {"BACKEND": "machines.tasks.SignalboxBackend"}}
+
+Works with ``django.tasks`` (Django 6) and with its backport ``django_tasks``. The parts:
+
+- ``framework``: the names of whichever of the two there is; ``backend``: enqueueing, results; ``options``
+- ``declarations``: the tasks that this process has declared, each a handler of its workers
+- ``execution``: running a task; ``results``: what is known of a task, from its job and after it; ``current_job``
+- ``workers``: what a worker does at its start
+- ``builtin_machine``: the machine whose queues the jobs are on; ``checks``: system checks
+
+This module imports the framework only when ``SignalboxBackend`` is asked for: other programs import a module ``tasks``
+of each installed app.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .current_job import get_job
+
+if TYPE_CHECKING:
+    from .backend import SignalboxBackend
+
+__all__ = ["SignalboxBackend", "get_job"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SignalboxBackend":
+        from .backend import SignalboxBackend
+
+        return SignalboxBackend
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,105 @@
+"""Runs one attempt of a task in a worker: its arguments, signals, and what is kept of its end.
+
+The worker reports the end of the job, and tries it again as its queue says; see ``machines.worker``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from django.utils import timezone
+
+from machines.connections import get_engine
+from machines.engine import errors
+from machines.worker import Job
+from machines.worker.failure import list_bases
+
+from . import declarations, results
+from .backend import find_backend
+from .builtin_machine import MACHINE
+from .current_job import current
+from .framework import (
+    InvalidTask,
+    Task,
+    TaskContext,
+    TaskResultStatus,
+    task_finished,
+    task_started,
+)
+
+
+class Attempt:
+    """One attempt of a task."""
+
+    def __init__(self, task: Task, job: Job) -> None:
+        """Raises InvalidTask for a job that no backend made for this task."""
+        self._job, self._payload = job, results.read_payload(job.payload)
+        if job.machine != MACHINE or self._payload["task"] != declarations.get_path(task):
+            raise InvalidTask(f"the job was not enqueued as the task {declarations.get_path(task)}")
+        self.sender = type(find_backend(self._payload["backend"]))
+        self.result = results.build_result(
+            task,
+            self._payload,
+            job.taken,
+            status=TaskResultStatus.RUNNING,
+            errors=results.list_errors(get_engine(), job.taken),
+            worker_ids=results.list_workers(job.taken),
+        )
+
+    @property
+    def arguments(self) -> list[Any]:
+        args = list(self.result.args)
+        return [TaskContext(task_result=self.result), *args] if self.result.task.takes_context else args
+
+    def succeed(self, value: Any) -> None:
+        """Keep what the task returned. Raises ResultRefused."""
+        value = results.write_success(self._job, self._payload, self.result, value)
+        results.set_fields(self.result, status=TaskResultStatus.SUCCESSFUL, _return_value=value)
+
+    def fail(self, error: Exception) -> bool:
+        """Keep why the attempt failed; tell whether it was the last."""
+        self.result.errors.append(results.write_error(self._job, error))
+        stops = {type(error).__name__, *list_bases(error)} & set(self._job.taken.stop)
+        is_last = bool(stops) or self._job.attempt >= self._job.attempts
+        if is_last:
+            results.set_fields(self.result, status=TaskResultStatus.FAILED, finished_at=timezone.now())
+        return is_last
+
+    def is_lost(self, error: Exception) -> bool:
+        """Tell whether the function ended because the job is no longer this worker's."""
+        return isinstance(error, errors.LeaseLost) and error.job == self._job.id
+
+
+def run(task: Task, job: Job) -> None:
+    """Run a plain function."""
+    attempt = Attempt(task, job)
+    said = {"sender": attempt.sender, "task_result": attempt.result}
+    task_started.send_robust(**said)
+    token = current.set(job)
+    try:
+        attempt.succeed(task.func(*attempt.arguments, **attempt.result.kwargs))
+    except Exception as error:
+        if not attempt.is_lost(error) and attempt.fail(error):
+            task_finished.send_robust(**said)
+        raise
+    finally:
+        current.reset(token)
+    task_finished.send_robust(**said)
+
+
+async def run_async(task: Task, job: Job) -> None:
+    """Run a coroutine."""
+    attempt = await asyncio.to_thread(Attempt, task, job) if job.attempt > 1 else Attempt(task, job)
+    said = {"sender": attempt.sender, "task_result": attempt.result}
+    await task_started.asend_robust(**said)
+    token = current.set(job)
+    try:
+        attempt.succeed(await task.func(*attempt.arguments, **attempt.result.kwargs))
+    except Exception as error:
+        if not attempt.is_lost(error) and attempt.fail(error):
+            await task_finished.asend_robust(**said)
+        raise
+    finally:
+        current.reset(token)
+    await task_finished.asend_robust(**said)

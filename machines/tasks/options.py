@@ -1,0 +1,50 @@
+"""The ``OPTIONS`` of a backend in ``TASKS``: how the jobs of its tasks are tried, and which modules declare tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from machines.engine import SignalboxError
+from machines.engine.jobs.enqueue import build_arguments
+from machines.engine.jobs.records import Enqueue
+
+from .builtin_machine import MACHINE
+
+OF_JOBS = ("attempts", "backoff", "lease", "timeout", "jitter", "stop")
+MODULES = "modules"
+NO_RESULT = "ResultRefused"  # an exception that another attempt would raise again
+
+
+class InvalidOptions(ValueError):
+    """The OPTIONS of a backend do not fit; the text says which, and what would."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``job``: arguments of ``Engine.enqueue``; ``modules``: those that declare tasks, beside ``tasks`` of each app."""
+
+    job: Mapping[str, Any] = field(default_factory=dict)
+    modules: tuple[str, ...] = ()
+
+
+def read_options(given: object) -> Options:
+    """Raises InvalidOptions."""
+    if not isinstance(given, Mapping):
+        raise InvalidOptions(f"OPTIONS is a dict, not {type(given).__name__}")
+    if unknown := sorted(str(name) for name in given if name not in (*OF_JOBS, MODULES)):
+        raise InvalidOptions(f"OPTIONS has no {', '.join(unknown)}; it has {', '.join((*OF_JOBS, MODULES))}")
+    modules = given.get(MODULES, ())
+    if not isinstance(modules, list | tuple) or not all(isinstance(name, str) for name in modules):
+        raise InvalidOptions("OPTIONS: modules is a list of names of modules")
+    job = {name: given[name] for name in OF_JOBS if name in given}
+    if not isinstance(job.get("jitter", True), bool):
+        raise InvalidOptions("OPTIONS: jitter is True or False")
+    try:
+        build_arguments(Enqueue(MACHINE, "task", **job))
+        job["stop"] = (*job.get("stop", ()), NO_RESULT)
+        build_arguments(Enqueue(MACHINE, "task", **job))
+    except SignalboxError as error:
+        raise InvalidOptions(f"OPTIONS: {error}") from None
+    return Options(job, tuple(modules))

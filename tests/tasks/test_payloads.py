@@ -1,0 +1,80 @@
+"""Jobs that somebody else wrote: only declared tasks run, and no name of a payload is imported."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from django_tasks import default_task_backend
+from django_tasks.exceptions import InvalidTaskError, TaskResultDoesNotExist
+
+from machines.tasks import builtin_machine
+from machines.tasks.builtin_machine import MACHINE
+
+UNUSED = "this"  # a module of Python that prints when it is imported
+ADD = "tests.tasks.app.tasks.add"
+
+
+def make(task, **fields):
+    return {"task": task, "args": [1], "kwargs": {}, "backend": "default"} | fields
+
+
+@pytest.fixture
+def forge(engine, tasks):
+    """Puts a job of a stranger on the queue."""
+    builtin_machine.publish(engine)
+    tasks.add.get_backend().validate_task(tasks.add)  # declared here, as in a worker that imported its module
+    return lambda src, payload: engine.enqueue(MACHINE, src, payload, queue="default", attempts=1)
+
+
+@pytest.mark.parametrize("path", [f"{UNUSED}.s", "os.system", "tests.tasks.app.tasks.undecorated", "subprocess.Popen"])
+def test_a_function_that_is_no_declared_task_is_not_run(forge, run, path):
+    forge(path, make(path))
+    with pytest.raises(AssertionError, match="no handler"):
+        run()
+    assert UNUSED not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        make("os.system"),
+        make(ADD, args={"a": 1}),
+        make(ADD, kwargs=[1]),
+        make(ADD, backend=None),
+        make(ADD, backend="elsewhere"),
+        make(ADD, backend="none"),
+        make(ADD, priority="high"),
+        make(ADD, run_after="soon"),
+        None,
+        [],
+        "text",
+    ],
+)
+def test_a_declared_task_is_not_run_with_what_no_backend_wrote(engine, forge, run, tasks, payload):
+    job = forge(ADD, payload)
+    (ran,) = run()
+    assert (ran.outcome, type(ran.error)) == ("dead", InvalidTaskError)
+    with pytest.raises((InvalidTaskError, TaskResultDoesNotExist)):
+        default_task_backend.get_result(job.id)
+
+
+def test_the_result_of_a_task_that_nobody_declared(forge):
+    job = forge("x", make(f"{UNUSED}.s"))
+    with pytest.raises(InvalidTaskError, match="is no task that is declared here"):
+        default_task_backend.get_result(job.id)
+    assert UNUSED not in sys.modules
+
+
+def test_a_job_of_another_machine_is_no_task(engine, forge, run, tasks):
+    engine.publish({"id": "door", "initial": "shut", "states": {"shut": {}}})
+    engine.enqueue("door", ADD, make(ADD), attempts=1)
+    from machines.testing.job_runner import JobRunner
+
+    (ran,) = JobRunner(engine, None).run(["door"], None, 10, False)
+    assert (ran.outcome, type(ran.error)) == ("dead", InvalidTaskError)
+
+
+def test_a_task_of_another_backend_is_refused(engine, tasks):
+    assert tasks.foreign.enqueue().backend == "elsewhere"
+    assert engine.machines() == {}
