@@ -55,10 +55,12 @@ class SignalboxBackend(BaseTaskBackend):
         Raises InvalidTask, and TypeError or BadPayload for arguments that are no JSON; then nothing is enqueued.
         """
         self.validate_task(task)
-        declarations.require_decorated(task)
+        if not is_own(declared := declarations.find_decorated(task).backend):
+            path = declarations.get_path(task)
+            raise InvalidTask(f"{path} is declared for TASKS[{declared!r}], another backend: workers do not have it")
         result = results.make_result(task, self.alias, args, kwargs)
         job = self._put(task, results.describe_task(result))
-        results.set_fields(result, id=job.id, enqueued_at=results.read_time(job.created))
+        results.set_fields(result, id=job.id)
         task_enqueued.send(type(self), task_result=result)
         return result
 
@@ -121,14 +123,19 @@ def list_backends() -> list[SignalboxBackend]:
     return found
 
 
+def is_own(alias: str) -> bool:
+    """Tell whether an entry of ``TASKS`` is a backend of this kind."""
+    try:
+        return isinstance(task_backends[alias], SignalboxBackend)
+    except InvalidTaskBackend:
+        return False
+
+
 def find_backend(alias: str) -> SignalboxBackend:
     """Return the backend that an entry of ``TASKS`` names. Raises InvalidTask where it is none of this kind."""
-    try:
-        backend = task_backends[alias]
-    except InvalidTaskBackend:
-        backend = None
-    if not isinstance(backend, SignalboxBackend):
+    if not is_own(alias):
         raise InvalidTask(f"TASKS[{alias!r}] is no backend of Signalbox")
+    backend: SignalboxBackend = task_backends[alias]
     return backend
 
 

@@ -56,9 +56,9 @@ def listen(listener: Callable[[str, Task], None]) -> None:
         listener(path, task)
 
 
-def require_decorated(task: Task) -> None:
-    """Raise InvalidTask unless the name of a task's function stands for the task in its module: else workers may not
-    have it."""
+def find_decorated(task: Task) -> Task:
+    """Return the task that the name of a task's function stands for in its module. Raises InvalidTask: without one,
+    workers may not have it."""
     func = task.func
     known = getattr(sys.modules.get(func.__module__), func.__qualname__, None)
     if getattr(known, "func", None) is not func:
@@ -66,3 +66,4 @@ def require_decorated(task: Task) -> None:
             f"{get_path(task)} is no task for workers: decorate the function with @task at module level, "
             f"so that its name stands for the task"
         )
+    return known

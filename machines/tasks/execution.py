@@ -57,7 +57,7 @@ class Attempt:
         value = results.write_success(self._job, self._payload, self.result, value)
         results.set_fields(self.result, status=TaskResultStatus.SUCCESSFUL, _return_value=value)
 
-    def fail(self, error: Exception) -> bool:
+    def fail(self, error: BaseException) -> bool:
         """Keep why the attempt failed; tell whether it was the last."""
         self.result.errors.append(results.write_error(self._job, error))
         stops = {type(error).__name__, *list_bases(error)} & set(self._job.taken.stop)
@@ -66,7 +66,7 @@ class Attempt:
             results.set_fields(self.result, status=TaskResultStatus.FAILED, finished_at=timezone.now())
         return is_last
 
-    def is_lost(self, error: Exception) -> bool:
+    def is_lost(self, error: BaseException) -> bool:
         """Tell whether the function ended because the job is no longer this worker's."""
         return isinstance(error, errors.LeaseLost) and error.job == self._job.id
 
@@ -79,7 +79,7 @@ def run(task: Task, job: Job) -> None:
     token = current.set(job)
     try:
         attempt.succeed(task.func(*attempt.arguments, **attempt.result.kwargs))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if not attempt.is_lost(error) and attempt.fail(error):
             task_finished.send_robust(**said)
         raise
@@ -96,7 +96,7 @@ async def run_async(task: Task, job: Job) -> None:
     token = current.set(job)
     try:
         attempt.succeed(await task.func(*attempt.arguments, **attempt.result.kwargs))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if not attempt.is_lost(error) and attempt.fail(error):
             await task_finished.asend_robust(**said)
         raise

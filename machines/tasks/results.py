@@ -7,6 +7,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,8 +35,10 @@ from .framework import (
 )
 
 UNKNOWN = "unknown"  # the worker of an attempt before the last ten
-FIELDS = {"task": str, "args": list, "kwargs": dict, "backend": str, "priority": int, "run_after": str}
-REQUIRED = ("task", "args", "kwargs", "backend")
+FIELDS = {
+    "task": str, "args": list, "kwargs": dict, "backend": str, "enqueued_at": str, "priority": int, "run_after": str,
+}  # fmt: skip
+REQUIRED = ("task", "args", "kwargs", "backend", "enqueued_at")
 STATUSES = {
     "leased": TaskResultStatus.RUNNING,
     "dead": TaskResultStatus.FAILED,
@@ -56,7 +59,7 @@ class ResultRefused(TypeError):
 def make_result(task: Task, alias: str, args: Any, kwargs: Any) -> TaskResult:
     """Make the result of a task that waits. Raises TypeError, which names the argument that is no JSON."""
     try:
-        return _make(task, alias, args, kwargs)
+        return _make(task, alias, args, kwargs, enqueued_at=read_time(time.time_ns() // 1_000_000))
     except (TypeError, ValueError) as error:
         raise TypeError(f"{declarations.get_path(task)}: {_find_culprit(args, kwargs) or error}") from None
 
@@ -79,11 +82,9 @@ def _find_culprit(args: Any, kwargs: Any) -> str | None:
     for name, value in [*enumerate(args), *kwargs.items()]:
         try:
             normalize_json(value)
-        except (TypeError, ValueError):
-            place = f"argument {name + 1}" if isinstance(name, int) else f"argument {name!r}"
-            return (
-                f"{place} is no JSON: it is or holds another type than text, numbers, lists and dicts ({value!r:.80})"
-            )
+        except (TypeError, ValueError) as error:
+            place = name + 1 if isinstance(name, int) else repr(name)
+            return f"argument {place} is no JSON: {error}; pass text, numbers, lists and dicts"
     return None
 
 
@@ -112,6 +113,7 @@ def describe_task(result: TaskResult) -> dict[str, Any]:
         "args": result.args,
         "kwargs": result.kwargs,
         "backend": result.backend,
+        "enqueued_at": result.enqueued_at.isoformat(),
     }
     if task.priority:
         payload["priority"] = task.priority
@@ -138,7 +140,7 @@ def build_result(task: Task, payload: Mapping[str, Any], job: Job, **fields: Any
         payload["args"],
         payload["kwargs"],
         id=job.id,
-        enqueued_at=read_time(job.created),
+        enqueued_at=_read_moment(payload, "enqueued_at"),
         started_at=read_time(job.started),
         last_attempted_at=read_time(job.taken),
         **fields,
@@ -147,11 +149,17 @@ def build_result(task: Task, payload: Mapping[str, Any], job: Job, **fields: Any
 
 def _use(task: Task, payload: Mapping[str, Any], queue: str) -> Task:
     """Return a task as it was enqueued."""
+    at = _read_moment(payload, "run_after")
+    return replace(
+        task, priority=payload.get("priority", 0), queue_name=queue, run_after=at, backend=payload["backend"]
+    )
+
+
+def _read_moment(payload: Mapping[str, Any], name: str) -> datetime | None:
     try:
-        at = datetime.fromisoformat(payload["run_after"]) if "run_after" in payload else None
+        return datetime.fromisoformat(payload[name]) if name in payload else None
     except ValueError as error:
-        raise InvalidTask(f"run_after of the job: {error}") from None
-    return task.using(priority=payload.get("priority", 0), queue_name=queue, run_after=at, backend=payload["backend"])
+        raise InvalidTask(f"{name} of the job: {error}") from None
 
 
 def list_workers(job: Job) -> list[str]:
@@ -191,7 +199,7 @@ def _read_end(ended: Mapping[str, Any]) -> TaskError:
 
 def write_error(job: WorkerJob, error: BaseException) -> TaskError:
     """Keep the exception of an attempt beside the job, and return it."""
-    kind = type(error)
+    kind = TypeError if isinstance(error, ResultRefused) else type(error)
     found = make_error(f"{kind.__module__}.{kind.__qualname__}", format_trace(error))
     key = Partition(job.taken.root).task_errors(job.id)
     text = json.dumps([found.exception_class_path, found.traceback])
@@ -209,7 +217,6 @@ def write_success(job: WorkerJob, payload: Mapping[str, Any], result: TaskResult
     record = {
         "payload": payload,
         "queue": taken.queue,
-        "created": taken.created,
         "started": taken.started,
         "taken": taken.taken,
         "finished": max(round(time.time() * 1000), taken.taken),
@@ -279,7 +286,7 @@ def _read_record(id: str, record: Mapping[str, Any], find: FindTask) -> TaskResu
         payload["kwargs"],
         id=id,
         status=TaskResultStatus.SUCCESSFUL,
-        enqueued_at=read_time(record["created"]),
+        enqueued_at=_read_moment(payload, "enqueued_at"),
         started_at=read_time(record["started"]),
         last_attempted_at=read_time(record["taken"]),
         finished_at=read_time(record["finished"]),

@@ -24,7 +24,9 @@ def test_a_task_is_a_job_with_the_name_of_its_function(engine, tasks):
     result = tasks.add.enqueue(2, b=3)
     (job,) = list_jobs(engine)
     assert (job.id, job.src, job.attempts, job.priority) == (result.id, "tests.tasks.app.tasks.add", 2, 5)
+    assert job.input.pop("enqueued_at") == result.enqueued_at.isoformat()
     assert job.input == {"task": job.src, "args": [2], "kwargs": {"b": 3}, "backend": "default"}
+    assert tasks.add.get_result(result.id) == result
     assert (result.status, result.args, result.kwargs, result.attempts) == (TaskResultStatus.READY, [2], {"b": 3}, 0)
     assert result.enqueued_at.tzinfo is not None
 

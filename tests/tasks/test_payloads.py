@@ -16,7 +16,8 @@ ADD = "tests.tasks.app.tasks.add"
 
 
 def make(task, **fields):
-    return {"task": task, "args": [1], "kwargs": {}, "backend": "default"} | fields
+    common = {"args": [1], "kwargs": {}, "backend": "default", "enqueued_at": "2026-11-23T12:00:00+00:00"}
+    return {"task": task} | common | fields
 
 
 @pytest.fixture
@@ -46,6 +47,7 @@ def test_a_function_that_is_no_declared_task_is_not_run(forge, run, path):
         make(ADD, backend="none"),
         make(ADD, priority="high"),
         make(ADD, run_after="soon"),
+        make(ADD, enqueued_at=1),
         None,
         [],
         "text",
@@ -77,4 +79,6 @@ def test_a_job_of_another_machine_is_no_task(engine, forge, run, tasks):
 
 def test_a_task_of_another_backend_is_refused(engine, tasks):
     assert tasks.foreign.enqueue().backend == "elsewhere"
+    with pytest.raises(InvalidTaskError, match=r"foreign is declared for TASKS\['elsewhere'\], another backend"):
+        tasks.foreign.using(backend="default").enqueue()
     assert engine.machines() == {}

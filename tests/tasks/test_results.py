@@ -114,7 +114,8 @@ def test_a_value_that_is_no_json_fails_without_another_attempt(engine, tasks, ru
     (ran,) = run()
     assert ran.outcome == "dead"
     result.refresh()
-    assert (result.status, result.errors[0].exception_class.__name__) == (TaskResultStatus.FAILED, "ResultRefused")
+    assert (result.status, result.errors[0].exception_class) == (TaskResultStatus.FAILED, TypeError)
+    assert "ResultRefused" in result.errors[0].traceback
 
 
 def refresh_for(result, seconds):
