@@ -21,13 +21,14 @@ class Missing(Exception):
     """A peer cannot be measured here; the text says why."""
 
 
-def python(requirements: Path = REQUIREMENTS) -> Path:
-    """The interpreter of the virtual environment that holds the peers written in Python."""
-    folder = CACHE / f"venv-{_digest(requirements.read_bytes(), sys.version.encode())}"
+def python(requirements: Path = REQUIREMENTS, interpreter: str = sys.executable) -> Path:
+    """The interpreter of the virtual environment that holds the peers written in Python, made by ``interpreter``."""
+    version = subprocess.run([interpreter, "-VV"], capture_output=True).stdout
+    folder = CACHE / f"venv-{_digest(requirements.read_bytes(), version)}"
     if not (folder / "installed").exists():
         print(f"installing {requirements.name} into {folder}", flush=True)
         shutil.rmtree(folder, ignore_errors=True)
-        _run([sys.executable, "-m", "venv", folder])
+        _run([interpreter, "-m", "venv", folder])
         pip = [folder / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
         _run([*pip, "-r", requirements])
         (folder / "installed").touch()

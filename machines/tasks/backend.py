@@ -80,7 +80,7 @@ class SignalboxBackend(BaseTaskBackend):
 
     def get_result(self, result_id: str) -> TaskResult:
         """Raises TaskResultDoesNotExist: the result has expired, the job was withdrawn, or it never was."""
-        return results.read_result(get_engine(), result_id, find_task)
+        return results.read_result(result_id, find_task)
 
     def check(self, **kwargs: Any) -> Iterable[CheckMessage]:
         """List what is wrong with the entry of this backend in ``TASKS``."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from django.dispatch import Signal
 from django.utils import timezone
 
-from machines.connections import get_engine
 from machines.engine import errors
 from machines.worker import Job
 from machines.worker.failure import list_bases
@@ -24,9 +24,13 @@ from .framework import (
     Task,
     TaskContext,
     TaskResultStatus,
+    log_task_finished,
+    log_task_started,
     task_finished,
     task_started,
 )
+
+LOGS = {id(log_task_started), id(log_task_finished)}  # as signals know their receivers
 
 
 class Attempt:
@@ -43,7 +47,7 @@ class Attempt:
             self._payload,
             job.taken,
             status=TaskResultStatus.RUNNING,
-            errors=results.list_errors(get_engine(), job.taken),
+            errors=results.list_errors(job.taken),
             worker_ids=results.list_workers(job.taken),
         )
 
@@ -92,14 +96,23 @@ async def run_async(task: Task, job: Job) -> None:
     """Run a coroutine."""
     attempt = await asyncio.to_thread(Attempt, task, job) if job.attempt > 1 else Attempt(task, job)
     said = {"sender": attempt.sender, "task_result": attempt.result}
-    await task_started.asend_robust(**said)
+    await _send(task_started, said)
     token = current.set(job)
     try:
         attempt.succeed(await task.func(*attempt.arguments, **attempt.result.kwargs))
     except (Exception, SystemExit) as error:
         if not attempt.is_lost(error) and attempt.fail(error):
-            await task_finished.asend_robust(**said)
+            await _send(task_finished, said)
         raise
     finally:
         current.reset(token)
-    await task_finished.asend_robust(**said)
+    await _send(task_finished, said)
+
+
+async def _send(signal: Signal, said: dict[str, Any]) -> None:
+    """Send a signal from a coroutine. Django calls plain receivers in a thread, which the framework's log does not
+    need."""
+    if all(entry[0][0] in LOGS for entry in signal.receivers):
+        signal.send_robust(**said)
+    else:
+        await signal.asend_robust(**said)

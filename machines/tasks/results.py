@@ -15,7 +15,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from machines.conf import conf
-from machines.engine import Engine, Job, errors
+from machines.connections import get_engine
+from machines.engine import Job, errors
 from machines.engine.jobs.lifecycle import MAX_RESULT
 from machines.engine.keys import Partition
 from machines.engine.storage import Storage
@@ -150,9 +151,10 @@ def build_result(task: Task, payload: Mapping[str, Any], job: Job, **fields: Any
 def _use(task: Task, payload: Mapping[str, Any], queue: str) -> Task:
     """Return a task as it was enqueued."""
     at = _read_moment(payload, "run_after")
-    return replace(
-        task, priority=payload.get("priority", 0), queue_name=queue, run_after=at, backend=payload["backend"]
-    )
+    priority, backend = payload.get("priority", 0), payload["backend"]
+    if (task.priority, task.queue_name, task.run_after, task.backend) == (priority, queue, at, backend):
+        return task  # making another would check it again
+    return replace(task, priority=priority, queue_name=queue, run_after=at, backend=backend)
 
 
 def _read_moment(payload: Mapping[str, Any], name: str) -> datetime | None:
@@ -173,14 +175,14 @@ def list_workers(job: Job) -> list[str]:
 # Errors
 
 
-def list_errors(engine: Engine, job: Job) -> list[TaskError]:
+def list_errors(job: Job) -> list[TaskError]:
     """List why the attempts of a job failed, the last ten at most: with traceback where a worker could write one."""
     ended = [one for one in job.log if one["outcome"] != "handed back"]
     if not ended:
         return []
     key = Partition(job.root).task_errors(job.id)
     attempts = [str(one["attempt"]) for one in ended]
-    kept = Storage(engine.client).command("HMGET", key, *attempts)
+    kept = Storage(get_engine().client).command("HMGET", key, *attempts)
     return [make_error(*json.loads(text)) if text else _read_end(one) for one, text in zip(ended, kept, strict=True)]
 
 
@@ -241,11 +243,12 @@ def _check_value(value: Any) -> Any:
     return value
 
 
-def read_result(engine: Engine, id: str, find: FindTask) -> TaskResult:
+def read_result(id: str, find: FindTask) -> TaskResult:
     """Read the result of a task by its id. ``find`` gives the task for a path and the alias of a backend. Raises
     TaskResultDoesNotExist, and what ``find`` raises."""
     if not isinstance(id, str) or re.fullmatch(r"[0-9]{1,4}-[0-9]{1,16}", id) is None:
         raise TaskResultDoesNotExist(id)
+    engine = get_engine()
     key = engine.keys.partition(MACHINE, int(id.partition("-")[0])).task_result(id)
     storage = Storage(engine.client)
     if (text := storage.command("GET", key)) is not None:
@@ -258,10 +261,10 @@ def read_result(engine: Engine, id: str, find: FindTask) -> TaskResult:
         return _read_record(id, json.loads(text), find)
     if job.finished and job.finished + conf.TASK_RESULTS * 1000 < time.time() * 1000:
         raise TaskResultDoesNotExist(id)
-    return _read_job(engine, job, find)
+    return _read_job(job, find)
 
 
-def _read_job(engine: Engine, job: Job, find: FindTask) -> TaskResult:
+def _read_job(job: Job, find: FindTask) -> TaskResult:
     try:
         payload = read_payload(job.input)
     except InvalidTask:
@@ -272,7 +275,7 @@ def _read_job(engine: Engine, job: Job, find: FindTask) -> TaskResult:
         job,
         status=STATUSES.get(job.place, TaskResultStatus.READY),
         finished_at=read_time(job.finished),
-        errors=list_errors(engine, job),
+        errors=list_errors(job),
         worker_ids=list_workers(job),
     )
 

@@ -28,7 +28,7 @@ def forge(engine, tasks):
     return lambda src, payload: engine.enqueue(MACHINE, src, payload, queue="default", attempts=1)
 
 
-@pytest.mark.parametrize("path", [f"{UNUSED}.s", "os.system", "tests.tasks.app.tasks.undecorated", "subprocess.Popen"])
+@pytest.mark.parametrize("path", [f"{UNUSED}.s", "os.system", "tests.tasks.app.tasks.helper", "subprocess.Popen"])
 def test_a_function_that_is_no_declared_task_is_not_run(forge, run, path):
     forge(path, make(path))
     with pytest.raises(AssertionError, match="no handler"):

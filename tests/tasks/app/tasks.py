@@ -62,8 +62,12 @@ def note(word: str) -> None:
     calls.append(word)
 
 
-def undecorated() -> None:
+def helper() -> None:
     """No task."""
+
+
+def undecorated() -> None:
+    """A task under another name."""
 
 
 renamed = task(undecorated)
