@@ -20,7 +20,7 @@ from machines.engine.transfer import Repartition
 MACHINE = "spread"
 JOBS = 2
 RENAMED = {"s0": "a0", "On": "Counting"}  # state of version 1 -> state of version 2
-KNOWN = 1500  # instances that are there from the beginning
+KNOWN = 1000  # instances that are there from the beginning
 
 
 def spread() -> dict:
@@ -70,7 +70,7 @@ class Load:
                     self.problems[f"unsure: {error}"] += 1
             except Exception as error:
                 self.problems[f"{type(error).__name__}: {error}"[:200]] += 1
-            self.over.wait(0.001)
+            self.over.wait(0.004)
         self.file.write_text(json.dumps({"acknowledged": self.acknowledged, "problems": self.problems}))
 
     def _watch(self) -> None:

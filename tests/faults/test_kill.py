@@ -1,4 +1,4 @@
-"""Workers that are killed and stopped at random while they move twenty thousand jobs."""
+"""Workers that are killed and stopped at random while they move six thousand jobs."""
 
 import random
 import threading
@@ -14,10 +14,10 @@ from .processes import LONG
 
 pytestmark = pytest.mark.redis
 
-INSTANCES = 10_000  # of two jobs each
+INSTANCES = 3_000  # of two jobs each
 WORKERS = 3
-KILLS = 24
-STOPS = 6
+KILLS = 12
+STOPS = 4
 LEASE = 500  # ms
 
 
@@ -65,7 +65,7 @@ class Mischief:
             worker.finish()
 
 
-def test_twenty_thousand_jobs_through_workers_killed_at_random(own_engine, workers):
+def test_six_thousand_jobs_through_workers_killed_at_random(own_engine, workers):
     own_engine.publish(line("quick", "quick", lease=LEASE))
     begin(own_engine, (f"i{number}" for number in range(INSTANCES)))
     mischief = Mischief(workers, 2 * INSTANCES)

@@ -19,7 +19,7 @@ from .test_restart import came_back
 
 pytestmark = pytest.mark.redis
 
-INSTANCES = 3000
+INSTANCES = 2000
 KILLS = 6
 
 OLD = machine(

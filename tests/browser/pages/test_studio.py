@@ -118,7 +118,7 @@ def test_states_are_suggested_for_a_target(studio: Page):
     studio.keyboard.type("o")
     listed = studio.locator(".cm-tooltip-autocomplete li")
     expect(listed.locator(".cm-completionLabel")).to_have_text(["off", "on"])
-    studio.wait_for_timeout(200)  # a list takes no key in its first 75 ms, so that nobody takes what came under a finger
+    studio.wait_for_timeout(200)  # in its first 75 ms a list takes no key: it may have come under a finger
     studio.keyboard.press("ArrowDown")
     expect(studio.locator(".cm-tooltip-autocomplete li[aria-selected]")).to_have_text("on")
     studio.keyboard.press("Enter")

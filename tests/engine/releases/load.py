@@ -12,6 +12,7 @@ from machines.engine.connection import library
 from machines.engine.keys import PREFIX
 
 AT_LEAST = 50  # ticks, however soon it is stopped
+PAUSE = 0.003  # seconds between two ticks: seven processes at full speed would keep each other from starting
 TALLY = {
     "id": "tally",
     "initial": "On",
@@ -32,6 +33,7 @@ def work(engine, name, stop):
     sys.stdout.flush()
     while (done < AT_LEAST and len(failed) < AT_LEAST) or not stop.is_set():
         try:
+            stop.wait(PAUSE)
             assert engine.fire("tally", name, "tick").data["n"] == done + 1
             done += 1
             if done % 20 == 0:

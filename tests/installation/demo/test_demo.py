@@ -182,7 +182,7 @@ def test_a_member_that_ends_is_started_again_and_the_demo_goes_on(demo):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at parents the way Linux shows them")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_demo_under_make_ends_with_make(demo, tmp_path, number):
     """The signal goes to make alone, as no terminal would send it."""
     makefile = tmp_path / "Makefile"
