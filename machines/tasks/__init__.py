@@ -10,6 +10,7 @@ Works with ``django.tasks`` (Django 6) and with its backport ``django_tasks``. T
 - ``declarations``: the tasks that this process has declared, each a handler of its workers
 - ``execution``: running a task; ``results``: what is known of a task, from its job and after it; ``current_job``
 - ``workers``: what a worker does at its start
+- ``handover``, ``celery``, ``dramatiq``: jobs of invokes that workers of these run
 - ``builtin_machine``: the machine whose queues the jobs are on; ``checks``: system checks
 
 This module imports the framework only when ``SignalboxBackend`` is asked for: other programs import a module ``tasks``

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
-from machines.engine import Engine, errors
+from machines.engine import Engine, Job, errors
 
 from .served_queues import ServedQueue
 
@@ -40,11 +40,18 @@ class Reclaim:
             log.warning("%d jobs were leased to this worker without its knowledge: handed back", found)
         return found
 
+    def _is_unknown(self, job: Job) -> bool:
+        """Whether the job is leased to this worker and nobody knows of it. Its lease was never renewed then: one that
+        was belongs to another queue, to which a handler handed the job."""
+        if job.worker != self._worker or self._holds(job.machine, job.id):
+            return False
+        return job.lease_until <= job.taken + job.lease
+
     def _of(self, route: ServedQueue) -> int:
         lost = []
         for offset in range(0, MOST, PAGE):
             page = self._engine.jobs(*route, place="leased", limit=PAGE, offset=offset)
-            lost += [job for job in page if job.worker == self._worker and not self._holds(job.machine, job.id)]
+            lost += [job for job in page if self._is_unknown(job)]
             if len(page) < PAGE:
                 break
         found = 0
