@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from machines import diagrams, offload
-from machines.catalog.outlines import outline_from, stored, unrecorded
+from machines.catalog.outlines import list_unrecorded, outline_from, stored, unrecorded
 from machines.engine.definitions import FieldOutline, Outline, StateOutline, TransitionOutline
 from machines.engine.definitions.outline import is_match
 from machines.forms import TypedForm
@@ -221,7 +221,7 @@ def load_version(machine: str, version: int, *, fold: str = "", who: str = "", f
 def load_versions(wanted: Mapping[str, int]) -> dict[str, VersionView]:
     """Load a version of each machine for pages without diagrams: ``svg`` is empty.
 
-    One query for all that are stored. Raise UnknownMachine.
+    One query for those that are stored, one for the others. Raise UnknownMachine.
     """
     rows = MachineVersion.objects.filter(machine__name__in=wanted, number__in=set(wanted.values()))
     found: dict[str, VersionView] = {}
@@ -230,7 +230,9 @@ def load_versions(wanted: Mapping[str, int]) -> dict[str, VersionView]:
             text = json.dumps(definition)
             fingerprint = f"{digest}-{diagrams.DRAWING}"
             found[machine] = VersionView(machine, number, outline_from(text), "", _index(text), fingerprint)
-    return {machine: found.get(machine) or _load_undrawn(machine, version) for machine, version in wanted.items()}
+    missing = {machine: version for machine, version in wanted.items() if machine not in found}
+    found |= {machine: _view_undrawn(row) for machine, row in list_unrecorded(missing).items()}
+    return {machine: found[machine] for machine in wanted}
 
 
 def load_versions_of(machine: str, numbers: Collection[int]) -> dict[int, VersionView]:
@@ -241,14 +243,12 @@ def load_versions_of(machine: str, numbers: Collection[int]) -> dict[int, Versio
         text = json.dumps(definition)
         fingerprint = f"{digest}-{diagrams.DRAWING}"
         found[number] = VersionView(machine, number, outline_from(text), "", _index(text), fingerprint)
-    return {number: found.get(number) or _load_undrawn(machine, number) for number in numbers}
+    return {number: found.get(number) or _view_undrawn(unrecorded(machine, number)) for number in numbers}
 
 
-def _load_undrawn(machine: str, version: int) -> VersionView:
-    """Load a version that only Redis has. Raise UnknownMachine."""
-    row = unrecorded(machine, version)
-    text = json.dumps(row.definition)
-    return VersionView(machine, version, outline_from(text), "", _index(text), f"{row.digest}-{diagrams.DRAWING}")
+def _view_undrawn(row: MachineVersion) -> VersionView:
+    text, name = json.dumps(row.definition), row.machine.name
+    return VersionView(name, row.number, outline_from(text), "", _index(text), f"{row.digest}-{diagrams.DRAWING}")
 
 
 def find_lost_machines(known: Collection[str]) -> list[str]:

@@ -49,12 +49,23 @@ def find_latest(machine: str) -> int | None:
 def unrecorded(machine: str, version: int) -> MachineVersion:
     """Make the row of a version that a script published straight into Redis. Reading writes nothing: a worker records
     it. Raises UnknownMachine."""
-    definition = get_engine().definition(machine, version)
-    row = Machine.objects.filter(name=machine).first() or Machine(name=machine, current=version, adopted=True)
-    return MachineVersion(
-        machine=row, number=version, definition=definition, digest=_digest(json.dumps(definition)),
-        published_at=timezone.now(),
-    )  # fmt: skip
+    return list_unrecorded({machine: version})[machine]
+
+
+def list_unrecorded(wanted: Mapping[str, int]) -> dict[str, MachineVersion]:
+    """Make such a row for a version of each machine; one query for all. Raises UnknownMachine."""
+    if not wanted:
+        return {}
+    definitions = {machine: get_engine().definition(machine, version) for machine, version in wanted.items()}
+    known = {row.name: row for row in Machine.objects.filter(name__in=wanted)}
+    return {
+        machine: MachineVersion(
+            machine=known.get(machine) or Machine(name=machine, current=wanted[machine], adopted=True),
+            number=wanted[machine], definition=definition, digest=_digest(json.dumps(definition)),
+            published_at=timezone.now(),
+        )
+        for machine, definition in definitions.items()
+    }  # fmt: skip
 
 
 def outline_of(machine: str, version: int) -> Outline:
@@ -63,14 +74,17 @@ def outline_of(machine: str, version: int) -> Outline:
 
 
 def outlines_of(wanted: Mapping[str, int]) -> dict[str, Outline]:
-    """Machine -> the outline of one of its versions. One query for all that are stored. Raises UnknownMachine."""
+    """Machine -> the outline of one of its versions. One query for those that are stored, one for the others. Raises
+    UnknownMachine."""
     rows = MachineVersion.objects.filter(machine__name__in=wanted, number__in=set(wanted.values()))
     found = {
         machine: outline_from(json.dumps(definition))
         for machine, number, definition in rows.values_list("machine__name", "number", "definition")
         if wanted[machine] == number
     }
-    return {machine: found.get(machine) or outline_of(machine, version) for machine, version in wanted.items()}
+    for machine, row in list_unrecorded({name: wanted[name] for name in wanted if name not in found}).items():
+        found[machine] = outline_from(json.dumps(row.definition))
+    return {machine: found[machine] for machine in wanted}
 
 
 def every_outline(machine: str) -> list[Outline]:

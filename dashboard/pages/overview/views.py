@@ -43,6 +43,7 @@ from .sparkline import draw_sparkline
 PER_PAGE = 50  # machines of one page
 MAX_DEPTHS = 8  # queues, the fullest; all stand on the page of queues
 MAX_WORKERS = 8
+MAX_ALARMS = 8  # the worst; each has its forms, and all stand on the page of alarms
 VIEWS = 12  # saved views that are listed
 SHOWN = 12  # states of one machine on the overview; the machine's own page shows them all
 LOOKS = ("table", "cards")
@@ -91,6 +92,8 @@ def show(request: HttpRequest) -> HttpResponse:
         "shows_system": lives.keys() >= set(system),
         "system_url": address_with(request.GET, system=None if request.GET.get("system") else "1"),
         "alarms": alarms,
+        "alarms_shown": alarms[:MAX_ALARMS],
+        "alarms_left_out": max(0, len(alarms) - MAX_ALARMS),
         "total": sum(live.total for live in lives.values()),
         "ready": sum(depth.ready for depth in depths),
         "dead": sum(depth.dead for depth in depths),

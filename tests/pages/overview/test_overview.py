@@ -227,6 +227,16 @@ def test_a_storm_of_refusals_and_what_waits_for_approval_are_on_the_first_page(a
     assert page.one("h3", id="chart-refused").text == "Refused events"
 
 
+def test_of_many_alarms_the_worst_are_listed_and_the_others_counted(as_, engine, db):
+    for number in range(10):
+        engine.publish(machine(f"desk{number}", {"Open": {"sla": "15m"}}))
+        engine.create(f"desk{number}", "slow", now=int(time.time() * 1000) - 3_600_000)
+    panel = read(as_("viewer").get("/")).one("section", class_="alarm-list")
+    assert len(panel.all("li", class_="alarm")) == 8
+    assert panel.one("span", class_="aside").text == "10 alarms"
+    assert [link["href"] for link in panel.all("a") if link.text == "2 more alarms"] == ["/alarms/"]
+
+
 def test_saved_views_are_listed(as_, activation):
     client = as_("viewer", "vera")
     SavedView.objects.create(
@@ -240,13 +250,16 @@ def test_saved_views_are_listed(as_, activation):
     assert not read(as_("viewer").get("/")).all("nav", aria_label="Saved views")
 
 
-def test_it_asks_the_database_no_more_often_however_many_machines_there_are(as_, engine, db):
+@pytest.mark.parametrize("recorded", [True, False], ids=["recorded", "published by a script"])
+def test_it_asks_the_database_no_more_often_however_many_machines_there_are(as_, engine, db, recorded):
     client = as_("viewer")
     asked = []
     for number in (1, 7):
         for place in range(number):
-            engine.publish({"id": f"m{number}-{place}", "initial": "A", "states": {"A": {}}})
-        publishing.adopt_all()
+            engine.publish(machine(f"m{number}-{place}", {"A": {"sla": "15m"}}))
+            engine.create(f"m{number}-{place}", "late", now=int(time.time() * 1000) - 3_600_000)
+        if recorded:
+            publishing.adopt_all()
         client.get("/")  # the first request of a process asks for more
         with CaptureQueriesContext(connection) as queries:
             assert client.get("/").status_code == 200
