@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.contrib.auth import get_user_model
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from machines.catalog import publishing
 from machines.models import Machine
@@ -15,6 +17,7 @@ from .conftest import is_live
 __all__ = ["delivery", "order", "paying"]
 
 MACHINE = "/machines/delivery/"
+VIEWPORTS = [(1400, 1000), (1400, 2400), (2400, 500), (700, 900), (390, 844)]
 INSTANCE = "/machines/delivery/instances/R-1/"
 PLACE = """(frame) => { const own = frame.getBoundingClientRect();
     const svg = frame.querySelector("svg").getBoundingClientRect();
@@ -32,6 +35,12 @@ def natural(page: Page) -> float:
 
 def scale(page: Page) -> float:
     return place(page)["width"] / natural(page)
+
+
+def scale_in(page: Page, wide: int, high: int) -> float:
+    page.set_viewport_size({"width": wide, "height": high})
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    return scale(page)
 
 
 @pytest.fixture
@@ -229,6 +238,21 @@ def test_a_state_folds_under_the_hand_and_stays_live(open_page, engine):
     grip.click()
     expect(open_page).to_have_url(MACHINE)
     expect(open_page.locator(".sb-diagram [data-state='Picking']")).to_be_visible()
+
+
+def test_it_has_its_size_before_a_late_script_gives_it_one(page, order):
+    late: list[Route] = []
+    page.route("**/zoom.js", lambda route: late.append(route))
+    page.goto(MACHINE, wait_until="commit")
+    page.locator(".foot").wait_for()
+    frame = page.locator("[data-diagram]")
+    before = [scale_in(page, *size) for size in VIEWPORTS]
+    expect(frame).not_to_have_class(re.compile("zoomed"))
+    late[0].continue_()
+    expect(frame).to_have_class(re.compile("zoomed"))
+    is_live(page)
+    assert before == pytest.approx([scale_in(page, *size) for size in VIEWPORTS], abs=0.02)
+    assert len({round(one, 2) for one in before}) >= 3
 
 
 def test_tab_goes_over_states_and_l_over_the_lines_of_one(open_page):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from machines.engine import BadInput, DefinitionError, MigrationPlan, PlanError, UnknownMachine
+from machines.engine.definitions import compile_definition
+from machines.engine.versions import content
 from tests.engine.aio.awaited import AwaitedEngine
 
 from .content import ORDER, change, rename
@@ -84,3 +86,21 @@ def test_the_asynchronous_engine_makes_the_same_plan(published, redis_url, prefi
         assert awaited.diff("order", 1, 2) == published.diff("order", 1, 2)
     finally:
         awaited.close()
+
+
+def test_a_version_is_compiled_once_for_its_plan_its_dry_run_and_its_move(engine, monkeypatch):
+    compiled: list[str] = []
+
+    def compile_counted(definition):
+        compiled.append(definition["id"])
+        return compile_definition(definition)
+
+    monkeypatch.setattr(content, "compile_definition", compile_counted)
+    content._compile.cache_clear()
+    for name in ("Fresh", "Fresher"):
+        engine.publish({"id": "once", "initial": "A", "states": {"A": {"on": {"go": name}}, name: {}}})
+    engine.create("once", "one")
+    plan = engine.plan("once", 2)
+    engine.dry_run(plan)
+    engine.migrate(plan)
+    assert compiled == ["once", "once"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from machines.engine.arguments import check_machine, show
@@ -14,6 +15,7 @@ from machines.engine.errors import BadInput, DefinitionError
 from machines.engine.expressions import Node
 
 MOST_CONFIGURATIONS = 2000
+KEPT = 16  # compiled versions in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +186,14 @@ class VersionContent:
 
 
 def read_content(number: int, digest: str, definition: Any) -> VersionContent:
-    """Compile a definition as a version. Raises DefinitionError where it cannot run."""
-    content = VersionContent(number, digest, compile_definition(definition))
+    """Compile a definition as a version, once for the plan, the dry run and the move by it. Raises DefinitionError
+    where it cannot run."""
+    return _compile(number, digest, json.dumps(definition))
+
+
+@lru_cache(maxsize=KEPT)
+def _compile(number: int, digest: str, text: str) -> VersionContent:
+    content = VersionContent(number, digest, compile_definition(json.loads(text)))
     _ = content.program, content.outline
     return content
 
