@@ -120,7 +120,7 @@ def test_states_are_suggested_for_a_target(studio: Page):
     expect(listed.locator(".cm-completionLabel")).to_have_text(["off", "on"])
     studio.wait_for_timeout(200)  # in its first 75 ms a list takes no key: it may have come under a finger
     studio.keyboard.press("ArrowDown")
-    expect(studio.locator(".cm-tooltip-autocomplete li[aria-selected]")).to_have_text("on")
+    expect(studio.locator(".cm-tooltip-autocomplete li[aria-selected] .cm-completionLabel")).to_have_text("on")
     studio.keyboard.press("Enter")
     expect(studio.locator("[data-counts]")).to_have_text("no findings")
     assert json.loads(text_of(studio))["states"]["off"]["on"]["press"]["target"] == "on"

@@ -11,6 +11,7 @@ import { Findings } from "./findings.js";
 import { KeptText } from "./kept_text.js";
 import { Picture } from "./picture.js";
 import { watchPeople } from "./people.js";
+import { makeTabs } from "./tabs.js";
 
 const form = document.querySelector("[data-studio]");
 const writable = "writable" in form.dataset;
@@ -62,6 +63,7 @@ const checker = new Checker({
   failed: (message, code) => (drafts ? drafts.unreached(message, code) : say(message)),
 });
 
+makeTabs(form.querySelector("[data-tabs]"));
 for (const button of form.querySelectorAll("[data-without]")) button.hidden = true; // what they do happens by itself
 const drafts = writable ? startDrafts() : null;
 checker.ask(0);
