@@ -40,6 +40,7 @@ FIELDS = {
     "task": str, "args": list, "kwargs": dict, "backend": str, "enqueued_at": str, "priority": int, "run_after": str,
 }  # fmt: skip
 REQUIRED = ("task", "args", "kwargs", "backend", "enqueued_at")
+RECORD = {"queue": str, "started": int, "taken": int, "finished": int, "workers": list, "errors": list}
 STATUSES = {
     "leased": TaskResultStatus.RUNNING,
     "dead": TaskResultStatus.FAILED,
@@ -252,13 +253,13 @@ def read_result(id: str, find: FindTask) -> TaskResult:
     key = engine.keys.partition(MACHINE, int(id.partition("-")[0])).task_result(id)
     storage = Storage(engine.client)
     if (text := storage.command("GET", key)) is not None:
-        return _read_record(id, json.loads(text), find)
+        return _read_record(id, _parse_record(id, text), find)
     try:
         job = engine.job(MACHINE, id)
     except errors.LookupFailed:
         if (text := storage.command("GET", key)) is None:  # else it has just ended
             raise TaskResultDoesNotExist(id) from None
-        return _read_record(id, json.loads(text), find)
+        return _read_record(id, _parse_record(id, text), find)
     if job.finished and job.finished + conf.TASK_RESULTS * 1000 < time.time() * 1000:
         raise TaskResultDoesNotExist(id)
     return _read_job(job, find)
@@ -278,6 +279,18 @@ def _read_job(job: Job, find: FindTask) -> TaskResult:
         errors=list_errors(job),
         worker_ids=list_workers(job),
     )
+
+
+def _parse_record(id: str, text: str) -> Mapping[str, Any]:
+    """Return what ``write_success`` wrote. Raises TaskResultDoesNotExist for what it did not."""
+    try:
+        record = json.loads(text)
+        read_payload(record["payload"])
+        if all(isinstance(record[name], kind) for name, kind in RECORD.items()) and "value" in record:
+            return record  # type: ignore[no-any-return]
+    except (ValueError, TypeError, KeyError, InvalidTask):
+        pass
+    raise TaskResultDoesNotExist(id)
 
 
 def _read_record(id: str, record: Mapping[str, Any], find: FindTask) -> TaskResult:

@@ -61,6 +61,13 @@ def test_a_declared_task_is_not_run_with_what_no_backend_wrote(engine, forge, ru
         default_task_backend.get_result(job.id)
 
 
+@pytest.mark.parametrize("text", ["", "[", "[]", "{}", '{"payload": {}}', '{"payload": 1, "value": 1}'])
+def test_a_record_that_no_worker_wrote_is_no_result(engine, forge, tasks, text):
+    engine.client.set(engine.keys.partition(MACHINE, 0).task_result("0-7"), text)
+    with pytest.raises(TaskResultDoesNotExist):
+        default_task_backend.get_result("0-7")
+
+
 def test_the_result_of_a_task_that_nobody_declared(forge):
     job = forge("x", make(f"{UNUSED}.s"))
     with pytest.raises(InvalidTaskError, match="is no task that is declared here"):

@@ -129,7 +129,7 @@ def test_results_go_after_the_time_of_the_settings(engine, tasks, run, settings)
     done, failed = tasks.add.enqueue(1), tasks.fail.using(backend="once").enqueue()
     configure(settings, TASK_RESULTS=1)
     run()
-    (key,) = engine.client.keys(f"{engine.keys.prefix}*:task:{done.id}")
+    key = engine.keys.partition(MACHINE, 0).task_result(done.id)
     assert 0 < engine.client.pttl(key) <= 1000
     for result in (done, failed):
         with pytest.raises(TaskResultDoesNotExist):
