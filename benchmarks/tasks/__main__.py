@@ -138,7 +138,7 @@ def main() -> None:
     version = subprocess.run([given.python, "-V"], capture_output=True, text=True).stdout.strip()
     if tuple(map(int, re.findall(r"\d+", version)[:2])) < (3, 12):
         parser.error(f"the other backends need Python 3.12 or later, this is {version}: name one by --python")
-    started = time.monotonic()
+    started, before = time.monotonic(), os.getloadavg()[0]
     with (
         tempfile.TemporaryDirectory(prefix="signalbox-bench-") as folder,
         Server(Path(folder) / "server", persistent=False) as server,
@@ -160,14 +160,17 @@ def main() -> None:
     if given.dry or given.only:
         return
     pins = re.findall(r"^(django[\w-]*)\S*==(\S+)", REQUIREMENTS.read_text(encoding="utf-8"), re.MULTILINE)
+    measured = ", ".join(f"{name} {pinned}" for name, pinned in pins if name != "django-guardian")
+    load = f"its load was {before:.1f} before the run and {os.getloadavg()[0]:.1f} at its end"
     report.write(
         sections, aims, measured_on, time.monotonic() - started, path=PAGE,
         command="python -m benchmarks.tasks --python PATH",
         notes=[
             "",
-            f"Measured: {', '.join(f'{name} {pinned}' for name, pinned in pins)}, all of them on {version}.",
+            f"Measured: {measured}, all on {version}.",
             "Tasks that do nothing and return a number, which all but django-vtasks keep as a result.",
             "Each backend has the options that it comes with.",
+            f"The machine is shared; {load}, on {os.cpu_count()} cores: compare within this run.",
         ],
     )  # fmt: skip
 
