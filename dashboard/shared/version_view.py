@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from machines import diagrams, offload
+from machines.access.permissions import is_mirror
 from machines.catalog.outlines import list_unrecorded, outline_from, stored, unrecorded
 from machines.engine.definitions import FieldOutline, Outline, StateOutline, TransitionOutline
 from machines.engine.definitions.outline import is_match
@@ -70,6 +71,11 @@ class VersionView:
     foldable: tuple[str, ...] = ()
     top: frozenset[str] = frozenset()
     chosen: bool = False
+
+    @property
+    def is_mirror(self) -> bool:
+        """Return whether the instances follow rows of a table."""
+        return is_mirror(self.machine)
 
     @property
     def view(self) -> dict[str, str]:

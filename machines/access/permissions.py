@@ -46,6 +46,12 @@ ROLES = {
 }
 """role -> its rights; each role becomes a Django group of that name."""
 
+MIRROR = "mirror."
+"""Begins the names of machines that mirror rows of a table (``machines.attached``)."""
+
+OF_ROWS = frozenset(["fire", "operate", "publish"])
+"""The rights that nobody has on such a machine: rows decide, and a change of the instance would not reach its row."""
+
 
 class Forbidden(SignalboxError, PermissionDenied):
     """``right``: the name of the one that is missing; ``machine``: on which, "" where it is missing everywhere;
@@ -57,7 +63,10 @@ class Forbidden(SignalboxError, PermissionDenied):
         self.right = right
         self.machine = machine
         of = f"machine {machine!r}" + (f", which the definition of {within!r} brings along" if within else "")
-        super().__init__(f"you may not {MEANINGS[right]}{f' ({of})' if machine else ''}")
+        text = f"you may not {MEANINGS[right]}{f' ({of})' if machine else ''}"
+        if is_mirror(machine) and right in OF_ROWS:
+            text += ": it mirrors rows of a table, which decide, so call the method of the model"
+        super().__init__(text)
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"right": self.right, "machine": self.machine}
@@ -89,11 +98,19 @@ EVERYTHING = Scope(True)
 NOTHING = Scope(False)
 
 
+def is_mirror(machine: str) -> bool:
+    """Tell whether the instances of a machine follow rows."""
+    return machine.startswith(MIRROR)
+
+
 def allows(user: Any, right: str, machine: str = "") -> bool:
     """Whether the user holds the right on a machine, by its name, or globally; and ``view`` with it.
 
-    Inactive users hold none. Costs one query of the machines' grants for each user object, whatever is asked after.
+    Inactive users hold none, and nobody one of OF_ROWS on a mirror. Costs one query of the machines' grants for each
+    user object, whatever is asked after.
     """
+    if right in OF_ROWS and is_mirror(machine):
+        return False
     return machine in scope_of(user, right) if machine else scope_of(user, right).all
 
 

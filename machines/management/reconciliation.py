@@ -1,4 +1,4 @@
-"""``machine reconcile NAME``: compares the rows of a bound model with the instances of its machine."""
+"""``machine reconcile NAME``: compares the rows of a bound, or an attached, model with the instances of its machine."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from machines.attached import Attachment
+from machines.attached import registry as attachments
+from machines.attached.reconcile import Reconcile as ReconcileMirror
 from machines.binding import registry
 from machines.binding.reconcile import DryRun, Reconcile, Report, describe
 from machines.connections import get_engine
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="a machine that a model shows with a MachineField")
+    parser.add_argument(
+        "name", metavar="NAME", help="a machine that a model shows with a MachineField, or that mirrors one"
+    )
     parser.add_argument(
         "--dry-run", action="store_true", help="report and change nothing; exit with 1 for a difference"
     )
@@ -26,10 +31,16 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(out: Any, name: str, *, dry_run: bool, create_missing: bool = False) -> None:
     """Compare, mend and print the report. Exits with 1 where a difference is left."""
+    if (attachment := attachments.find(name)) is not None:
+        _run_attached(out, attachment, dry_run=dry_run, create_missing=create_missing)
+        return
     field = registry.field_of_machine(name)
     if field is None:
         bound = ", ".join(sorted(one.machine for one in registry.list_fields())) or "none"
-        raise CommandError(f"no model has a MachineField of {name!r}; bound machines: {bound}")
+        mirrors = ", ".join(sorted(one.machine for one in attachments.list_attached())) or "none"
+        raise CommandError(
+            f"no model has a MachineField of {name!r}; bound machines: {bound}; machines of attached models: {mirrors}"
+        )
     report = Reconcile(get_engine(), field, dry_run=dry_run, create_missing=create_missing).run()
     out.write(f"{field.label} and the machine {name}:")
     for line in describe(report):
@@ -57,3 +68,19 @@ def describe_lost(report: Report, create_missing: bool) -> str:
         f"{report.lost} rows have lost their instance though their state is not final; --create-missing creates"
         f" instances for them, in the initial state"
     )
+
+
+def _run_attached(out: Any, attachment: Attachment, *, dry_run: bool, create_missing: bool) -> None:
+    """The same where rows decide: instances are created, moved and removed as the table says."""
+    if create_missing:
+        raise CommandError(f"{attachment.label} decides by itself, so instances that are missing are always created")
+    report = ReconcileMirror(get_engine(), attachment, dry_run=dry_run).run()
+    out.write(f"{attachment.label} and its mirror {attachment.machine}:")
+    for line in report.lines():
+        out.write(line)
+    if dry_run:
+        out.write(f"{report.differences} differences; nothing was changed")
+    else:
+        out.write(f"{report.mended} of {report.differences} differences mended")
+    if report.left:
+        raise CommandError(f"{report.left} differences are left")

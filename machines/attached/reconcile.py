@@ -1,0 +1,155 @@
+"""Compares all rows of an attached model with the instances that mirror them, and writes what differs: rows decide.
+
+It finds what no signal tells: ``queryset.update()``, ``bulk_create``, SQL by hand, other programs, and commits while
+Redis was away. Rows are read in pages by their primary key, instances in pages of the engine, so a table of any size
+takes the memory of a page.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import router
+from django.db.models import Model
+
+from machines.engine import Engine, Instance, SignalboxError, UnknownInstance
+
+from . import mirror, publication
+from .registry import Attachment
+
+PAGE = 500  # rows, or instances
+EXAMPLES = 5  # of each kind
+EQUAL, OTHER, MISSING, ROWLESS, UNREAD = KINDS = ("equal", "other", "missing", "without a row", "not mirrored")
+MEANINGS = {
+    EQUAL: "the instance is in the state of its row",
+    OTHER: "the row has another state than its instance: it was written without a transition, or while Redis was away",
+    MISSING: "the row had no instance",
+    ROWLESS: "the instance has no row",
+    UNREAD: "the row's state is not declared, its key can be no id, or its instance could not be read",
+}
+
+
+@dataclass
+class Report:
+    """What was found, by kind: how many, and examples. ``mended``: differences that are gone now."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    mended: int = 0
+
+    def add(self, kind: str, text: str) -> None:
+        self.counts[kind] += 1
+        if kind != EQUAL and len(found := self.examples.setdefault(kind, [])) < EXAMPLES:
+            found.append(text)
+
+    @property
+    def differences(self) -> int:
+        return sum(self.counts[kind] for kind in KINDS if kind != EQUAL)
+
+    @property
+    def left(self) -> int:
+        return self.differences - self.mended
+
+    def lines(self) -> list[str]:
+        found = []
+        for kind in KINDS:
+            if self.counts[kind]:
+                found.append(f"{self.counts[kind]:>8}  {kind}: {MEANINGS[kind]}")
+                found += [f"          {text}" for text in self.examples.get(kind, ())]
+        return found or ["       0  rows and instances"]
+
+
+class Reconcile:
+    """One comparison. Safe at any time: what moves meanwhile is read again before it is written."""
+
+    def __init__(self, engine: Engine, attachment: Attachment, *, dry_run: bool = False) -> None:
+        self._engine = engine
+        self._attachment = attachment
+        self._dry_run = dry_run
+        self._using = router.db_for_write(attachment.model)
+        self.report = Report()
+
+    def run(self) -> Report:
+        """Raises EngineUnavailable, DefinitionError; with ``dry_run`` UnknownMachine where nothing is mirrored yet."""
+        for _ in self.pages():
+            pass
+        return self.report
+
+    def pages(self) -> Iterator[int]:
+        """Compare a page for each value taken, and yield how many rows or instances it had."""
+        if not self._dry_run:
+            publication.publish(self._engine, self._attachment)
+            publication.migrate(self._engine, self._attachment)
+        yield from self._rows()
+        yield from self._instances()
+
+    def _rows(self) -> Iterator[int]:
+        model: Any = self._attachment.model
+        rows = model._base_manager.using(self._using).order_by("pk").values_list("pk", self._attachment.field.attname)
+        last = None
+        while page := list((rows if last is None else rows.filter(pk__gt=last))[:PAGE]):
+            last = page[-1][0]
+            self._compare(page)
+            yield len(page)
+
+    def _compare(self, page: list[tuple[Any, Any]]) -> None:
+        found = self._engine.get_many(self._attachment.machine, [str(pk) for pk, _ in page])
+        differing = {}
+        for (pk, value), live in zip(page, found, strict=True):
+            kind, text = self._classify(pk, value, live)
+            self.report.add(kind, text)
+            if kind in (OTHER, MISSING):
+                differing[pk] = text
+        self._mend(differing)
+
+    def _classify(self, pk: Any, value: Any, live: Instance | SignalboxError) -> tuple[str, str]:
+        state = self._attachment.states.find(value)
+        if state is None:
+            return UNREAD, f"{pk}: the row says {value!r}, which is in no choice and no transition"
+        if isinstance(live, UnknownInstance):
+            return MISSING, f"{pk}: the row says {state}"
+        if isinstance(live, SignalboxError):
+            return UNREAD, f"{pk}: {live.message}"
+        return (EQUAL, "") if live.state == state else (OTHER, f"{pk}: the row says {state}, its instance {live.state}")
+
+    def _mend(self, differing: dict[Any, str]) -> None:
+        if self._dry_run or not differing:
+            return
+        settled = mirror.settle(self._engine, self._attachment, differing, self._using)
+        self.report.mended += len(differing) - len(settled.errors)
+        for id, text in settled.errors.items():
+            self.report.examples.setdefault(UNREAD, []).append(f"{id}: {text}")
+
+    def _instances(self) -> Iterator[int]:
+        cursor: str | None = None
+        while True:
+            page = self._engine.find(self._attachment.machine, limit=PAGE, cursor=cursor)
+            ids = {instance.id: instance for instance in page}
+            pks = {id: pk for id in ids if (pk := _read_key(self._attachment.model, id)) is not None}
+            there = mirror.read_rows(self._attachment, pks.values(), self._using) if pks else {}
+            rowless = [id for id in ids if id not in there]
+            for id in rowless:
+                self.report.add(ROWLESS, f"{id}: {ids[id].state}")
+            self._mend({pks[id]: "" for id in rowless if id in pks})
+            if not self._dry_run:
+                self._remove([ids[id] for id in rowless if id not in pks])
+            yield len(ids)
+            if (cursor := page.cursor) is None:
+                return
+
+    def _remove(self, instances: list[Instance]) -> None:
+        """Remove instances of which the id can be no key of the table."""
+        for one in instances:
+            self._engine.delete(one.machine, one.id, actor=mirror.ACTOR, reason="no row can have this key")
+            self.report.mended += 1
+
+
+def _read_key(model: type[Model], id: str) -> Any:
+    """Return the primary key that an id stands for; None where it can be none."""
+    try:
+        return model._meta.pk.to_python(id)  # type: ignore[union-attr]
+    except Exception:  # ValidationError, and what fields of projects raise
+        return None

@@ -1,0 +1,65 @@
+"""Lists the attached fields of a project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.db import models
+
+from .states import StateNames, read_states
+
+_attached: dict[str, Attachment] = {}
+"""By the machine's name."""
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """One field of a model, and the machine whose instances follow it."""
+
+    model: type[models.Model]
+    field_name: str
+    machine: str
+
+    @property
+    def label(self) -> str:
+        """Such as ``shop.Order.state``."""
+        return f"{self.model._meta.label}.{self.field_name}"
+
+    @property
+    def field(self) -> Any:
+        return self.model._meta.get_field(self.field_name)
+
+    @cached_property
+    def states(self) -> StateNames:
+        return read_states(self.model, self.field)
+
+    def covers(self, model: type[models.Model]) -> bool:
+        """Tell whether rows of a model are rows of this one: it, a proxy, or a child with a table of its own."""
+        return issubclass(model, self.model)
+
+    def state_of(self, row: models.Model) -> str | None:
+        """Return the state of a row in memory; None for a value that no transition declares."""
+        return self.states.find(self.field.value_from_object(row))
+
+
+def list_attached() -> list[Attachment]:
+    return list(_attached.values())
+
+
+def list_of(model: type[models.Model]) -> list[Attachment]:
+    """List those that a row of a model belongs to."""
+    return [one for one in _attached.values() if one.covers(model)]
+
+
+def find(machine: str) -> Attachment | None:
+    return _attached.get(machine)
+
+
+def put(attachment: Attachment) -> None:
+    _attached[attachment.machine] = attachment
+
+
+def remove(attachment: Attachment) -> None:
+    del _attached[attachment.machine]
