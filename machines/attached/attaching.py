@@ -61,7 +61,7 @@ def _check(model: Any, field: str, name: str) -> Attachment:
         from django_fsm import FSMFieldMixin
     except ImportError:
         raise NotAttachable("attach reads the transitions of django-fsm-2, which is not installed") from None
-    known = [one for one in model._meta.get_fields() if isinstance(one, FSMFieldMixin)]
+    known = [one for one in model._meta.concrete_fields if isinstance(one, FSMFieldMixin)]
     if field not in {one.name for one in known}:
         names = ", ".join(one.name for one in known) or "none"
         raise NotAttachable(f"{model._meta.label} has no FSM field {field!r} of django-fsm-2; it has: {names}")
