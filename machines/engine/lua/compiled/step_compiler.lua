@@ -271,7 +271,8 @@ local function write_transition(writer, shape, transition)
     if moved then write_actions(writer, from.exit_actions, changes) end
     write_actions(writer, transition.list, changes)
     if moved then write_actions(writer, to.entry_actions, changes) end
-    line(writer, format('local version, stamp = number(f[%d] + 1), number(now)', writer.positions._version))
+    line(writer, format('local version = number(f[%d] + 1)', writer.positions._version))
+    line(writer, 'local stamp = batch and batch.stamp or number(now)')
     local set = write_changes(writer, changes)
     local answer = write_answer(writer, shape, changes, moved, to, starts)
     if program.history > 0 then

@@ -88,7 +88,8 @@ function batches.add_ready_job(batch, queue)
     batch.rings[queue] = (batch.rings[queue] or 0) + 1
 end
 
--- Adds a job that ended after `ms`. A job with a unique key is deleted at once: the next step may need the key.
+-- Adds a job that ended after `ms`; `row.key` is its hash. A job with a unique key is deleted at once: the next step may need
+-- the key.
 function batches.add_ended_job(batch, job, row, ms)
     local queue = batch.queues[row.queue]
     if not queue then
@@ -100,7 +101,7 @@ function batches.add_ended_job(batch, job, row, ms)
     batch.ended[job] = true
     if row.unique then return jobs.delete(batch.root, job, row) end
     local count = queue.count + 1
-    queue.jobs[count], queue.hashes[count], queue.count = job, keys.job(batch.root, job), count
+    queue.jobs[count], queue.hashes[count], queue.count = job, row.key, count
 end
 
 -- A place that is no sorted set does not hold the jobs.

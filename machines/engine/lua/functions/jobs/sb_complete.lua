@@ -19,10 +19,11 @@ local pcall_redis = redis.pcall
 -- Reads what a completion needs of a job that the token holds; nil and why when it does not.
 local function read_held(root, job, token, batch)
     if batch and batch.ended[job] then return nil, 'gone' end
-    local found = pcall_redis('HMGET', keys.job(root, job), unpack(FIELDS))
+    local key = keys.job(root, job)
+    local found = pcall_redis('HMGET', key, 'queue', 'token', 'instance', 'invoke', 'unique', 'taken')
     if found.err or found[2] ~= token or token == '' then return jobs.read_held(root, job, token, FIELDS) end
     return { place = 'leased', queue = found[1], instance = found[3], invoke = found[4] or nil,
-        unique = found[5] or nil, taken = found[6] }
+        unique = found[5] or nil, taken = found[6], key = key }
 end
 
 -- Deletes a job that ran for `ms`.
@@ -40,7 +41,10 @@ local function complete_job(root, job, token, text, call)
     local payload = result == nil and NO_RESULT or { result = result }
     local reply = completion.end_invoke(root, job, row, 'done.invoke.', payload, call)
     if reply[1] ~= replies.OK then return reply end
-    delete_job(root, job, row, call.now - (row.taken or call.now), call.batch)
+    if row.taken ~= call.taken then -- mostly that of the job before: they were taken together
+        call.taken, call.ms = row.taken, call.now - (row.taken or call.now)
+    end
+    delete_job(root, job, row, call.ms, call.batch)
     return reply
 end
 
@@ -60,7 +64,7 @@ return function(KEYS, ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, clock = arguments.read_now(ARGV[1])
     local short, batch = ARGV[2] == 'short', count > 1 and batches.open(root, json.number(now), ARGV[2] == 'short') or nil
-    local call = { now = now, clock = clock, batch = batch, short = short }
+    local call = { now = now, clock = clock, batch = batch, short = short, taken = nil, ms = 0 }
     local reply, ended = { replies.OK }, false
     for i = 1, count do
         local at = i * 3

@@ -38,10 +38,9 @@ local function find_plain(flat)
     return nil
 end
 
--- Leases such a job. Answers the token and when the lease ends.
+-- Leases such a job.
 local function lease_plain(key, taking)
     call('HSET', key, 'place', 'leased', 'attempt', '1', 'token', taking.first, 'worker', taking.worker, 'taken', taking.stamp)
-    return taking.first, taking.now + (taking.lease or LEASE)
 end
 
 -- Leases any other job. The first attempt starts at `taken`; later ones store that in `started`.
@@ -60,8 +59,12 @@ local function lease_job(key, row, taking)
     return token, lease_end
 end
 
+-- Jobs of one call mostly became ready and end their leases together: what is worked out from a time is kept for the next.
 local function lease_popped(root, queue, popped, taking)
-    local reply, leased, waits, at, first = { replies.OK, '', taking.now }, {}, {}, 3, math.huge
+    local now, plain_end = taking.now, taking.now + (taking.lease or LEASE)
+    local plain_score = json.number(plain_end)
+    local reply, leased, waits, at, held, first = { replies.OK, '', now }, {}, {}, 3, 0, math.huge
+    local last_ready, bucket
     for i = 1, #popped, 2 do
         local job = popped[i]
         local key = keys.job(root, job)
@@ -69,16 +72,17 @@ local function lease_popped(root, queue, popped, taking)
         local ready, instance = find_plain(flat)
         local row = not ready and jobs.parse_row(flat)
         if ready or row then
-            local token, lease_end
+            local token, lease_end, score = taking.first, plain_end, plain_score
             if ready then
-                token, lease_end = lease_plain(key, taking)
+                lease_plain(key, taking)
             else
                 token, lease_end = lease_job(key, row, taking)
-                ready, instance = row.due or row.created, row.instance
+                ready, instance, score = row.due or row.created, row.instance, lease_end
             end
-            local bucket = queue_counters.find_bucket(taking.now - ready)
+            if ready ~= last_ready then last_ready, bucket = ready, queue_counters.find_bucket(now - ready) end
             waits[bucket] = (waits[bucket] or 0) + 1
-            leased[#leased + 1], leased[#leased + 2] = lease_end, job
+            leased[held + 1], leased[held + 2] = score, job
+            held = held + 2
             if lease_end < first then first = lease_end end
             local def, data = '', ''
             if instance then def, data = instances.encode_data(root, instance) end
@@ -88,8 +92,8 @@ local function lease_popped(root, queue, popped, taking)
         end
     end
     if at > 3 then
-        redis.call('ZADD', keys.leased(root, queue), unpack(leased))
-        due_times.note(root, first, taking.now)
+        call('ZADD', keys.leased(root, queue), unpack(leased))
+        due_times.note(root, first, now)
         queue_counters.count_wait_times(root, queue, waits)
     end
     return reply, (at - 3) / 6
