@@ -60,6 +60,13 @@ def _study(text: str | bytes, **wanted: Any) -> dict[str, Any]:
     return check(text if isinstance(text, str) else text.decode("utf-8", "replace"), **wanted)
 
 
+def _locate(text: str | bytes, *, format: str, paths: list[str]) -> list[list[int]]:
+    """Where paths of a definition stand in its text, as ``machines.studio.checking.locate_paths`` answers it."""
+    from machines.studio.checking import locate_paths
+
+    return locate_paths(text if isinstance(text, str) else text.decode("utf-8", "replace"), format, paths)
+
+
 def _told(found: Submission, *, whole: bool = False, drawn: bool = False) -> dict[str, Any]:
     """``whole``: with all that publishing it takes; ``drawn``: with its diagram."""
     from machines import diagrams
@@ -79,6 +86,7 @@ TASKS: dict[str, Callable[..., Any]] = {
     "draw": _draw,
     "compare": _compare,
     "study": _study,
+    "locate": _locate,
 }
 
 

@@ -17,7 +17,7 @@ from machines.engine.errors import DefinitionError
 
 from . import fixes
 from .names import list_names
-from .places import Place, Places, Range, Utf16, read_places
+from .places import Place, Places, Range, Utf16, locate, read_places
 
 WRITTEN = ("json", "yaml")  # what is edited; other formats are read, and converted
 FOLDED = 150  # states; a larger diagram is drawn with its top level folded, where it has one
@@ -53,6 +53,13 @@ def check(text: str, *, format: str = GUESS, draw: bool = True, seen: str = "", 
     if write:
         answer |= _write(found, text, write)
     return answer
+
+
+def locate_paths(text: str, format: str, paths: list[str]) -> list[list[int]]:
+    """Return the range of each path, in offsets of JavaScript; of a format that is not written here the beginning."""
+    places = read_places(text, format) if format in WRITTEN else Places(text)
+    units = Utf16(text)
+    return [_both(locate(text, path, places), units) for path in paths]
 
 
 def _machine(found: Submission) -> str:

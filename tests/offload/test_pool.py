@@ -136,4 +136,4 @@ def test_limits_of_a_helper_are_set(pool):
     with pool.helper() as held:
         limits = Path(f"/proc/{held.pid}/limits").read_text()
     assert str(helper.MEMORY) in limits
-    assert set(tasks.TASKS) == {"check", "compare", "draw", "read", "study"}
+    assert set(tasks.TASKS) == {"check", "compare", "draw", "locate", "read", "study"}

@@ -44,23 +44,30 @@ def check_new(request: HttpRequest) -> JsonResponse:
 
 
 def _answer(request: HttpRequest, most: int, cpu: float) -> JsonResponse:
-    size = int(request.META.get("CONTENT_LENGTH") or 0)
-    if size > most:
-        return _refuse(413, "SB713", f"The text has {size:,} bytes; at most {most:,} are checked while it is written.")
-    if wait := _spend(request, size):
-        return _refuse(429, "SB711", "Too many checks in a short time.", retry_after=wait)
-    try:
-        text = request.body.decode()
-    except UnicodeDecodeError:
-        return _refuse(400, "SB700", "The text is not valid UTF-8.")
+    text = read_text(request, most, what="checked while it is written")
+    if isinstance(text, JsonResponse):
+        return text
     try:
         done = offload.run("study", text, who=Actor.of(request).id, cpu=cpu, **_wanted(request))
     except offload.OffloadError as error:
-        return _refuse(status_of(type(error)), error.code, error.message, retry_after=error.retry_after)
-    answer = done.answer | {"cpu": round(done.cpu * 1000)}
+        return refuse(status_of(type(error)), error.code, error.message, retry_after=error.retry_after)
+    found = done.answer | {"cpu": round(done.cpu * 1000)}
     if "known" in request.GET:
-        answer |= {"known": list_known(Actor.of(request))}
-    return _json(answer)
+        found |= {"known": list_known(Actor.of(request))}
+    return answer(found)
+
+
+def read_text(request: HttpRequest, most: int, *, what: str, cost: int = 1) -> str | JsonResponse:
+    """Return the text of the body, or the answer that refuses it: too large, too many of them, or no UTF-8."""
+    size = int(request.META.get("CONTENT_LENGTH") or 0)
+    if size > most:
+        return refuse(413, "SB713", f"The text has {size:,} bytes; at most {most:,} are {what}.")
+    if wait := spend(request, cost + size // PER_BYTES):
+        return refuse(429, "SB711", "Too many checks in a short time.", retry_after=wait)
+    try:
+        return request.body.decode()
+    except UnicodeDecodeError:
+        return refuse(400, "SB700", "The text is not valid UTF-8.")
 
 
 def _wanted(request: HttpRequest) -> dict[str, Any]:
@@ -75,25 +82,23 @@ def _wanted(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _spend(request: HttpRequest, size: int) -> int:
-    """Return seconds to wait, 0 for none. A check needs no Redis: without one, it goes on."""
+def spend(request: HttpRequest, cost: int) -> int:
+    """Count checks of a person. Return seconds to wait, 0 for none. A check needs no Redis: without one, it goes on."""
     try:
-        verdict = get_throttle().take(
-            "studio.check", str(request.user.pk), limit=CHECKS, per=PER, cost=1 + size // PER_BYTES
-        )
+        verdict = get_throttle().take("studio.check", str(request.user.pk), limit=CHECKS, per=PER, cost=cost)
     except EngineUnavailable:
         return 0
     return 0 if verdict.allowed else max(1, math.ceil(verdict.retry_after))
 
 
-def _refuse(status: int, code: str, message: str, *, retry_after: int = 0) -> JsonResponse:
-    response = _json({"error": message, "code": code}, status=status)
+def refuse(status: int, code: str, message: str, *, retry_after: int = 0) -> JsonResponse:
+    response = answer({"error": message, "code": code}, status=status)
     if retry_after:
         response["Retry-After"] = str(retry_after)
     return response
 
 
-def _json(answer: dict[str, Any], status: int = 200) -> JsonResponse:
-    response = JsonResponse(answer, status=status)
+def answer(found: dict[str, Any], status: int = 200) -> JsonResponse:
+    response = JsonResponse(found, status=status)
     response["Cache-Control"] = "no-store"
     return response

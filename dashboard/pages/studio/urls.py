@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from django.urls import path
 
-from . import checks, saves, views
+from . import checks, saves, verifications, views
 
 EDIT = "machines/<name:machine>/edit/"
 
 urlpatterns = [
     path("machines/new/", views.new, name="studio-new"),
     path("machines/new/check/", checks.check_new, name="studio-check-new"),
+    path("machines/new/verify/", verifications.verify_new, name="studio-verify-new"),
     path(EDIT, views.edit, name="studio"),
     path(f"{EDIT}submit/", views.submit, name="studio-submit"),
     path(f"{EDIT}check/", checks.check, name="studio-check"),
+    path(f"{EDIT}verify/", verifications.verify, name="studio-verify"),
     path(f"{EDIT}save/", saves.save, name="studio-save"),
     path(f"{EDIT}presence/", saves.note_presence, name="studio-presence"),
 ]

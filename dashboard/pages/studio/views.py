@@ -33,6 +33,8 @@ from machines.services.versions import drafts, presence
 from machines.studio.checking import WRITTEN
 from machines.studio.starters import list_starters
 
+from . import verifications
+
 CPU = 6.0
 DIGITS = 9
 OPEN = 10  # drafts of others that are named
@@ -62,6 +64,7 @@ class Workspace:
     note: str = ""
     format: str = ""
     checked: dict[str, Any] = field(default_factory=dict)
+    verified: dict[str, Any] = field(default_factory=dict)
     mistake: str = ""
     theirs: Draft | None = None
     others: list[Any] = field(default_factory=list)
@@ -154,6 +157,8 @@ def _submit(request: HttpRequest, space: Workspace) -> HttpResponse:
         return _save(request, space)
     write = do.removeprefix("write-")
     status = _check(request, space, write=write if write in WRITTEN else "")
+    if do == "verify" and status == 200:
+        status = _verify(request, space)
     return _page(request, space, status=status)
 
 
@@ -202,6 +207,16 @@ def _check(request: HttpRequest, space: Workspace, *, write: str = "") -> int:
     if write and "written" in done.answer:
         space.text = done.answer["written"]
     space.mistake = done.answer.get("refused", "")
+    return 200
+
+
+def _verify(request: HttpRequest, space: Workspace) -> int:
+    """Verify the text for a page without script. Return the status of the page."""
+    try:
+        space.verified = verifications.verify_text(request, space.text)
+    except SignalboxError as error:
+        space.mistake = f"{error.message} ({error.code})"
+        return status_of(type(error))
     return 200
 
 

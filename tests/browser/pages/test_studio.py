@@ -221,3 +221,22 @@ def test_keys_alone_reach_the_editor_and_leave_it(studio: Page):
     studio.keyboard.press("Enter")
     expect(studio.locator(".cm-activeLine")).to_contain_text('"on": {')
     expect(studio.locator(".cm-content")).to_be_focused()
+
+
+def test_the_tab_verify_shows_the_run_of_a_finding_and_leads_to_its_state(studio: Page):
+    states = LAMP["states"] | {"broken": {}, "gone": {"type": "final"}}
+    states["on"] = {"on": {"press": "off", "drop": "broken", "remove": "gone"}}
+    write(studio, json.dumps(LAMP | {"states": states}, indent=2))
+    expect(studio.locator(".picture .state[data-state=broken]")).to_be_attached()
+    studio.get_by_role("tab", name="Findings").press("ArrowRight")
+    expect(studio.get_by_role("tab", name="Verify")).to_be_focused()
+    expect(studio.locator("#findings")).to_be_hidden()
+    expect(studio.locator("[data-verdicts]")).to_contain_text("1 found")
+    finding = studio.locator("#verify li.found")
+    finding.get_by_text("Run of 3 steps").click()
+    expect(finding.locator("ol li")).to_have_text(["create", "fire press", "fire drop"])
+    finding.get_by_role("button", name="states.broken").click()
+    expect(studio.locator(".picture .state[data-state=broken]")).to_have_class(re.compile("pointed"))
+    assert violations(studio) == []
+    write(studio, json.dumps(LAMP, indent=2))
+    expect(studio.locator("[data-verdicts]")).to_contain_text("0 found")

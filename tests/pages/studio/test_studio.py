@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from django.contrib.auth import get_user_model
 from django.test import Client
 from django.utils import timezone
 
+from machines import offload
 from machines.catalog.publishing import adopt
 from machines.engine.limits import MAX_DEFINITION, MAX_STATES, VIEWERS_DEFINITION
 from machines.models import AuditEntry, Draft
@@ -225,3 +227,52 @@ def test_the_language_and_what_is_there_are_sent_for_completion(as_, devices, la
     assert "target" in known["keys"]["transition"]
     assert known["functions"]["len"]
     assert known["handlers"]
+
+
+STUCK = {
+    "id": "lamp", "initial": "off",
+    "states": {
+        "off": {"on": {"press": "on", "break": "broken"}},
+        "on": {"on": {"press": "off", "remove": "gone"}},
+        "broken": {}, "gone": {"type": "final"},
+    },
+}  # fmt: skip
+
+
+def test_a_text_is_verified_with_the_run_and_the_place_of_each_finding(as_, lamps):
+    text = json.dumps(STUCK, indent=2)
+    answer = post(as_("viewer"), f"{EDIT}verify/", text, format="json").json()
+    found = [one for one in answer["findings"] if one["verdict"] == "found"]
+    assert [(one["code"], one["steps"]) for one in found] == [("SB803", ["create", "fire break"])]
+    assert text[slice(*found[0]["range"])] == '"broken"'
+    assert answer["counts"] == {"found": 1, "undecided": 0, "proven": len(answer["findings"]) - 1}
+    assert post(as_("publisher"), f"{NEW}verify/", text).json()["counts"] == answer["counts"]
+
+
+def test_a_text_with_errors_one_too_large_and_one_too_many_are_not_verified(as_, lamps):
+    client = as_("publisher")
+    assert "Correct the errors" in post(client, f"{EDIT}verify/", '{"states": ').json()["unread"]
+    large = json.dumps(STUCK | {"description": "x" * (200 * 1024)})
+    assert "bytes are verified here" in post(client, f"{EDIT}verify/", large).json()["unread"]
+    person = get_user_model().objects.get(pk=client.session["_auth_user_id"])
+    with offload.pool.turn(f"{person.pk}:verify"):
+        assert post(client, f"{EDIT}verify/", json.dumps(STUCK)).status_code == 429
+
+
+def test_a_machine_made_to_explode_is_not_decided_within_its_budget(as_, lamps):
+    counters = {f"n{at}": 0 for at in range(6)}
+    on = {f"e{at}": {"guard": f"n{at} < 50", "actions": {"set": {f"n{at}": f"n{at} + 1"}}} for at in range(6)}
+    bomb = {"id": "lamp", "initial": "a", "context": counters, "states": {"a": {"on": on}, "b": {}}}
+    answer = post(as_("publisher"), f"{EDIT}verify/", json.dumps(bomb)).json()
+    assert answer["counts"]["undecided"] > 0
+    assert any("within the budget" in one["message"] for one in answer["findings"])
+
+
+def test_without_a_script_a_text_is_verified_after_a_submit(as_, lamps):
+    client = as_("publisher")
+    form = form_of(read(client.get(EDIT)))
+    page = read(client.post(form["action"], fields(form) | {"text": json.dumps(STUCK), "do": "verify"}))
+    panel = page.one("section", id="verify").text
+    assert "1 found" in panel
+    assert "fire break" in panel
+    assert Draft.objects.count() == 0

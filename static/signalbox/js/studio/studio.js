@@ -12,6 +12,7 @@ import { KeptText } from "./kept_text.js";
 import { Picture } from "./picture.js";
 import { watchPeople } from "./people.js";
 import { makeTabs } from "./tabs.js";
+import { Verifier } from "./verifier.js";
 
 const form = document.querySelector("[data-studio]");
 const writable = "writable" in form.dataset;
@@ -30,6 +31,7 @@ const editor = createEditor(form.querySelector("textarea"), {
     baselines.add(changes);
     if (isOther(changes)) format = "";
     checker.ask();
+    verifier.changed(changes);
     drafts?.changed();
   },
   moved: (offset) => picture.point(offset),
@@ -40,6 +42,7 @@ const editor = createEditor(form.querySelector("textarea"), {
 });
 const picture = new Picture((from, to) => editor.show(from, to));
 const findings = new Findings(editor, writable);
+const verifier = new Verifier(form.querySelector("[data-verify]"), { editor, format: () => format || "guess" });
 const converter = writable ? new Converter(editor, (wanted) => checker.write(wanted)) : null;
 const checker = new Checker({
   address: form.dataset.check,
