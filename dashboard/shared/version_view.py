@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from machines import diagrams, offload
-from machines.access.permissions import is_mirror
+from machines.access.mirror_names import is_mirror
 from machines.catalog.outlines import list_unrecorded, outline_from, stored, unrecorded
 from machines.engine.definitions import FieldOutline, Outline, StateOutline, TransitionOutline
 from machines.engine.definitions.outline import is_match

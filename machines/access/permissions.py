@@ -17,6 +17,7 @@ from django.core.exceptions import PermissionDenied
 from machines.engine import Instance, SignalboxError
 
 from . import user_permissions
+from .mirror_names import is_mirror
 
 RIGHTS = {
     "view": "machines.view_machine",
@@ -45,9 +46,6 @@ ROLES = {
     "publisher": ("view", "publish"),
 }
 """role -> its rights; each role becomes a Django group of that name."""
-
-MIRROR = "mirror."
-"""Begins the names of machines that mirror rows of a table (``machines.attached``)."""
 
 OF_ROWS = frozenset(["fire", "operate", "publish"])
 """The rights that nobody has on such a machine: rows decide, and a change of the instance would not reach its row."""
@@ -96,11 +94,6 @@ class Scope:
 
 EVERYTHING = Scope(True)
 NOTHING = Scope(False)
-
-
-def is_mirror(machine: str) -> bool:
-    """Tell whether the instances of a machine follow rows."""
-    return machine.startswith(MIRROR)
 
 
 def allows(user: Any, right: str, machine: str = "") -> bool:

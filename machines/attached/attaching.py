@@ -7,7 +7,7 @@ from typing import Any, TypeVar, overload
 
 from django.db import models
 
-from machines.access.permissions import MIRROR
+from machines.access.mirror_names import MIRROR
 from machines.engine import limits
 
 from . import recording, registry

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -12,6 +14,7 @@ from machines.attached import NotAttachable, attach
 from machines.attached import states as state_names
 from machines.attached.definition import build_definition
 from machines.attached.reconcile import Reconcile
+from tests.installation.processes import ROOT
 
 
 def mirror_of(engine, mirrored) -> dict[str, str]:
@@ -88,6 +91,12 @@ def test_the_definition_has_what_the_model_declares(mirrored):
     assert "cancel" not in found["states"]["canceled"]["on"]
     assert len(found["states"]["canceled"]["on"]["reopen"]) == 5
     assert "declares no states" in found["states"]["canceled"]["on"]["reopen"][0]["description"]
+
+
+def test_apps_py_may_import_it_before_models_are_loaded():
+    code = "from django.conf import settings; settings.configure(); from machines import attach; print(attach.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout == "attach\n", done.stderr
 
 
 @pytest.mark.parametrize(("field", "said"), [("paid", "has no FSM field 'paid'.*state, parcel"), ("nothing", "no FSM")])
