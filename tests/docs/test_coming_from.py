@@ -14,7 +14,13 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "docs" / "coming-from"
 PAGES = sorted(path.stem for path in FOLDER.glob("[a-z]*.md"))
-NEEDS = {"transitions": "transitions", "python-statemachine": "statemachine", "celery": "celery", "rq": "rq"}
+NEEDS = {
+    "django-fsm-2": "django_fsm",
+    "transitions": "transitions",
+    "python-statemachine": "statemachine",
+    "celery": "celery",
+    "rq": "rq",
+}
 BLOCK = re.compile(r"(<!-- not run -->\n)?```(python|ts)\n(.*?)```|^    (?=\S)(.*?)\n", re.DOTALL | re.MULTILINE)
 SHOWN = re.compile(r"print\(.*\)\s+# (.*)$", re.MULTILINE)
 
@@ -45,6 +51,23 @@ COMMANDS = {
 }
 """Command of a page -> what it does, in the process of the code around it."""
 
+PROJECT = """
+import django
+from django.conf import settings
+from django.core.management import call_command
+
+settings.configure(
+    INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "guardian", "machines", "shop"],
+    AUTHENTICATION_BACKENDS=["django.contrib.auth.backends.ModelBackend", "guardian.backends.ObjectPermissionBackend"],
+    ANONYMOUS_USER_NAME=None, USE_TZ=True,
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+    SIGNALBOX={"REDIS_URL": "redis://localhost", "PREFIX": "docs:"},
+)
+django.setup()
+call_command("migrate", verbosity=0, run_syncdb=True)
+"""
+"""Around a program whose models are in the app ``shop``."""
+
 
 def part(page: str, title: str) -> str:
     text = (FOLDER / f"{page}.md").read_text(encoding="utf-8")
@@ -61,6 +84,10 @@ def write_program(page: str, title: str, folder: Path) -> tuple[str, list[str]]:
             (folder / "order.ts").write_text(code)
         elif code.startswith("# tasks.py\n"):
             (folder / "tasks.py").write_text(code)
+        elif code.startswith("# shop/models.py\n"):
+            (folder / "shop").mkdir(exist_ok=True)
+            (folder / "shop" / "models.py").write_text(code)
+            lines.append(PROJECT)
         elif not skipped:
             lines.append(code)
     return "\n".join(lines), SHOWN.findall("\n".join(lines))
@@ -85,6 +112,7 @@ def _with_server(code: str, url: str, prefix: str) -> str:
     code = (
         code.replace('from_url("redis://localhost")\n', f'from_url("{url}", prefix="{prefix}")\n') if prefix else code
     )
+    code = code.replace('"PREFIX": "docs:"', f'"PREFIX": "{prefix or "docs:"}"')
     kombu = url.replace("unix://", "redis+socket://")
     code = re.sub(r'(broker|backend)="redis://localhost"', rf'\1="{kombu}"', code)
     return code.replace('"redis://localhost"', f'"{url}"')
@@ -92,7 +120,7 @@ def _with_server(code: str, url: str, prefix: str) -> str:
 
 def test_every_command_and_every_page_is_listed():
     index = (FOLDER / "README.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"\]\(([a-z-]+)\.md\)", index)) == set(PAGES)
+    assert set(re.findall(r"\]\(([a-z0-9-]+)\.md\)", index)) == set(PAGES)
 
 
 @pytest.mark.redis
