@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from argparse import ArgumentParser
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 from django.core.management.base import CommandError, OutputWrapper
 
 from machines.connections import get_engine
-from machines.engine import Engine, VerificationFinding
+from machines.engine import Engine, SignalboxError, VerificationFinding
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.verification.verifier import list_counts
+from machines.studio import runs
 
 from .scenarios import find_definitions
 
@@ -43,7 +45,7 @@ def run(
         output.write(json.dumps(found, ensure_ascii=False, indent=2))
     else:
         for one in findings:
-            _print(output, one)
+            _print(output, machine, one)
         output.write(f"{machine}: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
     if counts["found"] and fail_on != "never":
         raise CommandError(f"{counts['found']} found")
@@ -62,13 +64,15 @@ def _find(engine: Engine, name: str) -> tuple[str, CompiledDefinition | str]:
     return machine, definitions.get(machine, machine)
 
 
-def _print(output: OutputWrapper, one: VerificationFinding) -> None:
+def _print(output: OutputWrapper, machine: str, one: VerificationFinding) -> None:
     place = f" {one.path}" if one.path else ""
     hint = f"; {one.hint}" if one.hint and one.verdict == "found" else ""
     output.write(f"{one.verdict}: {one.code}{place}: {one.message}{hint}")
     if one.verdict == "found" and (one.run or one.data):
         given = f"with {_encode(dict(one.data))}: " if one.data else ""
         output.write(f"  run: {given}{', '.join(_encode(step) for step in one.run) or 'the creation'}")
+        with contextlib.suppress(SignalboxError):  # a run that is too long for a link
+            output.write(f"  try it: {runs.link(machine, None, one.run, one.data)}")
 
 
 def _encode(value: Any) -> str:

@@ -55,7 +55,7 @@ def encode(run: Run) -> str:
     found = base64.urlsafe_b64encode(zlib.compress(run.write().encode(), 9)).decode().rstrip("=")
     if len(found) > MAX_LINK:
         raise BadInput(
-            f"the run takes {len(found):,} characters, a link at most {MAX_LINK:,}; save it as a scenario", code="SB682"
+            f"the run takes {len(found):,} characters, a link at most {MAX_LINK:,}: make it shorter", code="SB682"
         )
     return found
 

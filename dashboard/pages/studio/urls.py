@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from . import checks, saves, verifications, views
+from . import checks, saves, simulator, verifications, views
 
 EDIT = "machines/<name:machine>/edit/"
+TRY = "machines/<name:machine>/try/"
 
 urlpatterns = [
     path("machines/new/", views.new, name="studio-new"),
@@ -18,4 +19,7 @@ urlpatterns = [
     path(f"{EDIT}verify/", verifications.verify, name="studio-verify"),
     path(f"{EDIT}save/", saves.save, name="studio-save"),
     path(f"{EDIT}presence/", saves.note_presence, name="studio-presence"),
+    path(TRY, simulator.show, name="try"),
+    path(f"{TRY}step/", simulator.step, name="try-step"),
+    path(f"{TRY}scenario.yaml", simulator.scenario, name="try-scenario"),
 ]

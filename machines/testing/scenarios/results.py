@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 from machines.catalog.definition_files import shown
+from machines.engine import SignalboxError
+from machines.studio import runs
 
+from .document import Scenario, When
 from .runner import Result
 
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -20,7 +24,37 @@ def format_result(result: Result) -> str:
     head = f"{'passed' if result.passed else 'FAILED'}  {where}{result.scenario.name}"
     if result.failure is None:
         return head
-    return "\n".join([head, *(f"    {line}" for line in result.failure.text.splitlines())])
+    path = find_link(result.scenario)
+    lines = [*result.failure.text.splitlines(), *([f"try it: {path}"] if path else [])]
+    return "\n".join([head, *(f"    {line}" for line in lines)])
+
+
+def find_link(scenario: Scenario) -> str:
+    """Return the path that opens a scenario in the simulator; empty for one that the simulator cannot play, such as one
+    of several instances."""
+    whens = [*scenario.given.events, *(step.when for step in scenario.steps if step.when is not None)]
+    steps = [_convert(when, scenario.machine) for when in whens]
+    if None in steps:
+        return ""
+    try:
+        return runs.link(scenario.machine, None, steps, scenario.given.data)
+    except SignalboxError:  # it is too long, or not meant to make sense
+        return ""
+
+
+def _convert(when: When, machine: str) -> dict[str, Any] | None:
+    """Convert what happens to an input of a simulation; None for what has none."""
+    if when.kind == "after":
+        return {"advance": when.delay}
+    if when.machine not in ("", machine) or when.retry:
+        return None
+    if when.kind == "job":
+        ended: dict[str, Any] = {"done": when.result} if when.outcome == "done" else {"failed": when.error}
+        return {"job": when.name} | ended | ({"kind": when.error_kind} if when.error_kind else {})
+    found: dict[str, Any] = {"event": when.name}
+    if when.payload is not None:
+        found["payload"] = when.payload
+    return found | ({"groups": list(when.groups)} if when.groups is not None else {})
 
 
 def format_summary(results: Sequence[Result]) -> str:
