@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from django.http import HttpRequest, JsonResponse
@@ -11,13 +12,15 @@ from django.views.decorators.http import require_POST
 from dashboard.shared.access import require
 from dashboard.shared.errors.statuses import status_of
 from machines import offload
+from machines.catalog.outlines import find_latest, stored
 from machines.catalog.submissions import FORMAT_NAMES, GUESS
 from machines.connections import get_engine
-from machines.engine import SignalboxError
+from machines.engine import BadInput, SignalboxError
 from machines.engine.limits import MAX_DEFINITION
 from machines.engine.verification.findings import FOUND, PROVEN, UNDECIDED, VerificationFinding
 from machines.services import Actor
 from machines.services.errors import TooFast
+from machines.studio import runs
 from machines.studio.run_steps import describe_run
 
 from . import checks
@@ -33,16 +36,16 @@ COST, MORE_COST = 15, 60  # checks, of the pace that a person has
 @require("view")
 @require_POST
 def verify(request: HttpRequest, machine: str) -> JsonResponse:
-    return _answer(request)
+    return _answer(request, machine)
 
 
 @require("publish")
 @require_POST
 def verify_new(request: HttpRequest) -> JsonResponse:
-    return _answer(request)
+    return _answer(request, "")
 
 
-def _answer(request: HttpRequest) -> JsonResponse:
+def _answer(request: HttpRequest, machine: str) -> JsonResponse:
     """``?longer``: with a larger budget."""
     longer, format = "longer" in request.GET, request.GET.get("format", GUESS)
     cost = MORE_COST if longer else COST
@@ -50,23 +53,26 @@ def _answer(request: HttpRequest) -> JsonResponse:
     if isinstance(text, JsonResponse):
         return text
     try:
-        found = _verify(request, text, format=format if format in FORMAT_NAMES else GUESS, longer=longer)
+        found = _verify(request, machine, text, format=format if format in FORMAT_NAMES else GUESS, longer=longer)
     except SignalboxError as error:
         wait = getattr(error, "retry_after", 0)
         return checks.refuse(status_of(type(error)), error.code, error.message, retry_after=wait)
     return checks.answer(found)
 
 
-def verify_text(request: HttpRequest, text: str) -> dict[str, Any]:
+def verify_text(request: HttpRequest, machine: str, text: str) -> dict[str, Any]:
     """Verify the text of a form. Raises TooFast, OffloadError, EngineUnavailable."""
     if wait := checks.spend(request, COST):
         raise TooFast(f"{checks.CHECKS}/{checks.PER}s", "account", wait)
-    return _verify(request, text)
+    return _verify(request, machine, text)
 
 
-def _verify(request: HttpRequest, text: str, *, format: str = GUESS, longer: bool = False) -> dict[str, Any]:
+def _verify(
+    request: HttpRequest, machine: str, text: str, *, format: str = GUESS, longer: bool = False
+) -> dict[str, Any]:
     """Return ``findings``, each with ``range`` (offsets of JavaScript), ``said`` (its verdict in words) and ``steps``
-    (its run in words), and ``counts``, of each verdict. ``unread``: why there is nothing to verify.
+    (its run in words), perhaps ``link`` (that plays it), and ``counts``, of each verdict. ``unread``: why there is
+    nothing to verify.
 
     The text is read in a helper process like every other; the walk waits for Redis, which computes it. One verification
     of a person runs at a time.
@@ -82,15 +88,30 @@ def _verify(request: HttpRequest, text: str, *, format: str = GUESS, longer: boo
         found = get_engine().verify(read.compiled, budget=budget, seconds=seconds)
         paths = [one.path for one in found]
         ranges = offload.run("locate", text, who="", cpu=CPU, format=read.format, paths=paths).answer
-    findings = [_tell(one, place) for one, place in zip(found, ranges, strict=True)]
+    version = _find_same(machine, read.compiled.source)
+    findings = [_tell(one, place, machine, version) for one, place in zip(found, ranges, strict=True)]
     counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in VERDICTS}
     return {"findings": findings, "counts": counts, "longer": longer}
+
+
+def _find_same(machine: str, definition: dict[str, Any]) -> int | None:
+    """Return the newest version of a machine, if it has that definition."""
+    version = find_latest(machine) if machine else None
+    if version is None or stored(machine, version, without=("drawing",)).definition != definition:
+        return None
+    return version
 
 
 def _refuse(why: str) -> dict[str, Any]:
     return {"findings": [], "counts": {}, "unread": why}
 
 
-def _tell(finding: VerificationFinding, place: Sequence[int]) -> dict[str, Any]:
-    steps = describe_run(finding) if finding.verdict == FOUND else []
-    return finding.as_dict() | {"said": VERDICTS[finding.verdict], "range": place, "steps": steps}
+def _tell(finding: VerificationFinding, place: Sequence[int], machine: str, version: int | None) -> dict[str, Any]:
+    """Tell a finding. Its run is linked to the simulator where that has the same definition, as a ``version``."""
+    told = finding.as_dict() | {"said": VERDICTS[finding.verdict], "range": place, "steps": []}
+    if finding.verdict == FOUND:
+        told["steps"] = describe_run(finding)
+        if version is not None:
+            with suppress(BadInput):  # a run that fits in no link
+                told["link"] = runs.link(machine, version, finding.run, finding.data)
+    return told

@@ -213,7 +213,7 @@ def _check(request: HttpRequest, space: Workspace, *, write: str = "") -> int:
 def _verify(request: HttpRequest, space: Workspace) -> int:
     """Verify the text for a page without script. Return the status of the page."""
     try:
-        space.verified = verifications.verify_text(request, space.text)
+        space.verified = verifications.verify_text(request, space.machine, space.text)
     except SignalboxError as error:
         space.mistake = f"{error.message} ({error.code})"
         return status_of(type(error))

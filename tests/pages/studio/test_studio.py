@@ -249,6 +249,15 @@ def test_a_text_is_verified_with_the_run_and_the_place_of_each_finding(as_, lamp
     assert post(as_("publisher"), f"{NEW}verify/", text).json()["counts"] == answer["counts"]
 
 
+def test_a_run_is_linked_where_the_simulator_has_that_definition(as_, engine, db):
+    engine.publish(STUCK)
+    client = as_("viewer")
+    (found,) = [one for one in post(client, f"{EDIT}verify/", json.dumps(STUCK)).json()["findings"] if one["steps"]]
+    assert client.get(found["link"]).status_code == 200
+    other = post(client, f"{EDIT}verify/", json.dumps(STUCK | {"description": "x"})).json()["findings"]
+    assert not any("link" in one for one in other)
+
+
 def test_a_text_with_errors_one_too_large_and_one_too_many_are_not_verified(as_, lamps):
     client = as_("publisher")
     assert "Correct the errors" in post(client, f"{EDIT}verify/", '{"states": ').json()["unread"]

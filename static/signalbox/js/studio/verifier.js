@@ -102,7 +102,7 @@ export class Verifier {
     const row = element(
       "li", { className: verdict },
       element("span", { className: "sign", "aria-hidden": "true", textContent: SIGNS[verdict] }), " ",
-      element("span", { className: "code", textContent: code }), " ", element("b", { textContent: said }), " ", place, ` ${message} `,
+      element("span", { className: "code", textContent: code }), " ", element("b", { textContent: said }), " ", ...(path || verdict === "found" ? [place] : []), ` ${message} `,
     );
     if (verdict === "found") row.append(element("span", { className: "soft", textContent: hint }));
     if (steps.length) row.append(runOf(steps, link));
