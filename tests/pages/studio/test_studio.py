@@ -59,7 +59,7 @@ def test_without_a_script_findings_and_diagram_come_after_a_submit(as_, lamps):
         form["action"], fields(form) | {"text": json.dumps(FIRST | {"initial": "offf"}), "do": "check"}
     )
     page = read(answer)
-    assert 'no state "offf"' in page.one("section", class_="found").text
+    assert 'no state "offf"' in page.one("section", id="findings").text
     good = read(client.post(form["action"], fields(form) | {"text": json.dumps(SECOND), "do": "check"}))
     assert good.all("svg", class_="sb-diagram")
     assert Draft.objects.count() == 0
