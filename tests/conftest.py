@@ -33,6 +33,7 @@ from redis.retry import Retry
 
 from dashboard.checks import redis_accounts
 from dashboard.installation import stores
+from dashboard.middleware import request_ids
 from machines.connections import engine_at_hand
 from machines.server import Cluster, Server
 from tests.configuration import configure
@@ -174,6 +175,7 @@ def prefix(redis_url: str, cleaner: redis.Redis, settings) -> Iterator[str]:
     configure(settings, PREFIX=prefix)
     settings.CACHES = stores.caches(redis_url, prefix)
     yield prefix
+    request_ids.ids.wait()
     configure(settings, REDIS_URL=redis_url, PREFIX=prefix)
     if (made := engine_at_hand()) is not None:
         made.client.close()

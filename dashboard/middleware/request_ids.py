@@ -57,6 +57,11 @@ class Ids:
         except RuntimeError:  # no further thread: the process ends, or is full
             self._at_it.release()
 
+    def wait(self) -> None:
+        """Wait until no thread takes a range, as before its connections are closed."""
+        with self._at_it:
+            pass
+
     def _take_range(self, held: threading.Lock) -> None:
         try:
             if not get_engine().ids.renew_ahead():

@@ -118,7 +118,9 @@ def step(request: HttpRequest, machine: str) -> HttpResponse:
     try:
         run = _continue(request, trial)
         if run is not None:
-            _simulate(request, trial.plan, run)
+            if not _may_play(request, run):
+                return _page(request, _refuse_for_now(trial))
+            _simulate(trial.plan, run)
             return redirect(trial.address(run))
     except (BadInput, BadPayload, forms.ValidationError) as error:
         trial.status = 400
@@ -154,11 +156,13 @@ def _open(request: HttpRequest, machine: str, asked: Any) -> Trial:
     try:
         if text := asked.get("run", ""):
             trial.run = runs.decode(text)
-        trial.records = _simulate(request, plan, trial.run)
+        if not _may_play(request, trial.run):
+            return _refuse_for_now(trial)
+        trial.records = _simulate(plan, trial.run)
     except (BadInput, BadPayload) as error:
         trial.mistake = f"The run does not fit version {version}: {error.message} ({error.code})"
         trial.status, trial.run = status_of(type(error)), Run()
-        trial.records = _simulate(request, plan, trial.run)
+        trial.records = _simulate(plan, trial.run)
     most = len(trial.run.steps)
     at = _number(asked.get("at", ""), "at")
     trial.at = most if at is None else min(at, most)
@@ -173,12 +177,19 @@ def _number(text: str, name: str) -> int | None:
     return int(text)
 
 
-def _simulate(request: HttpRequest, plan: VersionView, run: Run) -> list[SimulatedStep]:
-    taken = get_throttle().take(
-        "studio.try", str(request.user.pk), limit=TRIES, per=PER, cost=1 + len(run.steps) // STEPS_PER_TRY
-    )
-    if not taken.allowed:
-        raise BadInput("too many runs in a short time; try again in a minute", code="SB684")
+def _may_play(request: HttpRequest, run: Run) -> bool:
+    cost = 1 + len(run.steps) // STEPS_PER_TRY
+    return get_throttle().take("studio.try", str(request.user.pk), limit=TRIES, per=PER, cost=cost).allowed
+
+
+def _refuse_for_now(trial: Trial) -> Trial:
+    """The page keeps the run, and plays nothing."""
+    trial.mistake = "Nothing was played: too many runs in a short time. Load the page again in a minute (SB684)"
+    trial.status, trial.records, trial.at = 429, [], len(trial.run.steps)
+    return trial
+
+
+def _simulate(plan: VersionView, run: Run) -> list[SimulatedStep]:
     definition = stored(plan.machine, plan.version, without=("drawing",)).definition
     return get_engine().simulate(definition, run.steps, run.data)
 
@@ -236,7 +247,7 @@ def _page(request: HttpRequest, trial: Trial) -> HttpResponse:
         "versions": count_versions(engine, trial.machine, live), "drawing": _draw(trial), "rows": _list_rows(trial),
         "routes": _list_routes(trial), "next_events": _list_next(trial), "start": trial.start or _start_form(trial),
         "run": runs.encode(trial.run), "dropped": len(trial.run.steps) - trial.at,
-        "changed": {name for one in trial.shown for name in one.changes}, "link": trial.address(),
+        "changed": {name for one in trial.shown for name in one.changes} if trial.at else (), "link": trial.address(),
         "given": json.dumps(trial.run.data, ensure_ascii=False) if trial.run.data else "",
     }  # fmt: skip
     return render_page(request, "signalbox/studio/try.html", context, status=trial.status)

@@ -105,3 +105,17 @@ def test_a_wrong_form_keeps_the_run(client):
 def test_a_version_that_is_not_there_is_a_404(client):
     assert client.get(f"{TRY}?version=9").status_code == 404
     assert client.get(f"{TRY}?version=x").status_code == 404
+
+
+def test_with_too_many_runs_in_a_minute_the_run_stays_in_the_page_and_is_not_played(client, monkeypatch):
+    address = runs.link("order", 1, RUN)
+    monkeypatch.setattr("dashboard.pages.studio.simulator.TRIES", 2)
+    page = read(client.get(address))
+    form = next(form for form in page.all("form") if "run" in fields(form))
+    assert client.get(address).status_code == 200
+    answer = client.get(address)
+    assert answer.status_code == 429
+    assert "SB684" in answer.content.decode()
+    assert fields(form)["run"] in answer.content.decode(), "nothing of the run is lost"
+    answer = client.post("/machines/order/try/step/", fields(form) | {"do": "next"})
+    assert answer.status_code == 429
