@@ -31,6 +31,6 @@ def test_a_page_is_light_and_nothing_on_it_moves_when_counts_change(page, engine
     engine.fire(activation, "n0", "activate", {"token": "x"})
     engine.create(devices, "two")
     expect(page.locator("body")).to_contain_text({"/queues/": "2"}.get(address, "Waiting"))
-    page.wait_for_function("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.wait_for_timeout(1000)  # what comes a while after is a shift, too
     assert page.evaluate("window.shifts") == []
     assert 0 < sum(weights) < SCRIPT

@@ -23,7 +23,7 @@ from .storage_audit import StorageAudit
 FEW, MANY = 3, int(os.environ.get("VERSION_PAIRS", "40"))
 """Pairs of each kind in a quick run, and of all kinds in the tests of the slow kind ``hostile``: VERSION_PAIRS=1000 is
 the long run."""
-PARTS = 4
+PARTS = 2
 """Tests that share the pairs of a kind, so that several processes play them."""
 INSTANCES, ROUNDS = 8, 5
 

@@ -55,7 +55,6 @@ export function startReplay(regions) {
     playing = setInterval(() => (chosen() === null ? stop() : go(1)), BEAT);
   }
 
-  [player.hidden, bar.querySelector("[data-show]").hidden] = [false, true];
   player.addEventListener("click", play);
   slider.addEventListener("input", () => {
     stop();
@@ -89,7 +88,7 @@ export function startReplay(regions) {
 /** Adjusts the slider to the history after a reload, and keeps the chosen moment. */
 export function settle() {
   const known = moments();
-  bar.hidden = known.length < 2;
+  bar.inert = known.length < 2;
   if (known.length === 0) return;
   slider.min = known[0].version;
   slider.max = known.at(-1).version;
