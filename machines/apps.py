@@ -29,7 +29,7 @@ class MachinesConfig(AppConfig):
         super().import_models()
 
     def ready(self) -> None:
-        from django.core.checks import register
+        from django.core.checks import Tags, register
         from django.db.models.signals import post_migrate
 
         from . import definition_checks  # noqa: F401  registers the system checks
@@ -40,5 +40,5 @@ class MachinesConfig(AppConfig):
         from .tasks import checks  # noqa: F401  registers the system check
 
         account_audit.connect()
-        register(check_machines)
+        register(Tags.models)(check_machines)
         post_migrate.connect(after_migrate, sender=self, dispatch_uid="machines.access.roles")

@@ -35,6 +35,7 @@ from dashboard.installation import environment
 from dashboard.installation.stores import SESSION_ENGINES
 from dashboard.live.limits import limits
 from machines.conf import conf
+from machines.conf.project_check import TAG, WORKER_TAG
 from machines.conf.resolver import find_problems, label
 from machines.engine.connection import server_permissions
 from machines.engine.connection.calls import Caller
@@ -46,13 +47,12 @@ from machines.engine.errors import EngineFault, NotPermitted, SignalboxError
 
 OLDEST = (7, 0)
 SLOTS = 16384
-TAG = "signalbox"
 # Read elsewhere than in settings.py: by the test suite and the test kit.
 OTHER_NAMES = ("SIGNALBOX_TEST_SERVER", "SIGNALBOX_TEST_ACCOUNT", "SIGNALBOX_TEST_URL")
 LOCAL = frozenset({"localhost", ".localhost", "127.0.0.1", "[::1]", "testserver"})
 
 
-@register(TAG)
+@register(TAG, WORKER_TAG)
 def redis_server(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Everything about the server, or about each primary of a cluster."""
     from machines.connections import get_engine
@@ -285,7 +285,7 @@ def live_limits(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     return []
 
 
-@register(TAG)
+@register(TAG, WORKER_TAG)
 def variables(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """A misspelt variable does nothing, silently. Only ours are looked at; the environment holds much else."""
     if not environment.is_own_site():  # another project has variables of its own
@@ -298,7 +298,7 @@ def variables(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     ]
 
 
-@register(TAG, Tags.caches)
+@register(TAG, WORKER_TAG, Tags.caches)
 def stores(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if not environment.is_own_site():  # another project knows where its sessions and its cache have to be
         return []

@@ -10,14 +10,17 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from .project import find_foreign_dashboard
 from .resolver import find_problems
 
+TAG = "signalbox"
+WORKER_TAG = "signalbox_worker"  # those that a worker runs at its start too: none of them loads the pages
 
-@register("signalbox")
+
+@register(TAG, WORKER_TAG)
 def foreign_dashboard(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """W023: the package dashboard is somebody else's."""
     return [Warning(one.text, hint=one.hint, id=one.id) for one in find_foreign_dashboard()]
 
 
-@register("signalbox")
+@register(TAG, WORKER_TAG)
 def configuration(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """E016: a name or value in the dict ``SIGNALBOX`` does not fit, or a setting of Django was meant as a key of it."""
     found = [(problem, "docs/settings.md has every key.") for problem in find_problems()]

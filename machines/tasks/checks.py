@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
 from machines import extras
+from machines.conf.project_check import TAG, WORKER_TAG
 
 BACKEND = "machines.tasks.SignalboxBackend"
 
@@ -28,7 +29,7 @@ def is_configured() -> bool:
     return bool(getattr(settings, "TASKS", None)) and has_framework()
 
 
-@register("signalbox")
+@register(TAG, WORKER_TAG)
 def check_tasks(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     entries = getattr(settings, "TASKS", None)
     named = (

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 import secrets
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,23 +26,25 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from dashboard.installation import stores
 from dashboard.serving import port
 from machines.server.guarded import Guarded
+from tests.chromium import find_chromium
 from tests.configuration import configure
-from tests.conftest import missing, remove
+from tests.conftest import remove
 from tests.pages.conftest import activation, devices, unhandled, user_of, waiting
 
 __all__ = ["activation", "devices", "unhandled", "user_of", "waiting"]
 
 PASSWORD = "let me in"
-# What a browser writes into its console about an answer that is meant to be no 200.
-MEANT = re.compile(r"Failed to load resource: the server responded with a status of (400|404|409|422)")
+# What a browser writes into its console about an answer that is meant to be no 200, and when a page is left early.
+MEANT = re.compile(
+    r"Failed to load resource: the server responded with a status of (400|404|409|422)"
+    r"|WebSocket is closed before the connection is established"
+)
 expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        missing("Chromium", "install it (Debian: apt-get install chromium)")
+    path = find_chromium()
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])

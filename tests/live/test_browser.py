@@ -10,12 +10,12 @@ import redis
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 from machines.engine import Engine
+from tests.chromium import find_chromium
 from tests.conftest import remove
 
 from .service import Service
 
 pytestmark = pytest.mark.browser
-CHROMIUM = "/usr/bin/chromium"
 
 # Keeps what it is told, and every socket it opened; `lose` drops the next delta on its way in.
 RECORDER = """
@@ -59,7 +59,7 @@ def until(tab: Page, holds: str) -> None:
 @pytest.fixture(scope="module")
 def chromium() -> Iterator:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=["--no-sandbox"])
         yield browser
         browser.close()
 

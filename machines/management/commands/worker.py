@@ -6,11 +6,14 @@ import sys
 from argparse import ArgumentParser
 from typing import Any
 
+from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError
 
 from machines.command_line import list_restart_command
 from machines.conf import conf
+from machines.conf.project_check import WORKER_TAG
 from machines.connections import get_engine, get_pattern
+from machines.definition_checks import TAG as DEFINITIONS_TAG
 from machines.management.maintenance import make_exclusive_duties, make_shared_duties
 from machines.patterns import Locks
 from machines.worker.command.command import add_arguments, list_arguments, read_names, read_options, run_worker
@@ -23,6 +26,8 @@ from machines.worker.supervisor import Supervisor
 
 class Command(BaseCommand):
     help = "Takes jobs from the machines' queues and runs their handlers (each installed app's handlers.py)."
+    # Not those of addresses and templates, which load every page: a fifth of a worker's memory, and half of its start.
+    requires_system_checks = [WORKER_TAG, DEFINITIONS_TAG, Tags.caches, Tags.compatibility, Tags.models]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         add_arguments(parser)
