@@ -6,7 +6,7 @@ files['machines/engine/lua'] = {
     read_globals = {
         'arguments', 'calendar', 'idempotency', 'json', 'keys', 'monotonic', 'partition_log', 'random', 'replies', 'shared_lists', 'streams', 'strings', 'time_limit', 'work_budget', -- base
         'draft_programs', 'durations', 'fields', 'programs', 'reserved_events', -- definitions
-        'chart_compiler', 'chart_jobs', 'chart_source', 'chart_state', 'compiled_steps', 'step_compiler', 'step_jobs', 'step_source', -- compiled
+        'chart_compiler', 'chart_jobs', 'chart_source', 'chart_state', 'compiled_steps', 'refusals', 'step_compiler', 'step_jobs', 'step_source', -- compiled
         'arithmetic', 'builtins', 'ecmascript', 'expressions', 'guard_explanation', 'sequences', 'values', -- expressions
         'batches', 'chart_writes', 'commit', 'creation', 'deletion', 'history_entries', 'retirement', 'instances', 'payloads', 'previews', 'repairs', 'step_log', 'steps', -- instances
         'actions', 'chart', 'configurations', 'core', 'job_requests', 'permits', 'sends', -- interpreter

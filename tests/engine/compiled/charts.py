@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from . import twins
-from .twins import EVENTS, IDS, NOW, QUEUES, Twins
+from .twins import EVENTS, IDS, NOW, QUEUES, SENT, Twins
 
 NAMES = ["S{}", 'say "{}"', "back\\{}", "é {}"]
 MOST_STATES = 14
@@ -169,7 +169,7 @@ def play(twins_: Twins, seed: int, calls: int = 60) -> int:
         if pick.random() < writer.jobs / 2:
             taken += held.work(now)
             continue
-        id, event = pick.choice(IDS), pick.choice(EVENTS)
+        id, event = pick.choice(IDS), pick.choice(SENT)
         if pick.random() < 0.02:
             twins.damage(twins_, pick, id)
         expect = pick.choice(["", "", "", "", "", "3", "x"])
@@ -177,6 +177,8 @@ def play(twins_: Twins, seed: int, calls: int = 60) -> int:
         actor, reason = pick.choice(["", "ann", 'bo"b']), pick.choice(["", "", 'why "not"'])
         permit = pick.choice(["", "", '{"groups":["a"]}', '{"groups":null}'])
         returning = pick.choice(["", "", "version"])
+        if pick.random() < 0.15:
+            twins_.call("sb_explain", id, event, writer.payload(), now)
         reply = twins_.call("sb_fire", id, event, writer.payload(), expect, key, actor, reason, now, permit, returning)
         taken += reply[0] == b"OK"
     twins_.compare()

@@ -14,6 +14,7 @@ def run(pair: Twins, seeds: range) -> None:
     taken = sum(twins.play(pair, seed) for seed in seeds)
     compiled = pair.count_compiled()
     assert compiled > taken / 4, f"of {taken} steps {compiled} ran compiled"
+    assert pair.count_refused() > len(seeds)
 
 
 def test_generated_machines_agree(pair):
@@ -110,6 +111,46 @@ def test_a_republished_definition_has_steps_of_its_own(pair):
         assert pair.call("sb_fire", f"x-{target}", "go", "", "", "", "", "", NOW)[3]["_state"] == target
     assert pair.call("sb_fire", "x-B", "back", "", "", "", "", "", NOW)[3]["_state"] == "A"
     assert pair.call("sb_fire", "x-B", "go", "", "", "", "", "", NOW)[3]["_state"] == "B"
+    pair.compare()
+
+
+# Refusals and explanations
+
+
+def test_refusals_say_why_in_the_words_of_the_interpreter(pair):
+    guard = "(n < 0 or s == event.text) and (ok or not (now > n and event.any))"
+    on = {
+        "go": [{"target": "B", "guard": guard}, {"guard": "n == 1 and n == 2"}, {"target": "B", "guard": "s == 'q\"'"}]
+    }
+    properties = {
+        "n": {"type": "integer", "default": 1},
+        "s": {"type": "string", "default": 'a"\n'},
+        "x": {"type": "number"},
+    }
+    schema = {"type": "object", "properties": properties | {"ok": {"type": "boolean", "default": False}}}
+    assert pair.publish(
+        {"id": "m", "initial": "A", "context": schema, "states": {"A": {"on": on}, "B": {"type": "final"}}}
+    )
+    create(pair, "x")
+    sent = [
+        ("go", {"text": 'a"\n', "any": [1, {"b": None}]}),
+        ("go", {"text": "z" * 300, "any": None}),
+        ("other", None),
+    ]
+    for number, (event, payload) in enumerate(sent):
+        text = json.dumps(payload) if payload else ""
+        pair.same_text("sb_fire", "x", event, text, "", "", "ann", "", NOW + number)
+        pair.same_text("sb_explain", "x", event, text, NOW + number)
+    assert pair.same_text("sb_fire", "x", "go", '{"text":3}', "", "", "", "", NOW)[0] == b"REFUSED"
+    assert pair.count_refused() == 3
+    taken = pair.same_text("sb_explain", "x", "go", json.dumps({"text": 'a"\n'}), NOW)
+    assert json.loads(taken[1])["outcome"] == {
+        "configuration": ["B"], "data": {"n": 1, "ok": False, "s": 'a"\n'}, "transitions": "t1"
+    }  # fmt: skip
+    assert pair.call("sb_fire", "x", "go", json.dumps({"text": 'a"\n'}), "", "", "", "", NOW)[0] == b"OK"
+    for event in ("go", "other"):
+        assert pair.same_text("sb_fire", "x", event, "", "", "", "", "", NOW)[0] == b"REFUSED"
+        pair.same_text("sb_explain", "x", event, "", NOW)
     pair.compare()
 
 

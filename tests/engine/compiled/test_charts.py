@@ -14,6 +14,7 @@ def run(pair: Twins, seeds: range) -> None:
     taken = sum(charts.play(pair, seed) for seed in seeds)
     compiled = pair.count_compiled()
     assert compiled > taken / 5, f"of {taken} steps {compiled} ran compiled"
+    assert pair.count_refused() > len(seeds)
 
 
 def test_generated_charts_agree(pair):

@@ -19,6 +19,7 @@ from machines.server import Server
 NOW = 1_700_000_000_000
 STATES = ["A", "B", 'say "hi"', "C\\d"]
 EVENTS = ["go", "hop", 'odd."name']
+SENT = [*EVENTS * 6, "go.on", 'un"known', "done.state.x"]
 QUEUES = ["q", "r"]
 PLACES = ["", ":leased", ":dead", ":handled"]
 IDS = ["a", 'quo"te', "é\\n", "d" * 60]
@@ -46,8 +47,8 @@ def counting_library() -> str:
     text = patient(library.text()).replace("local CHARTS_FROM = 3", "local CHARTS_FROM = 1")
     answered = "if ok then return reply end\nstep_compiler.undo("
     assert text.count(answered) == 1
-    counted = answered.replace("return reply", "if reply then redis.call('INCR', 'compiled') end return reply")
-    return text.replace(answered, counted)
+    count = "if reply then redis.call('INCR', reply[1] == 'OK' and 'compiled' or 'refused') end return reply"
+    return text.replace(answered, answered.replace("return reply", count))
 
 
 class Twins:
@@ -77,6 +78,12 @@ class Twins:
         assert ours == other, f"{name} {words}\n{ours}\n{other}"
         return ours
 
+    def same_text(self, name: str, *words: Any) -> Any:
+        """Return the answer, which both servers gave to the letter."""
+        ours, other = self.both("FCALL", name, 1, ROOT, *words)
+        assert ours == other, f"{name} {words}\n{ours}\n{other}"
+        return ours
+
     def both(self, *words: Any) -> list[Any]:
         return [answer(client, words) for client in self.clients]
 
@@ -89,6 +96,10 @@ class Twins:
     def count_compiled(self) -> int:
         """Return how many steps ran compiled since the last call."""
         return int(self.clients[0].getdel("compiled") or 0)
+
+    def count_refused(self) -> int:
+        """Return how many refusals by guards were answered compiled since the last call."""
+        return int(self.clients[0].getdel("refused") or 0)
 
     def close(self) -> None:
         for client in [*self.clients, *(engine.client for engine in self.engines)]:
@@ -350,7 +361,7 @@ def play(twins: Twins, seed: int, calls: int = 60) -> int:
     now, held = NOW + 1000, HeldJobs(twins, pick)
     for _ in range(calls):
         now += pick.choice([0, 1, 999, 86_400_000])
-        id, event = pick.choice(IDS), pick.choice(EVENTS)
+        id, event = pick.choice(IDS), pick.choice(SENT)
         if pick.random() < 0.05:
             damage(twins, pick, id)
         if pick.random() < writer.jobs:
@@ -361,6 +372,8 @@ def play(twins: Twins, seed: int, calls: int = 60) -> int:
         actor, reason = pick.choice(["", "ann", 'bo"b']), pick.choice(["", "", 'why "not"'])
         permit = pick.choice(["", "", '{"groups":["a"]}', '{"groups":null}'])
         returning = pick.choice(["", "", "version"])
+        if pick.random() < 0.15:
+            twins.call("sb_explain", id, event, writer.payload(), now)
         reply = twins.call("sb_fire", id, event, writer.payload(), expect, key, actor, reason, now, permit, returning)
         taken += reply[0] == b"OK"
     twins.compare()

@@ -72,8 +72,9 @@ end
 
 local MAX_NAMES = 1000 -- event names in an explanation
 
-local function encode_state_names(ctx, config, state)
-    if not ctx.chart then return '[' .. json.quote(ctx.program.states[state].name) .. ']' end
+-- Encodes the names of the active leaves: those of a configuration, or one state of a flat program.
+local function encode_state_names(program, config, state)
+    if state then return '[' .. json.quote(program.states[state].name) .. ']' end
     if not config then return '[]' end
     if not config.listed then
         local quoted = {}
@@ -94,8 +95,27 @@ end
 local function encode_outcome(findings)
     if not findings.after then return 'null' end
     local after = findings.after
-    return '{"configuration":' .. encode_state_names(after, after.config, after.state)
+    return '{"configuration":' .. encode_state_names(after.program, after.config, after.state)
         .. ',"data":' .. replies.encode_data(after) .. ',"transitions":' .. json.quote(replies.join_transitions(after)) .. '}'
+end
+
+-- The parts of an explanation as JSON. `begin_explanation`: up to the revision, of which `states` are the names of the active
+-- leaves as JSON; `judge`: up to the candidates; `end_explanation`: behind them.
+function replies.begin_explanation(event, program, config, state)
+    return '{"event":' .. json.quote(event) .. ',"state":' .. encode_state_names(program, config, state) .. ',"version":'
+end
+
+function replies.judge(taken, why, failure, work, exhausted)
+    return ',"taken":' .. (taken and 'true' or 'false')
+        .. ',"why":' .. (why and json.quote(why) or 'null')
+        .. ',"error":' .. (failure and json.quote(failure) or 'null')
+        .. ',"work":' .. json.number(math.ceil(work))
+        .. ',"exhausted":' .. (exhausted and 'true' or 'false')
+        .. ',"candidates":['
+end
+
+function replies.end_explanation(program, omitted, outcome)
+    return '],"omitted":' .. omitted .. ',"known":' .. encode_known_events(program) .. ',"outcome":' .. outcome .. '}'
 end
 
 -- Encodes the explanation of an event as JSON. `findings.after` is the context after a step that was not committed, where
@@ -103,18 +123,16 @@ end
 function replies.encode_explanation(ctx, event, findings)
     local candidates = findings.candidates or {}
     work_budget.stop()
-    return '{"event":' .. json.quote(event)
-        .. ',"state":' .. encode_state_names(ctx, ctx.config_before, ctx.origin)
-        .. ',"version":' .. json.number(ctx.version)
-        .. ',"taken":' .. (findings.after and 'true' or 'false')
-        .. ',"why":' .. (findings.why and json.quote(findings.why) or 'null')
-        .. ',"error":' .. (findings.error and json.quote(findings.error) or 'null')
-        .. ',"work":' .. json.number(math.ceil(ctx.work or 0))
-        .. ',"exhausted":' .. (ctx.exhausted and 'true' or 'false')
-        .. ',"candidates":[' .. table.concat(candidates, ',') .. ']'
-        .. ',"omitted":' .. (findings.count or 0) - #candidates
-        .. ',"known":' .. encode_known_events(ctx.program)
-        .. ',"outcome":' .. encode_outcome(findings) .. '}'
+    return replies.begin_explanation(event, ctx.program, ctx.config_before, ctx.origin)
+        .. json.number(ctx.version)
+        .. replies.judge(findings.after, findings.why, findings.error, ctx.work or 0, ctx.exhausted)
+        .. table.concat(candidates, ',')
+        .. replies.end_explanation(ctx.program, (findings.count or 0) - #candidates, encode_outcome(findings))
+end
+
+-- Tells why an event has no transition.
+function replies.explain_absence(program, event)
+    return (program.open or program.known[event]) and 'no transition' or 'unknown event'
 end
 
 -- Finds why no transition was taken: 'unknown event', 'final', 'no transition', 'guards' or 'error'.
@@ -132,7 +150,7 @@ function replies.explain_refusal(ctx, event, failure)
     elseif findings.count > 0 then
         findings.why = 'guards'
     else
-        findings.why = (known.open or known.known[event]) and 'no transition' or 'unknown event'
+        findings.why = replies.explain_absence(known, event)
     end
     return findings
 end

@@ -1,10 +1,10 @@
--- needs: chart, chart_source, chart_state, configurations, step_source, values
+-- needs: chart, chart_source, chart_state, configurations, expressions, guard_explanation, refusals, step_source, values
 -- Compiles the step of one event in one configuration of a chart to a Lua function. What follows from structure alone is
 -- asked of the interpreter's own functions once, when the step is compiled: candidates, exit and entry sets, done events, the
 -- new configuration. Guards, values and writes are left to the source, which `chart_source` writes. Where a guard decides, the
 -- source goes both ways. Whatever the interpreter has to do answers nil before anything is written: messages, children, jobs
 -- whose input is an expression, other actions than `set`, `unset`, `enqueue` and `raise` of a plain event, a guard or value
--- that fails, a refusal.
+-- that fails. Where no transition is selected, `refusals` answers.
 local chart_compiler = {}
 
 local MAX_MICROSTEPS = 12
@@ -235,8 +235,9 @@ local function is_plain(program, shape)
 end
 
 -- Writes and loads the source of one step. Answers the function, or false, and whether it depends on `memory`: what the
--- histories of the instance have recorded.
-local function build(program, shape, config, event, memory)
+-- histories of the instance have recorded. `explains`: the function answers 0 where no transition is selected, and writes
+-- nothing.
+local function build(program, shape, config, event, memory, explains)
     local writer = step_source.open(program, shape.positions)
     writer.event, writer.shape, writer.config, writer.plans = event, shape, config, {}
     writer.paths, writer.compiled = 0, 0
@@ -249,12 +250,15 @@ local function build(program, shape, config, event, memory)
     end
     attempt(writer, function()
         write_selection(writer, begun, event, function(path, transitions)
+            if transitions and explains then give_up(writer) end
             if transitions then return take(writer, path, transitions) end
-            give_up(writer)
+            if explains then writer.compiled = 1 end
+            local refused = 'do if ending or timed then return nil end return refuse(f, payload, now) end'
+            line(writer, explains and 'do return 0 end' or refused)
         end)
     end)
     if writer.compiled == 0 then return false, writer.uses_memory end
-    return chart_source.load(writer), writer.uses_memory
+    return chart_source.load(writer, refusals.make(program, shape, { config = config }, event)), writer.uses_memory
 end
 
 local function read_memory(program, shape, flat)
@@ -283,15 +287,37 @@ local function make_remembering(program, shape, config, event)
     end
 end
 
+-- Answers where an instance stands; nil where the interpreter has to look.
+local function find_place(program, shape, text)
+    local config = configurations.parse(program, text)
+    return config and is_plain(program, shape) and { config = config } or nil
+end
+
 -- Compiles the step of an event in a configuration for the fields of `shape`: {names, positions}; `flat` has the values of an
 -- instance. Answers the function, or false.
 function chart_compiler.compile(program, shape, text, event, flat)
-    local config = configurations.parse(program, text)
-    if not config or not is_plain(program, shape) then return false end
+    local place = find_place(program, shape, text)
+    if not place then return false end
+    if refusals.is_without_candidates(program, place, event) then return refusals.make_step(program, shape, place, event) end
     if program.has_incomplete_index or program.share < 100 then return false end
-    local step, uses_memory = build(program, shape, config, event, (read_memory(program, shape, flat)))
-    if uses_memory then return make_remembering(program, shape, config, event) end
+    local step, uses_memory = build(program, shape, place.config, event, (read_memory(program, shape, flat)))
+    if uses_memory then return make_remembering(program, shape, place.config, event) end
     return step
+end
+
+-- Compiles the explanation of the same step where it is refused: a function as of `refusals.make_explained_step`, or false.
+function chart_compiler.explain(program, shape, text, event, flat)
+    local place = find_place(program, shape, text)
+    if not place then return false end
+    local work = chart.count_selection(configurations.list_candidates(program, place.config, event))
+    for _, transition in ipairs(guard_explanation.list_transitions(program, nil, place.config, event)) do
+        work = work + expressions.count_work(transition.tree, program)
+    end
+    if refusals.is_without_candidates(program, place, event) then
+        return refusals.make_explained_step(program, shape, place, event, nil, work)
+    end
+    local choose = build(program, shape, place.config, event, (read_memory(program, shape, flat)), true)
+    return choose and refusals.make_explained_step(program, shape, place, event, choose, work)
 end
 
 chart_compiler.undo = chart_source.undo

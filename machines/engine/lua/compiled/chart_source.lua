@@ -66,17 +66,18 @@ local GIVEN = {
 }
 local names, given = {}, {}
 for i, pair in ipairs(GIVEN) do names[i], given[i] = pair[1], pair[2] end
-local HEADER = 'local ' .. concat(names, ', ') .. ', program, plans = ...\n'
+local HEADER = 'local ' .. concat(names, ', ') .. ', program, plans, refuse = ...\n'
     .. 'return function(f, id, key, payload, kept, actor, reason, now, clock, before, short, ending, batch, timed)\n'
     .. 'progress.plan = false\n'
     .. 'local stored = (ending or timed) and "" or actor\n' -- jobs and timers are no actors of an instance
 
--- Loads the source. Answers the function; false where it is too large for Lua.
-function chart_source.load(writer)
+-- Loads the source. `refuse`: answers where no transition is taken. Answers the function; false where it is too large for Lua.
+function chart_source.load(writer, refuse)
     local chunk = loadstring(HEADER .. concat(writer.lines, '\n') .. '\nend', '=compiled step')
     if not chunk then return false end
     local arguments = { unpack(given) }
-    arguments[#arguments + 1], arguments[#arguments + 2] = writer.program, writer.plans
+    local at = #arguments
+    arguments[at + 1], arguments[at + 2], arguments[at + 3] = writer.program, writer.plans, refuse
     return chunk(unpack(arguments))
 end
 

@@ -1,7 +1,8 @@
 -- needs: chart_compiler, payloads, programs, replies, reserved_events, step_compiler, step_jobs, step_source, timers
 -- needs: work_budget
--- The fast path of `sb_fire` and `sb_complete`: compiled steps by the fields of the instance, its state and the event. Each is
--- compiled at its first use, or a step of a chart at its third, and kept with its program, so that it goes with it.
+-- The fast path of `sb_fire`, `sb_explain` and `sb_complete`: compiled steps by the fields of the instance, its state and the
+-- event. Each is compiled at its first use, or a step of a chart at its third, and kept with its program, so that it goes with
+-- it.
 local compiled_steps = {}
 
 local MAX_SHAPES = 32 -- orders of fields of one program; instances of others are left to the interpreter
@@ -47,7 +48,7 @@ local function find_shape(program, flat)
     local shape = shapes.of[key]
     if not shape then
         if shapes.count >= MAX_SHAPES or #names > MAX_FIELDS then return nil end
-        shape = { names = names, positions = {}, steps = {}, rare = {}, rare_count = 0, fits = make_test(names) }
+        shape = { names = names, positions = {}, compile = {}, explain = {}, rare = {}, rare_count = 0, fits = make_test(names) }
         for i, name in ipairs(names) do shape.positions[name] = i * 2 end
         shapes.of[key], shapes.count = shape, shapes.count + 1
     end
@@ -65,22 +66,16 @@ local function is_rare(shape, state, event)
     return uses[event] < CHARTS_FROM
 end
 
-local function compile(program, shape, state, event, flat)
-    if not program.known[event] and not reserved_events.is_reserved(event) then return nil end
+local function compile(program, shape, state, event, flat, form)
     if not program.flat and is_rare(shape, state, event) then return nil end
     compiled_count = compiled_count + 1
     if compiled_count > MAX_COMPILED then
         compiled_count, epoch = 0, epoch + 1
         return false
     end
-    local step
-    if program.flat then
-        step = step_compiler.compile(program, shape, state, event)
-    else
-        step = chart_compiler.compile(program, shape, state, event, flat)
-    end
-    local steps = shape.steps[state] or {}
-    shape.steps[state], steps[event] = steps, step
+    local step = (program.flat and step_compiler or chart_compiler)[form](program, shape, state, event, flat)
+    local steps = shape[form][state] or {}
+    shape[form][state], steps[event] = steps, step
     return step
 end
 
@@ -97,17 +92,21 @@ local function read_clock()
 end
 
 -- Finds the compiled step of an event: answers it, the program and the positions of the fields; nil where the interpreter has
--- to look.
-local function find_step(root, flat, event)
+-- to look. `is_sent`: by a caller, who may send any name; `form`: 'compile', or 'explain' for its explanation.
+local function find_step(root, flat, event, is_sent, form)
     local program = programs.find(root, find_definition(flat))
     if not program then return nil end
+    if is_sent and not program.known[event] then
+        if reserved_events.is_reserved(event) then return nil end -- these come from the engine alone
+        event = step_source.UNKNOWN
+    end
     local shape = find_shape(program, flat)
     local positions = shape and shape.positions
     local state = positions and positions._state and flat[positions._state]
     if not state then return nil end
-    local steps = shape.steps[state]
+    local steps = shape[form][state]
     local step = steps and steps[event]
-    if step == nil then step = compile(program, shape, state, event, flat) end
+    if step == nil then step = compile(program, shape, state, event, flat, form) end
     if not step then return nil end
     return step, program, positions
 end
@@ -124,12 +123,12 @@ local function run(step, program, entered, id, ...)
     return nil
 end
 
--- Takes the step of an event if it is compiled: answers the reply of `sb_fire`, or nil where the interpreter has to look;
--- nothing is written then. `flat`: what HGETALL answered for the instance; `short`: with the revision in place of the
--- instance.
+-- Takes the step of an event if it is compiled: answers the reply of `sb_fire` and the program, or nil where the interpreter
+-- has to look; nothing is written then. `flat`: what HGETALL answered for the instance; `short`: with the revision in place
+-- of the instance.
 function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, actor, reason, now, clock, permit, short)
-    local step, program, positions = find_step(root, flat, event)
-    if not step or not program.known[event] then return nil end -- reserved events come from the engine alone
+    local step, program, positions = find_step(root, flat, event, true, 'compile')
+    if not step then return nil end
     if expect ~= '' and tonumber(expect) ~= tonumber(flat[positions._version]) then
         return { replies.CONFLICT, flat[positions._version] }
     end
@@ -137,14 +136,30 @@ function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, a
     work_budget.start()
     local payload, kept = payloads.parse(payload_text)
     if not payload or payloads.find_misfit(program, event, payload) then return nil end
+    if not program.known[event] then
+        work_budget.stop()
+        return step(flat, event), program
+    end
     return run(step, program, flat[positions._entered], id, flat, id, key, payload, kept, actor, reason, now,
-        clock or read_clock(), permit, short)
+        clock or read_clock(), permit, short), program
+end
+
+-- Explains an event: answers the reply of `sb_explain`, or nil where the interpreter has to.
+function compiled_steps.explain(root, flat, event, payload_text, now)
+    local step, program = find_step(root, flat, event, true, 'explain')
+    if not step then return nil end
+    work_budget.start()
+    local payload = payloads.parse(payload_text)
+    if not payload or payloads.find_misfit(program, event, payload) then return nil end
+    local ok, reply = pcall(step, flat, event, payload, now)
+    work_budget.stop()
+    return ok and reply or nil
 end
 
 -- The same for the end of a job that the instance waits for: `event` is done.invoke.<id> or error.invoke.<id>, `ending` as
 -- in `completion.end_invoke`. Each such step ends the only job of the instance and leaves the state that requested it.
 function compiled_steps.complete(root, id, key, flat, event, payload, job, ending)
-    local step, program, positions = find_step(root, flat, event)
+    local step, program, positions = find_step(root, flat, event, false, 'compile')
     if not step or not program.flat then return nil end
     work_budget.start()
     local kept = payloads.encode_for_history(payload)
@@ -163,7 +178,7 @@ function compiled_steps.fire_timer(root, id, key, flat, timer_id, now)
     local timed = { program = program, id = id, version = tonumber(flat[positions._version]), now = now,
         raw = { _timers = flat[positions._timers] } }
     local timer = timers.take(timed, timer_id)
-    local step = timer and timer[DUE] <= now and timer[STATE] ~= 0 and find_step(root, flat, timer[EVENT])
+    local step = timer and timer[DUE] <= now and timer[STATE] ~= 0 and find_step(root, flat, timer[EVENT], false, 'compile')
     local reply = step and run(step, program, nil, id, flat, id, key, NO_PAYLOAD, '0', 'timer', '', now, read_clock(), nil,
         true, nil, nil, timed)
     work_budget.stop()

@@ -1,11 +1,11 @@
--- needs: arithmetic, batches, builtins, commit, data_indexes, fields, history_entries, json, step_jobs, step_log, step_source
--- needs: values
+-- needs: actions, arithmetic, batches, builtins, commit, core, data_indexes, expressions, fields, history_entries, json
+-- needs: refusals, step_jobs, step_log, step_source, values, work_budget
 -- Compiles the step of one event in one state of a flat machine to a Lua function, for instances whose hash has the same
 -- fields in the same order: constants, fields, keys and transitions are in place, and nothing is looked up. The function
 -- reads from the values of HGETALL, and writes the same as `commit` does, in the same order. It answers nil, before it writes
 -- anything, for whatever the interpreter has to do: a transition with other actions than `set` and `unset`, a guard or value
--- that fails, a job whose input is an expression, a refusal. A step may be the end of a job (`ending`), and one of many in a
--- call (`batch`).
+-- that fails, a job whose input is an expression. Where all guards are false it answers the refusal (`refusals`). A step may be
+-- the end of a job (`ending`), and one of many in a call (`batch`).
 local step_compiler = {}
 
 local HISTORY_SLACK = 16 -- as in `commit`
@@ -34,11 +34,11 @@ local GIVEN = {
     { 'change_actor', data_indexes.change_actor }, { 'begin_indexes', data_indexes.begin },
     { 'has_move', batches.has_move }, { 'add_move', batches.add_move }, { 'has_transitions', batches.has_transitions },
     { 'add_transitions', batches.add_transitions }, { 'start_jobs', step_jobs.start }, { 'ring_jobs', step_jobs.ring },
-    { 'withdraw_jobs', step_jobs.withdraw },
+    { 'withdraw_jobs', step_jobs.withdraw }, { 'count_spent', work_budget.count_spent },
 }
 local names, given = {}, {}
 for i, pair in ipairs(GIVEN) do names[i], given[i] = pair[1], pair[2] end
-local HEADER = 'local ' .. concat(names, ', ') .. ', program, all_edges = ...\n'
+local HEADER = 'local ' .. concat(names, ', ') .. ', program, all_edges, refuse = ...\n'
     .. 'return function(f, id, key, payload, kept, actor, reason, now, clock, before, short, ending, batch)\n'
     .. 'local stored = ending and "" or actor\n' -- a job is no actor of the instance'
 
@@ -62,11 +62,13 @@ local function write_action(writer, action, changes)
         change.literal, change.after = raw, step_source.write_literal(writer, field, raw)
     else
         change.after = step_source.write_field(writer, field, action[3])
+        if writer.explains then writer.work = writer.work + expressions.count_work(action[3], writer.program) end
     end
     changes[#changes + 1], changes.of[field.name] = change, change
 end
 
 local function write_actions(writer, list, changes)
+    writer.work = writer.work + actions.count_work(list)
     for _, action in ipairs(list or {}) do write_action(writer, action, changes) end
 end
 
@@ -259,6 +261,24 @@ local function write_notices(writer, moved, from, to, starts)
     line(writer, format('else ring_pulse(%s, clock) end', root))
 end
 
+-- Writes the answer of a step that is only explained: the number of the transition, what holds after it as JSON, and the
+-- units of work of its actions.
+local function write_outcome(writer, transition, changes, to)
+    local data = {}
+    for _, field in ipairs(writer.program.ordered) do
+        local change, position = changes.of[field.name], writer.positions[field.name]
+        local code = position and 'f[' .. position .. ']'
+        if change then code = not change.removed and change.after end
+        if code then add(data, field.quoted, { field.plain and code or 'quote(' .. code .. ')' }) end
+    end
+    if data[1] then data[1] = sub(data[1], 2) end
+    local parts = { '{"configuration":[' .. json.quote(to.name) .. '],"data":{' }
+    for _, part in ipairs(data) do parts[#parts + 1] = part end
+    parts[#parts + 1] = '},"transitions":' .. json.quote(transition.id) .. '}'
+    line(writer, format('local spent = count_spent() + %d', writer.work))
+    line(writer, format('do return %d, %s, spent end', writer.number, write_joined(parts)))
+end
+
 -- Writes the step of one transition, from its actions to its answer.
 local function write_transition(writer, shape, transition)
     local program = writer.program
@@ -267,10 +287,12 @@ local function write_transition(writer, shape, transition)
     local moved = transition.target ~= nil and (transition.target ~= writer.state or transition.reenter or false)
     if to.always[1] or moved and not step_jobs.are_plain(to.invokes) or transition.delay then step_source.give_up(writer) end
     local changes, starts = { of = {} }, moved and to.invokes[1] ~= nil
-    write_ending(writer, moved)
+    writer.work = writer.selection
+    if not writer.explains then write_ending(writer, moved) end
     if moved then write_actions(writer, from.exit_actions, changes) end
     write_actions(writer, transition.list, changes)
     if moved then write_actions(writer, to.entry_actions, changes) end
+    if writer.explains then return write_outcome(writer, transition, changes, to) end
     line(writer, format('local version = number(f[%d] + 1)', writer.positions._version))
     line(writer, 'local stamp = batch and batch.stamp or number(now)')
     local set = write_changes(writer, changes)
@@ -336,15 +358,23 @@ end
 -- compiled.
 local function write_step(writer, shape, transitions)
     local compiled = 0
-    for _, transition in ipairs(transitions) do
+    for i, transition in ipairs(transitions) do
         local test = try_writing(writer, write_guard, transition)
         if not test then break end
         line(writer, 'if ' .. test .. ' then')
+        writer.number = i
+        if writer.explains then
+            writer.selection = writer.selection + expressions.count_work(transition.tree, writer.program)
+        end
         local written, known, payload, seconds = try_writing(writer, write_transition, shape, transition)
         if written then compiled = compiled + 1 end
         line(writer, 'end')
         writer.known, writer.payload, writer.seconds = known, payload, seconds
-        if not transition.tree then break end
+        if not transition.tree then return compiled end
+        if i == #transitions then
+            local explained = format('do return 0, nil, count_spent() + %d end', writer.selection)
+            line(writer, writer.explains and explained or 'if not ending then return refuse(f, payload, now) end')
+        end
     end
     return compiled
 end
@@ -357,22 +387,48 @@ local function is_plain(program, shape)
     return shape.positions._version and shape.positions._entered and shape.positions._created and true or false
 end
 
--- Compiles the step of an event in a state for the fields of `shape`: {names, positions}. Answers the function, or false.
-function step_compiler.compile(program, shape, state, event)
+-- Answers where an instance stands; nil where the interpreter has to look.
+local function find_place(program, shape, state)
     local index = program.index[state]
-    if not program.flat or not index or not is_plain(program, shape) then return false end
+    return program.flat and index and is_plain(program, shape) and { state = index } or nil
+end
+
+local function build(program, shape, place, event, explains)
     if program.has_incomplete_index or program.arrivals or program.share < 100 then return false end
-    local transitions = program.states[index].listening(event)
-    if program.states[index].final or not transitions[1] or #transitions > MAX_TRANSITIONS then return false end
-    local writer = step_source.open(program, shape.positions, index)
-    writer.event, writer.edges = event, {}
+    local transitions = program.states[place.state].listening(event)
+    if #transitions > MAX_TRANSITIONS then return false end
+    local writer = step_source.open(program, shape.positions, place.state)
+    writer.event, writer.edges, writer.explains, writer.selection = event, {}, explains, 0
     if write_step(writer, shape, transitions) == 0 then return false end
     local source = HEADER .. concat(writer.lines, '\n') .. '\nend'
     local chunk, why = loadstring(source, '=compiled step')
     if not chunk then error('compiled step: ' .. why) end
     local arguments = { unpack(given) }
-    arguments[#arguments + 1], arguments[#arguments + 2] = program, writer.edges
+    local at = #arguments
+    arguments[at + 1], arguments[at + 2] = program, writer.edges
+    arguments[at + 3] = not explains and refusals.make(program, shape, place, event)
     return chunk(unpack(arguments))
+end
+
+-- Compiles the step of an event in a state for the fields of `shape`: {names, positions}. Answers the function, or false.
+function step_compiler.compile(program, shape, state, event)
+    local place = find_place(program, shape, state)
+    if not place then return false end
+    if refusals.is_without_candidates(program, place, event) then return refusals.make_step(program, shape, place, event) end
+    if program.states[place.state].final or not program.states[place.state].listening(event)[1] then return false end
+    return build(program, shape, place, event)
+end
+
+-- Compiles the explanation of the same step, which writes nothing: a function as of `refusals.make_explained_step`, or false.
+function step_compiler.explain(program, shape, state, event)
+    local place = find_place(program, shape, state)
+    if not place then return false end
+    if refusals.is_without_candidates(program, place, event) then
+        return refusals.make_explained_step(program, shape, place, event, nil, 0)
+    end
+    local choose = build(program, shape, place, event, true)
+    local work = core.count_selection(program.states[place.state].listening(event))
+    return choose and refusals.make_explained_step(program, shape, place, event, choose, work)
 end
 
 -- Takes back what a step has written before one of its writes failed.

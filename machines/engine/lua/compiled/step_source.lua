@@ -17,6 +17,8 @@ local ORDER = { ['<'] = true, ['<='] = true, ['>'] = true, ['>='] = true }
 
 local format, byte, gsub, concat = string.format, string.byte, string.gsub, table.concat
 
+step_source.UNKNOWN = '' -- stands for all events that a definition does not know: no event has this name
+
 -- Quotes a text as a Lua literal of one line.
 function step_source.quote(text)
     return '"' .. gsub(text, '[^%w _.,:;{}%[%]()<>=!?*+-]', function(letter) return format('\\%03d', byte(letter)) end) .. '"'
@@ -156,12 +158,21 @@ local function copy(map)
     return made
 end
 
+-- A branch that is not compiled leaves the step to the interpreter when it is reached. Answers the kind of the value, nil then.
 local function write_branch(writer, result, node)
-    local known, payload, seconds = copy(writer.known), copy(writer.payload), writer.seconds
-    local value = write(node, writer)
-    line(writer, result .. ' = ' .. value[1])
+    local known, payload, seconds, before = copy(writer.known), copy(writer.payload), writer.seconds, #writer.lines
+    local ok, value = pcall(write, node, writer)
+    if ok then
+        line(writer, result .. ' = ' .. value[1])
+    elseif not writer.gave_up then
+        error(value, 0)
+    else
+        writer.gave_up = false
+        for i = #writer.lines, before + 1, -1 do writer.lines[i] = nil end
+        line(writer, 'do return nil end')
+    end
     writer.known, writer.payload, writer.seconds = known, payload, seconds
-    return value[2]
+    return ok and value[2] or nil
 end
 
 -- `and` answers its first false part, `or` its first true one, and both their last part otherwise.
@@ -178,7 +189,7 @@ local function write_chain(node, writer, continues, skipped)
     for i = from + 1, #node do
         line(writer, format(continues, write_test({ result[1], kind })))
         local other = write_branch(writer, result[1], node[i])
-        if other ~= kind then kind = 'any' end
+        if other and other ~= kind then kind = 'any' end
     end
     for _ = from + 1, #node do line(writer, 'end') end
     return { result[1], kind }
@@ -196,7 +207,8 @@ forms['if'] = function(node, writer)
     line(writer, 'else')
     local no = write_branch(writer, result, node[4])
     line(writer, 'end')
-    return { result, yes == no and yes or 'any' }
+    if not yes and not no then give_up(writer) end
+    return { result, (not yes or not no or yes == no) and (yes or no) or 'any' }
 end
 
 local function write_comparison(writer, operator, left, right)

@@ -238,17 +238,23 @@ compile = function(node, program)
     return form(node, program)
 end
 
--- Compiles a whole expression. Each part is evaluated once at most, so a large expression is charged as a whole.
+-- Compiles a whole expression. Each part is evaluated once at most, so a large expression is charged as a whole. Also answers
+-- these units of work.
 function expressions.compile(node, program)
     part_count = 0
     local evaluate = compile(node, program)
     work_budget.charge(part_count * COMPILED)
-    if part_count <= UNCHARGED then return evaluate end
+    if part_count <= UNCHARGED then return evaluate, 0 end
     local work = part_count * NODE
     return function(ctx)
         work_budget.charge(work)
         return evaluate(ctx)
-    end
+    end, work
+end
+
+-- Answers the units of work that evaluating a whole expression takes beside what its parts charge.
+function expressions.count_work(node, program)
+    return node and select(2, expressions.compile(node, program)) or 0
 end
 
 return expressions

@@ -3,29 +3,43 @@
 -- compiles its parts again, which only callers that ask, and refused steps, pay for.
 local guard_explanation = {}
 
-local MAX_LEAVES = 20
+guard_explanation.MAX_LEAVES = 20
 local MAX_UNEXPLAINED = 50 -- candidates listed without an explanation
 local TOO_MUCH = 'to explain it would be too much work'
 local CANDIDATE = 60 -- units of work to describe one
 local DEPTH = -64 -- leaves room for the explanation around a value of the largest depth
+guard_explanation.VALUE_DEPTH = DEPTH + 3
 
--- Collects the names that a leaf reads, with their current values.
-local function collect_values(node, ctx, seen)
+-- Visits what an expression reads: 'data' and the name of a field, 'event' and the name of a field of the payload, 'now'.
+local function visit_reads(node, visit)
     if type(node) ~= 'table' then return end
     local form = node[1]
     if form == 'data' then
-        local field = ctx.program.fields[node[2]]
-        local raw = ctx.raw[node[2]]
-        seen[node[2]] = values.to_null(raw ~= nil and field.decode(raw) or nil)
+        visit('data', node[2])
     elseif form == 'get' and node[2][1] == 'event' and node[3][1] == 'str' then
-        seen['event.' .. node[3][2]] = values.to_null(ctx.payload[node[3][2]])
+        visit('event', node[3][2])
     elseif form == 'now' then
-        seen.now = math.floor(ctx.now / 1000)
+        visit('now')
     elseif form == 'obj' then
-        for i = 2, #node do collect_values(node[i][2], ctx, seen) end
+        for i = 2, #node do visit_reads(node[i][2], visit) end
     else
-        for i = 2, #node do collect_values(node[i], ctx, seen) end
+        for i = 2, #node do visit_reads(node[i], visit) end
     end
+end
+guard_explanation.visit_reads = visit_reads
+
+-- Collects the names that a leaf reads, with their current values.
+local function collect_values(node, ctx, seen)
+    visit_reads(node, function(kind, name)
+        if kind == 'data' then
+            local raw = ctx.raw[name]
+            seen[name] = values.to_null(raw ~= nil and ctx.program.fields[name].decode(raw) or nil)
+        elseif kind == 'event' then
+            seen['event.' .. name] = values.to_null(ctx.payload[name])
+        else
+            seen.now = math.floor(ctx.now / 1000)
+        end
+    end)
 end
 
 -- Compiled parts of guards: they live as long as the program that has them.
@@ -48,7 +62,7 @@ end
 local walk_tree
 
 local function add_leaf(text, node, ctx, found)
-    if #found >= MAX_LEAVES then return end
+    if #found >= guard_explanation.MAX_LEAVES then return end
     local verdict, message = evaluate_leaf(node, ctx)
     local seen = {}
     collect_values(node, ctx, seen)
@@ -87,14 +101,20 @@ function guard_explanation.explain_guard(transition, ctx, draws)
     return found
 end
 
-local function encode_candidate(ctx, event, transition, verdict, because)
+-- Encodes a candidate as JSON up to its reasons: a list and a bracket follow.
+function guard_explanation.begin_candidate(program, event, transition, verdict)
     local names = {}
-    for i, target in ipairs(transition.targets) do names[i] = ctx.program.states[target].name end
+    for i, target in ipairs(transition.targets) do names[i] = program.states[target].name end
     return '{"id":' .. json.quote(transition.id) .. ',"event":' .. json.quote(event)
         .. ',"target":' .. (names[1] and json.quote(table.concat(names, ', ')) or 'null')
         .. ',"guard":' .. (transition.text and json.quote(transition.text) or 'null') .. ',"verdict":"' .. verdict .. '"'
         .. (transition.allow and ',"allow":' .. json.encode(transition.allow) or '')
-        .. ',"because":' .. (because[1] and json.encode(because, DEPTH) or '[]') .. '}'
+        .. ',"because":'
+end
+
+local function encode_candidate(ctx, event, transition, verdict, because)
+    return guard_explanation.begin_candidate(ctx.program, event, transition, verdict)
+        .. (because[1] and json.encode(because, DEPTH) or '[]') .. '}'
 end
 
 local function encode_explained(ctx, event, transition, verdict, draws)
@@ -153,10 +173,10 @@ local function explain_flat(ctx, event, listed)
 end
 
 -- Lists the same transitions, each once and in the same order.
-local function list_transitions(ctx, event)
-    if not ctx.chart then return ctx.program.states[ctx.state].listening(event) end
+function guard_explanation.list_transitions(program, state, config, event)
+    if not config then return program.states[state].listening(event) end
     local seen, found = {}, {}
-    for _, list in ipairs(configurations.list_candidates(ctx.program, ctx.config, event)) do
+    for _, list in ipairs(configurations.list_candidates(program, config, event)) do
         for _, transition in ipairs(list) do
             if not seen[transition] then seen[transition], found[#found + 1] = true, transition end
         end
@@ -167,7 +187,8 @@ end
 -- Explains as JSON every transition that the active states have for the event, innermost first, then in document order, and
 -- answers how many there are. Beyond the work limit some are listed without an explanation, and the rest not at all.
 function guard_explanation.explain_candidates(ctx, event)
-    local listed, all = {}, list_transitions(ctx, event)
+    local all = guard_explanation.list_transitions(ctx.program, ctx.state, ctx.chart and ctx.config, event)
+    local listed = {}
     local ok, caught = pcall(ctx.chart and explain_in_chart or explain_flat, ctx, event, listed)
     if ok then return listed, #all end
     if not work_budget.is_exceeded() then error(caught, 0) end

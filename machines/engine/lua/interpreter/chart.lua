@@ -96,6 +96,13 @@ local function evaluate_guard(ctx, transition)
     return false
 end
 
+-- Answers the units of work that it takes to find that none of the transitions in some lists is enabled.
+function chart.count_selection(lists)
+    local units = EVENT
+    for _, list in ipairs(lists) do units = units + #list * GUARD end
+    return units
+end
+
 -- Finds the first enabled transition. The guard of a transition that several leaves inherit is evaluated once.
 local function find_enabled(ctx, list, evaluated)
     charge(#list * GUARD)

@@ -40,6 +40,11 @@ function core.context(program, id, raw, now)
     }
 end
 
+-- Answers the units of work that selecting among some transitions takes.
+function core.count_selection(transitions)
+    return #transitions > UNCHARGED and #transitions * GUARD or 0
+end
+
 -- Finds the first enabled transition. A guard that throws counts as false; the explanation says why (SCXML 5.9.1).
 local function find_enabled(ctx, transitions)
     if #transitions > UNCHARGED then work_budget.charge(#transitions * GUARD) end

@@ -1,4 +1,4 @@
--- needs: arguments, instances, payloads, replies, reserved_events, steps
+-- needs: arguments, compiled_steps, instances, keys, payloads, replies, reserved_events, steps
 -- sb_explain: explains what sb_fire would do with an event, and why; the same code without the commit.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
@@ -12,7 +12,12 @@ return function(KEYS, ARGV)
     local bad = arguments.check_event(event) or arguments.check('', '', '', '', now)
     if not bad and reserved_events.is_reserved(event) then bad = reserved_events.describe(event) end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local ctx, missing = instances.open(KEYS[1], id, arguments.read_now(now))
+    local root, at = KEYS[1], (arguments.read_now(now))
+    local key = keys.instance(root, id)
+    local flat = redis.call('HGETALL', key)
+    local reply = compiled_steps.explain(root, flat, event, payload_text, at)
+    if reply then return reply end
+    local ctx, missing = instances.open_read(root, id, key, flat, at)
     if not ctx then return missing end
     if ctx.raw._suspended then return { replies.SUSPENDED, ctx.raw._suspended } end
     local payload, why = payloads.parse(payload_text)

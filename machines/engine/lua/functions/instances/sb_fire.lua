@@ -15,6 +15,13 @@
 -- Notifies: <root>:pulse, at most once in 50 ms
 -- Cost:    O(fields of the instance + log(instances in the state)); about eight commands inside one call; two counters for
 --          a refusal
+local function count_refusal(root, program, event, clock)
+    -- Callers may invent any number of names: events that the definition does not know are counted together.
+    redis.pcall('HINCRBY', keys.refused(root), program.known[event] and event or '', 1)
+    version_counters.count(root, program.version, 'refused')
+    commit.touch(root, clock)
+end
+
 return function(KEYS, ARGV)
     local root = KEYS[1]
     local id, event, payload_text = ARGV[1], ARGV[2], ARGV[3] or ''
@@ -39,10 +46,14 @@ return function(KEYS, ARGV)
     local short = returning ~= '' and key == '' -- the outcome that a key keeps is whole
     local instance_key = keys.instance(root, id)
     local flat = redis.call('HGETALL', instance_key)
-    local reply = compiled_steps.fire(root, id, instance_key, flat, event, payload_text, expect, actor, reason, now, clock,
-        permit, short)
+    local reply, program = compiled_steps.fire(root, id, instance_key, flat, event, payload_text, expect, actor, reason, now,
+        clock, permit, short)
     if reply then
-        if key ~= '' and reply[1] == replies.OK then idempotency.store(keys.outcome(root, id, key), reply) end
+        if reply[1] == replies.REFUSED then
+            count_refusal(root, program, event, clock)
+        elseif key ~= '' and reply[1] == replies.OK then
+            idempotency.store(keys.outcome(root, id, key), reply)
+        end
         return reply
     end
     local ctx, missing = instances.open_read(root, id, instance_key, flat, now)
@@ -64,10 +75,7 @@ return function(KEYS, ARGV)
     end
     reply = steps.fire(ctx, event, payload, actor, reason, history_payload, clock)
     if reply[1] == replies.REFUSED then
-        -- Callers may invent any number of names: events that the definition does not know are counted together.
-        redis.pcall('HINCRBY', keys.refused(root), ctx.program.known[event] and event or '', 1)
-        version_counters.count(root, ctx.program.version, 'refused')
-        commit.touch(root, clock)
+        count_refusal(root, ctx.program, event, clock)
     elseif key ~= '' and reply[1] == replies.OK then
         idempotency.store(keys.outcome(root, id, key), reply)
     end

@@ -1,0 +1,236 @@
+-- needs: arithmetic, builtins, guard_explanation, json, replies, step_source, strings, values, work_budget
+-- The answers of compiled steps that take no transition. For each candidate the text of its reasons becomes Lua source, at the
+-- first refusal; it says what `guard_explanation` says of the same values. What is not known here is left to the interpreter.
+local refusals = {}
+
+local MAX_WORK = 6000 -- units: far below what the interpreter may spend for the same explanation
+local ARRAY_MARK = 2 -- where the reasons begin behind their first comma
+
+local format, sub, concat = string.format, string.sub, table.concat
+local line, quote = step_source.line, step_source.quote
+
+-- Names that the source uses, and the order in which it gets them.
+local GIVEN = {
+    { 'tonumber', tonumber }, { 'number', json.number }, { 'quote', json.quote }, { 'encode', json.encode },
+    { 'null', json.null }, { 'is_true', values.is_true }, { 'is_equal', values.is_equal }, { 'is_less', values.is_less },
+    { 'contains', values.contains }, { 'check_number', values.check_number }, { 'get', values.get },
+    { 'arithmetic', arithmetic }, { 'builtins', builtins },
+}
+local names, given = {}, {}
+for i, pair in ipairs(GIVEN) do names[i], given[i] = pair[1], pair[2] end
+local HEADER = 'local ' .. concat(names, ', ') .. ' = ...\nreturn function(f, payload, now)\nlocal found = ""\n'
+
+local FIELDS = {
+    integer = 'number(tonumber(%s))',
+    number = 'number(tonumber(%s))',
+    string = 'quote(%s)',
+    boolean = '(%s == "true" and "true" or "null")', -- as the interpreter shows it
+}
+
+-- Writes the JSON of a value that a leaf reads.
+local function write_value(writer, kind, name)
+    if kind == 'now' then return 'number((now - now % 1000) / 1000)' end
+    if kind == 'event' then return format('encode(payload[%s], %d)', quote(name), guard_explanation.VALUE_DEPTH) end
+    local position = writer.positions[name]
+    if not position then return '"null"' end
+    local code = FIELDS[writer.program.fields[name].type]
+    if not code then step_source.give_up(writer) end
+    return format(code, 'f[' .. position .. ']')
+end
+
+-- Writes a part that decided, as JSON. `known`: its result, where that is known.
+local function write_leaf(writer, text, node, known)
+    writer.leaves = writer.leaves + 1
+    if writer.leaves > guard_explanation.MAX_LEAVES then step_source.give_up(writer) end
+    local found, listed = {}, {}
+    guard_explanation.visit_reads(node, function(kind, name)
+        local shown = kind == 'event' and 'event.' .. name or name or 'now'
+        if not found[shown] then listed[#listed + 1] = shown end
+        found[shown] = write_value(writer, kind, name)
+    end)
+    strings.sort(listed)
+    local parts = { quote(',{"text":' .. json.quote(text) .. ',"values":{') }
+    for i, shown in ipairs(listed) do
+        parts[#parts + 1] = quote((i > 1 and ',' or '') .. json.quote(shown) .. ':')
+        parts[#parts + 1] = found[shown]
+    end
+    parts[#parts + 1] = '"},\\"verdict\\":\\""'
+    if known then
+        parts[#parts + 1] = quote(known)
+    else
+        local test = step_source.write_test(step_source.write(node, writer))
+        parts[#parts + 1] = format('((%s) and "true" or "false")', test)
+    end
+    parts[#parts + 1] = '"\\"}"'
+    line(writer, 'found = found .. ' .. concat(parts, ' .. '))
+end
+
+-- Writes what happens in a branch: behind it the writer knows what it knew before.
+local function within(writer, write)
+    local known, payload, seconds = {}, {}, writer.seconds
+    for name, value in pairs(writer.known) do known[name] = value end
+    for name, value in pairs(writer.payload) do payload[name] = value end
+    write()
+    writer.known, writer.payload, writer.seconds = known, payload, seconds
+end
+
+local write_tree
+
+-- An `and` is decided by its first part that is false.
+local function write_first_false(writer, node, at)
+    if not node[at] then return end
+    local test = step_source.write_test(step_source.write(node[at], writer))
+    line(writer, 'if not (' .. test .. ') then')
+    within(writer, function() write_tree(writer, node[at], 'false') end)
+    line(writer, 'else')
+    within(writer, function() write_first_false(writer, node, at + 1) end)
+    line(writer, 'end')
+end
+
+-- Writes the parts that decided a guard, in the order of `guard_explanation`.
+write_tree = function(writer, node, verdict)
+    local form = node[1]
+    if form == 'because' then
+        write_leaf(writer, node[2], node[3], verdict)
+    elseif form == 'and' then
+        write_first_false(writer, node, 2)
+    elseif form == 'or' then
+        for i = 2, #node do write_tree(writer, node[i], verdict) end
+    elseif form == 'not' then
+        write_tree(writer, node[2])
+    end
+end
+
+-- Writes and loads the function that answers the reasons of one false guard; nil where the interpreter has to say them.
+local function compile_reasons(program, shape, place, transition)
+    local writer = step_source.open(program, shape.positions, place.state)
+    writer.active, writer.leaves = place.config and place.config.active, 0
+    local ok, why = pcall(write_tree, writer, transition.tree, 'false')
+    if ok then
+        line(writer, 'if found == "" then')
+        ok, why = pcall(write_leaf, writer, transition.text or 'guard', transition.tree, 'false')
+        line(writer, 'end')
+    end
+    if not ok then
+        if not writer.gave_up then error(why, 0) end
+        return nil
+    end
+    local chunk = loadstring(HEADER .. concat(writer.lines, '\n') .. '\nreturn found\nend', '=compiled refusal')
+    return chunk and chunk(unpack(given))
+end
+
+-- Makes the candidates of an event, as JSON by result up to their reasons; false where one is left to the interpreter.
+local function compile_candidates(program, shape, place, event)
+    local found = {}
+    for i, transition in ipairs(guard_explanation.list_transitions(program, place.state, place.config, event)) do
+        local reasons = transition.tree and compile_reasons(program, shape, place, transition)
+        if transition.tree and not reasons then return false end
+        found[i] = { reasons = reasons }
+        for _, verdict in ipairs({ 'guard', 'taken', 'not reached' }) do
+            found[i][verdict] = guard_explanation.begin_candidate(program, event, transition, verdict) .. '['
+        end
+    end
+    return found
+end
+
+local function join_candidates(candidates, f, payload, now, taken)
+    local listed = {}
+    for i = 1, #candidates do
+        local candidate = candidates[i]
+        if i < taken then
+            listed[i] = candidate.guard .. sub(candidate.reasons(f, payload, now), ARRAY_MARK) .. ']}'
+        else
+            listed[i] = (i == taken and candidate.taken or candidate['not reached']) .. ']}'
+        end
+    end
+    return concat(listed, ',')
+end
+
+-- Makes the function that explains an event as JSON; it answers nil where the interpreter has to. `place`: where the instance
+-- stands, {state} of a flat program or {config}. The function takes the number of the transition that is taken, after which
+-- `outcome` holds as JSON; nil where all guards are false.
+function refusals.make_explanation(program, shape, place, event)
+    local candidates, head, refused
+    local version = shape.positions._version
+    local function prepare()
+        candidates = compile_candidates(program, shape, place, event)
+        head = replies.begin_explanation(event, program, place.config, place.state)
+        refused = replies.judge(false, 'guards', nil, 0)
+    end
+    return function(f, payload, now, work, taken, outcome)
+        if candidates == nil then prepare() end
+        if not candidates then return nil end
+        work_budget.start_explanation()
+        local listed = join_candidates(candidates, f, payload, now, taken or #candidates + 1)
+        if work_budget.count_spent() > MAX_WORK then return nil end
+        local verdict = not taken and work == 0 and refused or replies.judge(taken, not taken and 'guards', nil, work)
+        return head .. json.number(tonumber(f[version])) .. verdict .. listed
+            .. replies.end_explanation(program, 0, outcome or 'null')
+    end
+end
+
+-- Makes the function that answers the refusal of an event whose guards are all false.
+function refusals.make(program, shape, place, event)
+    local explain = refusals.make_explanation(program, shape, place, event)
+    return function(f, payload, now)
+        local text = explain(f, payload, now, 0)
+        return text and { replies.REFUSED, text }
+    end
+end
+
+-- Tells whether an event finds no transition, or a final state. Of the engine's own events it does not.
+function refusals.is_without_candidates(program, place, event)
+    if event == step_source.UNKNOWN then return true end
+    if not program.known[event] then return false end
+    return place.state and program.states[place.state].final
+        or not guard_explanation.list_transitions(program, place.state, place.config, event)[1]
+end
+
+-- Makes the explanation of such an event. That of `UNKNOWN` is for all events that the definition does not know.
+local function make_explanation_of_absence(program, shape, place, event)
+    local version, is_unknown = shape.positions._version, event == step_source.UNKNOWN
+    local is_final = place.state and program.states[place.state].final
+    local absent -- the latest name that has no transition here, for callers that repeat it
+    return function(f, name, work)
+        if is_unknown and name ~= absent and not is_final then
+            if guard_explanation.list_transitions(program, place.state, place.config, name)[1] then return nil end
+            absent = name
+        end
+        local why = is_final and 'final' or replies.explain_absence(program, name)
+        return replies.begin_explanation(name, program, place.config, place.state) .. json.number(tonumber(f[version]))
+            .. replies.judge(false, why, nil, work) .. replies.end_explanation(program, 0, 'null')
+    end
+end
+
+-- Makes the step of such an event: it takes what a step takes. That of `UNKNOWN` takes the event in place of the id.
+function refusals.make_step(program, shape, place, event)
+    local explain = make_explanation_of_absence(program, shape, place, event)
+    return function(f, name, _, _, _, _, _, _, _, _, _, ending, _, timed)
+        if ending or timed then return nil end
+        local text = explain(f, event == step_source.UNKNOWN and name or event, 0)
+        return text and { replies.REFUSED, text }
+    end
+end
+
+-- Makes the function that explains an event: (values of HGETALL, event, payload, now) -> {OK, explanation}; nil where the
+-- interpreter has to. `choose`: a step without writes, which answers the number of the transition that would be taken, 0 for
+-- none, what holds after it, and the units of work spent; `selection`: units of work to select, where it does not count them.
+function refusals.make_explained_step(program, shape, place, event, choose, selection)
+    if not choose then
+        local explain = make_explanation_of_absence(program, shape, place, event)
+        return function(f, name)
+            local text = explain(f, name, work_budget.count_spent() + selection)
+            return text and { replies.OK, text }
+        end
+    end
+    local explain = refusals.make_explanation(program, shape, place, event)
+    return function(f, _, payload, now)
+        local taken, outcome, work = choose(f, '', '', payload, '0', '', '', now)
+        if not taken then return nil end
+        work = work or work_budget.count_spent() + selection
+        local text = explain(f, payload, now, work, taken > 0 and taken or nil, outcome)
+        return text and { replies.OK, text }
+    end
+end
+
+return refusals
