@@ -147,3 +147,31 @@ def test_ages_tick(page, engine, activation):
     age = page.locator("table.instances time").first
     before = age.inner_text()
     expect(age).not_to_have_text(before)
+
+
+@pytest.mark.parametrize(
+    ("path", "count"),
+    [
+        ("/queues/", "tr[data-queue='new_device/start'] [data-place='ready']"),
+        ("/", "tr[data-machine='new_device'] [data-total]"),
+    ],
+    ids=["queues", "overview"],
+)
+def test_a_count_that_comes_while_the_page_is_rendered_anew_stays(page, engine, devices, path, count):
+    held = []
+    page.goto(path)
+    is_live(page)
+    place = page.locator(count)
+    expect(place).to_have_text("0")
+    page.route(f"**{path}", lambda route: held.append((route, route.fetch())))
+    engine.create(devices, "first")
+    expect(place).to_have_text("1")
+    while not held:  # the first instance changes more than a count, so that the page is asked for
+        page.wait_for_timeout(20)
+    engine.create(devices, "second")
+    expect(place).to_have_text("2")
+    page.locator(count).evaluate("element => element.dataset.marked = 'yes'")
+    route, rendered = held[0]
+    route.fulfill(response=rendered)
+    expect(page.locator(f"{count}[data-marked]")).to_have_count(0)
+    expect(place).to_have_text("2")

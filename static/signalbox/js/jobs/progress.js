@@ -3,14 +3,19 @@
 import { exact, figure } from "../shared/format.js";
 import { put } from "../shared/dom.js";
 
+const latest = new Map(); // job -> its last value
+
 /** Updates what changes all the time while a job runs: its progress and the end of its lease. */
 export function putJob(route, value, root = document) {
+  latest.set(route, value);
   for (const part of root.querySelectorAll("[data-job]")) {
     if (part.dataset.job !== route) continue;
     for (const place of part.querySelectorAll("[data-progress]")) putProgress(place, value.progress);
   }
   if (value.lease_until) putLease(route, value.lease_until, root);
 }
+
+document.addEventListener("refreshed", () => latest.forEach((value, route) => putJob(route, value)));
 
 /** Returns the rest of a job as text. When it differs, regions of the page have to be reloaded. */
 export function shapeOf({ progress, lease_until: _, ...rest }) {

@@ -39,7 +39,7 @@ connectPage().subscribe(`machine:${machine}`, (value) => {
   figures.heard();
   if (document.querySelector("nav[data-region=versions]")) renew();
 });
-document.addEventListener("redrawn", () => latest && paint(latest));
+for (const change of ["redrawn", "refreshed"]) document.addEventListener(change, () => latest && paint(latest));
 
 // With a filter, the figures are those of what it finds.
 function paint(value) {

@@ -15,8 +15,10 @@ const regions = isPart ? ["head", ...REGIONS] : REGIONS;
 const again = throttle(renewRegions, 2000);
 let ordered = false; // the order of the server is wanted, too
 let known = "";
+let latest = null;
 
 connectPage().subscribe(topic, (value) => {
+  latest = value;
   const differs = changesIn(() => paint(value));
   renew(value, differs);
 });
@@ -38,6 +40,7 @@ async function renewRegions(signal) {
   const [old, wanted] = [find(document, ROWS), find(fresh, ROWS)];
   if (ordered || !updateRows(old, wanted, !isPart)) swap(old, wanted);
   ordered = false;
+  if (latest) paint(latest); // the server may have rendered before it
 }
 
 function paint({ machines, workers }) {

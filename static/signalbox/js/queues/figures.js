@@ -12,6 +12,7 @@ export class QueueFigures {
   #counters = new Map();
   #ahead = 0; // ms that the server's clock is ahead of the browser's
   #fresh = false;
+  #queues = {};
 
   constructor(connection) {
     connection.onstatus(({ state }) => {
@@ -19,6 +20,7 @@ export class QueueFigures {
       this.#tick();
     });
     setInterval(() => this.#tick(), TICK);
+    document.addEventListener("refreshed", () => this.#paint());
   }
 
   show(queues, { at, epoch }) {
@@ -27,9 +29,14 @@ export class QueueFigures {
       if (!this.#counters.has(route)) this.#counters.set(route, new Counters());
       this.#counters.get(route).add(at, { in: value.enqueued, out: ended(value) }, epoch);
     }
-    putDepths(queues);
+    this.#queues = queues;
+    this.#paint();
+  }
+
+  #paint() {
+    putDepths(this.#queues);
     for (const element of document.querySelectorAll("[data-queue]")) {
-      const value = queues[element.dataset.queue];
+      const value = this.#queues[element.dataset.queue];
       if (value) putFigures(element, value);
     }
     this.#tick();

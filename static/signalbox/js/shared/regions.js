@@ -3,13 +3,15 @@
 import { fetchText } from "./fetcher.js";
 import { parseHtml } from "./trusted_document.js";
 
-/** Replaces the regions called `names` by those of the page at `url`. */
+/** Replaces the regions called `names` by those of the page at `url`. The event "refreshed" follows: the server may have
+ *  rendered them before the latest live value, which has to be written into them again. */
 export async function refresh(names, url = location.href, signal = undefined) {
   const fresh = await load(url, signal);
   if (!fresh) return false;
   for (const name of names) {
     swap(find(document, name), find(fresh, name));
   }
+  document.dispatchEvent(new Event("refreshed"));
   return true;
 }
 
