@@ -49,6 +49,7 @@ ACTIONS = (
     "job.redrive", "job.withdraw", "job.move",
     "worker.quiet", "worker.work", "worker.stop",
     "bulk.start", "bulk.run", "bulk.pause", "bulk.resume", "bulk.stop", "bulk.rate",
+    "schedule.put", "schedule.pause", "schedule.resume", "schedule.run", "schedule.backfill", "schedule.remove",
     "approval.ask", "approval.approve", "approval.decline", "approval.withdraw", "approval.expire",
     "token.make", "token.revoke", "session.make", "session.revoke",
     "login", "login.failed", "login.throttled", "logout",

@@ -72,7 +72,10 @@ def preview(job: Job) -> dict[str, Any]:
         store.put_verdicts(notes)
         counts.update(notes[item.id].word for item in items)
         checked += len(items)
-    return {"checked": checked, "verdicts": dict(counts)}
+    goes = order.unattended and checked >= data["found"]
+    if goes:
+        store.release(order.actor, data["selection"])
+    return {"checked": checked, "verdicts": dict(counts), "run": goes}
 
 
 @handler("bulk.act")

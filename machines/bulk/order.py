@@ -41,7 +41,8 @@ class Order:
     for the repairs of a job, with the ``result`` that "skip" goes on with. ``unchanged``: only instances nothing has
     happened to since they were frozen. ``rate``: instances a second at most, 0 for as fast as it goes. ``person``:
     whether a person ordered it, so that rules for people hold; ``groups``: theirs, None takes any transition. ``plan``:
-    for "migrate", the plan as ``MigrationPlan.as_dict`` returns it.
+    for "migrate", the plan as ``MigrationPlan.as_dict`` returns it. ``unattended``: it runs once it is previewed,
+    without a person who lets it, as a schedule has it.
     """
 
     machine: str
@@ -62,6 +63,7 @@ class Order:
     groups: Groups = None
     person: bool = False
     plan: dict[str, Any] = field(default_factory=dict)
+    unattended: bool = False
 
     def permit(self, second: str = "") -> Permit | None:
         """What the engine holds each step to; None for a program's order. ``second``: the person who approved it, if

@@ -15,7 +15,7 @@ from machines.engine import Engine
 from machines.engine.definitions import Finding, list_embedded_names, make_finding, quote, render
 from machines.engine.errors import UnknownMachine
 
-NAMES = frozenset({"bulk", "django_tasks", "map_reduce", "map_reduce_chunk"})
+NAMES = frozenset({"bulk", "django_tasks", "map_reduce", "map_reduce_chunk", "schedules"})
 
 
 def split_system(machines: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -272,6 +272,14 @@ class Partition:
         """hash: instance -> JSON of its result in a bulk action."""
         return f"{self.root}:bk:outcomes:{bulk}"
 
+    def enqueued(self, key: str) -> str:
+        """string with PX: the job that was enqueued with this idempotency key."""
+        return f"{self.root}:once:{key}"
+
+    def schedule(self, name: str) -> str:
+        """hash: what a schedule does and when, and its source."""
+        return f"{self.root}:sc:{name}"
+
     def task_result(self, job: str) -> str:
         """string with PX: JSON of a task of Django that succeeded, with what it returned."""
         return f"{self.root}:task:{job}"

@@ -49,7 +49,12 @@ def test_the_examples_are_not_blamed(engine, name):
     assert not of(engine.verify(example(name)), "found")
 
 
-BUILT_IN = ("bulk/definitions/bulk", "mapreduce/definitions/map_reduce", "mapreduce/definitions/map_reduce_chunk")
+BUILT_IN = (
+    "bulk/definitions/bulk",
+    "mapreduce/definitions/map_reduce",
+    "mapreduce/definitions/map_reduce_chunk",
+    "schedules/definitions/schedules",
+)
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

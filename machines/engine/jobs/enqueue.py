@@ -30,6 +30,7 @@ def build_arguments(call: Enqueue) -> tuple[Any, ...]:
     arguments.encode_whole("now", call.now)
     if call.instance_key is not None:
         arguments.check_instance(call.instance_key)
+    arguments.check_key(call.key)
     src = arguments.check_handler(call.src)
     return (
         src,

@@ -58,7 +58,7 @@ class Queues:
     def enqueue_many(self, items: Iterable[Enqueue | Mapping[str, Any]]) -> list[Job | SignalboxError]:
         """Put many jobs on queues in one round trip; return the job or the error of each, in order."""
         results: list[Any] = []
-        batches: dict[tuple[str, str], list[tuple[int, Enqueue, tuple[Any, ...]]]] = {}
+        batches: dict[tuple[str, str, str], list[tuple[int, Enqueue, tuple[Any, ...]]]] = {}
         for index, item in enumerate(items):
             results.append(None)
             try:
@@ -70,12 +70,14 @@ class Queues:
             except SignalboxError as error:
                 results[index] = error
                 continue
-            batches.setdefault((root, arguments.encode_whole("now", call.now)), []).append((index, call, words))
+            together = (root, arguments.encode_whole("now", call.now), call.key or "")
+            batches.setdefault(together, []).append((index, call, words))
         wire, sent = [], []
-        for (root, now), batch in batches.items():
-            for start in range(0, len(batch), MAX_TOGETHER):
-                part = batch[start : start + MAX_TOGETHER]
-                wire.append(("sb_enqueue", root, (now, *(word for _, _, words in part for word in words))))
+        for (root, now, key), batch in batches.items():
+            most, last = (1, (key,)) if key else (MAX_TOGETHER, ())
+            for start in range(0, len(batch), most):
+                part = batch[start : start + most]
+                wire.append(("sb_enqueue", root, (now, *(word for _, _, words in part for word in words), *last)))
                 sent.append((root, part))
         for (root, part), reply in zip(sent, self._caller.many(wire), strict=True):
             for (index, _, _), job in zip(part, self._read_enqueued(root, part, reply), strict=True):
@@ -83,11 +85,12 @@ class Queues:
         return results
 
     def _choose_partition(self, call: Enqueue) -> Partition:
-        """Return the partition of a new job: by its unique key, else by its instance key, else any."""
+        """Return the partition of a new job: by its unique key, its instance key or its idempotency key, else
+        any."""
         partitions = self._catalog.partitions(call.machine)
         if len(partitions) == 1:
             return partitions[0]
-        near = call.unique or call.instance_key
+        near = call.unique or call.instance_key or call.key
         return self._catalog.partition(call.machine, near) if near else secrets.choice(partitions)
 
     def _read_enqueued(

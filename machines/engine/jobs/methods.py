@@ -50,12 +50,14 @@ class JobMethods:
         stop: Sequence[str] = (),
         instance_key: str | None = None,
         now: int | None = None,
+        key: str | None = None,
     ) -> Job:
         """Put a job without an instance on a queue (by default the one named like ``src``) and return it.
 
         ``priority`` 0 to 9, 9 first; ``delay``, ``backoff``, ``lease``, ``timeout`` in ms. ``unique``: a key that has
         an open job on this queue returns that job, and nothing is added. The job is stored on the partition of
-        ``unique``, else of ``instance_key``, else on any. ``stop``: kinds of exceptions that are not retried.
+        ``unique``, else of ``instance_key``, else of ``key``, else on any. ``stop``: kinds of exceptions that are not
+        retried. ``key``: an idempotency key; for a day, the same key returns the first job, also when it has ended.
         """
         return self._queues.enqueue(
             Enqueue(
@@ -74,6 +76,7 @@ class JobMethods:
                 stop=stop,
                 instance_key=instance_key,
                 now=now,
+                key=key,
             )
         )
 

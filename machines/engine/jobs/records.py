@@ -126,6 +126,7 @@ class Enqueue:
     stop: Sequence[str] = ()
     instance_key: str | None = None
     now: int | None = None
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

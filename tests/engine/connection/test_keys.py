@@ -62,6 +62,8 @@ LITERALS = {
     ("bulk_items", "3f2a"): ":bk:items:3f2a",
     ("bulk_verdicts", "3f2a"): ":bk:verdicts:3f2a",
     ("bulk_outcomes", "3f2a"): ":bk:outcomes:3f2a",
+    ("enqueued", "req-42"): ":once:req-42",
+    ("schedule", "nightly"): ":sc:nightly",
     ("task_result", "0-17"): ":task:0-17",
     ("task_errors", "0-17"): ":task:0-17:errors",
 }

@@ -231,3 +231,24 @@ def test_a_priority_that_is_none_refuses_the_step(engine, value):
     started(engine, machine("m", {"A": {"on": {"go": go}}}, context={"n": 1}))
     with unchanged(engine), pytest.raises(Exception, match="a priority is a whole number from 0 to 9"):
         engine.fire("m", "x", "go")
+
+
+def test_an_idempotency_key_adds_one_job_also_once_that_has_ended(yard):
+    first = yard.enqueue("door", "work", {"n": 1}, key="nightly:1", now=NOW)
+    assert yard.enqueue("door", "work", {"n": 2}, key="nightly:1", now=NOW) == first
+    (taken,) = take(yard)
+    yard.complete(taken)
+    assert yard.enqueue("door", "work", {"n": 3}, key="nightly:1", now=NOW).id == first.id
+    assert take(yard) == []
+    one, two, again = put(yard, {"key": "a"}, {"key": "b"}, {"key": "a"})
+    assert (one.id == again.id, one.id == two.id) == (True, False)
+    assert len(take(yard)) == 2
+    with pytest.raises(BadInput, match="idempotency key"):
+        yard.enqueue("door", "work", key="k" * 201)
+
+
+def test_a_job_whose_key_cannot_be_stored_is_not_added(yard):
+    root = yard.keys.partition("door").root
+    yard.client.rpush(f"{root}:once:k", "of another program")
+    with unchanged(yard), pytest.raises(EngineFault):
+        yard.enqueue("door", "work", key="k", now=NOW)

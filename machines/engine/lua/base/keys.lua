@@ -52,6 +52,8 @@ function keys.bulk_order(root, bulk) return root .. ':bk:order:' .. bulk end
 function keys.bulk_items(root, bulk) return root .. ':bk:items:' .. bulk end
 function keys.bulk_verdicts(root, bulk) return root .. ':bk:verdicts:' .. bulk end
 function keys.bulk_outcomes(root, bulk) return root .. ':bk:outcomes:' .. bulk end
+function keys.enqueued(root, key) return root .. ':once:' .. key end
+function keys.schedule(root, name) return root .. ':sc:' .. name end
 function keys.task_result(root, job) return root .. ':task:' .. job end
 function keys.task_errors(root, job) return root .. ':task:' .. job .. ':errors' end
 

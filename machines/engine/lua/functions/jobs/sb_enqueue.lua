@@ -3,14 +3,16 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · then 12 arguments for each job, at most 500 jobs: src, queue, input (JSON, or ''), priority
 --          (0..9), delay in ms, unique key or '', attempts (1..100), backoff in ms, lease in ms, timeout in ms (0 = none),
---          jitter ('1' or '0'), exception kinds not to retry (between spaces)
--- Returns: {OK, job, {} or {field, value, ...}, ...}: the fields of an earlier open job that holds the unique key · {BADARG,
---          why}
+--          jitter ('1' or '0'), exception kinds not to retry (between spaces) · after the arguments of a single job, optionally,
+--          an idempotency key of 1 to 200 bytes: for a day, the same key adds no other job to the partition
+-- Returns: {OK, job, {} or {field, value, ...}, ...}: the fields of an earlier open job that holds the unique key, or of the
+--          job of an earlier call with the idempotency key while that job is there · {BADARG, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(jobs * log(queue))
 local WORDS, MAX_JOBS = 12, 500
 local MAX_INPUT, MAX_UNIQUE, MAX_STOP = 65536, 200, 1000
 local MAX_DELAY = 3.2e11 -- ten years
+local MAX_KEY, KEEP_MS = 200, 86400000 -- bytes of an idempotency key; how long it is remembered
 local NAME = '^[%a_][%w_.-]*$'
 
 local function is_name(text)
@@ -55,12 +57,19 @@ local function read(ARGV, at)
     }
 end
 
-local function enqueue_all(root, specs, now, added)
+-- Answers the reply to an earlier call with this key; nil when there was none.
+local function find_earlier(root, once)
+    local job = redis.call('GET', keys.enqueued(root, once))
+    return job and { replies.OK, job, redis.call('HGETALL', keys.job(root, job)) } or nil
+end
+
+local function enqueue_all(root, specs, now, added, once)
     for i, spec in ipairs(specs) do
         local job, is_earlier, holder = jobs.enqueue(root, spec, now)
         added[i] = { job = job, there = is_earlier, holder = holder }
     end
     for queue in pairs(added.queues) do redis.call('SADD', keys.queues(root), queue) end
+    if once then redis.call('SET', keys.enqueued(root, once), added[1].job, 'PX', KEEP_MS) end
 end
 
 local function undo(root, specs, added)
@@ -70,10 +79,15 @@ local function undo(root, specs, added)
 end
 
 return function(KEYS, ARGV)
-    local root, count = KEYS[1], (#ARGV - 1) / WORDS
+    local root, once = KEYS[1], nil
+    if #ARGV == WORDS + 2 and ARGV[#ARGV] ~= '' then once = ARGV[#ARGV] end
+    local count = (#ARGV - (#ARGV == WORDS + 2 and 2 or 1)) / WORDS
     local bad, specs = arguments.check_root(root) or arguments.check('', '', '', '', ARGV[1] or ''), {}
     if count < 1 or count > MAX_JOBS or count % 1 ~= 0 then
         bad = 'each job comes in ' .. WORDS .. ' words, 1 to ' .. MAX_JOBS .. ' of them'
+    end
+    if once and (#once > MAX_KEY or not strings.is_valid(once)) then
+        bad = 'an idempotency key has at most ' .. MAX_KEY .. ' bytes of UTF-8'
     end
     local added, rings = { queues = {} }, {}
     for i = 1, bad and 0 or count do
@@ -84,7 +98,9 @@ return function(KEYS, ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, clock = arguments.read_now(ARGV[1])
     redis.call('SCARD', keys.queues(root))
-    local ok, caught = pcall(enqueue_all, root, specs, now, added)
+    local earlier = once and find_earlier(root, once)
+    if earlier then return earlier end
+    local ok, caught = pcall(enqueue_all, root, specs, now, added, once)
     if not ok then
         undo(root, specs, added)
         error(caught, 0)

@@ -1,0 +1,41 @@
+"""Schedules: what is done at certain times, by cron, by an interval or once.
+
+::
+
+    from machines.schedules import Schedules
+
+    Schedules(engine).put({
+        "name": "nightly-report", "when": {"cron": "30 2 * * *"}, "zone": "Europe/Zurich",
+        "what": {"do": "enqueue", "machine": "report", "src": "make_report"},
+    })
+
+- ``document``, ``occurrences``: what a schedule says, and its occurrences, as pure functions
+- ``builtin_machine``, ``definitions``: the machine whose instances are schedules; its timers are the engine's
+- ``store``: where a schedule is kept, so that nobody changes it without the right to do what it does
+- ``planning``, ``execution``, ``effects``, ``handlers``: what is due at a moment, and carrying it out once
+- ``targets``: what a schedule names is there
+- ``schedules``: what callers hold
+"""
+
+from .builtin_machine import SCHEDULES
+from .document import Schedule, read
+from .errors import BackfillRefused, DeclaredSchedule, Finding, InvalidSchedule, UnknownSchedule
+from .occurrences import describe as describe_time
+from .schedules import Row, Schedules, describe_run
+from .store import PEOPLE
+
+__all__ = [
+    "PEOPLE",
+    "SCHEDULES",
+    "BackfillRefused",
+    "DeclaredSchedule",
+    "Finding",
+    "InvalidSchedule",
+    "Row",
+    "Schedule",
+    "Schedules",
+    "UnknownSchedule",
+    "describe_run",
+    "describe_time",
+    "read",
+]

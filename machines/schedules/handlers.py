@@ -1,0 +1,16 @@
+"""The job handler of schedules. A job may run twice, or in two workers at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.connections import get_engine
+from machines.worker import Job, handler
+
+from . import execution
+
+
+@handler("schedules.work")
+def work(job: Job) -> dict[str, Any]:
+    """Claims what is due and carries it out."""
+    return execution.work(get_engine(), job.instance, check=job.check)

@@ -1,0 +1,116 @@
+"""Checks what a schedule does against what is published: its machine, event, queue, filter and values."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterator
+
+from machines.engine import Engine, arguments, errors, limits
+from machines.engine.definitions import Outline, outline
+from machines.engine.definitions.outline import is_match
+from machines.engine.jobs.enqueue import build_arguments
+from machines.engine.jobs.records import Enqueue
+
+from .builtin_machine import SCHEDULES
+from .document import Schedule
+from .errors import Finding
+
+LISTED = 8  # names of a hint
+
+
+def check(engine: Engine, schedule: Schedule, *, among: Collection[str] | None = None) -> list[Finding]:
+    """Find what does not fit. ``among``: the machines that a hint may name; None for all."""
+    known = [name for name in engine.machines() if among is None or name in among]
+    machine = schedule.what["machine"]
+    if not isinstance(machine, str) or machine not in engine.machines() or machine == SCHEDULES:
+        return [Finding("what.machine", f"there is no machine {machine!r}", _suggest(machine, known))]
+    try:
+        return [*_check_values(engine, schedule), *_check_names(engine, schedule)]
+    except errors.SignalboxError as error:
+        return [Finding("what", str(error))]
+
+
+def _check_values(engine: Engine, schedule: Schedule) -> Iterator[Finding]:
+    what, does = schedule.what, schedule.does
+    try:
+        if does == "enqueue":
+            options = {name: what[name] for name in ("queue", "priority", "attempts") if name in what}
+            build_arguments(Enqueue(what["machine"], what["src"], what.get("input"), **options))
+        elif does == "create":
+            arguments.check_instance(schedule.instance_id(0, "-" + "0" * 20))
+            arguments.encode_fields("data", what.get("data"), limits.MAX_DATA)
+        else:
+            arguments.check_event(what["event"])
+            arguments.encode_fields("payload", what.get("payload"), limits.MAX_PAYLOAD)
+        if does == "fire":
+            arguments.check_instance(what["instance"])
+    except errors.SignalboxError as error:
+        yield Finding("what", str(error))
+    if does == "fire_all":
+        yield from _check_filter(engine, schedule)
+
+
+def _check_filter(engine: Engine, schedule: Schedule) -> Iterator[Finding]:
+    from machines.bulk.order import FILTERS, IDS, MAX_RATE
+
+    what = schedule.what
+    rate = what.get("rate", 0)
+    if isinstance(rate, bool) or not isinstance(rate, int) or not 0 <= rate <= MAX_RATE:
+        yield Finding("what.rate", f"{rate!r} is out of range", f"0 to {MAX_RATE} instances a second, 0 for no limit")
+    if IDS in what["filter"]:
+        yield Finding("what.filter", "a list of ids is no search", "a filter, or a schedule for each instance")
+        return
+    if unknown := sorted(set(what["filter"]) - FILTERS):
+        yield Finding("what.filter", f"unknown filter {', '.join(unknown)}", ", ".join(sorted(FILTERS)))
+        return
+    try:
+        engine.find(what["machine"], **what["filter"], limit=1)
+    except (errors.BadInput, TypeError) as error:
+        yield Finding("what.filter", str(error))
+
+
+def _check_names(engine: Engine, schedule: Schedule) -> Iterator[Finding]:
+    what = schedule.what
+    if schedule.does == "enqueue":
+        yield from _check_queue(engine, schedule)
+    elif schedule.does != "create":
+        outlines = [outline(engine.definition(what["machine"]))]
+        known = _list_events(outlines)
+        if not any(is_match(name, what["event"]) for name in known):
+            named = [name for name in known if "*" not in name]
+            yield Finding(
+                "what.event", f"{what['machine']} has no event {what['event']!r}", _suggest(what["event"], named)
+            )
+
+
+def _list_events(outlines: list[Outline]) -> set[str]:
+    return {
+        event
+        for one in outlines
+        for state in one.states
+        for transition in state.transitions
+        for event in transition.events
+    }
+
+
+def _check_queue(engine: Engine, schedule: Schedule) -> Iterator[Finding]:
+    """A queue is known that the definition feeds, that exists, that a worker serves, or that a handler here has."""
+    from machines.worker.registry import handlers
+
+    what = schedule.what
+    machine, queue = what["machine"], what.get("queue", what["src"])
+    known = {*outline(engine.definition(machine)).queues, *engine.queues(machine)}
+    if queue in known or handlers.claims(machine, queue) or what["src"] in handlers:
+        return
+    if any(f"{machine}/{queue}" in row.queues for row in engine.workers()):
+        return
+    text = f"{machine} has no queue {queue!r}, and no worker has a handler of that name"
+    yield Finding("what.queue" if "queue" in what else "what.src", text, _suggest(queue, sorted(known)))
+
+
+def _suggest(name: object, known: Collection[str]) -> str:
+    close = difflib.get_close_matches(str(name), known, n=1)
+    if close:
+        return f"did you mean {close[0]}?"
+    listed = sorted(known)[:LISTED]
+    return f"there are {', '.join(listed)}" + (", ..." if len(known) > LISTED else "") if listed else "there are none"

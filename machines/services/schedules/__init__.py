@@ -1,0 +1,26 @@
+"""Schedules of people: listed, made, changed, paused, run, backfilled and removed.
+
+To see one takes ``view`` on the machine that it acts on; to pause, resume or remove it ``operate`` there. To make,
+change, run or backfill one takes the right to do what it does besides: ``fire`` for events and new instances. Its
+events are held to the groups of the person who changed it last, as they were then.
+"""
+
+from .actions import backfill, pause, put, remove, resume, run
+from .reading import count_backfill, get, history, list_next, listed, may, preview, read_range
+
+__all__ = [
+    "backfill",
+    "count_backfill",
+    "get",
+    "history",
+    "list_next",
+    "listed",
+    "may",
+    "pause",
+    "preview",
+    "put",
+    "read_range",
+    "remove",
+    "resume",
+    "run",
+]
