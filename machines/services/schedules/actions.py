@@ -30,7 +30,9 @@ def put(actor: Actor, document: object, *, reason: str = "") -> Row:
             deed.note(was=_noted(before.schedule))
         deed.note(given=_noted(schedule))
         _check_rules(actor, schedule)
-        person = {"person": True, "groups": transition_groups.groups_of(actor.user)} if actor.is_person else {}
+        person: dict[str, Any] = (
+            {"person": True, "groups": transition_groups.groups_of(actor.user)} if actor.is_person else {}
+        )
         row = Schedules(get_engine()).put(document, author=actor.name, reason=reason, **person)
     return mask(actor, row)
 
