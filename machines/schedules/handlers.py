@@ -10,7 +10,7 @@ from machines.worker import Job, handler
 from . import execution
 
 
-@handler("schedules.work")
+@handler("schedules.work", queue=False)  # the definition names its queue
 def work(job: Job) -> dict[str, Any]:
     """Claims what is due and carries it out."""
     return execution.work(get_engine(), job.instance, check=job.check)
