@@ -12,4 +12,5 @@ def servers(tmp_path_factory, program_of_this_run):
 @pytest.fixture
 def pair(servers):
     servers.count_compiled()
+    servers.count_refused()
     return servers

@@ -8,16 +8,12 @@ local MAX_EXACT = 2 ^ 53
 local MAX_NOW = 1e14 -- ms: the year 5138; Lua prints every whole number below it digit for digit
 arguments.MAX_MS = 86400000 -- the longest lease or delay: a day
 
-local function is_whole_ms(number)
-    return number >= 0 and number < MAX_NOW and number % 1 == 0
-end
-
 -- Reads the time of a call in ms: the caller's where it is given (tests, simulation), else the server's, which the second
 -- result holds too. nil where the text is no time.
 function arguments.read_now(text)
     if text and text ~= '' then
         local given = tonumber(text)
-        return given and is_whole_ms(given) and given or nil
+        return given and given >= 0 and given < MAX_NOW and given % 1 == 0 and given or nil
     end
     local time = redis.call('TIME')
     local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -7,7 +7,8 @@ local work_budget = {}
 local STEP = 250000 -- 25 ms: reading the payload, guards, actions, and preparing what they write
 local EXPLANATION = 60000 -- 6 ms: explaining why an event was refused
 
-local left = math.huge
+local UNLIMITED = math.huge
+local left = UNLIMITED
 local limit = STEP
 
 local function throw_exceeded()
@@ -15,13 +16,9 @@ local function throw_exceeded()
     error({ sb = string.format('%s needs more than the %d units of work that one may take', what, limit), hard = true })
 end
 
-local function start(units)
-    left, limit = units, units
-end
-
-function work_budget.start() start(STEP) end
-function work_budget.start_explanation() start(EXPLANATION) end
-function work_budget.stop() left = math.huge end
+function work_budget.start() left, limit = STEP, STEP end
+function work_budget.start_explanation() left, limit = EXPLANATION, EXPLANATION end
+function work_budget.stop() left = UNLIMITED end
 
 -- Charges units. Throws when none are left, and again at each later charge; no block of actions can catch this error.
 function work_budget.charge(units)
@@ -33,7 +30,7 @@ end
 function work_budget.is_exceeded() return left < 0 end
 
 -- Answers the units charged since the start; 0 outside of steps.
-function work_budget.count_spent() return left < math.huge and limit - left or 0 end
+function work_budget.count_spent() return left < UNLIMITED and limit - left or 0 end
 
 -- Throws the error of an exceeded budget again: it must not count as an error of an expression.
 function work_budget.rethrow_exceeded(caught)

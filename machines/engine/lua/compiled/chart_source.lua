@@ -229,7 +229,7 @@ local function write_answer(writer, path)
     if kept._timers == false then
         add(parts, { '(armed and ' .. quote(',"_timers":') .. ' .. quote(armed) or "")' })
     end
-    if checked[1] then line(writer, format('if find(%s, "[^%%d.eE+-]") then return nil end', concat(checked, ' .. '))) end
+    step_compiler.write_number_test(writer, checked)
     return write_joined(parts)
 end
 
@@ -245,24 +245,11 @@ end
 -- Writes
 
 local function write_indexes(writer, path)
-    local program, positions, begun = writer.program, writer.positions, false
-    local function begin()
-        if not begun then line(writer, 'begin_indexes()') end
-        begun = true
-    end
-    for _, change in ipairs(path.changes) do
-        if change.field.lookup then
-            begin()
-            local set = format('change_index(program.fields[%s], id, %s, %s)', quote(change.field.name), change.before,
-                change.removed and 'nil' or change.after)
-            line(writer, change.removed and set or format('if c%d then %s end', change.index, set))
-        end
-    end
-    if not program.facts or not program.facts[1] then return end
-    begin()
-    local held = positions._actor and 'f[' .. positions._actor .. ']' or 'nil'
-    line(writer, format('if stored ~= "" and stored ~= %s then change_actor(program, id, %s, stored) end', held, held))
-    if not program.arrivals or not path.moved then return end
+    local program, positions = writer.program, writer.positions
+    local has_arrivals = program.arrivals and path.moved
+    if has_arrivals then line(writer, 'begin_indexes()') end
+    step_compiler.write_indexes(writer, path.changes, has_arrivals and '' or 'begin_indexes()')
+    if not has_arrivals then return end
     line(writer, format('local came = change_arrivals(program, plan, id, %s)',
         positions._came and 'f[' .. positions._came .. ']' or 'nil'))
 end

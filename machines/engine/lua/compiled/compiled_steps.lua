@@ -34,15 +34,19 @@ local function make_test(names)
 end
 
 local function open_shapes(program)
-    program.shapes = { epoch = epoch, count = 0, of = {}, last = nil }
+    program.shapes = { epoch = epoch, count = 0, of = {}, last = nil, previous = nil }
     return program.shapes
 end
 
 local function find_shape(program, flat)
     local shapes = program.shapes
     if not shapes or shapes.epoch ~= epoch then shapes = open_shapes(program) end
-    local last = shapes.last
+    local last, previous = shapes.last, shapes.previous
     if last and last.fits(flat) then return last end
+    if previous and previous.fits(flat) then -- of an instance whose fields come and go
+        shapes.last, shapes.previous = previous, last
+        return previous
+    end
     local names = read_names(flat)
     local key = concat(names, '\n')
     local shape = shapes.of[key]
@@ -52,7 +56,7 @@ local function find_shape(program, flat)
         for i, name in ipairs(names) do shape.positions[name] = i * 2 end
         shapes.of[key], shapes.count = shape, shapes.count + 1
     end
-    shapes.last = shape
+    shapes.last, shapes.previous = shape, last
     return shape
 end
 
@@ -80,7 +84,6 @@ local function compile(program, shape, state, event, flat, form)
 end
 
 local function find_definition(flat)
-    if flat[7] == '_def' then return flat[8] end
     for i = 1, #flat, 2 do
         if flat[i] == '_def' then return flat[i + 1] end
     end
@@ -94,7 +97,7 @@ end
 -- Finds the compiled step of an event: answers it, the program and the positions of the fields; nil where the interpreter has
 -- to look. `is_sent`: by a caller, who may send any name; `form`: 'compile', or 'explain' for its explanation.
 local function find_step(root, flat, event, is_sent, form)
-    local program = programs.find(root, find_definition(flat))
+    local program = programs.find(root, flat[7] == '_def' and flat[8] or find_definition(flat))
     if not program then return nil end
     if is_sent and not program.known[event] then
         if reserved_events.is_reserved(event) then return nil end -- these come from the engine alone
@@ -102,7 +105,7 @@ local function find_step(root, flat, event, is_sent, form)
     end
     local shape = find_shape(program, flat)
     local positions = shape and shape.positions
-    local state = positions and positions._state and flat[positions._state]
+    local state = positions and flat[positions._state or 0]
     if not state then return nil end
     local steps = shape[form][state]
     local step = steps and steps[event]

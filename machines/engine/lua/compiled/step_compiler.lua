@@ -100,6 +100,13 @@ local function write_json(change)
     return { field.plain and change.after or 'quote(' .. change.after .. ')' }
 end
 
+-- Writes the test of numbers that others may have written: digits, or what else a number has.
+local function write_number_test(writer, codes)
+    if not codes[1] then return end
+    local all = concat(codes, ' .. ')
+    line(writer, format('if not find(%s, "^%%d+$") and find(%s, "[^%%d.eE+-]") then return nil end', all, all))
+end
+
 -- Writes the changed data as the history holds it.
 local function write_changes(writer, changes)
     local all, each, tests, gone = {}, {}, {}, {}
@@ -108,15 +115,19 @@ local function write_changes(writer, changes)
             gone[#gone + 1] = change.field.unset_mark
         else
             local test = 'c' .. change.index
-            local changed = change.certain and 'true' or format('%s ~= %s', change.after, change.before)
-            line(writer, format('local %s = %s', test, changed))
-            tests[#tests + 1] = test
+            local is_certain = change.certain or change.before == 'nil'
+            line(writer, format('local %s = %s', test, is_certain and 'true' or change.after .. ' ~= ' .. change.before))
+            if not is_certain then tests[#tests + 1] = test end
             add(all, change.field.set_mark, write_json(change))
             each[#each + 1] = { test, write_joined({ change.field.set_mark, write_json(change) }) }
         end
     end
     local removed = concat(gone)
-    if #tests == 0 then return { removed } end
+    if not each[1] then return { removed } end
+    if not tests[1] then
+        line(writer, 'local set = ' .. write_joined(all))
+        return { { 'set' }, removed }
+    end
     line(writer, 'local set')
     line(writer, 'if ' .. concat(tests, ' and ') .. ' then set = ' .. write_joined(all))
     line(writer, 'else')
@@ -168,38 +179,59 @@ local function write_answer(writer, shape, changes, moved, to, starts)
     for _, change in ipairs(changes) do
         local name = change.field.name
         if not writer.positions[name] then
-            add_field(name, change.literal and json.quote(change.literal) or { 'quote(' .. change.after .. ')' })
+            if change.literal then
+                add_field(name, json.quote(change.literal))
+            elseif change.field.plain then
+                add_field(name, '"', { change.after }, '"')
+            else
+                add_field(name, { 'quote(' .. change.after .. ')' })
+            end
         end
     end
     if not writer.positions._actor then
         add(parts, { '(stored ~= "" and ' .. quote(',"_actor":') .. ' .. quote(stored) or "")' })
     end
     if not starts then add(parts, '}') end
-    if checked[1] then line(writer, format('if find(%s, "[^%%d.eE+-]") then return nil end', concat(checked, ' .. '))) end
+    write_number_test(writer, checked)
     return write_joined(parts)
 end
 
 -- Writes
 
-local function write_indexes(writer, changes)
-    local program, begun = writer.program, false
-    local function begin()
-        if not begun then line(writer, 'begin_indexes() progress.indexed, progress.stage = true, ' .. INDEXED) end
-        begun = true
+-- Answers the test whether a step by another actor changes the index of actors; nil where the machine has none.
+local function write_actor_test(writer)
+    local position = writer.positions._actor
+    for _, fact in ipairs(writer.program.facts or {}) do
+        if fact.name == data_indexes.ACTOR then
+            return position and format('stored ~= "" and stored ~= f[%d]', position) or 'stored ~= ""', position
+        end
+    end
+end
+
+-- Writes the changes of the indexes; `begin`: the code that is run before the first of them.
+local function write_indexes(writer, changes, begin)
+    local tests, certain = {}, false
+    for _, change in ipairs(changes) do
+        if change.field.lookup and change.removed then certain = true end
+        if change.field.lookup and not change.removed then tests[#tests + 1] = 'c' .. change.index end
+    end
+    local renamed, position = write_actor_test(writer)
+    tests[#tests + 1] = renamed
+    if certain then
+        line(writer, begin)
+    elseif tests[1] then
+        line(writer, format('if %s then %s end', concat(tests, ' or '), begin))
     end
     for _, change in ipairs(changes) do
         if change.field.lookup then
-            begin()
             local set = format('change_index(program.fields[%s], id, %s, %s)', quote(change.field.name), change.before,
                 change.removed and 'nil' or change.after)
             line(writer, change.removed and set or format('if c%d then %s end', change.index, set))
         end
     end
-    if program.facts and program.facts[1] then
-        begin()
-        local position = writer.positions._actor
+    if renamed then
         local held = position and 'f[' .. position .. ']' or 'nil'
-        line(writer, format('if stored ~= "" and stored ~= %s then change_actor(program, id, %s, stored) end', held, held))
+        line(writer, format('if %s then change_actor(program, id, %s, stored) end', renamed, held))
     end
 end
 
@@ -305,7 +337,7 @@ local function write_transition(writer, shape, transition)
         line(writer, 'local entry = ' .. write_joined(entry)) -- as `history_entries.pack`
     end
     line(writer, 'local text = short and version or ' .. answer)
-    write_indexes(writer, changes)
+    write_indexes(writer, changes, 'begin_indexes() progress.indexed, progress.stage = true, ' .. INDEXED)
     if moved then write_move(writer, from, to) else line(writer, 'progress.to = nil') end
     if program.history > 0 then
         line(writer, format('local long = call("RPUSH", %s .. id, entry) > %d', quote(program.history_prefix),
@@ -448,5 +480,6 @@ function step_compiler.undo(program, id, entered)
 end
 
 step_compiler.add, step_compiler.write_joined, step_compiler.write_changes = add, write_joined, write_changes
+step_compiler.write_number_test, step_compiler.write_indexes = write_number_test, write_indexes
 
 return step_compiler

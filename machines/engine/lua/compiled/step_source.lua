@@ -7,7 +7,7 @@ local step_source = {}
 
 local MAX_PARTS = 80 -- of the expressions of one step: Lua allows 200 locals
 local MAX_BITS = 900 -- of a whole number that cannot become infinite
-local WHOLE_BITS = 53
+local WHOLE_BITS, SECONDS_BITS = 53, 37
 local PURE = { -- functions that read nothing of the step, with the kind of their result
     len = 'number', abs = 'number', floor = 'number', ceil = 'number', int = 'number', round = 'number', number = 'number',
     str = 'text', lower = 'text', upper = 'text', strip = 'text', bool = 'boolean', startswith = 'boolean',
@@ -80,17 +80,25 @@ forms['true'] = function() return { 'true', 'boolean' } end
 forms['false'] = function() return { 'false', 'boolean' } end
 forms.because = function(node, writer) return write(node[3], writer) end
 
+-- Writes a constant; a whole one with the bits that it has.
+local function write_number(number)
+    local whole = number % 1 == 0 and number > -2 ^ WHOLE_BITS and number < 2 ^ WHOLE_BITS
+    if not whole then return { format('%.17g', number), 'number' } end
+    local bits = 1
+    while 2 ^ bits <= math.abs(number) do bits = bits + 1 end
+    return { format('%.0f', number), 'number', bits = bits, number = number }
+end
+
 forms.num = function(node, writer)
     local number = node[2]
     if number ~= number or number == math.huge or number == -math.huge then give_up(writer) end
-    local whole = number % 1 == 0 and number > -2 ^ WHOLE_BITS and number < 2 ^ WHOLE_BITS
-    return { format(whole and '%.0f' or '%.17g', number), 'number', bits = whole and WHOLE_BITS or nil }
+    return write_number(number)
 end
 
 forms.str = function(node) return { step_source.quote(node[2]), 'text' } end
 
 forms.now = function(_, writer)
-    if not writer.seconds then writer.seconds = keep(writer, '(now - now % 1000) / 1000', 'number', WHOLE_BITS) end
+    if not writer.seconds then writer.seconds = keep(writer, '(now - now % 1000) / 1000', 'number', SECONDS_BITS) end
     return writer.seconds
 end
 
@@ -247,6 +255,10 @@ local function write_whole(writer, operator, left, right)
     if not left.bits or not right.bits then return nil end
     local bits = operator == '*' and left.bits + right.bits or math.max(left.bits, right.bits) + 1
     if operator ~= '+' and operator ~= '-' and operator ~= '*' or bits > MAX_BITS then return nil end
+    if left.number and right.number and bits < WHOLE_BITS then
+        local a, b = left.number, right.number
+        return write_number(operator == '+' and a + b or operator == '-' and a - b or a * b)
+    end
     return keep(writer, left[1] .. ' ' .. operator .. ' ' .. right[1], 'number', bits)
 end
 
@@ -285,7 +297,7 @@ local WHOLE = 'if %s %% 1 ~= 0 or %s >= 9007199254740992 or %s <= -9007199254740
 function encoders.integer(writer, value)
     local code = value[1]
     if value[2] ~= 'number' then line(writer, format('if type(%s) ~= "number" then return nil end', code)) end
-    line(writer, format(WHOLE, code, code, code))
+    if not value.bits or value.bits >= WHOLE_BITS then line(writer, format(WHOLE, code, code, code)) end
     return format('number(%s)', code)
 end
 

@@ -19,7 +19,7 @@ end
 function payloads.parse(text)
     if text == '' or text == '{}' then return NONE, '0' end
     -- The shape of most events, one field of plain ASCII text, needs no decoder.
-    local name, value = match(text, '^{"([%w_]+)": ?"([^"\\%c\128-\255]*)"}$')
+    local name, value = match(text, '^{"([%w_]+)": ?"([]-~#-[ !]*)"}$')
     if name and #text <= MAX_HISTORY then return { [name] = value }, text end
     if #text > MAX_BYTES then return nil, 'the payload has ' .. #text .. ' bytes; ' .. MAX_BYTES .. ' are allowed' end
     local ok, payload = pcall(decode, text)

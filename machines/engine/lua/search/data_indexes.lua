@@ -6,6 +6,7 @@
 local data_indexes = {}
 
 local ACTOR, TRANSITION = 'instance.actor', 'instance.transition'
+data_indexes.ACTOR = ACTOR
 local MAX_ARRIVALS = 32 -- transitions kept of one step
 local MAX_MARK = 64 -- bytes of a text: readers of an index check the instance itself
 local call, pcall_redis, byte, find, sub = redis.call, redis.pcall, string.byte, string.find, string.sub
