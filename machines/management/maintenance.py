@@ -21,6 +21,7 @@ from machines.management import error_digest
 from machines.models.database_retry import DatabaseRetry
 from machines.retention import tables
 from machines.retention.duty import RetentionDuty
+from machines.schedules.declarations import Declarations
 from machines.services import alarms, approvals
 from machines.services.versions import plans
 from machines.statistics import Sampler, writing
@@ -112,6 +113,7 @@ def make_shared_duties(engine: Engine) -> dict[str, Duty]:
         **make_buffer_flushes(),
         "row outbox": OutboxSender(),
         "row projection": Projection(engine),
+        "schedule declarations": Declarations(engine),
         "webhook pump": FanOut(engine),
         "webhook sender": Sender(),
     }

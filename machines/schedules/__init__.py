@@ -13,11 +13,13 @@
 - ``builtin_machine``, ``definitions``: the machine whose instances are schedules; its timers are the engine's
 - ``store``: where a schedule is kept, so that nobody changes it without the right to do what it does
 - ``planning``, ``execution``, ``effects``, ``handlers``: what is due at a moment, and carrying it out once
+- ``declarations``: schedules of apps and definitions
 - ``targets``: what a schedule names is there
 - ``schedules``: what callers hold
 """
 
 from .builtin_machine import SCHEDULES
+from .declarations import declare
 from .document import Schedule, read
 from .errors import BackfillRefused, DeclaredSchedule, Finding, InvalidSchedule, UnknownSchedule
 from .occurrences import describe as describe_time
@@ -35,6 +37,7 @@ __all__ = [
     "Schedule",
     "Schedules",
     "UnknownSchedule",
+    "declare",
     "describe_run",
     "describe_time",
     "read",

@@ -34,15 +34,18 @@ UNKNOWN = (
 
 def work(
     engine: Engine, name: str, *, now: int | None = None, check: Callable[[], None] = lambda: None
-) -> dict[str, Any]:
-    """Claim and carry out what is due; return the result of the job. ``now``: ms in place of the server's clock.
-    ``check``: raises where the job is lost.
+) -> dict[str, Any] | None:
+    """Claim and carry out what is due; return the result of the job, or None where all that there is waits for an
+    earlier run: the job is to be handed back for ``LOOK`` ms then, which costs no step. ``now``: ms in place of the
+    server's clock. ``check``: raises where the job is lost.
 
     Raises UnknownSchedule, EngineUnavailable.
     """
     order, clock = Store(engine).get_with_time(name)
     at = clock if now is None else now
     data = _claim(engine, order, name, at, now, check)
+    if data["held"] and not data["pending"] and not data["requests"]:
+        return None
     runs: list[Run] = []
     opened, held = list(data["open"]), list(data["held"])
     for entry in data["pending"]:
@@ -54,9 +57,7 @@ def work(
             runs.append(_tell(entry, at, o="skipped", e=f"{MAX_HELD} occurrences wait already"))
         else:
             runs.append(_run(engine, order, entry, opened, at, now))
-    wait = planning.wait_for(order.schedule, data["next"], at)
-    if held:
-        wait = min(wait, LOOK) if data["next"] is not None else LOOK
+    wait = 0 if held else planning.wait_for(order.schedule, data["next"], at)
     count = sum(run["o"] in ("done", "failed", "unknown") for run in runs)
     last = runs[-1] if runs else data["last"]
     return {"ran": runs, "last": last, "open": opened, "held": held, "wait": wait, "count": count}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from machines.connections import get_engine
+from machines.engine import errors
 from machines.worker import Job, handler
 
 from . import execution
@@ -13,4 +14,9 @@ from . import execution
 @handler("schedules.work", queue=False)  # the definition names its queue
 def work(job: Job) -> dict[str, Any]:
     """Claims what is due and carries it out."""
-    return execution.work(get_engine(), job.instance, check=job.check)
+    engine = get_engine()
+    result = execution.work(engine, job.instance, check=job.check)
+    if result is None:
+        engine.hand_back(job.taken, delay=execution.LOOK)
+        raise errors.LeaseLost(job.id, why="an earlier run is still going on")
+    return result

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from machines.access.transition_groups import Groups
@@ -24,7 +25,7 @@ from .document import Schedule
 from .errors import UnknownSchedule
 
 PEOPLE = "people"
-"""The source of what people and programs made; others are ``code`` and ``definition of <machine>``."""
+"""The source of what people and programs made; others are modules, and ``the definition of <machine>``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,16 @@ class Order:
 
     @classmethod
     def decode(cls, text: str) -> Order:
-        found: dict[str, Any] = json.loads(text)
-        schedule = documents.read(found.pop("schedule"), anchor=found.pop("anchor"))
-        groups = found.pop("groups")
-        return cls(schedule, groups=None if groups is None else frozenset(groups), **found)
+        return _decode(text)
+
+
+@lru_cache(maxsize=256)
+def _decode(text: str) -> Order:
+    """Kept, since each occurrence reads its schedule."""
+    found: dict[str, Any] = json.loads(text)
+    schedule = documents.read(found.pop("schedule"), anchor=found.pop("anchor"))
+    groups = found.pop("groups")
+    return Order(schedule, groups=None if groups is None else frozenset(groups), **found)
 
 
 class Store:

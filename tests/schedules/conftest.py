@@ -11,6 +11,7 @@ from .clock import Clock
 REPORT = {
     "id": "report",
     "initial": "open",
+    "history": 1000,
     "context": {"rounds": 0, "last": ""},
     "events": {"remind": {"payload": {"text": "hello"}}},
     "states": {

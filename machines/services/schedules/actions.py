@@ -65,13 +65,15 @@ def backfill(actor: Actor, name: str, start: str, end: str, *, reason: str = "",
     return count
 
 
-def remove(actor: Actor, name: str, *, reason: str = "") -> None:
-    """Remove it with its history. Raises Forbidden, UnknownSchedule, DeclaredSchedule."""
+def remove(actor: Actor, name: str, *, reason: str = "", declared: bool = False) -> None:
+    """Remove it with its history. ``declared``: also one that a module or a definition declares. Raises Forbidden,
+    UnknownSchedule, DeclaredSchedule."""
     row = find_known(actor, name, "operate")
     with actor.records("schedule.remove", machine=row.schedule.machine, target=name, reason=reason) as deed:
         demand_rights(actor, row.schedule, "remove")
         deed.note(was=_noted(row.schedule))
-        Schedules(get_engine()).remove(name, by=actor.name, reason=reason)
+        source = {"source": row.source} if declared else {}
+        Schedules(get_engine()).remove(name, by=actor.name, reason=reason, **source)
 
 
 def _act(actor: Actor, name: str, verb: str, reason: str, **more: Any) -> Row:

@@ -1,0 +1,144 @@
+"""Schedules that are declared: in the module ``schedules`` of an app, or in the definition of a machine.
+
+::
+
+    from machines.schedules import declare       # orders/schedules.py
+
+    declare({"name": "nightly-report", "when": {"cron": "30 2 * * *"}, "zone": "Europe/Zurich",
+             "what": {"do": "enqueue", "machine": "report", "src": "make_report"}})
+
+Workers make them when they start; of two releases the worker that started last decides. A schedule that its module or
+the current definition no longer declares is removed.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from machines.engine import Engine
+from machines.engine.errors import EngineUnavailable, SignalboxError
+
+from . import document as documents
+from .errors import Finding, InvalidSchedule
+from .schedules import Schedules
+
+log = logging.getLogger(__name__)
+
+MODULE = "schedules"
+_declared: dict[str, tuple[str, Mapping[str, Any]]] = {}
+
+
+@dataclass(slots=True)
+class SyncReport:
+    """Names of schedules: made or changed, left as they were, removed; and those that were refused, with the error."""
+
+    put: list[str] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    refused: dict[str, SignalboxError] = field(default_factory=dict)
+
+
+def declare(document: Mapping[str, Any]) -> None:
+    """Declare a schedule; the module that calls this is its source. Raises InvalidSchedule, also for a name that
+    another module of this process declares."""
+    schedule = documents.read(document)
+    module = str(sys._getframe(1).f_globals.get("__name__", ""))
+    other, _ = _declared.get(schedule.name, (module, {}))
+    if other != module:
+        raise InvalidSchedule(schedule.name, [Finding("name", f"is declared in {other} already", "another name")])
+    _declared[schedule.name] = (module, document)
+
+
+def discover() -> dict[str, list[Mapping[str, Any]]]:
+    """Import the modules ``schedules`` of the installed apps; return each module with what it declares."""
+    from django.apps import apps
+    from django.utils.module_loading import autodiscover_modules
+
+    autodiscover_modules(MODULE)
+    named = (f"{config.name}.{MODULE}" for config in apps.get_app_configs())
+    found: dict[str, list[Mapping[str, Any]]] = {module: [] for module in named if module in sys.modules}
+    for module, document in _declared.values():
+        found.setdefault(module, []).append(document)
+    return found
+
+
+def source_of(machine: str) -> str:
+    """Return the source of the schedules of a machine's definition."""
+    return f"the definition of {machine}"
+
+
+def list_defined(machine: str, definition: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the schedules of a definition: each is called ``<machine>.<name>``, and acts on that machine."""
+    found = []
+    for given in definition.get("schedules") or []:
+        what = {**given.get("what", {}), "machine": machine}
+        found.append({**given, "name": f"{machine}.{given.get('name', '')}", "what": what})
+    return found
+
+
+def sync(engine: Engine, declared: Iterable[Mapping[str, Any]], source: str) -> SyncReport:
+    """Make the schedules of a source what is declared. One that does not fit is left as it was. Raises
+    EngineUnavailable."""
+    schedules, report = Schedules(engine), SyncReport()
+    before = {row.name: row.revision for row in schedules.find() if row.source == source}
+    names = set()
+    for document in declared:
+        name = str(document.get("name"))
+        names.add(name)
+        try:
+            row = schedules.put(document, source=source, reason=f"declared in {source}")
+        except EngineUnavailable:
+            raise
+        except SignalboxError as error:
+            report.refused[name] = error
+            continue
+        (report.unchanged if before.get(name) == row.revision else report.put).append(name)
+    for name in sorted(set(before) - names):
+        schedules.remove(name, source=source, reason=f"no longer declared in {source}")
+        report.removed.append(name)
+    return report
+
+
+def sync_code(engine: Engine) -> SyncReport:
+    """Make the schedules of the apps. Raises EngineUnavailable, and what importing their modules raises."""
+    report = SyncReport()
+    for module, declared in discover().items():
+        one = sync(engine, declared, module)
+        report.put += one.put
+        report.unchanged += one.unchanged
+        report.removed += one.removed
+        report.refused |= one.refused
+    return report
+
+
+class Declarations:
+    """A duty of a worker: makes the schedules of the apps when the worker has started, and sends no command afterwards.
+    Those that were refused, as where a machine is not published yet, are tried again."""
+
+    AGAIN = 60.0  # seconds
+    DONE = 86400.0
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._done = False
+        self._told: set[str] = set()
+
+    def once(self) -> bool:
+        """Make them; there is never more to do at once: False."""
+        if not self._done:
+            report = sync_code(self._engine)
+            self._done = not report.refused
+            for name in (*report.put, *report.removed):
+                log.info("schedule %s: %s", name, "removed" if name in report.removed else "made as it is declared")
+            for error in report.refused.values():
+                if str(error) not in self._told:
+                    log.error("%s", error)
+                    self._told.add(str(error))
+        return False
+
+    def pause(self) -> float:
+        return self.DONE if self._done else self.AGAIN
