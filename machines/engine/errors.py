@@ -60,7 +60,7 @@ NARROWER = {
     "SB635": "BadInput: `states` of a replay names a state that is none",
     "SB636": "BadInput: a replay on something that is no version and no definition of the machine",
     "SB637": "BadInput: an input of a simulation makes no sense, or not where it stands",
-    "SB638": "BadInput: a simulation has more steps than are returned",
+    "SB638": "BadInput: a simulation has more steps than are returned, or takes longer than it may",
     "SB639": "BadInput: the parent of a simulated instance is not machine, id and invoke",
     "SB621": "EngineUnavailable: a partition did not answer a dry run; nothing was changed, repeat it",
     "SB622": "BadInput: the share of the server for a dry run is not above 0 and up to 1",

@@ -62,6 +62,11 @@ def locate_paths(text: str, format: str, paths: list[str]) -> list[list[int]]:
     return [_both(locate(text, path, places), units) for path in paths]
 
 
+def choose_folds(outline: Outline) -> frozenset[str]:
+    """Return the states that are folded in the diagram beside the text."""
+    return diagrams.top_level(outline) if len(outline.states) > FOLDED else frozenset()
+
+
 def _machine(found: Submission) -> str:
     name = (found.definition or {}).get("id")
     return name if isinstance(name, str) else ""
@@ -109,7 +114,7 @@ def _cursor(place: Place) -> int:
 def _draw(compiled: CompiledDefinition, seen: str) -> dict[str, Any]:
     try:
         outline = compiled.outline
-        folds = diagrams.top_level(outline) if len(outline.states) > FOLDED else frozenset()
+        folds = choose_folds(outline)
     except DefinitionError:
         return {}
     digest = hashlib.sha256(repr((diagrams.DRAWING, outline)).encode()).hexdigest()[:16]

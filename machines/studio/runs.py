@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -94,6 +95,12 @@ def read(text: str) -> Run:
         if isinstance(error, BadInput):
             raise
         raise _refuse(error.message) from None
+
+
+def find_step(error: BadInput) -> int | None:
+    """Return the number of the input, from 0, that makes no sense where it stands; None for any other error."""
+    match = re.match(r"events\[(\d+)\]", error.message)
+    return int(match[1]) if match else None
 
 
 def _refuse(why: str) -> BadInput:

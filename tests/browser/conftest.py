@@ -36,7 +36,7 @@ __all__ = ["activation", "devices", "unhandled", "user_of", "waiting"]
 PASSWORD = "let me in"
 # What a browser writes into its console about an answer that is meant to be no 200, and when a page is left early.
 MEANT = re.compile(
-    r"Failed to load resource: the server responded with a status of (400|404|409|422)"
+    r"Failed to load resource: the server responded with a status of (400|404|409|422|429)"
     r"|WebSocket is closed before the connection is established"
 )
 expect.set_options(timeout=30_000)

@@ -59,15 +59,22 @@ def _answer(request: HttpRequest, most: int, cpu: float) -> JsonResponse:
 
 def read_text(request: HttpRequest, most: int, *, what: str, cost: int = 1) -> str | JsonResponse:
     """Return the text of the body, or the answer that refuses it: too large, too many of them, or no UTF-8."""
+    if refused := admit(request, most, what=what, cost=cost):
+        return refused
+    try:
+        return request.body.decode()
+    except UnicodeDecodeError:
+        return refuse(400, "SB700", "The text is not valid UTF-8.")
+
+
+def admit(request: HttpRequest, most: int, *, what: str, cost: int = 1) -> JsonResponse | None:
+    """Return the answer to a body that is too large, or to one too many of them; None for one that may be read."""
     size = int(request.META.get("CONTENT_LENGTH") or 0)
     if size > most:
         return refuse(413, "SB713", f"The text has {size:,} bytes; at most {most:,} are {what}.")
     if wait := spend(request, cost + size // PER_BYTES):
         return refuse(429, "SB711", "Too many checks in a short time.", retry_after=wait)
-    try:
-        return request.body.decode()
-    except UnicodeDecodeError:
-        return refuse(400, "SB700", "The text is not valid UTF-8.")
+    return None
 
 
 def _wanted(request: HttpRequest) -> dict[str, Any]:

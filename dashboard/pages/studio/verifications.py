@@ -71,8 +71,8 @@ def _verify(
     request: HttpRequest, machine: str, text: str, *, format: str = GUESS, longer: bool = False
 ) -> dict[str, Any]:
     """Return ``findings``, each with ``range`` (offsets of JavaScript), ``said`` (its verdict in words) and ``steps``
-    (its run in words), perhaps ``link`` (that plays it), and ``counts``, of each verdict. ``unread``: why there is
-    nothing to verify.
+    (its run in words), perhaps ``run_text`` (that the simulator plays) and ``link`` (to it), and ``counts``, of each
+    verdict. ``unread``: why there is nothing to verify.
 
     The text is read in a helper process like every other; the walk waits for Redis, which computes it. One verification
     of a person runs at a time.
@@ -111,6 +111,8 @@ def _tell(finding: VerificationFinding, place: Sequence[int], machine: str, vers
     told = finding.as_dict() | {"said": VERDICTS[finding.verdict], "range": place, "steps": []}
     if finding.verdict == FOUND:
         told["steps"] = describe_run(finding)
+        with suppress(BadInput):
+            told["run_text"] = runs.encode(runs.make(finding.run, finding.data))
         if version is not None:
             with suppress(BadInput):  # a run that fits in no link
                 told["link"] = runs.link(machine, version, finding.run, finding.data)

@@ -1513,6 +1513,7 @@ class AsyncEngine(AsyncCalls):
         id: str = "simulated",
         now: int = 1767225600000,
         parent: Mapping[str, str] | None = None,
+        seconds: float | None = None,
     ) -> list[SimulatedStep]:
         """Create an instance in memory and give it events, by the interpreter in Redis and without reading or writing a
         key; return a record for each step, the creation first.
@@ -1522,9 +1523,12 @@ class AsyncEngine(AsyncCalls):
         which winds the clock and fires the timers that become due; ``{"job": invoke, "done": result}`` or ``{"job",
         "failed": error, "kind", "attempts"}``; ``{"child": invoke, "done"}``, ``{"child", "failed"}`` or ``{"child",
         "event", "payload"}``; ``{"message": event, "payload", "from": {"machine", "id"}}``. ``now``: ms at which the
-        clock begins. ``parent``: ``{"machine", "id", "invoke"}`` of an instance that invoked this one.
+        clock begins. ``parent``: ``{"machine", "id", "invoke"}`` of an instance that invoked this one. ``seconds``: how
+        long it may take.
 
         An event that is refused is a record like any other. Raises DefinitionError, BadPayload for data that does not
         fit, BadInput for an input that makes no sense where it stands, UnknownMachine.
         """
-        return await self._call(Engine.simulate, definition, events, data, id=id, now=now, parent=parent)
+        return await self._call(
+            Engine.simulate, definition, events, data, id=id, now=now, parent=parent, seconds=seconds
+        )

@@ -31,6 +31,7 @@ class SimulationMethods:
         id: str = "simulated",
         now: int = START,
         parent: Mapping[str, str] | None = None,
+        seconds: float | None = None,
     ) -> list[SimulatedStep]:
         """Create an instance in memory and give it events, by the interpreter in Redis and without reading or writing a
         key; return a record for each step, the creation first.
@@ -40,14 +41,15 @@ class SimulationMethods:
         which winds the clock and fires the timers that become due; ``{"job": invoke, "done": result}`` or ``{"job",
         "failed": error, "kind", "attempts"}``; ``{"child": invoke, "done"}``, ``{"child", "failed"}`` or ``{"child",
         "event", "payload"}``; ``{"message": event, "payload", "from": {"machine", "id"}}``. ``now``: ms at which the
-        clock begins. ``parent``: ``{"machine", "id", "invoke"}`` of an instance that invoked this one.
+        clock begins. ``parent``: ``{"machine", "id", "invoke"}`` of an instance that invoked this one. ``seconds``: how
+        long it may take.
 
         An event that is refused is a record like any other. Raises DefinitionError, BadPayload for data that does not
         fit, BadInput for an input that makes no sense where it stands, UnknownMachine.
         """
         arguments.encode_whole("now", now)
         compiled, root = self._compile_given(definition)
-        return Simulator(self._caller, root, compiled.program).run(events, data, id, now, parent)
+        return Simulator(self._caller, root, compiled.program).run(events, data, id, now, parent, seconds)
 
     def _compile_given(
         self, definition: Mapping[str, Any] | CompiledDefinition | str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -42,18 +43,27 @@ class Simulator:
         self._machine, self._text = str(program["machine"]), encode_program(program)
 
     def run(
-        self, events: Iterable[Any], data: Mapping[str, Any] | None, id: str, now: int, parent: Mapping[str, Any] | None
+        self,
+        events: Iterable[Any],
+        data: Mapping[str, Any] | None,
+        id: str,
+        now: int,
+        parent: Mapping[str, Any] | None,
+        seconds: float | None = None,
     ) -> list[SimulatedStep]:
-        """Create an instance and give it the inputs. Raises BadInput, BadPayload."""
+        """Create an instance and give it the inputs. ``seconds``: that it may take. Raises BadInput, BadPayload."""
         inputs = read_inputs(events)
         arguments.encode_fields("data", data, limits.MAX_DATA)
         begin: dict[str, Any] = {"id": arguments.check_instance(id), "now": now, "data": dict(data or {})}
         if parent is not None:
             begin["parent"] = _check_parent(parent)
         found: list[SimulatedStep] = []
+        until = None if seconds is None else time.monotonic() + seconds
         for record in self._walk(begin, inputs):
+            if until is not None and time.monotonic() > until:
+                raise _refuse_length(f"takes more than {seconds:g} s: make it shorter")
             if len(found) == MAX_STEPS:
-                raise BadInput(f"the run has more than {MAX_STEPS} steps: advance the clock by less", code="SB638")
+                raise _refuse_length(f"has more than {MAX_STEPS} steps: advance the clock by less")
             found.append(record)
         return found
 
@@ -85,6 +95,10 @@ class Simulator:
         seen["input"] = int(seen["input"]) + done - 1
         explanation = seen.get("explanation")
         return read_record(self._machine, id, seen, json.dumps(explanation) if explanation else "")
+
+
+def _refuse_length(why: str) -> BadInput:
+    return BadInput(f"the run {why}", code="SB638")
 
 
 def _find_input(message: str) -> int | None:

@@ -240,3 +240,43 @@ def test_the_tab_verify_shows_the_run_of_a_finding_and_leads_to_its_state(studio
     assert violations(studio) == []
     write(studio, json.dumps(LAMP, indent=2))
     expect(studio.locator("[data-verdicts]")).to_contain_text("0 found")
+
+
+def test_the_text_is_played_beside_the_editor_and_again_when_it_changes(studio: Page):
+    broken = LAMP["states"] | {"broken": {}, "gone": {"type": "final"}}
+    broken["on"] = {"on": {"press": "off", "drop": "broken", "remove": "gone"}}
+    write(studio, json.dumps(LAMP | {"states": broken}, indent=2))
+    studio.get_by_role("tab", name="Verify").click()
+    studio.get_by_text("Run of 3 steps").click()
+    studio.get_by_role("button", name="Play it").click()
+    trial = studio.locator("#try .trial")
+    expect(trial.locator("#step-title")).to_have_text("Step 2 of 2")
+    expect(studio.locator(".picture .state.current")).to_have_attribute("data-state", "broken")
+    trial.get_by_role("button", name="press").click()  # the step before
+    expect(trial.get_by_text("drops the")).to_be_visible()
+    trial.get_by_role("button", name="remove").click()
+    expect(trial.get_by_text("The instance has ended")).to_be_visible()
+    assert violations(studio) == []
+    write(studio, json.dumps(LAMP, indent=2))
+    expect(trial.get_by_text("fire remove, is refused now")).to_be_visible()
+    expect(studio.locator(".picture .state.current")).to_have_attribute("data-state", "on")
+    trial.get_by_role("button", name="press").first.press("Enter")
+    expect(trial.get_by_role("button", name="press").first).to_be_focused()
+    assert Draft.objects.count() <= 1
+
+
+def test_a_server_that_is_busy_is_asked_again(unwatched: Page):
+    answers = iter([429, 429])
+
+    def answer(route):
+        status = next(answers, None)
+        return (
+            route.continue_()
+            if status is None
+            else route.fulfill(status=status, json={"error": "busy", "code": "SB712"})
+        )
+
+    unwatched.route("**/edit/check/**", answer)
+    write(unwatched, json.dumps(LAMP, indent=2).replace('"target": "on"', '"target": "onn"'))
+    expect(unwatched.locator("[data-findings] li.error")).to_have_count(1)
+    expect(unwatched.locator("[data-saved]")).not_to_contain_text("busy")

@@ -33,7 +33,7 @@ def post(client, address: str, text: str | bytes, **terms):
 
 
 def form_of(page):
-    return page.one("form", class_="studio")
+    return next(form for form in page.all("form") if "data-studio" in form.attributes)
 
 
 def test_who_may_view_reads_and_cannot_save(as_, lamps):

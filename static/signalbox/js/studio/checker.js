@@ -8,6 +8,8 @@ const SLOW = 120; // ms of processor time of a check with a drawing: then findin
 const IDLE = 400;
 const SHARE = 6; // of somebody who types on, a slow drawing takes one part in so many
 const RETRY = 3000;
+const BUSY = 1500; // ms until another try, where the server is still busy with an earlier check
+const SILENT = 4; // tries that nothing is said about
 
 export class Checker {
   #address;
@@ -44,14 +46,19 @@ export class Checker {
   /** Returns the text written in a format, or null after saying why not. */
   async write(format) {
     while (this.#running) await new Promise((resolve) => setTimeout(resolve, 20));
-    return this.#exchange({ write: format, draw: "0" });
+    let answer = await this.#exchange({ write: format, draw: "0" });
+    while (!answer && this.#retry === BUSY) {
+      await new Promise((resolve) => setTimeout(resolve, BUSY));
+      answer = await this.#exchange({ write: format, draw: "0" });
+    }
+    return answer;
   }
 
   async #run() {
     this.#asked = false;
     const due = this.#cost <= SLOW || performance.now() - this.#drawn > SHARE * this.#cost;
     const answer = await this.#exchange({ draw: due ? "1" : "0", seen: this.#seen });
-    if (this.#asked) this.ask(answer ? 0 : RETRY);
+    if (this.#asked) this.ask(answer ? 0 : this.#retry || RETRY);
     else if (answer && !due) this.#timer = setTimeout(() => this.#draw(), IDLE);
     else if (!answer && this.#retry) this.ask(this.#retry);
   }
@@ -70,6 +77,7 @@ export class Checker {
   }
 
   #retry = 0;
+  #busy = 0; // answers in a row that the server is busy
 
   async #exchange(terms) {
     this.#running = true;
@@ -81,12 +89,15 @@ export class Checker {
       const answer = await response.json().catch(() => null);
       if (response.ok && answer) {
         this.#known = true;
+        this.#busy = 0;
         if (answer.drawing) this.#seen = answer.drawing;
         this.#weigh(answer);
         this.#take(answer);
         return answer;
       }
-      this.#retry = response.status === 429 || response.status >= 500 ? RETRY : 0;
+      this.#retry = response.status === 429 && this.#busy < SILENT ? BUSY : response.status === 429 || response.status >= 500 ? RETRY : 0;
+      this.#busy = this.#retry === BUSY ? this.#busy + 1 : 0;
+      if (this.#busy) return null;
       this.#failed(answer?.error ?? `The server answered ${response.status}.`, answer?.code);
     } catch {
       this.#retry = RETRY;

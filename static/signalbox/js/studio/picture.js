@@ -15,6 +15,7 @@ export class Picture {
   #moved = (offset) => offset;
   #pointed = null;
   #cursor = 0;
+  #marks = null;
 
   /** `show(from, to)` moves the cursor. */
   constructor(show) {
@@ -63,6 +64,15 @@ export class Picture {
     if (part) reveal(part);
   }
 
+  /** Marks the parts of a run: `current` and `taken`, ids; null for none. */
+  mark(marks) {
+    this.#marks = marks;
+    for (const name of ["current", "taken"]) {
+      for (const part of place.querySelectorAll(`.${name}`)) part.classList.remove(name);
+      for (const id of marks?.[name] ?? []) document.getElementById(id)?.classList.add(name);
+    }
+  }
+
   #draw(svg) {
     const fresh = document.importNode(parseHtml(svg).querySelector("svg"), true);
     for (const part of fresh.querySelectorAll(".state, .history")) {
@@ -78,6 +88,7 @@ export class Picture {
     const focused = place.contains(document.activeElement) ? document.activeElement.id : "";
     const first = !place.firstElementChild;
     place.replaceChildren(fresh);
+    this.mark(this.#marks);
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
     if (this.#view.chosen && !first) this.#view.apply();
     else this.#view.settle();

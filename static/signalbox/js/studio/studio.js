@@ -11,6 +11,7 @@ import { Findings } from "./findings.js";
 import { KeptText } from "./kept_text.js";
 import { Picture } from "./picture.js";
 import { watchPeople } from "./people.js";
+import { Simulator } from "./simulator.js";
 import { makeTabs } from "./tabs.js";
 import { Verifier } from "./verifier.js";
 
@@ -32,6 +33,7 @@ const editor = createEditor(form.querySelector("textarea"), {
     if (isOther(changes)) format = "";
     checker.ask();
     verifier.changed(changes);
+    simulator.changed();
     drafts?.changed();
   },
   moved: (offset) => picture.point(offset),
@@ -42,7 +44,19 @@ const editor = createEditor(form.querySelector("textarea"), {
 });
 const picture = new Picture((from, to) => editor.show(from, to));
 const findings = new Findings(editor, writable);
-const verifier = new Verifier(form.querySelector("[data-verify]"), { editor, format: () => format || "guess" });
+const simulator = new Simulator(document.querySelector("[data-play]"), {
+  text: () => editor.text,
+  format: () => format || "guess",
+  mark: (marks) => picture.mark(marks),
+});
+const verifier = new Verifier(document.querySelector("[data-verify]"), {
+  editor,
+  format: () => format || "guess",
+  play(run) {
+    simulator.play(run);
+    choose(document.querySelector("[data-play]"));
+  },
+});
 const converter = writable ? new Converter(editor, (wanted) => checker.write(wanted)) : null;
 const checker = new Checker({
   address: form.dataset.check,
@@ -66,7 +80,7 @@ const checker = new Checker({
   failed: (message, code) => (drafts ? drafts.unreached(message, code) : say(message)),
 });
 
-makeTabs(form.querySelector("[data-tabs]"));
+const choose = makeTabs(document.querySelector("[data-tabs]"));
 for (const button of form.querySelectorAll("[data-without]")) button.hidden = true; // what they do happens by itself
 const drafts = writable ? startDrafts() : null;
 checker.ask(0);

@@ -4,7 +4,8 @@ import { element } from "../shared/dom.js";
 
 let made = 0;
 
-/** Makes tabs of the sections in `box`. A section hears "open" when it is shown; a click, the arrow keys, Home and End choose. */
+/** Makes tabs of the sections in `box`. A section hears "open" when it is shown; a click, the arrow keys, Home and End choose, and so
+ *  does the function that is returned. */
 export function makeTabs(box) {
   const sections = [...box.querySelectorAll(":scope > [data-tab]")];
   const tabs = sections.map((section) => makeTab(section, () => choose(section)));
@@ -32,6 +33,7 @@ export function makeTabs(box) {
   });
   box.prepend(list);
   choose(sections[0]);
+  return choose;
 }
 
 function makeTab(section, chosen) {

@@ -24,9 +24,11 @@ export class Verifier {
   #changed = true; // the text, since it was verified
   #shown = false;
   #pause = PAUSE;
+  #play;
 
-  /** `format()`: that of the text. */
-  constructor(section, { editor, format }) {
+  /** `format()`: that of the text; `play(run)` opens a run in the simulator. */
+  constructor(section, { editor, format, play }) {
+    this.#play = play;
     this.#section = section;
     this.#list = section.querySelector("[data-verified]");
     this.#said = section.querySelector("[data-verdicts]");
@@ -65,7 +67,8 @@ export class Verifier {
       const response = await send(address, { method: "POST", headers: headers(), body: this.#editor.text, limit: LIMIT });
       const answer = await response.json().catch(() => null);
       if (response.ok && answer) this.#take(answer, this.#baselines.answered());
-      else this.#fail(answer?.error ?? `The server answered ${response.status}.`, response.status === 429 || response.status >= 500);
+      else if (response.status === 429) this.#fail("waiting for the server…", true);
+      else this.#fail(answer?.error ?? `The server answered ${response.status}.`, response.status >= 500);
     } catch {
       this.#fail("The server cannot be reached.", true);
     } finally {
@@ -96,7 +99,7 @@ export class Verifier {
     return this.#list.replaceChildren(element("ul", { className: "findings" }, ...findings.map((one) => this.#row(one, moved))));
   }
 
-  #row({ code, path, message, hint, verdict, said, range, steps, link }, moved) {
+  #row({ code, path, message, hint, verdict, said, range, steps, run_text }, moved) {
     const place = element("button", { type: "button", className: "quiet key", textContent: path || "definition" });
     place.addEventListener("click", () => this.#editor.show(moved(range[0]), moved(range[1])));
     const row = element(
@@ -105,14 +108,19 @@ export class Verifier {
       element("span", { className: "code", textContent: code }), " ", element("b", { textContent: said }), " ", ...(path || verdict === "found" ? [place] : []), ` ${message} `,
     );
     if (verdict === "found") row.append(element("span", { className: "soft", textContent: hint }));
-    if (steps.length) row.append(runOf(steps, link));
+    if (steps.length) row.append(this.#runOf(steps, run_text));
     return row;
   }
-}
 
-function runOf(steps, link) {
-  const items = steps.map((step) => element("li", { textContent: step }));
-  const play = link ? [element("a", { href: link, textContent: "Play it" })] : [];
-  const title = `Run of ${steps.length} step${steps.length === 1 ? "" : "s"}`;
-  return element("details", {}, element("summary", { textContent: title }), element("ol", {}, ...items), ...play);
+  #runOf(steps, run) {
+    const items = steps.map((step) => element("li", { textContent: step }));
+    const title = `Run of ${steps.length} step${steps.length === 1 ? "" : "s"}`;
+    const box = element("details", {}, element("summary", { textContent: title }), element("ol", {}, ...items));
+    if (run) {
+      const play = element("button", { type: "button", textContent: "Play it" });
+      play.addEventListener("click", () => this.#play(run));
+      box.append(play);
+    }
+    return box;
+  }
 }
