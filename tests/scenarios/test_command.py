@@ -9,6 +9,7 @@ import pytest
 import yaml
 from django.core.management import CommandError, call_command
 
+from machines.studio.runs import decode
 from tests.testing.projects import SETTINGS, run, write
 
 from .samples import EXAMPLES, LEDGER, ORDER
@@ -57,6 +58,10 @@ def test_failures_and_findings_are_errors(folder, redis_url):
     assert err == "1 of 2 scenarios failed"
     assert "FAILED" in out
     assert "it is in Expired, not in Paid" in out
+    (path,) = [line.partition("try it: ")[2] for line in out.splitlines() if "try it: " in line]
+    address, _, packed = path.partition("?run=")
+    assert address == "/machines/order/try/"
+    assert decode(packed).steps == [{"advance": 30 * 24 * 3600 * 1000}], "the link plays the scenario that failed"
     write(folder, {"tests/bad.yaml": GOOD.replace("Expired", "Expird").replace("order", "order # it", 1)})
     out, err = command("test", str(folder / "tests"), "--url", redis_url)
     assert "bad.yaml:7: SB675" in err

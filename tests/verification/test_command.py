@@ -6,6 +6,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from machines.studio.runs import decode
 from tests.engine.builders import door, machine
 
 BROKEN = machine("broken", {"A": {"on": {"go": "B"}}, "B": {}, "C": {"type": "final"}})
@@ -37,10 +38,15 @@ def test_a_sound_machine_passes(written):
     assert text.endswith("proven, 0 undecided\n")
 
 
-def test_what_was_found_fails_the_command_and_shows_its_run(written):
+def test_what_was_found_fails_the_command_and_shows_its_run(written, engine):
     text, error = run(written(BROKEN))
     assert "found: SB803 states.B" in text
     assert "  run: go\n" in text
+    (link,) = {line.partition(": ")[2] for line in text.splitlines() if line.startswith("  try it: ")}
+    address, _, packed = link.partition("?run=")
+    assert address == "/machines/broken/try/"
+    records = engine.simulate(BROKEN, decode(packed).steps)
+    assert records[-1].state == "B", "the link plays what was found"
     assert error.endswith("found")
     assert run(written(BROKEN), "--fail-on", "never")[1] == ""
 
