@@ -8,8 +8,11 @@ engine.create("door", "front")
 engine.fire("door", "front", "open").state  # 'Open'
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from . import errors
-from .aio.async_engine import AsyncEngine
 from .connection.partition_check import PartitionFault
 from .engine import Engine
 from .errors import (
@@ -53,6 +56,9 @@ from .versions.diff import Change, DefinitionDiff
 from .versions.plan import MigrationPlan, SourcePlan
 from .versions.records import Divergence, Replay, StepOutcome
 from .versions.rollout import Attempts, Guard, Rollout, StateTime, VersionFigures, VersionPin, Withdrawal
+
+if TYPE_CHECKING:
+    from .aio.async_engine import AsyncEngine
 
 __all__ = [
     "Acceptance",
@@ -128,3 +134,13 @@ __all__ = [
     "WorkerInfo",
     "errors",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what a program without an event loop does not need."""
+    if name == "AsyncEngine":
+        from .aio.async_engine import AsyncEngine
+
+        globals()[name] = AsyncEngine
+        return AsyncEngine
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

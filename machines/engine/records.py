@@ -4,12 +4,47 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from dataclasses import KW_ONLY, MISSING, asdict, dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from .permits import Permit
 
 Item = TypeVar("Item")
+Record = TypeVar("Record")
+
+
+def with_quick_init(record: type[Record]) -> type[Record]:
+    """Give a frozen dataclass with slots an ``__init__`` that takes a quarter of the time, for records that are made in
+    large numbers.
+
+    The one that ``dataclass`` writes calls ``object.__setattr__`` for each field. This one makes the record a
+    "being built" of the same slots, which is not frozen, fills it, and makes it the record again.
+    """
+    slots = [each.name for each in fields(record)]  # type: ignore[arg-type]
+    building = type(f"{record.__name__}BeingBuilt", (), {"__slots__": tuple(slots)})
+    known: dict[str, Any] = {"_record": record, "_building": building, "_set": object.__setattr__, "_missing": MISSING}
+    given, body = ["self"], ["_set(self, '__class__', _building)"]
+    for each in fields(record):  # type: ignore[arg-type]
+        name = value = each.name
+        if each.kw_only and "*" not in given:
+            given.append("*")
+        if each.default is not MISSING:
+            known[f"_default_{name}"] = each.default
+            name += f"=_default_{name}"
+        elif each.default_factory is not MISSING:
+            known[f"_make_{name}"] = each.default_factory
+            value = f"_make_{name}() if {name} is _missing else {name}"
+            name += "=_missing"
+        given.append(name)
+        body.append(f"self.{each.name} = {value}")
+    body.append("self.__class__ = _record")
+    # Written from the names of fields, as ``dataclass`` itself does.
+    exec(f"def __init__({', '.join(given)}):\n " + "\n ".join(body), known)  # noqa: S102
+    quick = known["__init__"]
+    quick.__qualname__, quick.__module__ = f"{record.__qualname__}.__init__", record.__module__
+    quick.__annotations__ = record.__init__.__annotations__
+    record.__init__ = quick  # type: ignore[method-assign]
+    return record
 
 
 class PartialList(list[Item]):
@@ -42,6 +77,7 @@ class PublishedMachine:
 NOT_REPLICATED = "written, not replicated"
 
 
+@with_quick_init
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a call did: the transitions it took, in order. ``replayed``: an idempotency key returned the first outcome
@@ -79,6 +115,7 @@ class Timer:
     target: str = ""
 
 
+@with_quick_init
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One instance at one moment. ``version`` is its revision, which ``expect`` takes; ``definition`` is the version of
@@ -315,6 +352,7 @@ class Live:
         return asdict(self)
 
 
+@with_quick_init
 @dataclass(frozen=True, slots=True)
 class Fire:
     """One call for ``Engine.fire_many``; the fields are the arguments of ``Engine.fire``."""

@@ -169,23 +169,25 @@ def read_instance(
     machine: str, id: str, raw: Mapping[str, Any], types: FieldTypes, outcome: Outcome | None = None
 ) -> Instance:
     state = str(raw["_state"])
+    seldom = _NO_FIELDS if _SELDOM_FIELDS.isdisjoint(raw) else _read_seldom_fields(raw, types)
     return Instance(
-        id=id,
-        machine=machine,
-        configuration=state.split("\n"),
-        data=types.data(raw),
+        id,
+        machine,
+        state.split("\n"),
+        types.data(raw),
         version=int(raw["_version"]),
         definition=types.version,
         entered=read_whole(raw["_entered"]),
         created=read_whole(raw["_created"]),
         done="_done" in raw or state in types.finals,
-        jobs=str(raw.get("_jobs") or "").split(),
+        jobs=str(raw["_jobs"]).split() if raw.get("_jobs") else [],
         outcome=outcome,
         actor=str(raw.get("_actor", "")),
-        **({} if _SELDOM_FIELDS.isdisjoint(raw) else _read_seldom_fields(raw, types)),
+        **seldom,
     )
 
 
+_NO_FIELDS: dict[str, Any] = {}
 _SELDOM_FIELDS = frozenset(["_timers", "_children", "_parent", "_suspended", "_pin"])
 
 

@@ -27,11 +27,11 @@ def build_arguments(call: Fire, version_only: bool = False) -> tuple[Any, ...]:
         call.id,
         arguments.check_event(call.event),
         arguments.encode_fields("payload", call.payload, limits.MAX_PAYLOAD),
-        arguments.encode_whole("expect", call.expect),
-        arguments.check_key(call.key),
-        arguments.check_actor(call.actor),
-        arguments.check_reason(call.reason),
-        arguments.encode_whole("now", call.now),
+        "" if call.expect is None else arguments.encode_whole("expect", call.expect),
+        "" if call.key is None else arguments.check_key(call.key),
+        "" if call.actor == "" else arguments.check_actor(call.actor),
+        "" if call.reason == "" else arguments.check_reason(call.reason),
+        "" if call.now is None else arguments.encode_whole("now", call.now),
     )
     if call.permit is None and not version_only:
         return found

@@ -10,7 +10,6 @@ from machines.engine.definitions import CompiledDefinition
 from machines.engine.simulation.methods import SimulationMethods
 
 from .findings import VerificationFinding
-from .verifier import Verifier
 
 MOST_SNAPSHOTS = 1_000_000
 
@@ -35,4 +34,6 @@ class VerificationMethods(SimulationMethods):
         arguments.check_count("budget", budget, MOST_SNAPSHOTS)
         arguments.check_seconds("seconds", seconds)
         compiled, root = self._compile_given(definition)
+        from .verifier import Verifier  # few processes verify
+
         return Verifier(self._caller, root, compiled).verify(budget, seconds)
