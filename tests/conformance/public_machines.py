@@ -23,9 +23,9 @@ ROWS = (
         "XState 5 (`xstate`)",
         "the library's examples and templates, two courses",
         62,
-        44,
+        47,
         (
-            (8, "a method of an array with a function that would have to loop"),
+            (5, "a method of an array with a function that would have to loop, outside of an assignment"),
             (5, "initial data, a constant or a function from another file"),
             (2, "a function that does more than declare, ask and return"),
             (1, "another actor of the system"),

@@ -88,7 +88,8 @@ class Scope:
     """Where an expression stands: below which state, and what it can see of the event.
 
     ``output``: what ``event.output`` is called here, on an event that has one. ``failing``: on the event of work that
-    failed. ``params``: what a named guard or action is called with, as expressions by name, or as one.
+    failed. ``params``: what a named guard or action is called with, as expressions by name, or as one. ``loops``: where
+    an assignment collects the actions that have to run before it; None where no actions can stand.
     """
 
     reading: Reading
@@ -97,6 +98,7 @@ class Scope:
     failing: bool = False
     params: Any = None
     depth: int = 0
+    loops: list[list[dict[str, Any]]] | None = field(default=None, compare=False)
 
     def finishing(self, output: str) -> Scope:
         """On an event that says something is done."""

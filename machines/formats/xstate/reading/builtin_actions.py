@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -12,7 +13,7 @@ from machines.engine.definitions.report import quote
 from machines.formats.xstate.context import Scope
 from machines.formats.xstate.dialect import braced
 from machines.formats.xstate.names import event_to_send
-from machines.formats.xstate.source import scripts
+from machines.formats.xstate.source import loops, scripts
 
 from .durations import read_delay
 from .guards import read_guard
@@ -57,9 +58,11 @@ class _Arguments:
 
 
 def _assign(arguments: _Arguments, scope: Scope) -> list[Action]:
+    found: list[list[Action]] = []
+    scope = replace(scope, loops=found)
     place = arguments.get("assignment", "assignments") or arguments.place.get("params") or arguments.place
     if isinstance(place.value, str):
-        return _computed(place, scope)
+        return [action for one in _computed(place, scope) for action in loops.finish(found, one)]
     if not place.is_object("an object of fields and values"):
         return []
     if place is arguments.place and len(place.value) == 1:
@@ -68,7 +71,7 @@ def _assign(arguments: _Arguments, scope: Scope) -> list[Action]:
     for name, value in place.items():
         if place is not arguments.place or name != "type":
             values[scope.reading.field(name, value)] = read_value(value, scope)
-    return [{"set": _in_order(values, arguments.place, scope)}] if values else []
+    return loops.finish(found, {"set": _in_order(values, arguments.place, scope)}) if values else []
 
 
 def _computed(place: Place, scope: Scope) -> list[Action]:

@@ -1,6 +1,7 @@
 """Methods of arrays that are given a function: what they say of ``x === value`` is ``value in list``.
 
-Expressions cannot loop. Over a list that is written out each element is asked in turn.
+Expressions cannot loop. Over a list that is written out each element is asked in turn; in an assignment there may be a
+loop before it (``loops``).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from machines.formats.scxml.ecmascript.kinds import ANY, ARRAY, BOOLEAN, NONE, N
 from machines.formats.scxml.ecmascript.parsing import Node, bare, named, part
 from machines.formats.scxml.ecmascript.translator import Translator, function_of
 
+from . import loops
 from .typescript import untyped
 
 if TYPE_CHECKING:
@@ -38,14 +40,21 @@ def call(translator: Any, node: Node) -> Code:
     if name not in METHODS or not arguments:
         return calls.call(translator, node)
     function = _function(translator, untyped(arguments[0]))
-    if function is None or not function.parameters or function.body.type == "statement_block":
+    if function is None or not function.parameters:
         return _refuse(translator, node, name)
     owner = untyped(part(callee, "object"))
-    elements = _elements(translator, owner)
+    found = _unlooped(translator, name, function, owner) if function.body.type != "statement_block" else None
+    if found is None and translator._where.loops is not None:
+        further = translator.values(arguments[1:])
+        found = loops.loop(translator, node, name, function, translator.value(owner), further)
+    return found if found is not None else _refuse(translator, node, name)
+
+
+def _unlooped(translator: Translator, name: str, function: Function, owner: Node) -> Code | None:
+    elements = _elements(translator, owner) if len(function.parameters) == 1 else None
     if elements is not None and name in ("some", "every", "find", "map"):
         return _unrolled(translator, name, function, elements)
-    found = _asked(translator, name, function, owner)
-    return found if found is not None else _refuse(translator, node, name)
+    return _asked(translator, name, function, owner)
 
 
 def _refuse(translator: Translator, node: Node, name: str) -> Code:
