@@ -36,9 +36,11 @@ class MachinesConfig(AppConfig):
         from .access.roles import after_migrate
         from .binding.checks import check_machines
         from .conf import project_check  # noqa: F401  registers the system check
+        from .schedules import declarations
         from .services import account_audit
         from .tasks import checks  # noqa: F401  registers the system check
 
         account_audit.connect()
+        declarations.connect()
         register(Tags.models)(check_machines)
         post_migrate.connect(after_migrate, sender=self, dispatch_uid="machines.access.roles")

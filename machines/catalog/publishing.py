@@ -20,7 +20,7 @@ from machines.engine.definitions import CompiledDefinition, compile_definition, 
 from machines.engine.errors import DefinitionError, SignalboxError, UnknownMachine
 from machines.models import Machine, MachineVersion
 
-from . import accepted_senders
+from . import accepted_senders, extensions
 from .submissions import Submission
 
 log = logging.getLogger(__name__)
@@ -116,6 +116,7 @@ def write(
     current = engine.live(name).version  # a roll-out, or a pin, leaves another one current
     if current != version.number:
         _make_current(version.machine, version.machine.versions.get(number=current))
+    extensions.follow(engine, name)
     return version
 
 
@@ -124,12 +125,14 @@ def adopt(name: str) -> Machine:
     engine = get_engine()
     current, numbers = engine.live(name).version, engine.versions(name)
     recorded = set(MachineVersion.objects.filter(machine__name=name).values_list("number", flat=True))
-    for number in numbers:
-        if number not in recorded:
-            _record(name, number, compile_definition(engine.definition(name, number)), adopted=True)
+    news = [number for number in numbers if number not in recorded]
+    for number in news:
+        _record(name, number, compile_definition(engine.definition(name, number)), adopted=True)
     machine = Machine.objects.get(name=name)
-    if machine.current != current:
+    if moved := machine.current != current:
         _make_current(machine, machine.versions.get(number=current))
+    if news or moved:
+        extensions.follow(engine, name)
     if machine.granted is None and (granted := engine.acceptance(name).granted) is not None:
         machine.granted = list(granted)
         machine.save(update_fields=["granted"])

@@ -11,7 +11,7 @@ from machines import formats
 from machines.engine.definitions import CompiledDefinition, Finding, compile_definition
 from machines.formats.tables import python_statemachine
 
-from . import builtin_machines
+from . import builtin_machines, extensions
 
 GUESS = "guess"
 FORMAT_NAMES = (GUESS, *formats.READERS)
@@ -38,7 +38,12 @@ class Submission:
     ) -> Submission:
         """A definition with all there is to say about it before it is published, after what was said ``before``."""
         compiled = compile_definition(definition)
-        findings = (*before, *compiled.findings, *builtin_machines.shadowing(compiled.source))
+        findings = (
+            *before,
+            *compiled.findings,
+            *builtin_machines.shadowing(compiled.source),
+            *extensions.find_more(compiled),
+        )
         fit = not any(finding.is_error for finding in findings)
         return cls(compiled.source, findings, format, compiled if fit else None)
 

@@ -19,10 +19,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from machines.catalog import extensions
 from machines.engine import Engine
+from machines.engine.definitions import CompiledDefinition, make_finding
+from machines.engine.definitions import Finding as DefinitionFinding
 from machines.engine.errors import EngineUnavailable, SignalboxError
 
 from . import document as documents
+from . import targets
 from .errors import Finding, InvalidSchedule
 from .schedules import Schedules
 
@@ -73,11 +77,43 @@ def source_of(machine: str) -> str:
 
 def list_defined(machine: str, definition: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the schedules of a definition: each is called ``<machine>.<name>``, and acts on that machine."""
-    found = []
-    for given in definition.get("schedules") or []:
-        what = {**given.get("what", {}), "machine": machine}
-        found.append({**given, "name": f"{machine}.{given.get('name', '')}", "what": what})
+    return [
+        {**given, "name": f"{machine}.{given['name']}", "what": {**given["what"], "machine": machine}}
+        for given in definition.get("schedules") or []
+    ]
+
+
+def check_defined(compiled: CompiledDefinition) -> list[DefinitionFinding]:
+    """Find what does not fit in the schedules of a sound definition, before it is published."""
+    if any(finding.is_error for finding in compiled.findings) or not compiled.source.get("schedules"):
+        return []
+    machine, found = str(compiled.source["id"]), []
+    for number, document in enumerate(list_defined(machine, compiled.source)):
+        own = compiled.source["schedules"][number]["what"].get("machine", machine)
+        findings = [Finding("what.machine", f"is {own!r}", f"leave it out: it is {machine}")] if own != machine else []
+        try:
+            findings += targets.check_event(documents.read(document), compiled.outline)
+        except InvalidSchedule as error:
+            findings += error.findings
+        found += [
+            make_finding("SB126", f"schedules[{number}].{one.path}".rstrip("."), one.message, one.hint)
+            for one in findings
+        ]
     return found
+
+
+def connect() -> None:
+    """Have publishing check and make the schedules of definitions."""
+    for listed, function in ((extensions.checks, check_defined), (extensions.followers, sync_definition)):
+        if function not in listed:
+            listed.append(function)
+
+
+def sync_definition(engine: Engine, machine: str) -> None:
+    """Make the schedules of a machine's current version. What is refused is logged. Raises EngineUnavailable."""
+    report = sync(engine, list_defined(machine, engine.definition(machine)), source_of(machine))
+    for error in report.refused.values():
+        log.error("%s", error)
 
 
 def sync(engine: Engine, declared: Iterable[Mapping[str, Any]], source: str) -> SyncReport:

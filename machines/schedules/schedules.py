@@ -25,7 +25,7 @@ MAX_BACKFILL = 10_000  # occurrences of one backfill
 MAX_REQUESTS = 50  # runs and backfills of one schedule that wait
 MAX_LISTED = 1000  # schedules
 MAX_RUNS = 1000
-STEPS = 200  # of the history of an instance, which the definition keeps
+STEPS = 300  # of the history of an instance, which the definition keeps
 STATES = {"waiting": "active", "working": "active", "paused": "paused", "ended": "ended"}
 
 

@@ -74,23 +74,22 @@ def _check_names(engine: Engine, schedule: Schedule) -> Iterator[Finding]:
     if schedule.does == "enqueue":
         yield from _check_queue(engine, schedule)
     elif schedule.does != "create":
-        outlines = [outline(engine.definition(what["machine"]))]
-        known = _list_events(outlines)
-        if not any(is_match(name, what["event"]) for name in known):
-            named = [name for name in known if "*" not in name]
-            yield Finding(
-                "what.event", f"{what['machine']} has no event {what['event']!r}", _suggest(what["event"], named)
-            )
+        yield from check_event(schedule, outline(engine.definition(what["machine"])))
 
 
-def _list_events(outlines: list[Outline]) -> set[str]:
-    return {
-        event
-        for one in outlines
-        for state in one.states
-        for transition in state.transitions
-        for event in transition.events
-    }
+def check_event(schedule: Schedule, found: Outline) -> Iterator[Finding]:
+    """Find an event that a version of the machine does not listen for."""
+    what = schedule.what
+    if schedule.does in ("enqueue", "create"):
+        return
+    known = _list_events(found)
+    if not any(is_match(name, what["event"]) for name in known):
+        named = [name for name in known if "*" not in name]
+        yield Finding("what.event", f"{what['machine']} has no event {what['event']!r}", _suggest(what["event"], named))
+
+
+def _list_events(found: Outline) -> set[str]:
+    return {event for state in found.states for transition in state.transitions for event in transition.events}
 
 
 def _check_queue(engine: Engine, schedule: Schedule) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ _MACHINE = {
     "index": "indexed fields",
     "approval": "what takes a second person",
     "accepts": "who may send to it",
+    "schedules": "schedules",
 }
 _STATE = {"description": "descriptions", "tags": "tags", "sla": "service levels"}
 _INVOKE = {

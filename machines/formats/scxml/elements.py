@@ -27,6 +27,7 @@ MACHINE_KEYS = (
     "index",
     "approval",
     "accepts",
+    "schedules",
 )
 """Those of a machine that SCXML has no place for: they go along as JSON."""
 

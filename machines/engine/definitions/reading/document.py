@@ -21,6 +21,7 @@ from .invokes import read_queues
 from .naming import require_key
 from .properties import read_properties
 from .retention import read_retention
+from .schedules import read_schedules
 from .states import MACHINE_KEYS, read_root, read_states
 
 KEYS = (
@@ -42,6 +43,7 @@ KEYS = (
     "partitions",
     "history",
     "retain",
+    "schedules",
     "version",
     "meta",
     "$schema",
@@ -171,6 +173,7 @@ def _check_keys(place: Place) -> None:
     if (partitions := place.get("partitions")) is not None:
         partitions.whole(1, limits.MAX_PARTITIONS)
     read_retention(place.get("retain"))
+    read_schedules(place.get("schedules"))
 
 
 def _too_many(tree: Tree, place: Place) -> bool:

@@ -22,6 +22,7 @@ HARMLESS = {
     "history": "it is the number of steps that are kept",
     "index": "workers fill new indexes",
     "retain": "it is how long finished instances are kept",
+    "schedules": "they act on instances from outside",
 }
 
 
