@@ -160,6 +160,17 @@ def test_a_property_is_decided(engine, property, verdict):
     assert (one.verdict, one.path) == (verdict, "properties[0]")
 
 
+def test_a_state_that_is_meant_never_to_be_reached_is_no_finding(engine):
+    states = {"A": {"on": {"go": [{"guard": "n == 0", "target": "B"}, {"target": "Fail"}]}}, "B": END, "Fail": END}
+    definition = machine("m", states, context={"n": 0})
+    assert "SB801" in codes(engine.verify(definition), "found")
+    findings = engine.verify(definition | {"properties": [{"never": "Fail"}]})
+    assert not of(findings, "found")
+    assert {one.path for one in of(findings, "proven") if one.code == "SB811"} == {"properties[0]"}
+    lying = definition | {"context": {"n": 1}, "properties": [{"never": "In('Fail') or In('A') and In('B')"}]}
+    assert "SB811" in codes(engine.verify(lying), "found"), "it is still found where it is reached"
+
+
 def test_a_violation_comes_with_the_shortest_run(engine):
     definition = machine("paying", PAYING, properties=[{"never": "Paid"}])
     (one,) = [one for one in engine.verify(definition) if one.code == "SB811"]

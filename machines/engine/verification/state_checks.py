@@ -6,7 +6,7 @@ from typing import Any
 
 from machines.engine import limits
 from machines.engine.definitions import render
-from machines.engine.definitions.model import State, Transition
+from machines.engine.definitions.model import Machine, State, Transition
 from machines.engine.definitions.report import quote
 
 from .findings import FOUND
@@ -15,8 +15,12 @@ from .usage import list_transitions
 
 
 def check_states(report: Report) -> None:
+    forbidden = list_forbidden(report.machine)
     for state in report.machine.states.values():
         if state.name in report.passed or state.kind == "history" or state.root:
+            continue
+        if state.name in forbidden:  # the property tells
+            report.told.add("SB801")
             continue
         if report.walk.is_whole or state.name not in report.dead.reachable:
             around = state.parent
@@ -27,6 +31,7 @@ def check_states(report: Report) -> None:
 
 
 def check_transitions(report: Report) -> None:
+    forbidden = list_forbidden(report.machine)
     for state, transition in list_transitions(report.machine):
         if transition.id in report.taken or state.name not in report.passed:
             continue
@@ -37,6 +42,9 @@ def check_transitions(report: Report) -> None:
         if code == "SB802" and transition.allow == () and _is_locked(report, state, transition):
             continue
         targets = _list_targets(report, transition)
+        if forbidden.intersection(transition.targets):
+            report.told.add(code)
+            continue
         if any(one.code == "SB801" and one.verdict == FOUND and one.path in targets for one in report.found):
             report.told.add(code)  # by that finding
             continue
@@ -46,6 +54,22 @@ def check_transitions(report: Report) -> None:
             report.add(code, transition.path, f"{what} is never taken", FOUND, node, *_trigger(transition))
         else:
             report.undecide(code, transition.path, f"whether {what} is ever taken")
+
+
+def list_forbidden(machine: Machine) -> frozenset[str]:
+    """Return the states of which a property says that they are never entered: not to reach them is what is wanted."""
+    found: set[str] = set()
+    for one in machine.properties:
+        waiting = list(one.trees) if one.kind == "never" else []
+        while waiting:
+            match waiting.pop():
+                case ["in", str(name)]:
+                    found.add(name)
+                case ["because", _, inner]:
+                    waiting.append(inner)
+                case ["or", *parts]:
+                    waiting.extend(parts)
+    return frozenset(found)
 
 
 def _list_targets(report: Report, transition: Transition) -> list[str]:
