@@ -69,7 +69,9 @@ instances.make_context = make_context
 function instances.open_read(root, id, key, flat, now)
     local raw = make_hash(flat)
     if not raw then return nil, instances.build_missing(root, id) end
-    return make_context(root, id, raw, key, now)
+    local ctx, missing = make_context(root, id, raw, key, now)
+    if ctx then ctx.flat = flat end
+    return ctx, missing
 end
 
 -- Makes a context for the instance; nil and a reply when there is none.
@@ -117,9 +119,9 @@ end
 
 -- Makes a second context of the same, unchanged instance: for explanations after a failed step.
 function instances.reopen(ctx)
-    local raw, key = instances.read(ctx.program.root, ctx.id)
+    local raw = ctx.flat and make_hash(ctx.flat) or instances.read(ctx.program.root, ctx.id)
     local again = core.context(ctx.program, ctx.id, raw, ctx.now)
-    again.key = key
+    again.key = ctx.key
     return again
 end
 
