@@ -24,9 +24,10 @@ from machines.engine.definitions import outline
 from machines.engine.sm_commands import call
 from machines.failures.follower import FailureFollower
 from machines.models import Approval, Delivery, Draft, FailureGroup, Machine, StoredPlan, Webhook
+from machines.schedules import Schedules
 from tests.bulk.builders import step, work_off
 
-from .table import DOOR, KEY
+from .table import DOOR, KEY, NIGHTLY
 
 ALL = tuple(RIGHTS)
 
@@ -216,6 +217,7 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "delayed": lambda engine, _: failed(engine, True),
     "suspended": _quietly(lambda engine, _: engine.suspend("door", "front", actor="ann", reason="a test")),
     "bulk": _quietly(bulk),
+    "schedule": _quietly(lambda engine, _: Schedules(engine).put(NIGHTLY)),
     "previewed": _quietly(previewed),
     "running": _quietly(running),
     "paused": _quietly(lambda engine, _: running(engine).pause("ann")),

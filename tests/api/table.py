@@ -28,6 +28,10 @@ DOOR = {
     },
 }  # fmt: skip
 WHY = {"reason": "a test"}
+NIGHTLY = {
+    "name": "nightly", "when": {"cron": "30 2 * * *"},
+    "what": {"do": "enqueue", "machine": "door", "src": "oil", "queue": "oiling"},
+}  # fmt: skip
 HERE = "/machines/door/instances/front"
 KEY = "signalbox-test:api:door"
 ALARM = "dead:door/oiling"
@@ -183,6 +187,18 @@ TABLE: dict[str, Case] = {
     "approve": Case("operate", "/approvals/{asked}/approve", {}, stands="asked"),
     "decline": Case("operate", "/approvals/{asked}/decline", {"note": "not now"}, stands="asked"),
     "withdraw": Case("view", "/approvals/{asked}/withdraw", {}, 403, stands="asked"),
+    "listSchedules": Case("view", "/schedules", stands="schedule", machine=False),
+    "putSchedule": Case("operate", "/schedules", {"schedule": NIGHTLY}),
+    "getSchedule": Case("view", "/schedules/nightly", stands="schedule"),
+    "listNextRuns": Case("view", "/schedules/nightly/next", stands="schedule"),
+    "listRuns": Case("view", "/schedules/nightly/runs", stands="schedule"),
+    "pauseSchedule": Case("operate", "/schedules/nightly/pause", WHY, stands="schedule"),
+    "resumeSchedule": Case("operate", "/schedules/nightly/resume", WHY, stands="schedule"),
+    "runSchedule": Case("operate", "/schedules/nightly/run", WHY, stands="schedule"),
+    "backfillSchedule": Case(
+        "operate", "/schedules/nightly/backfill", {"start": "2026-11-01", "end": "2026-11-08"}, stands="schedule"
+    ),
+    "removeSchedule": Case("operate", "/schedules/nightly", stands="schedule"),
     "rateBulk": Case("operate", "/bulks/b1/rate", {"rate": 5}, stands="previewed"),
     "getStatistics": Case("view", "/statistics?what=work&span=day", machine=False),
     "getMachineStatistics": Case("view", "/machines/door/statistics?what=edges"),

@@ -33,7 +33,7 @@ def send(who: Caller, name: str, filled: dict[str, Any], **headers: str) -> Any:
 def everything(stand) -> dict[str, Any]:
     """Something at each address."""
     filled: dict[str, Any] = {}
-    for word in ("worker", "bulk", "asked", "draft", "plan", "hook", "view", "key", "locked", "failure"):
+    for word in ("worker", "bulk", "schedule", "asked", "draft", "plan", "hook", "view", "key", "locked", "failure"):
         filled |= stand(word)
     return filled
 

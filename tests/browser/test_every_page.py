@@ -16,6 +16,7 @@ from machines.bulk import Bulk, Order
 from machines.engine import WorkerInfo
 from machines.models import Approval, Webhook
 from machines.patterns import Locks
+from machines.schedules import Schedules
 from machines.services import Actor, notes
 from tests.pages.conftest import delivery, order, paying
 
@@ -61,6 +62,9 @@ PAGES = [
     "/audit/?machine=activation&since=2021-11-20",
     "/approvals/",
     "/approvals/{approval}/",
+    "/schedules/",
+    "/schedules/nightly/",
+    "/machines/new_device/schedules/new/?do=fire_all",
     "/webhooks/",
     "/webhooks/{webhook}/",
     "/account/",
@@ -125,6 +129,9 @@ def everything(engine, waiting, devices, order) -> dict[str, int]:
     notes.write(Actor.console(), "the night shift says: " + "n" * 300 + "\nand " * 60, expect=0)
     record("sue", "force", machine="activation", instance="x" * 200, reason="r" * 200, detail={"data": "d" * 200})
     record("sue", "worker.quiet", target="w" * 100, outcome="refused", detail={"error": "e" * 200, "code": "SB423"})
+    what = {"do": "enqueue", "machine": "new_device", "src": "start", "input": {"text": "x" * 200}}
+    schedule = {"name": "nightly", "when": {"cron": "30 2 * * *"}, "zone": "Europe/Zurich", "what": what}
+    Schedules(engine).put(schedule)
     forced = Order("activation", "force", "sue", "r" * 200, {"state": "Waiting"}, states=("Active",))
     Bulk.start(engine, forced, id="3f2a")
     asked = Approval.objects.create(

@@ -48,7 +48,8 @@ def test_g_and_a_letter_go_to_a_page(as_, waiting):
     page.goto(INSTANCE)
     for keys, address in [
         ("gm", "/machines/activation/"), ("gq", "/queues/"), ("gw", "/workers/"), ("ga", "/approvals/"),
-        ("gu", "/audit/"), ("gh", "/webhooks/"), ("gp", "/patterns/"), ("gy", "/account/"), ("go", "/"),
+        ("gu", "/audit/"), ("gh", "/webhooks/"), ("gs", "/schedules/"), ("gp", "/patterns/"),
+        ("gy", "/account/"), ("go", "/"),
     ]:  # fmt: skip
         page.keyboard.type(keys)
         expect(page).to_have_url(re.compile(f"^http://[^/]+{address}$"))

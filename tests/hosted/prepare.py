@@ -19,6 +19,7 @@ def main() -> None:
 
     from machines.catalog.publishing import publish
     from machines.connections import get_engine
+    from machines.schedules import Schedules
 
     call_command("migrate", verbosity=0)
     users = get_user_model().objects
@@ -29,6 +30,8 @@ def main() -> None:
         publish(json.loads((EXAMPLES / f"{name}.json").read_text()))
     get_engine().create("activation", "ATV-123:NBCSports")
     get_engine().create("new_device", "ATV-123:NBCSports")
+    what = {"do": "enqueue", "machine": "new_device", "src": "start"}
+    Schedules(get_engine()).put({"name": "nightly", "when": {"cron": "30 2 * * *"}, "what": what})
     newer = json.loads((EXAMPLES / "new_device.json").read_text())
     publish(newer | {"description": "With a second version, there is something to plan."})
 

@@ -17,8 +17,9 @@ from machines.bulk import Bulk, Order
 from machines.engine import Engine, WorkerInfo
 from machines.engine.sm_commands import call
 from machines.models import Approval, Delivery, Draft, FailedJob, FailureGroup, FailurePart, StoredPlan, Webhook
+from machines.schedules import Schedules
 
-from .table import DOOR, OF_BULK, OF_KEY, OF_WORKER
+from .table import DOOR, OF_BULK, OF_KEY, OF_SCHEDULE, OF_WORKER
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TOKEN = {"token": "MTOB1J"}
@@ -135,6 +136,8 @@ def furnish(engine: Engine) -> None:
     call(engine.client, "SM.SET", OF_KEY["key"], DOOR)
     engine.create("new_device", "one")
     Bulk.start(engine, Order("activation", "suspend", "sue", "a test"), id=OF_BULK["id"])
+    what = {"do": "enqueue", "machine": "new_device", "src": "start"}
+    Schedules(engine).put({**OF_SCHEDULE, "when": {"cron": "30 2 * * *"}, "what": what})
     Approval.objects.create(
         pk=7, machine="activation", instance="ATV-123:NBCSports", action="suspend", reason="a test", asker="sue",
         asker_id="0",

@@ -14,6 +14,7 @@ OF_QUEUE = {"machine": "new_device", "queue": "todo"}
 OF_JOB = {"machine": "new_device", "id": "0-1"}
 OF_KEY = {"key": "signalbox-test:access:door"}
 OF_BULK = {"id": "3f2a"}
+OF_SCHEDULE = {"name": "nightly"}
 OF_APPROVAL = {"id": "7"}
 OF_WEBHOOK = {"id": 7}
 OF_ERROR = {"id": 7}
@@ -156,6 +157,15 @@ _TABLE = {
     "bulk-stop": Entry("operate", 302, 302, OF_BULK),
     "bulk-again": Entry("operate", 302, 400, OF_BULK),
     "bulk-rate": Entry("operate", 302, 302, OF_BULK),
+    "schedules": Entry("view", 200, 200),
+    "schedule-new": Entry("operate", 200, 400, {"machine": "activation"}),
+    "schedule": Entry("view", 200, 200, OF_SCHEDULE),
+    "schedule-change": Entry("operate", 200, 400, OF_SCHEDULE),
+    "schedule-pause": Entry("operate", 302, 302, OF_SCHEDULE),
+    "schedule-resume": Entry("operate", 302, 302, OF_SCHEDULE),
+    "schedule-run": Entry("operate", 302, 302, OF_SCHEDULE),
+    "schedule-backfill": Entry("operate", 302, 400, OF_SCHEDULE),
+    "schedule-remove": Entry("operate", 302, 302, OF_SCHEDULE),
     "alarms": Entry("view", 200, 200),
     "alarm-history": Entry("view", 200, 200),
     "alarm-acknowledge": Entry("operate", 302, 400, of=OWN),

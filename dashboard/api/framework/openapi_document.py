@@ -24,6 +24,7 @@ IN_PATHS = {
     "plan": "its number",
     "version": "its number",
     "webhook": "its number",
+    "name": "the name of a schedule",
     "delivery": "its number",
     "view": "its number",
     "link": "as the list of links names it",

@@ -64,6 +64,7 @@ NAVIGATION_LINKS = (  # those that come first stay in the bar at more widths
     NavigationLink("approvals", "Approvals", "view", "approvals", "a"),
     NavigationLink("audit", "Audit", "audit", "audit", "u"),
     NavigationLink("bulk-list", "Bulk actions", "view", "bulk", "b"),
+    NavigationLink("schedules", "Schedules", "view", "schedules", "s"),
     NavigationLink("webhooks", "Webhooks", "operate", "webhooks", "h"),
     NavigationLink("admin", "Admin", "", "admin", app="django.contrib.admin", address="admin:index"),
     NavigationLink("patterns", "Patterns", "view", "patterns", "p", app="dashboard.examples", in_foot=True),

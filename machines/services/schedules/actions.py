@@ -55,7 +55,7 @@ def run(actor: Actor, name: str, *, reason: str = "", key: str | None = None) ->
 def backfill(actor: Actor, name: str, start: str, end: str, *, reason: str = "", key: str | None = None) -> int:
     """Run each occurrence from ``start`` to before ``end``, as ``read_range`` reads them; return how many there are.
     Raises Forbidden, UnknownSchedule, BackfillRefused."""
-    row = find_known(actor, name, "operate")
+    row = find_known(actor, name, "operate", "schedule.backfill")
     with actor.records("schedule.backfill", machine=row.schedule.machine, target=name, reason=reason) as deed:
         demand_rights(actor, row.schedule, "backfill")
         deed.note(start=start, end=end)
@@ -68,7 +68,7 @@ def backfill(actor: Actor, name: str, start: str, end: str, *, reason: str = "",
 def remove(actor: Actor, name: str, *, reason: str = "", declared: bool = False) -> None:
     """Remove it with its history. ``declared``: also one that a module or a definition declares. Raises Forbidden,
     UnknownSchedule, DeclaredSchedule."""
-    row = find_known(actor, name, "operate")
+    row = find_known(actor, name, "operate", "schedule.remove")
     with actor.records("schedule.remove", machine=row.schedule.machine, target=name, reason=reason) as deed:
         demand_rights(actor, row.schedule, "remove")
         deed.note(was=_noted(row.schedule))
@@ -77,7 +77,7 @@ def remove(actor: Actor, name: str, *, reason: str = "", declared: bool = False)
 
 
 def _act(actor: Actor, name: str, verb: str, reason: str, **more: Any) -> Row:
-    row = find_known(actor, name, "operate")
+    row = find_known(actor, name, "operate", f"schedule.{verb}")
     with actor.records(f"schedule.{verb}", machine=row.schedule.machine, target=name, reason=reason) as deed:
         demand_rights(actor, row.schedule, verb)
         after: Row = getattr(Schedules(get_engine()), verb)(name, by=actor.name, reason=reason, **more)

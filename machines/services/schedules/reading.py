@@ -87,15 +87,16 @@ def read_range(schedule: Schedule, start: str, end: str) -> tuple[int, int]:
 # For actions
 
 
-def find_known(actor: Actor, name: str, right: str) -> Row:
-    """An account without the right on every machine does not learn which schedules exist."""
+def find_known(actor: Actor, name: str, right: str, action: str = "") -> Row:
+    """An account without the right on every machine does not learn which schedules exist. ``action``: of the audit
+    entry of a refusal."""
     try:
         row = Schedules(get_engine()).get(name)
     except UnknownSchedule:
-        actor.demand(right)
+        actor.demand(right, action=action, target=name)
         raise
     if not actor.may("view", row.schedule.machine):
-        actor.demand(right)
+        actor.demand(right, action=action, target=name)
         raise Forbidden("view")
     return row
 

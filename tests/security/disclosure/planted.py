@@ -13,6 +13,7 @@ from machines.bulk import Bulk
 from machines.engine import Engine, Refused
 from machines.models import Webhook
 from tests.bulk.builders import order, work_off
+from tests.schedules.clock import Clock
 
 PLANT = "zq7PLANTED"
 CARD = f'{PLANT}-"4111"-card'  # with quotes, which JSON writes in another way
@@ -111,7 +112,17 @@ def plant(engine: Engine) -> Planted:
     engine.tick()
     dead, leased = worked(engine)
     bulks = tuple(planned(engine, number, event) for number, event in enumerate(EVENTS))
+    schedule(engine, now)
     return Planted("p-1", "p-2", "p-3", "p-4", dead, leased, bulks)
+
+
+def schedule(engine: Engine, now: int) -> None:
+    """A schedule that sends a sensitive value, and its run, which is refused."""
+    clock = Clock(engine, now)
+    what = {"do": "fire", "machine": NAME, "instance": "p-1", "event": "open", "payload": {"pin": PIN}}
+    clock.put(when={"cron": "30 2 * * *"}, what=what)
+    clock.schedules.run("nightly", by="ann", now=now)
+    clock.work()
 
 
 def worked(engine: Engine) -> tuple[str, str]:

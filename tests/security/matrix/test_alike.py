@@ -53,6 +53,8 @@ def others(name: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:
         numbered = name.startswith(("approval", "webhook", "draft", "plan", "error"))
         missing = "7777" if numbered else "0-7777" if name.startswith("job") else "ghost-1"
         found.append(arguments | {"id": missing})
+    if "name" in arguments:
+        found.append(arguments | {"name": "ghost-1"})
     if "queue" in arguments:
         found.append(arguments | {"queue": "nothing"})
     return found
@@ -83,6 +85,7 @@ NOTHING = (
     ("/machines/door", "/machines/nothing"),
     ("/bulks/b1", "/bulks/nothing"),
     ("/approvals/{asked}", "/approvals/7777"),
+    ("/schedules/nightly", "/schedules/nothing"),
     ("/drafts/{draft}", "/drafts/7777"),
     ("/plans/{plan}", "/plans/7777"),
     ("/instances/front", "/instances/ghost-1"),
@@ -97,7 +100,7 @@ NOTHING = (
 def test_operations_on_machines_out_of_scope(world: World, visitors: dict[Kind, Any], kind: Kind):
     compared, wrong = 0, []
     with world.standing(
-        "worker", "bulk", "asked", "draft", "plan", "hook", "view", "key", "locked", "failure"
+        "worker", "bulk", "schedule", "asked", "draft", "plan", "hook", "view", "key", "locked", "failure"
     ) as filled:
         for name, case in OPERATIONS_TABLE.items():
             paths = [case.path, *(case.path.replace(there, gone) for there, gone in NOTHING if there in case.path)]

@@ -92,7 +92,7 @@ def test_looking_changes_nothing(world: World, visitors: dict[Kind, Any], object
 def test_operations_that_only_look_change_nothing(world: World, visitors: dict[Kind, Any], watch: Watch):
     with (
         world.standing(
-            "worker", "bulk", "asked", "draft", "plan", "hook", "view", "key", "locked", "failure"
+            "worker", "bulk", "schedule", "asked", "draft", "plan", "hook", "view", "key", "locked", "failure"
         ) as filled,
         watch.on(),
     ):
@@ -133,7 +133,7 @@ def test_nothing_but_a_post_changes_anything(
 def test_an_operation_takes_nothing_from_a_login_without_its_csrf_token(world: World, guarded: Client, watch: Watch):
     with (
         world.standing(
-            "worker", "bulk", "asked", "draft", "plan", "hook", "view", "key", "locked", "failure"
+            "worker", "bulk", "schedule", "asked", "draft", "plan", "hook", "view", "key", "locked", "failure"
         ) as filled,
         watch.on(),
     ):
@@ -155,7 +155,7 @@ def test_no_method_is_a_way_around_a_right(
     paths = [entry.url(name) for name, entry in TABLE.items() if entry.right]
     with (
         world.standing(
-            "worker", "bulk", "asked", "draft", "plan", "hook", "view", "key", "locked", "failure"
+            "worker", "bulk", "schedule", "asked", "draft", "plan", "hook", "view", "key", "locked", "failure"
         ) as filled,
         watch.on(),
     ):

@@ -56,6 +56,7 @@ def addresses(client, ids) -> list[str]:
             "alarms",
             "alarm-history",
             "bulk-list",
+            "schedules",
         )
     ]
     machine, queue = reverse("signalbox:machine", args=[MACHINE]), reverse("signalbox:queue", args=[MACHINE, QUEUE])
