@@ -35,6 +35,7 @@ class DefinitionForm(forms.Form):
         choices=[(GUESS, "auto-detect"), *((name, FORMATS[name]) for name in READERS)], label="format"
     )
     notes = forms.CharField(
+        label="notes",
         required=False,
         max_length=1000,
         help_text="what changed",
