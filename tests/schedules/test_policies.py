@@ -132,6 +132,19 @@ def test_a_search_is_a_bulk_action_that_runs_by_itself(clock, settings):
     assert (run["o"], run["led"]["kind"], Bulk(engine, run["led"]["id"]).get().state) == ("done", "bulk", "done")
 
 
+def test_an_instance_that_nobody_ordered_does_nothing_and_ends(clock):
+    clock.put(when={"every": "1h"})
+    data = {"pending": [{"k": "1", "p": NOON // 1000, "w": "due", "c": NOON}]}
+    clock.engine.create(SCHEDULES, "forged", data)
+    JobRunner(clock.engine, None).run([SCHEDULES], None, 100, False)
+    clock.engine.tick()
+    JobRunner(clock.engine, None).run([SCHEDULES], None, 100, False)
+    forged = clock.engine.get(SCHEDULES, "forged")
+    assert (forged.state, forged.data["error"]) == ("ended", "there is no schedule 'forged'")
+    assert [row.name for row in clock.schedules.find()] == ["nightly"]
+    assert clock.engine.jobs("report", "make_report") == []
+
+
 def test_a_removed_schedule_is_gone_and_its_name_is_free(clock):
     clock.put(when={"every": "1h"})
     clock.schedules.remove("nightly")
