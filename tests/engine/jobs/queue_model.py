@@ -158,6 +158,8 @@ class Model:
         job = self.jobs.get(self.instances[id].job)
         if job:
             self.remove(job, "withdrawn")
+        for dead in self.within("dead"):  # nobody waits for them any more
+            dead.place = "handled" if dead.instance == id else dead.place
         self.instances[id] = ModelInstance("Idle", now)
 
     def redrive(self) -> int:
