@@ -108,11 +108,10 @@ def _answer(request: HttpRequest, machine: str) -> JsonResponse:
             read = offload.submitted(offload.run("read", text, who="", cpu=CPU, format=format, whole=True))
             if read.compiled is None:
                 return checks.answer({"unread": "Correct the errors under Findings first."})
-            trial = _play(machine, read.compiled, post)
+            return checks.answer(_show(request, _play(machine, read.compiled, post)))
     except SignalboxError as error:
         wait = getattr(error, "retry_after", 0)
         return checks.refuse(status_of(type(error)), error.code, error.message, retry_after=wait)
-    return checks.answer(_show(request, trial))
 
 
 def _play(machine: str, compiled: CompiledDefinition, post: Any) -> DraftTrial:
@@ -126,6 +125,7 @@ def _play(machine: str, compiled: CompiledDefinition, post: Any) -> DraftTrial:
         trial.run = runs.decode(post["run"]) if post.get("run") else Run()
         trial.at = _read_place(post.get("at", ""), len(trial.run.steps))
         if post.get("do") and (run := trial.proceed(post)) is not None:
+            runs.encode(run)  # one that is too long for the page is refused
             made = DraftTrial(trial.machine, plan, run, len(run.steps))
             made.play(compiled)
             if not made.stopped:

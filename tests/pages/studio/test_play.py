@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from types import SimpleNamespace
 
 import pytest
@@ -101,6 +102,10 @@ def test_a_step_that_is_refused_keeps_the_run(client):
     assert "Step 3 of 3" in headline(page)
     page = play(client, ORDER, form_with(page, "job-done") | {"name": "nobody"})
     assert "waits for no job" in page.one("div", role="alert").text
+    assert "Step 3 of 3" in headline(page)
+    long = json.dumps({"text": secrets.token_hex(8000)})
+    page = play(client, ORDER, form_with(page, "other") | {"name": "pay", "value": long})
+    assert "SB682" in page.one("div", role="alert").text
     assert "Step 3 of 3" in headline(page)
 
 

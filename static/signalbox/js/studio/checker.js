@@ -99,8 +99,10 @@ export class Checker {
       this.#busy = this.#retry === BUSY ? this.#busy + 1 : 0;
       if (this.#busy) return null;
       this.#failed(answer?.error ?? `The server answered ${response.status}.`, answer?.code);
-    } catch {
-      this.#retry = RETRY;
+    } catch (error) {
+      this.#busy = error.name === "TimeoutError" ? this.#busy + 1 : 0;
+      this.#retry = this.#busy && this.#busy <= SILENT ? BUSY : RETRY;
+      if (this.#retry === BUSY) return null;
       this.#failed("The server cannot be reached: findings and diagram are those of before.", "away");
     } finally {
       this.#running = false;
