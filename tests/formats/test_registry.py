@@ -101,3 +101,10 @@ STATELY = {"id": "m", "initial": "a", "states": {"a": {"entry": {"type": "xstate
 )
 def test_looks_tell_where_names_do_not(text, name, format):
     assert guess(text, name) == format
+
+
+@pytest.mark.parametrize("name", ["xstate", "scxml"])
+def test_what_a_team_states_of_its_machine_comes_back(name):
+    stated = [{"never": "In('Shut') and In('Open')"}, {"leads": ["In('Shut')", "In('Open')"]}]
+    text, _ = dump(door() | {"properties": stated}, name)
+    assert load(text, name)["properties"] == stated

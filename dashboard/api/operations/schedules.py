@@ -111,7 +111,7 @@ def upcoming(request: HttpRequest, name: str, count: int = Query(5, ge=1, le=100
 
 @group.get(f"{SCHEDULE}/runs", id="listRuns", right="view", answers=ScheduleRunsOut, summary="List the runs so far")
 def runs(request: HttpRequest, name: str, limit: int = Query(100, ge=1, le=500)) -> dict[str, Any]:
-    """Newest first; as many as the last 200 steps of the schedule have."""
+    """Newest first; as many as the history of the schedule holds."""
     actor = actor_of(request)
     zone = schedules.get(actor, name).schedule.zone
     return {"items": [describe_run(run, zone) for run in schedules.history(actor, name, limit)]}

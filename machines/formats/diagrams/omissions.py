@@ -23,6 +23,7 @@ _MACHINE = {
     "approval": "what takes a second person",
     "accepts": "who may send to it",
     "schedules": "schedules",
+    "properties": "properties to verify",
 }
 _STATE = {"description": "descriptions", "tags": "tags", "sla": "service levels"}
 _INVOKE = {

@@ -28,6 +28,7 @@ MACHINE_KEYS = (
     "approval",
     "accepts",
     "schedules",
+    "properties",
 )
 """Those of a machine that SCXML has no place for: they go along as JSON."""
 

@@ -8,7 +8,7 @@ OURS = "signalbox"  # the key below `meta` with what only we understand
 # Ours below `meta`, because no other XState tool would know what to do with them.
 MACHINE_KEYS = (
     *("$schema", "history", "retain", "errors", "machines", "queues", "partitions", "index", "approval", "accepts"),
-    "schedules",
+    *("schedules", "properties"),
 )
 STATE_KEYS = ("sla",)
 TRANSITION_KEYS = ("allow",)
