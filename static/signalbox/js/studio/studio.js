@@ -7,13 +7,13 @@ import { Conflict } from "./conflict.js";
 import { Converter } from "./converter.js";
 import { Drafts } from "./drafts.js";
 import { createEditor } from "./editor.js";
-import { Findings } from "./findings.js";
+import { Findings } from "./results/findings.js";
 import { KeptText } from "./kept_text.js";
 import { Picture } from "./picture.js";
 import { watchPeople } from "./people.js";
-import { Simulator } from "./simulator.js";
-import { makeTabs } from "./tabs.js";
-import { Verifier } from "./verifier.js";
+import { Simulator } from "./results/simulator.js";
+import { makeTabs } from "./results/tabs.js";
+import { Verifier } from "./results/verifier.js";
 
 const form = document.querySelector("[data-studio]");
 const writable = "writable" in form.dataset;

@@ -1,6 +1,6 @@
 // Sections as tabs: each `[data-tab]` in a `[data-tabs]` is named by its heading. Without a script they stand one below the other.
 
-import { element } from "../shared/dom.js";
+import { element } from "../../shared/dom.js";
 
 let made = 0;
 

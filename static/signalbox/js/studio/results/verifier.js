@@ -1,10 +1,10 @@
 // The tab Verify: what the machine can never do and never should, with the runs that show it. The text is sent when the tab is
 // open and nobody types, in a request of its own: findings and diagram never wait for it.
 
-import { element } from "../shared/dom.js";
-import { send } from "../shared/fetcher.js";
-import { Baselines } from "./baselines.js";
-import { headers } from "./checker.js";
+import { element } from "../../shared/dom.js";
+import { send } from "../../shared/fetcher.js";
+import { Baselines } from "../baselines.js";
+import { headers } from "../checker.js";
 
 const PAUSE = 1500; // ms without a keystroke
 const LIMIT = 60_000; // ms: the longest budget, and as long again on a busy server

@@ -1,7 +1,7 @@
 // Findings: underlined in the text with their hint and their fixes, and as a list below it.
 
-import { setDiagnostics } from "../../vendor/codemirror/codemirror.js";
-import { element } from "../shared/dom.js";
+import { setDiagnostics } from "../../../vendor/codemirror/codemirror.js";
+import { element } from "../../shared/dom.js";
 
 const SHOWN = 200; // in the list; all are underlined
 

@@ -1,10 +1,10 @@
 // The tab Try it: a made-up instance of the text as it stands. The server plays the run and writes the tab; the forms in it hold
 // the run, and are sent with the text. When the text has changed and nobody types, the run is played again.
 
-import { element } from "../shared/dom.js";
-import { send } from "../shared/fetcher.js";
-import { parseHtml } from "../shared/trusted_document.js";
-import { headers } from "./checker.js";
+import { element } from "../../shared/dom.js";
+import { send } from "../../shared/fetcher.js";
+import { parseHtml } from "../../shared/trusted_document.js";
+import { headers } from "../checker.js";
 
 const PAUSE = 600; // ms without a keystroke
 const AGAIN = 1500; // ms until another try, where the server had too much to do
