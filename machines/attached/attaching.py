@@ -12,6 +12,7 @@ from machines.engine import limits
 
 from . import recording, registry
 from .errors import NotAttachable
+from .libraries import DjangoFsm
 from .registry import Attachment
 
 Model = TypeVar("Model", bound=type[models.Model])
@@ -68,4 +69,4 @@ def _check(model: Any, field: str, name: str) -> Attachment:
     machine = MIRROR + (name or f"{model._meta.label_lower}.{field}".lower())
     if (why := limits.check_machine_name(machine)) is not None:
         raise NotAttachable(f"the machine's name {machine!r} {why}: give another one with name=")
-    return Attachment(model, field, machine)
+    return Attachment(model, field, machine, DjangoFsm(model, field))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from .libraries import ANY, ANY_OTHER, Declared
 from .registry import Attachment
-from .states import list_targets, list_transitions
 
 TARGET = "target"
 """The field of an event's payload that names the state, where a transition declares several."""
@@ -18,86 +18,78 @@ TARGET = "target"
 
 def build_definition(attachment: Attachment) -> dict[str, Any]:
     states = attachment.states
-    methods = list_transitions(attachment.model, attachment.field)
-    first = states.find(attachment.field.get_default()) or next(iter(states.names.values()), "")
+    events = attachment.transitions
+    first = states.find(attachment.library.get_initial()) or next(iter(states.names.values()), "")
     return {
         "id": attachment.machine,
         "description": f"Mirrors {attachment.label}: rows decide, and instances follow.",
         "meta": {"mirrored": attachment.label},
         "initial": first,
-        "events": {name: _describe_event(attachment, name, sources) for name, sources in methods.items()},
+        "events": {name: _describe_event(sources) for name, sources in events.items()},
         "states": {
-            name: _build_state(attachment, value, name, methods) for value, name in states.names.items()
+            name: _build_state(attachment, value, name) for value, name in states.names.items()
         },
     }  # fmt: skip
 
 
-def _describe_event(attachment: Attachment, name: str, sources: dict[Any, Any]) -> dict[str, str]:
-    labels = [str(one.custom["label"]) for one in sources.values() if one.custom.get("label")]
-    doc = (getattr(attachment.model, name).__doc__ or "").strip().partition("\n")[0]
-    text = (labels or [doc])[0]
+def _describe_event(sources: dict[Any, Declared]) -> dict[str, str]:
+    text = next((one.label for one in sources.values() if one.label), "")
     return {"description": text[:200]} if text else {}
 
 
-def _build_state(attachment: Attachment, value: Any, name: str, methods: dict[str, Any]) -> dict[str, Any]:
+def _build_state(attachment: Attachment, value: Any, name: str) -> dict[str, Any]:
     built: dict[str, Any] = {}
     if label := attachment.states.labels.get(name):
         built["description"] = label
     on = {}
-    for method, sources in methods.items():
-        if (transition := find_transition(sources, value)) is not None:
-            on[method] = _build_transitions(attachment, transition)
+    for event, sources in attachment.transitions.items():
+        if (declared := find_transition(sources, value)) is not None:
+            on[event] = _build_transitions(attachment, declared)
     return built | ({"on": on} if on else {})
 
 
-def find_transition(sources: dict[Any, Any], value: Any) -> Any:
-    """Return the transition of a method from a state: its own, else that of any state, else that of any other one."""
-    for source in (value, "*"):
+def find_transition(sources: dict[Any, Declared], value: Any) -> Declared | None:
+    """Return the transition of an event from a state: its own, else that of any state, else that of any other one."""
+    for source in (value, ANY):
         if source in sources:
             return sources[source]
-    other = sources.get("+")
-    return None if other is None or other.target == value else other
+    other = sources.get(ANY_OTHER)
+    return None if other is None or value in other.targets[:1] else other
 
 
-def _build_transitions(attachment: Attachment, transition: Any) -> Any:
+def _build_transitions(attachment: Attachment, declared: Declared) -> Any:
     names = attachment.states
-    targets = [names.find(one) for one in list_targets(transition)]
+    targets = [names.find(one) for one in declared.targets]
     targets = list(dict.fromkeys(one for one in targets if one is not None))
-    about = _describe(attachment, transition)
-    if hasattr(transition.target, "get_state") and not transition.target.allowed_states:
+    about = _describe(attachment, declared)
+    if declared.computes:
         about = [*about, "computes its target, and declares no states"]
         targets = list(names.names.values())
     said: dict[str, Any] = {"description": "; ".join(about)[:500]} if about else {}
-    if transition.target is None:
-        stays = [said] if not targets else [said | {"guard": f"event.{TARGET} == ''"}]
-    else:
-        stays = []
+    if declared.stays and not targets:
+        return [said]
+    stays = [said | {"guard": f"event.{TARGET} == ''"}] if declared.stays else []
     if len(targets) == 1 and not stays:
         return said | {"target": targets[0]}
     chosen = [said | {"target": one, "guard": f"event.{TARGET} == {_quote(one)}"} for one in targets]
     return [*stays, *chosen]
 
 
-def is_open(attachment: Attachment, transition: Any) -> bool:
+def is_open(attachment: Attachment, declared: Declared) -> bool:
     """Tell whether an event has to name its target, since several are declared."""
-    built = _build_transitions(attachment, transition)
+    built = _build_transitions(attachment, declared)
     return isinstance(built, list) and any("guard" in one for one in built)
 
 
-def _describe(attachment: Attachment, transition: Any) -> list[str]:
+def _describe(attachment: Attachment, declared: Declared) -> list[str]:
     found = []
-    if transition.conditions:
-        found.append("if " + " and ".join(_name(one) for one in transition.conditions))
-    if transition.permission:
-        permission = transition.permission
-        found.append("permission " + (permission if isinstance(permission, str) else _name(permission)))
-    if transition.on_error is not None:
-        found.append(f"{attachment.states.find(transition.on_error)} when the method raises")
+    if declared.conditions:
+        found.append("if " + " and ".join(declared.conditions))
+    if declared.permission:
+        found.append(f"permission {declared.permission}")
+    if declared.on_error is not None:
+        found.append(f"{attachment.states.find(declared.on_error)} when the method raises")
     return found
-
-
-def _name(function: Any) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _quote(text: str) -> str:

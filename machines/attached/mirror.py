@@ -35,7 +35,6 @@ from . import publication
 from .changes import Change, Transition
 from .definition import TARGET, find_transition, is_open
 from .registry import Attachment
-from .states import list_transitions
 
 log = logging.getLogger(__name__)
 
@@ -93,8 +92,7 @@ def _record(engine: Engine, attachment: Attachment, changes: Mapping[Any, Change
 
 
 def _build_call(attachment: Attachment, pk: Any, made: Transition) -> Fire:
-    sources = list_transitions(attachment.model, attachment.field).get(made.event, {})
-    declared = find_transition(sources, made.source)
+    declared = find_transition(attachment.transitions.get(made.event, {}), made.source)
     payload = None
     if declared is not None and is_open(attachment, declared):
         payload = {TARGET: attachment.states.find(made.target) or ""}

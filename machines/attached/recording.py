@@ -6,7 +6,7 @@ or to a savepoint, is never recorded. Changes of one transaction go out together
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 from django.db import connections, models, transaction
@@ -15,6 +15,7 @@ from django.db.models.signals import class_prepared, post_delete, post_save
 from . import registry
 from .acting import find_actor, find_reason
 from .changes import Change, Transition
+from .libraries import Heard
 from .registry import Attachment
 
 PENDING = "_signalbox_transitions"
@@ -41,9 +42,7 @@ class Batch:
 
 def connect(attachment: Attachment) -> None:
     """Follow a model, its proxies and its children. Other models keep their fast deletion."""
-    from django_fsm.signals import post_transition
-
-    post_transition.connect(_note_transition, dispatch_uid=_UID)
+    attachment.library.connect(_note_transition)
     class_prepared.connect(_note_class, dispatch_uid=_UID)
     for model in _family(attachment.model):
         _follow(model)
@@ -70,15 +69,12 @@ def _follow(model: type[models.Model]) -> None:
     post_delete.connect(_note_deletion, sender=model, dispatch_uid=_UID)
 
 
-def _note_transition(
-    sender: type[models.Model], instance: models.Model, name: str, field: Any, source: Any, target: Any,
-    method_args: Collection[Any] = (), method_kwargs: Mapping[str, Any] | None = None, **_: Any,
-) -> None:  # fmt: skip
-    given = method_kwargs or {}
-    for attachment in registry.list_of(sender):
-        if attachment.field_name == field.name:
-            made = Transition(name, source, target, find_actor(instance, given), find_reason(instance, given))
-            instance.__dict__.setdefault(PENDING, {}).setdefault(attachment.machine, []).append(made)
+def _note_transition(row: models.Model, field_name: str, heard: Heard) -> None:
+    for attachment in registry.list_of(type(row)):
+        if attachment.field_name == field_name:
+            actor, reason = find_actor(row, heard.arguments), find_reason(row, heard.arguments)
+            made = Transition(heard.event, heard.source, heard.target, actor, reason)
+            row.__dict__.setdefault(PENDING, {}).setdefault(attachment.machine, []).append(made)
 
 
 def _note_save(

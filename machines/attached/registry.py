@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import models
 
+from .libraries import Declared, Library, group
 from .states import StateNames, read_states
 
 _attached: dict[str, Attachment] = {}
@@ -21,6 +22,7 @@ class Attachment:
     model: type[models.Model]
     field_name: str
     machine: str
+    library: Library
 
     @property
     def label(self) -> str:
@@ -33,7 +35,12 @@ class Attachment:
 
     @cached_property
     def states(self) -> StateNames:
-        return read_states(self.model, self.field)
+        return read_states(self.library)
+
+    @cached_property
+    def transitions(self) -> dict[str, dict[Any, Declared]]:
+        """Event -> source -> its transition."""
+        return group(self.library.list_transitions())
 
     def covers(self, model: type[models.Model]) -> bool:
         """Tell whether rows of a model are rows of this one: it, a proxy, or a child with a table of its own."""

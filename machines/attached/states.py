@@ -11,6 +11,8 @@ from django.utils import translation
 
 from machines.engine import limits
 
+from .libraries import ANY, ANY_OTHER, Library
+
 EMPTY = "(empty)"
 _UNFIT = re.compile(r"[.#\x00-\x1f]+")
 
@@ -43,38 +45,18 @@ def _fit(text: str) -> str:
     return _UNFIT.sub("_", text).strip()[: limits.MAX_STATE_NAME].strip()
 
 
-def list_transitions(model: type[Any], field: Any) -> dict[str, dict[Any, Any]]:
-    """Return method -> source -> its transition, as django-fsm-2 has collected them, in the order of their names."""
-    declared = field.transitions.get(model) or {}
-    return {name: method._django_fsm.transitions for name, method in sorted(declared.items())}
-
-
-def list_targets(transition: Any) -> Iterator[Any]:
-    """Yield the values that a transition may lead to; of one that computes its target those that it declares."""
-    target = transition.target
-    if hasattr(target, "get_state"):
-        yield from target.allowed_states or ()
-    elif target is not None:
-        yield target
-    if transition.on_error is not None:
-        yield transition.on_error
-
-
-def read_states(model: type[Any], field: Any) -> StateNames:
-    """Collect the values that the default, the choices and the transitions name."""
+def read_states(library: Library) -> StateNames:
+    """Collect the values that the field's default and choices, and the library's states and transitions name."""
     found = StateNames()
     with translation.override(None):  # the same names in each process
-        choices = [(value, str(label)) for value, label in _flatten(field.choices or ())]
-        labels = dict(choices)
-        default = field.get_default()
-        for value in (default, *labels):
+        labels = {value: str(label) for value, label in _flatten(library.field.choices or ())}
+        for value, label in library.list_states():
+            labels.setdefault(getattr(value, "value", value), label)
+        for value in (library.get_initial(), *labels):
             _add(found, value, labels)
-        for sources in list_transitions(model, field).values():
-            for source in sorted(sources, key=str):  # a set of sources has another order in each process
-                transition = sources[source]
-                _add(found, None if source in ("*", "+") else source, labels)
-                for target in list_targets(transition):
-                    _add(found, target, labels)
+        for one in library.list_transitions():
+            for value in (None if one.source in (ANY, ANY_OTHER) else one.source, *one.targets):
+                _add(found, value, labels)
     return found
 
 

@@ -61,8 +61,8 @@ def test_instances_follow_declarations_that_change(engine, mirrored, monkeypatch
 
     read = state_names.read_states
 
-    def read_older(model, field):
-        found = read(model, field)
+    def read_older(library):
+        found = read(library)
         del found.names["canceled"]
         found.add("dropped")
         return found

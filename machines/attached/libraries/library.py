@@ -1,0 +1,98 @@
+"""What the mirror asks of a state library: its declarations, its transitions as they happen, and a call of one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import models
+
+ANY = "*"
+ANY_OTHER = "+"
+"""Sources: each state, and each but the first target."""
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One transition as a library declares it. States are values of the column.
+
+    ``targets``: where it may lead, the state after an error too; none, and not ``stays``: it computes its target and
+    names no states. ``conditions``, ``permission``: as words. ``raw``: the library's own object.
+    """
+
+    event: str
+    source: Any
+    targets: tuple[Any, ...] = ()
+    stays: bool = False
+    computes: bool = False
+    conditions: tuple[str, ...] = ()
+    permission: str = ""
+    on_error: Any = None
+    label: str = ""
+    raw: Any = None
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A transition that a row in memory has made. ``target``: None where the state stays; ``arguments``: by name."""
+
+    event: str
+    source: Any
+    target: Any
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+Listener = Callable[[models.Model, str, Heard], None]
+"""Is called with a row, the name of its field, and what happened."""
+
+
+class Library(ABC):
+    """A way in which the states of a field are declared. One object serves one field of one model.
+
+    ``name``: as people know the library.
+    """
+
+    name: str
+
+    def __init__(self, model: type[models.Model], field_name: str) -> None:
+        self.model = model
+        self.field_name = field_name
+
+    @property
+    def field(self) -> Any:
+        return self.model._meta.get_field(self.field_name)
+
+    @abstractmethod
+    def list_transitions(self) -> list[Declared]:
+        """List the declarations by event, in an order that is the same in each process."""
+
+    def list_states(self) -> Iterable[tuple[Any, str]]:
+        """Yield the values and labels of states that are declared apart from transitions and the field's choices."""
+        return ()
+
+    def get_initial(self) -> Any:
+        """Return the value of a new row."""
+        return self.field.get_default()
+
+    @abstractmethod
+    def connect(self, listener: Listener) -> None:
+        """Call ``listener`` after each transition, before the row is saved. Calling it again changes nothing."""
+
+    @abstractmethod
+    def find_refusal(self, row: models.Model, declared: Declared, user: Any) -> str:
+        """Tell why a user may not call a transition of a row in its source state; "" if permission and conditions let
+        them."""
+
+    @abstractmethod
+    def call(self, row: models.Model, event: str, arguments: Mapping[str, Any]) -> None:
+        """Call the model's own method, and do not save the row. Raises what the method raises."""
+
+
+def group(declared: Iterable[Declared]) -> dict[str, dict[Any, Declared]]:
+    """Return event -> source -> its transition, events in the order of their names."""
+    found: dict[str, dict[Any, Declared]] = {}
+    for one in sorted(declared, key=lambda one: one.event):
+        found.setdefault(one.event, {})[one.source] = one
+    return found
