@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from machines import diagrams, offload
 from machines.access.mirror_names import is_mirror
+from machines.attached import calls
 from machines.catalog.outlines import list_unrecorded, outline_from, stored, unrecorded
 from machines.engine.definitions import FieldOutline, Outline, StateOutline, TransitionOutline
 from machines.engine.definitions.outline import is_match
@@ -181,6 +182,8 @@ class VersionView:
         ``configuration`` None asks for the fields of every state: what a posted form may hold in whatever state the
         instance is.
         """
+        if (called := calls.list_parameters(self.machine, event) if self.is_mirror else None) is not None:
+            return TypedForm(called[0], is_open=called[1], id_prefix=id_prefix, data=data)
         declared = self.outline.events.get(event)
         if declared is not None and declared.fields is not None:
             return TypedForm(declared.fields, id_prefix=id_prefix, data=data)

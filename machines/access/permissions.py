@@ -17,7 +17,7 @@ from django.core.exceptions import PermissionDenied
 from machines.engine import Instance, SignalboxError
 
 from . import user_permissions
-from .mirror_names import is_mirror
+from .mirror_names import is_mirror, is_mirror_without_model
 
 RIGHTS = {
     "view": "machines.view_machine",
@@ -47,8 +47,9 @@ ROLES = {
 }
 """role -> its rights; each role becomes a Django group of that name."""
 
-OF_ROWS = frozenset(["fire", "operate", "publish"])
-"""The rights that nobody has on such a machine: rows decide, and a change of the instance would not reach its row."""
+OF_ROWS = frozenset(["fire", "operate"])
+"""The rights on a machine that mirrors rows which need the model: an event is a call of its method. Nobody may publish
+there, since the declarations of the model are the definition."""
 
 
 class Forbidden(SignalboxError, PermissionDenied):
@@ -62,7 +63,7 @@ class Forbidden(SignalboxError, PermissionDenied):
         self.machine = machine
         of = f"machine {machine!r}" + (f", which the definition of {within!r} brings along" if within else "")
         text = f"you may not {MEANINGS[right]}{f' ({of})' if machine else ''}"
-        if is_mirror(machine) and right in OF_ROWS:
+        if is_refused_of_mirror(right, machine):
             text += ": it mirrors rows of a table, which decide, so call the method of the model"
         super().__init__(text)
 
@@ -99,12 +100,17 @@ NOTHING = Scope(False)
 def allows(user: Any, right: str, machine: str = "") -> bool:
     """Whether the user holds the right on a machine, by its name, or globally; and ``view`` with it.
 
-    Inactive users hold none, and nobody one of OF_ROWS on a mirror. Costs one query of the machines' grants for each
-    user object, whatever is asked after.
+    Inactive users hold none, and nobody one that a mirror does not have. Costs one query of the machines' grants
+    for each user object, whatever is asked after.
     """
-    if right in OF_ROWS and is_mirror(machine):
+    if is_refused_of_mirror(right, machine):
         return False
     return machine in scope_of(user, right) if machine else scope_of(user, right).all
+
+
+def is_refused_of_mirror(right: str, machine: str) -> bool:
+    """Whether the machine mirrors rows, and nobody holds this right on it in this process."""
+    return (right == "publish" and is_mirror(machine)) or (right in OF_ROWS and is_mirror_without_model(machine))
 
 
 def anywhere(user: Any, right: str) -> bool:

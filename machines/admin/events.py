@@ -6,11 +6,13 @@ The events an operator may fire at an instance, each with the form for its paylo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.forms import BoundField
 
+from machines.access.mirror_names import is_mirror
+from machines.attached import calls
 from machines.engine import Instance
 from machines.engine.definitions import EventOutline
 from machines.forms import StepForm, TypedForm
@@ -83,8 +85,19 @@ def _events(version: MachineVersion | None, instance: Instance) -> list[tuple[Ev
     if version is None:
         return []
     outline = version.outline
-    here = {event.name: event for event in outline.events_of(instance.configuration)}
     everywhere = {event.name: event for event in outline.events_of([state.name for state in outline.states])}
+    here = {event.name: event for event in outline.events_of(instance.configuration)}
+    if is_mirror(version.machine.name):
+        here, everywhere = (
+            {name: _with_parameters(version.machine.name, event) for name, event in some.items()}
+            for some in (here, everywhere)
+        )
     return [(event, True) for event in here.values()] + [
         (event, False) for name, event in everywhere.items() if name not in here
     ]
+
+
+def _with_parameters(machine: str, event: EventOutline) -> EventOutline:
+    """Return the event with the parameters of the model's method as its payload."""
+    found = calls.list_parameters(machine, event.name)
+    return event if found is None else replace(event, fields=tuple(found[0]), open=found[1])

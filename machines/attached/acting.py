@@ -10,16 +10,16 @@ from typing import Any
 from machines.audit.request_context import current_request
 from machines.engine import limits
 
-_acting: ContextVar[Any] = ContextVar("attached_actor", default=None)
+_acting: ContextVar[tuple[Any, str]] = ContextVar("attached_actor", default=(None, ""))
 ARGUMENTS = ("by", "user")
 LOGGED = "__django_fsm_log_attr_"
 """Where django-fsm-log keeps ``by`` and ``description`` on a row while a transition runs."""
 
 
 @contextmanager
-def acting_as(user: Any) -> Iterator[None]:
-    """Name a user, or a program, for the transitions of a block."""
-    outer = _acting.set(user)
+def acting_as(user: Any, reason: str = "") -> Iterator[None]:
+    """Name a user, or a program, for the transitions of a block, and a reason for those that give none."""
+    outer = _acting.set((user, reason))
     try:
         yield
     finally:
@@ -30,14 +30,14 @@ def find_actor(row: Any, arguments: Mapping[str, Any]) -> str:
     """Return the name of who makes a transition; "" where nobody said it."""
     given = [arguments.get(name) for name in ARGUMENTS]
     request = current_request.get()
-    for user in (*given, getattr(row, LOGGED + "by", None), _acting.get(), getattr(request, "user", None)):
+    for user in (*given, getattr(row, LOGGED + "by", None), _acting.get()[0], getattr(request, "user", None)):
         if name := _name(user):
             return name[: limits.MAX_ACTOR]
     return ""
 
 
 def find_reason(row: Any, arguments: Mapping[str, Any]) -> str:
-    given = arguments.get("description") or getattr(row, LOGGED + "description", None) or ""
+    given = arguments.get("description") or getattr(row, LOGGED + "description", None) or _acting.get()[1]
     return given[: limits.MAX_REASON] if isinstance(given, str) else ""
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from django.db import models
 
+from machines.access import mirror_names
+
 from .libraries import Declared, Library, group
 from .states import StateNames, read_states
 
@@ -42,13 +44,17 @@ class Attachment:
         """Event -> source -> its transition."""
         return group(self.library.list_transitions())
 
+    def value_of(self, row: models.Model) -> Any:
+        """Return what the column of a row in memory holds."""
+        return self.field.value_from_object(row)
+
     def covers(self, model: type[models.Model]) -> bool:
         """Tell whether rows of a model are rows of this one: it, a proxy, or a child with a table of its own."""
         return issubclass(model, self.model)
 
     def state_of(self, row: models.Model) -> str | None:
         """Return the state of a row in memory; None for a value that no transition declares."""
-        return self.states.find(self.field.value_from_object(row))
+        return self.states.find(self.value_of(row))
 
 
 def list_attached() -> list[Attachment]:
@@ -66,7 +72,9 @@ def find(machine: str) -> Attachment | None:
 
 def put(attachment: Attachment) -> None:
     _attached[attachment.machine] = attachment
+    mirror_names.note_model(attachment.machine)
 
 
 def remove(attachment: Attachment) -> None:
     del _attached[attachment.machine]
+    mirror_names.forget_model(attachment.machine)

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
 
+from machines.access.mirror_names import is_mirror
 from machines.access.transition_groups import Groups
 from machines.engine import Engine, Permit, arguments, limits
 from machines.engine.errors import BadInput
@@ -110,6 +111,10 @@ class Order:
             raise BadInput("a bulk action cannot run on bulk actions")
         if self.action not in ACTIONS:
             raise BadInput(f"a bulk can {', '.join(ACTIONS)}, not {self.action!r}")
+        if is_mirror(self.machine) and self.action != "fire":
+            raise BadInput(
+                f"{self.action} cannot change instances of {self.machine}, which follow their rows: use fire"
+            )
         arguments.check_actor(self.actor)
         arguments.check_text("reason", arguments.require_reason(self.reason), MAX_REASON)
         arguments.check_between("rate", self.rate, 0, MAX_RATE)

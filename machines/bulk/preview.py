@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from machines.access import transition_groups
+from machines.access.mirror_names import is_mirror
 from machines.access.redaction import without_values
 from machines.engine import Engine, Explanation
 from machines.engine.errors import (
@@ -47,6 +48,9 @@ def changed(item: Item, version: int) -> Note:
 
 def _judged(engine: Engine, order: Order, items: Sequence[Item]) -> Iterator[Note]:
     ids = [item.id for item in items]
+    if order.action == "fire" and is_mirror(order.machine):
+        yield from _judge_methods(order, items)
+        return
     if order.action == "fire":
         asked = engine.explain_many(order.machine, ids, order.event, order.payload)
         for item, answer in zip(items, asked, strict=True):
@@ -54,6 +58,22 @@ def _judged(engine: Engine, order: Order, items: Sequence[Item]) -> Iterator[Not
         return
     for item in items:
         yield _of_repair(engine, order, item)
+
+
+def _judge_methods(order: Order, items: Sequence[Item]) -> Iterator[Note]:
+    """Ask the rows: an event is a call of a method of the model there."""
+    from machines.attached import calls  # needs Django, which a process that starts a bulk may not have
+
+    try:
+        user = calls.find_user(order.actor) if order.person else order.actor
+    except SignalboxError as error:
+        yield from (noted(error) for _ in items)
+        return
+    for item in items:
+        refusal = calls.find_refusals(order.machine, item.id, [order.event], user).get(order.event)
+        if refusal is None:
+            refusal = "the worker that previewed this does not have the model"
+        yield Note("refused", refusal[:SAID], refusal[:SAID]) if refusal else Note("taken")
 
 
 def _of_event(order: Order, item: Item, answer: Explanation | SignalboxError) -> Note:

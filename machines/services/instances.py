@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from machines.access import redaction, transition_groups
+from machines.access.mirror_names import is_mirror
+from machines.attached import calls
+from machines.attached.errors import MethodRefused
 from machines.audit.entries import AuditRecord
 from machines.connections import get_engine
 from machines.engine import BadInput, Engine, Explanation, Instance, NeedsApproval, Permit, Preview
@@ -126,6 +129,8 @@ def create(
     rate_limit.spend(actor, "create", **about)
     with redacting(actor, machine), actor.records("create", **about) as deed:
         actor.demand("fire", machine)
+        if is_mirror(machine):
+            raise BadInput(f"{machine} mirrors rows of a table: create the row, and its instance follows")
         made = get_engine().create(machine, id, data, key=key, actor=actor.name, reason=reason)
         deed.name(instance=made.id)
         deed.moved("", made)
@@ -137,6 +142,8 @@ def preview_event(
 ) -> Explanation:
     """What this person's event would do, for who may fire. Raises NotAllowed, too."""
     actor.demand("fire", machine)
+    if is_mirror(machine) and (refusal := calls.find_refusals(machine, id, [event], actor.user).get(event)):
+        raise MethodRefused(f"{event} cannot be called: {refusal}")
     redactor = redactor_of(actor, machine)
     with redactor.raising():
         explanation = get_engine().explain(machine, id, event, payload)
@@ -148,6 +155,7 @@ def preview(actor: Actor, name: str, machine: str, id: str, **asked: Any) -> Pre
     """What a repair would do, and nothing is done. Raises what the repair would raise, but ApprovalNeeded."""
     _known(name)
     actor.demand("operate", machine)
+    _refuse_repair_of_mirror(name, machine)
     redactor = redactor_of(actor, machine)
     with redactor.raising():
         return redactor.of(id).preview(get_engine().preview(machine, id, name, **asked))
@@ -166,6 +174,8 @@ def perform(actor: Actor, call: Call, *, second: str = "", shows: bool = True) -
         if second:
             deed.note(approved_by=second)
         actor.demand(call.right, call.machine)
+        if call.name != "fire":
+            _refuse_repair_of_mirror(call.name, call.machine)
         if call.name != "fire" and not call.reason.strip():
             raise BadInput(f"to {call.name} an instance needs a reason", code="SB404")
         try:
@@ -184,11 +194,22 @@ def perform(actor: Actor, call: Call, *, second: str = "", shows: bool = True) -
 
 def _performed(actor: Actor, call: Call, deed: AuditRecord, second: str) -> tuple[str, Instance]:
     """The state before, and the instance after. The engine tells the former of a person's call, not of a program's."""
+    if is_mirror(call.machine):
+        return _call_method(actor, call, second)
     engine, permit = get_engine(), _permit(actor, call, second)
     before = engine.get(call.machine, call.id).state if permit is None else ""
     deed.note(**_noted(call))
     after = _done(engine, actor.name, call, permit, second)
     return before or ", ".join(after.outcome.before if after.outcome else ()), after
+
+
+def _call_method(actor: Actor, call: Call, second: str) -> tuple[str, Instance]:
+    """Of a machine that mirrors rows: the method of the row decides, under its own permission."""
+    after = calls.call_method(
+        call.machine, call.id, call.asked["event"], call.asked["payload"],
+        user=actor.user, expect=call.expect, reason=_why(call.reason, second),
+    )  # fmt: skip
+    return ", ".join(after.outcome.before if after.outcome else ()), after
 
 
 def _without_data(instance: Instance) -> Instance:
@@ -256,6 +277,13 @@ def _noted(call: Call) -> dict[str, Any]:
     if call.name == "fire" or not noted:
         return {}
     return redaction.strict_redactor(call.machine).asked(noted)
+
+
+def _refuse_repair_of_mirror(name: str, machine: str) -> None:
+    if is_mirror(machine):
+        raise BadInput(
+            f"{name} cannot change an instance of {machine}, which follows its row: change the row, or call its method"
+        )
 
 
 def _known(name: str) -> None:

@@ -82,7 +82,7 @@ def test_instances_follow_declarations_that_change(engine, mirrored, monkeypatch
 
 def test_the_definition_has_what_the_model_declares(mirrored):
     found = build_definition(mirrored)
-    assert list(found["states"]) == ["new", "canceled", "confirmed", "shipped", "failed"]
+    assert list(found["states"]) == ["new", "confirmed", "canceled", "shipped", "failed"]
     assert found["states"]["new"]["on"]["confirm"] == {
         "description": "if is_paid; permission auth.view_user", "target": "confirmed",
     }  # fmt: skip

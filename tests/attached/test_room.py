@@ -1,11 +1,13 @@
-"""The room shows a mirrored machine as any other, says that it is one, and changes nothing of it."""
+"""The room shows a mirrored machine as any other, says that it is one, and changes only rows."""
 
 from __future__ import annotations
 
 import pytest
 from django.urls import reverse
 
-from machines.services import Actor, Forbidden, instances
+from machines.attached import detach
+from machines.engine import BadInput
+from machines.services import Actor, Forbidden, bulks, instances
 
 
 @pytest.fixture
@@ -18,24 +20,32 @@ def purchase(mirrored):
     return made
 
 
-def test_pages_say_that_rows_decide_and_offer_no_event_and_no_repair(admin_client, engine, mirrored, purchase):
+def test_pages_say_that_rows_decide_and_offer_no_repair(admin_client, engine, mirrored, purchase):
     machine = admin_client.get(reverse("signalbox:machine", args=[mirrored.machine])).content.decode()
     assert "<b>mirrored</b>" in machine
     assert "Mirrors store.Purchase.state" in machine
     page = admin_client.get(reverse("signalbox:instance", args=[mirrored.machine, str(purchase.pk)])).content.decode()
     assert "<b>mirrored</b>" in page
-    assert "confirm" in page
     assert "Ship it" in page
-    for offered in ('name="event"', "Repairs", "Try anyway"):
+    for offered in ("Repairs", "Try anyway"):
         assert offered not in page
 
 
-def test_nobody_fires_forces_or_publishes_there(admin_user, engine, mirrored, purchase):
+def test_a_process_without_the_model_offers_no_event(admin_client, admin_user, engine, mirrored, purchase):
+    detach(mirrored)
+    page = admin_client.get(reverse("signalbox:instance", args=[mirrored.machine, str(purchase.pk)])).content.decode()
+    assert "<b>mirrored</b>" in page
+    assert 'name="event"' not in page
+    with pytest.raises(Forbidden, match="mirrors rows"):
+        instances.fire(Actor(admin_user, "page"), mirrored.machine, str(purchase.pk), "ship")
+
+
+def test_nobody_repairs_or_publishes_there(admin_user, engine, mirrored, purchase):
     actor = Actor(admin_user, "page")
-    with pytest.raises(Forbidden, match="mirrors rows"):
-        instances.fire(actor, mirrored.machine, str(purchase.pk), "ship")
-    with pytest.raises(Forbidden, match="mirrors rows"):
+    with pytest.raises(BadInput, match="follows its row"):
         instances.repair(actor, "force", mirrored.machine, str(purchase.pk), state="new", reason="why not")
+    with pytest.raises(BadInput, match="follow their rows"):
+        bulks.start(actor, mirrored.machine, "delete", reason="why not")
     assert not actor.may("publish", mirrored.machine)
     assert actor.may("view", mirrored.machine)
     assert engine.get(mirrored.machine, str(purchase.pk)).state == "confirmed"

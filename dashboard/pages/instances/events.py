@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from dashboard.shared.version_view import VersionView
 from machines.access.transition_groups import Groups, is_allowed
+from machines.attached import calls
 from machines.engine import Because, Candidate, Explanation, Instance, errors, expressions
 from machines.forms import TypedForm
 
@@ -71,6 +73,24 @@ def list_event_actions(
     names = list_events(plan, instance.configuration)
     pulls = [_make_action(plan, instance, name, number, tried) for number, name in enumerate(names)]
     return [_explain_action(explained.get(lever.event), plan, instance, lever, groups) for lever in pulls]
+
+
+def judge_methods(actions: Iterable[EventAction], plan: VersionView, id: str, user: Any) -> list[EventAction]:
+    """Judge events that call methods of a row: by its state, its conditions and the permission of each method. Of a
+    process without the model they stay as declared."""
+    found = list(actions)
+    refusals = calls.find_refusals(plan.machine, id, [one.event for one in found], user)
+    return [_judge_method(one, refusals.get(one.event)) for one in found]
+
+
+def _judge_method(action: EventAction, refusal: str | None) -> EventAction:
+    routes = [replace(route, guard=None, kind="holds", why=[]) for route in action.routes]
+    if refusal is None:
+        return replace(action, routes=routes)
+    if not refusal:
+        return replace(action, verdict="open", routes=routes, told="")
+    verdict = "idle" if action.verdict == "idle" else "refused"
+    return replace(action, verdict=verdict, routes=[], told=f"{refusal[0].upper()}{refusal[1:]}.")
 
 
 def list_events(plan: VersionView, configuration: Iterable[str] = ()) -> list[str]:

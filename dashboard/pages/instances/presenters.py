@@ -73,6 +73,11 @@ def explain_denied(what: str, url: str, error: NotAllowed, **facts: Any) -> Acti
     return ActionResult("refused", what, url, message, error.code, **facts)
 
 
+def explain_method(what: str, url: str, error: errors.SignalboxError, **facts: Any) -> ActionResult:
+    """Describe why the method of a model was not called, or what it raised."""
+    return ActionResult("refused", what, url, error.message, error.code, **facts)
+
+
 def explain_mistake(
     what: str, url: str, error: errors.SignalboxError | None = None, redactor: Redactor | None = None, **facts: Any
 ) -> ActionResult:

@@ -22,6 +22,7 @@ from dashboard.shared.access import allows, require, scope_of
 from dashboard.shared.errors.pages import bad_request
 from dashboard.shared.rendering import render_page
 from dashboard.shared.version_view import VersionView
+from machines.attached.errors import MethodFailed, MethodRefused
 from machines.engine import Inspection, Instance, NotAllowed, Step, errors
 from machines.forms import TypedForm
 from machines.models import Approval
@@ -29,7 +30,7 @@ from machines.services import Actor, ApprovalNeeded, approvals, instances, rules
 from machines.services.reading import redactor_of
 
 from . import diagram, presenters
-from .events import EventAction, Explanations, list_event_actions, list_events
+from .events import EventAction, Explanations, judge_methods, list_event_actions, list_events
 from .family import load_family
 from .forms import KeyedForm, ResumeForm
 from .presenters import ActionResult, list_children, list_deadlines, list_repairs
@@ -64,6 +65,8 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     told = {} if instance.archived else _explain_events(engine, plan, seen)
     tried, groups = attempt.tried if attempt else None, rules.groups_among(Actor.of(request), plan.outline)
     pulls = [] if instance.archived else list_event_actions(told, plan, instance, tried, groups=groups)
+    if plan.is_mirror and not instance.archived:
+        pulls = judge_methods(pulls, plan, id, request.user)
     replay = _load_replay(request, plan, instance, seen.steps)
     steps = _list_steps(engine, replay, seen.steps, before)
     context = {
@@ -91,7 +94,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
         "requests": approvals.waiting().filter(machine=machine, instance=id),
         "key": make_key(),
     }
-    if allows(request.user, "operate", machine) and not instance.archived:
+    if allows(request.user, "operate", machine) and not instance.archived and not plan.is_mirror:
         context |= {"repairs": list_repairs(instance, seen.waits), "resume": ResumeForm()}
     return render_page(request, "signalbox/instances/instance.html", context, status=attempt.status if attempt else 200)
 
@@ -207,6 +210,8 @@ def _explain_failure(
     seen = redactor_of(Actor.of(request), plan.machine)
     if isinstance(error, errors.Refused):
         return presenters.explain_refused(plan, url, error, seen, **kept)
+    if isinstance(error, MethodRefused | MethodFailed):
+        return presenters.explain_method(what, url, error, **kept)
     if isinstance(error, NotAllowed):
         return presenters.explain_denied(what, url, error, **kept)
     if isinstance(error, errors.Suspended):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from machines.attached.errors import MethodFailed, MethodRefused
 from machines.bulk.errors import NotNow
 from machines.catalog.publishing import Diverged
 from machines.engine import errors
@@ -42,6 +43,8 @@ COOKIES_TOO_LARGE = "SB715"
 STATUS: dict[type[Exception], int] = {
     errors.LookupFailed: 404,
     errors.BadInput: 400,
+    MethodRefused: 422,
+    MethodFailed: 422,
     errors.DefinitionError: 422,
     errors.PlanError: 422,
     errors.Refused: 422,
@@ -82,6 +85,8 @@ TITLES: dict[type[Exception], str] = {
     errors.UnknownMachine: "Machine not found",
     errors.UnknownInstance: "Instance not found",
     errors.BadInput: "Invalid input",
+    MethodRefused: "The method refuses this row",
+    MethodFailed: "The method failed",
     errors.BadPayload: "Invalid payload or data",
     errors.DefinitionError: "The definition has errors",
     errors.PlanError: "The plan has errors",

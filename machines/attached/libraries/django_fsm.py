@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import models
 
-from .library import ANY, ANY_OTHER, Declared, Heard, Library, Listener
+from .library import ANY, ANY_OTHER, Declared, Heard, Library, Listener, holds
 
 _UID = "machines.attached"
 
@@ -34,7 +34,8 @@ class DjangoFsm(Library):
         post_transition.connect(hear, weak=False, dispatch_uid=_UID)
 
     def find_refusal(self, row: models.Model, declared: Declared, user: Any) -> str:
-        if not declared.raw.has_perm(row, user):
+        permission = declared.raw.permission
+        if not (permission(row, user) if callable(permission) else holds(user, permission, row)):
             return f"the permission {declared.permission} is missing"
         for condition, name in zip(declared.raw.conditions, declared.conditions, strict=True):
             if not condition(row):

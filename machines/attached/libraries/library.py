@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from django.db import models
@@ -85,9 +86,23 @@ class Library(ABC):
         """Tell why a user may not call a transition of a row in its source state; "" if permission and conditions let
         them."""
 
+    def find_method(self, event: str) -> Callable[..., Any]:
+        """Return the method of an event, as a row has it, to read its parameters."""
+        return partial(getattr(self.model, event), None)
+
     @abstractmethod
     def call(self, row: models.Model, event: str, arguments: Mapping[str, Any]) -> None:
         """Call the model's own method, and do not save the row. Raises what the method raises."""
+
+
+def holds(user: Any, permission: str | None, row: models.Model) -> bool:
+    """Return whether a user holds a permission, for all rows or for this one; any user holds an empty one."""
+    if not permission or user.has_perm(permission):
+        return True
+    try:
+        return bool(user.has_perm(permission, row))
+    except Exception:  # a backend for single rows refuses to be asked for a permission of another app
+        return False
 
 
 def group(declared: Iterable[Declared]) -> dict[str, dict[Any, Declared]]:

@@ -40,6 +40,12 @@ class Purchase(models.Model):
     def retry(self, to="new"):
         return to
 
+    @transition(state, source="new", target="confirmed")
+    def assign(self, carrier: str, boxes: int = 1, by=None, description=""):
+        if boxes < 0:
+            raise ValueError("boxes are counted")
+        self.paid = carrier != "nobody"
+
     @transition(state, source="canceled", target=GET_STATE(lambda self, to: to))
     def reopen(self, to):
         pass
