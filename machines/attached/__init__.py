@@ -6,6 +6,7 @@ See ``docs/attach.md``. ``machines.fields`` is the other direction, where the ma
 from .acting import acting_as
 from .attaching import attach, detach
 from .errors import NotAttachable
+from .libraries.transitions import follow
 from .registry import Attachment
 
-__all__ = ["Attachment", "NotAttachable", "acting_as", "attach", "detach"]
+__all__ = ["Attachment", "NotAttachable", "acting_as", "attach", "detach", "follow"]

@@ -12,40 +12,42 @@ from machines.engine import limits
 
 from . import recording, registry
 from .errors import NotAttachable
-from .libraries import DjangoFsm
+from .libraries import DjangoFsm, Library, python_statemachine, transitions, viewflow
 from .registry import Attachment
 
 Model = TypeVar("Model", bound=type[models.Model])
 
 
 @overload
-def attach(model: Model, field: str, *, name: str = "") -> Attachment: ...
+def attach(model: Model, field: str, *, machine: Any = None, name: str = "") -> Attachment: ...
 @overload
-def attach(model: str, *, name: str = "") -> Callable[[Model], Model]: ...
+def attach(model: str, *, machine: Any = None, name: str = "") -> Callable[[Model], Model]: ...
 
 
-def attach(model: Any, field: str = "", *, name: str = "") -> Any:
-    """Mirror a field that django-fsm-2 drives: ``attach(Order, "state")``, or as a decorator of the model,
-    ``@attach("state")``. Nothing of the model changes.
+def attach(model: Any, field: str = "", *, machine: Any = None, name: str = "") -> Any:
+    """Mirror a field that a state library drives: ``attach(Order, "state")`` for django-fsm-2, or as a decorator of the
+    model, ``@attach("state")``. Nothing of the model changes.
 
-    ``name``: of the machine, after ``mirror.``; by default ``shop.order.state``. Raises NotAttachable.
+    ``machine``: of other libraries: viewflow's flow class, a StateMachine of python-statemachine, a Machine of
+    ``transitions``, or the name of the attribute in which each row has its own. ``name``: of the machine in the room,
+    after ``mirror.``; by default ``shop.order.state``. Raises NotAttachable.
     """
     if isinstance(model, str):
 
         def decorate(decorated: Any) -> Any:
-            attach(decorated, model, name=name)
+            attach(decorated, model, machine=machine, name=name)
             return decorated
 
         return decorate
-    made = _check(model, field, name)
+    made = _check(model, field, machine, name)
     held = registry.find(made.machine)
     if held is not None and held.label != made.label:
         raise NotAttachable(
             f"{made.label} and {held.label} would both be the machine {made.machine!r}: give one a name="
         )
     if held is None:
-        registry.put(made)
         recording.connect(made)
+        registry.put(made)
     return held or made
 
 
@@ -55,18 +57,44 @@ def detach(attachment: Attachment) -> None:
     recording.disconnect(attachment)
 
 
-def _check(model: Any, field: str, name: str) -> Attachment:
+def _check(model: Any, field: str, machine: Any, name: str) -> Attachment:
     if not (isinstance(model, type) and issubclass(model, models.Model)) or model._meta.abstract:
         raise NotAttachable(f"attach takes a model that has a table, and the name of its field; not {model!r}")
-    try:
-        from django_fsm import FSMFieldMixin
-    except ImportError:
-        raise NotAttachable("attach reads the transitions of django-fsm-2, which is not installed") from None
-    known = [one for one in model._meta.concrete_fields if isinstance(one, FSMFieldMixin)]
-    if field not in {one.name for one in known}:
-        names = ", ".join(one.name for one in known) or "none"
-        raise NotAttachable(f"{model._meta.label} has no FSM field {field!r} of django-fsm-2; it has: {names}")
-    machine = MIRROR + (name or f"{model._meta.label_lower}.{field}".lower())
-    if (why := limits.check_machine_name(machine)) is not None:
-        raise NotAttachable(f"the machine's name {machine!r} {why}: give another one with name=")
-    return Attachment(model, field, machine, DjangoFsm(model, field))
+    called = MIRROR + (name or f"{model._meta.label_lower}.{field}".lower())
+    if (why := limits.check_machine_name(called)) is not None:
+        raise NotAttachable(f"the machine's name {called!r} {why}: give another one with name=")
+    return Attachment(model, field, called, _find_library(model, field, machine))
+
+
+def _find_library(model: type[models.Model], name: str, machine: Any) -> Library:
+    fields = {one.name: one for one in model._meta.concrete_fields}
+    if machine is None:
+        return _find_library_of_field(model, name, fields)
+    if name not in fields:
+        raise NotAttachable(f"{model._meta.label} has no field {name!r}; it has: {', '.join(fields)}")
+    if python_statemachine.is_machine(machine):
+        return python_statemachine.PythonStateMachine(model, name, machine)
+    if isinstance(machine, str) or transitions.is_machine(machine):
+        return transitions.Transitions(model, name, machine)
+    if (state := viewflow.find_state(machine)) is not None:
+        flow = machine if isinstance(machine, type) else machine._owner
+        return viewflow.Viewflow(model, name, state, flow)
+    raise NotAttachable(
+        f"machine={machine!r} is none that attach knows: a flow class of viewflow.fsm, a class of python-statemachine,"
+        " a Machine of transitions, or the name of the attribute in which rows have theirs"
+    )
+
+
+def _find_library_of_field(model: type[models.Model], name: str, fields: dict[str, Any]) -> Library:
+    """Of a field that knows its transitions itself: django-fsm-2's, or that of viewflow."""
+    found = {key: one for key, one in fields.items() if hasattr(one, "transitions") or hasattr(one, "transition")}
+    if name not in found:
+        names = ", ".join(found) or "none"
+        raise NotAttachable(
+            f"{model._meta.label} has no FSM field {name!r} of django-fsm-2; it has: {names}. For viewflow, transitions"
+            " and python-statemachine give machine="
+        )
+    field = found[name]
+    if hasattr(field, "transitions"):
+        return DjangoFsm(model, name)
+    return viewflow.Viewflow(model, name, field._state, None)

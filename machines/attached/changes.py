@@ -8,13 +8,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Transition:
-    """One call of a method. ``target``: the name of the state, None where it stays; ``source``: the value before."""
+    """One call of a method. ``target``: the name of the state, None where it stays; ``source``: the value before;
+    ``begins``: as ``Heard`` has it."""
 
     event: str
     source: Any
     target: Any
     actor: str
     reason: str
+    begins: bool = False
 
 
 @dataclass

@@ -15,7 +15,7 @@ from django.db.models.signals import class_prepared, post_delete, post_save
 from . import registry
 from .acting import find_actor, find_reason
 from .changes import Change, Transition
-from .libraries import Heard
+from .libraries import Heard, plain
 from .registry import Attachment
 
 PENDING = "_signalbox_transitions"
@@ -73,7 +73,7 @@ def _note_transition(row: models.Model, field_name: str, heard: Heard) -> None:
     for attachment in registry.list_of(type(row)):
         if attachment.field_name == field_name:
             actor, reason = find_actor(row, heard.arguments), find_reason(row, heard.arguments)
-            made = Transition(heard.event, heard.source, heard.target, actor, reason)
+            made = Transition(heard.event, heard.source, heard.target, actor, reason, heard.begins)
             row.__dict__.setdefault(PENDING, {}).setdefault(attachment.machine, []).append(made)
 
 
@@ -86,6 +86,8 @@ def _note_save(
         if update_fields is not None and not created and not names & set(update_fields):
             continue  # the state was not saved: its transitions wait for the save that writes it
         pending = instance.__dict__.get(PENDING, {}).pop(attachment.machine, [])
+        if pending and pending[-1].begins and pending[-1].target not in (None, plain(attachment.value_of(instance))):
+            pending = []  # it was refused, or raised, after it had begun
         if created or pending:
             _put(attachment, instance, using, pending, created=created)
 

@@ -16,6 +16,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "coming-from"
 PAGES = sorted(path.stem for path in FOLDER.glob("[a-z]*.md"))
 NEEDS = {
     "django-fsm-2": "django_fsm",
+    "viewflow": "viewflow",
     "transitions": "transitions",
     "python-statemachine": "statemachine",
     "celery": "celery",

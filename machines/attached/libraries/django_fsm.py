@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import models
 
-from .library import ANY, ANY_OTHER, Declared, Heard, Library, Listener, holds
+from .library import ANY, ANY_OTHER, Declared, Heard, Library, Listener, holds, name_of
 
 _UID = "machines.attached"
 
@@ -62,7 +62,3 @@ def _declare(name: str, source: Any, raw: Any) -> Declared:
         on_error=raw.on_error, raw=raw,
         label=str(raw.custom.get("label") or "") or (raw.method.__doc__ or "").strip().partition("\n")[0],
     )  # fmt: skip
-
-
-def name_of(function: Any) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -37,12 +37,14 @@ class Declared:
 
 @dataclass(frozen=True)
 class Heard:
-    """A transition that a row in memory has made. ``target``: None where the state stays; ``arguments``: by name."""
+    """A transition that a row in memory has made. ``target``: None where the state stays; ``arguments``: by name;
+    ``begins``: it is not made yet, and counts if the row is saved in its target."""
 
     event: str
     source: Any
     target: Any
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    begins: bool = False
 
 
 Listener = Callable[[models.Model, str, Heard], None]
@@ -79,7 +81,7 @@ class Library(ABC):
 
     @abstractmethod
     def connect(self, listener: Listener) -> None:
-        """Call ``listener`` after each transition, before the row is saved. Calling it again changes nothing."""
+        """Call ``listener`` at each transition, before the row is saved. Calling it again changes nothing."""
 
     @abstractmethod
     def find_refusal(self, row: models.Model, declared: Declared, user: Any) -> str:
@@ -93,6 +95,15 @@ class Library(ABC):
     @abstractmethod
     def call(self, row: models.Model, event: str, arguments: Mapping[str, Any]) -> None:
         """Call the model's own method, and do not save the row. Raises what the method raises."""
+
+
+def plain(value: Any) -> Any:
+    """Return what a column holds for a state: of a member of an enumeration its value."""
+    return getattr(value, "value", value)
+
+
+def name_of(function: Any) -> str:
+    return str(getattr(function, "__name__", None) or getattr(function, "name", None) or type(function).__name__)
 
 
 def holds(user: Any, permission: str | None, row: models.Model) -> bool:
@@ -109,5 +120,15 @@ def group(declared: Iterable[Declared]) -> dict[str, dict[Any, Declared]]:
     """Return event -> source -> its transition, events in the order of their names."""
     found: dict[str, dict[Any, Declared]] = {}
     for one in sorted(declared, key=lambda one: one.event):
-        found.setdefault(one.event, {})[one.source] = one
+        sources = found.setdefault(one.event, {})
+        sources[one.source] = _merge(sources[one.source], one) if one.source in sources else one
     return found
+
+
+def _merge(first: Declared, other: Declared) -> Declared:
+    """Make one of two transitions of an event from one state, of which conditions choose."""
+    return replace(
+        first, targets=tuple(dict.fromkeys((*first.targets, *other.targets))), stays=first.stays or other.stays,
+        computes=first.computes or other.computes,
+        conditions=tuple(dict.fromkeys((*first.conditions, *other.conditions))),
+    )  # fmt: skip

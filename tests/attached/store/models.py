@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django_fsm import GET_STATE, RETURN_VALUE, FSMField, FSMIntegerField, transition
 
+from .flows import Door, Lamp, Parcel, Report  # noqa: F401
+
 
 class Purchase(models.Model):
     """Two fields, each with transitions of its own."""
