@@ -8,7 +8,7 @@ takes the memory of a page.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +52,15 @@ class Report:
     @property
     def left(self) -> int:
         return self.differences - self.mended
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report as it is stored: ``counts`` and ``examples`` by kind, ``mended``."""
+        return {"counts": dict(self.counts), "examples": self.examples, "mended": self.mended}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Report:
+        counts, examples = stored.get("counts", {}), stored.get("examples", {})
+        return cls(Counter(counts), dict(examples), stored.get("mended", 0))
 
     def lines(self) -> list[str]:
         found = []

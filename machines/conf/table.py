@@ -76,6 +76,8 @@ TABLE = (
     _setting("RETAIN", Checked(retention_policy.is_policy, retention_policy.WANTED), ""),
     _setting("ARCHIVE", Checked(archive_names.is_archive, archive_names.WANTED), "sql"),
     _setting("TASK_RESULTS", Integer(1, 366 * 86_400), 86_400),
+    # Seconds between two comparisons of attached tables with their mirrors; 0: only when a person asks.
+    _setting("RECONCILE", Integer(0, 30 * 86_400), 3_600),
     # The error inbox.
     _setting("ERROR_DIGEST", Choice(("off", "daily", "weekly")), "off"),
     _setting("ERROR_DIGEST_TO", Words(), []),

@@ -10,6 +10,7 @@ from functools import partial
 from types import MappingProxyType
 
 from machines.access import last_seen
+from machines.attached.duty import ReconcileDuty
 from machines.audit import entries
 from machines.binding.outbox_sender import OutboxSender
 from machines.binding.projection import Projection
@@ -111,6 +112,7 @@ def make_shared_duties(engine: Engine) -> dict[str, Duty]:
     """Those that every worker has, side by side."""
     return {
         **make_buffer_flushes(),
+        "reconcile": ReconcileDuty(engine),
         "row outbox": OutboxSender(),
         "row projection": Projection(engine),
         "schedule declarations": Declarations(engine),

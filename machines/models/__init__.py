@@ -7,7 +7,7 @@ from .failure import FailedJob, FailureAction, FailureGroup, FailureHour, Failur
 from .grant import MachineGroupGrant, MachineUserGrant
 from .last_seen import LastSeen, Receipt
 from .machine import Machine
-from .outbox import OutboxEntry
+from .outbox import OutboxEntry, Reconciliation
 from .statistics import MeasuredStretch, Measurement, SamplingTurn, StoredCoverage
 from .stored_plan import StoredPlan
 from .token import Token
@@ -42,6 +42,7 @@ __all__ = [
     "Measurement",
     "OutboxEntry",
     "Receipt",
+    "Reconciliation",
     "SamplingTurn",
     "StoredCoverage",
     "StoredPlan",

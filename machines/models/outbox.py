@@ -1,4 +1,4 @@
-"""What transactions asked of instances that belong to rows, until it is sent."""
+"""Rows about rows: the outbox of models that show a machine, and the comparisons of models that a machine mirrors."""
 
 from __future__ import annotations
 
@@ -72,3 +72,33 @@ class OutboxEntry(models.Model):
     def facts(self) -> dict[str, Any]:
         """Return what the log says of it: nothing of the payload."""
         return {"machine": self.machine, "instance": self.instance, "kind": self.kind, "event": self.event}
+
+
+class Reconciliation(models.Model):
+    """Of one machine that mirrors rows. Written by the workers that have its model, and by who asks for a run.
+
+    While one runs, ``begun`` is later than ``ended``, and ``held_until`` moves on; of a worker that died it passes, and
+    another one begins anew.
+    """
+
+    machine = models.CharField(max_length=100, unique=True)
+    wanted = models.DateTimeField(
+        null=True, help_text="when a person asked for a run; null once it has begun and ended"
+    )
+    wanted_by = models.CharField(max_length=150, default="")
+    begun = models.DateTimeField(null=True)
+    ended = models.DateTimeField(null=True)
+    holder = models.CharField(max_length=200, default="", help_text="the worker of the last run")
+    held_until = models.DateTimeField(null=True)
+    read = models.PositiveBigIntegerField(default=0, help_text="rows and instances")
+    report = DocumentField(default=dict)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.machine
+
+    @property
+    def is_running(self) -> bool:
+        return self.begun is not None and (self.ended is None or self.ended < self.begun)

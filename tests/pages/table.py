@@ -67,6 +67,7 @@ _TABLE = {
     "machine": Entry("view", 200, 200, {"machine": "activation"}),
     "completion": Entry("view", 200, 405, {"machine": "activation"}),
     "machine-charts": Entry("view", 200, 405, {"machine": "activation"}),
+    "reconcile": Entry("operate", 302, 400, {"machine": "activation"}),
     "diagram": Entry("view", 200, 200, {"machine": "activation"}),
     "instances": Entry("view", 200, 200, {"machine": "activation"}),
     "versions": Entry("view", 200, 200, {"machine": "activation"}),

@@ -20,4 +20,5 @@ urlpatterns = [
     path(f"{MACHINE}counts/", views.counts, name="counts"),
     path(f"{MACHINE}rows/", views.rows, name="rows"),
     path(f"{MACHINE}create/", views.create, name="create"),
+    path(f"{MACHINE}reconcile/", views.reconcile, name="reconcile"),
 ]

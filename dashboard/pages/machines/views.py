@@ -30,7 +30,7 @@ from machines.diagrams import standalone
 from machines.engine import Engine, Instance, Live, Page, SignalboxError, Tally, errors
 from machines.engine.ids import codec
 from machines.retention import figures
-from machines.services import Actor
+from machines.services import Actor, mirrors
 from machines.services import instances as instance_service
 
 from . import instance_list as listings
@@ -87,6 +87,7 @@ def machine_page(
         "charts": charts.of_machine(request, machine, queues=bool(track.depths)),
         "boards": scoreboards.read_scoreboards(request, plan),
         "accepts": senders.read_senders(request, get_engine(), machine),
+        "mirror": mirrors.describe_mirror(Actor.of(request), machine) if plan.is_mirror else None,
         "retention": figures.read_archive_figures(machine, live.version),
         "moved": active_counts.count_for_machine(machine),
         "mode": mode,
@@ -147,7 +148,7 @@ def _load_plan(request: HttpRequest, live: Live) -> VersionView:
 
 def _blank_form(request: HttpRequest, plan: VersionView, live: Live) -> Creation | None:
     """Return the form for a new instance, which has the current version, to whom may create one."""
-    if not allows(request.user, "fire", live.machine):
+    if plan.is_mirror or not allows(request.user, "fire", live.machine):
         return None
     return Creation.blank(
         plan if plan.version == live.version else version_view.load_version(live.machine, live.version)
@@ -176,6 +177,15 @@ def create(request: HttpRequest, machine: str) -> HttpResponse:
         return machine_page(request, machine, creation=creation, status=status_of(type(error)))
     messages.success(request, f"{made.id} created, in {made.state}")
     return redirect("signalbox:instance", machine, made.id)
+
+
+@require_audited("operate", "machine.reconcile")
+def reconcile(request: HttpRequest, machine: str) -> HttpResponse:
+    """Ask for a comparison of a mirrored table."""
+    if request.method == "POST":
+        mirrors.request_reconcile(Actor.of(request), machine)
+        messages.success(request, "A worker compares all rows with their instances.")
+    return redirect("signalbox:machine", machine)
 
 
 @require("view")
