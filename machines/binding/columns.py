@@ -51,6 +51,12 @@ def column_text(field: MachineField, state: str) -> str:
     return state if most is None or len(state) <= most else state[: most - 1] + CUT
 
 
+def earlier_state(field: MachineField, row: Model) -> str:
+    """Return the state that a row had before it had a machine, such as that of another library's field; "" for none."""
+    held = row.__dict__
+    return "" if held.get(field.revision_name) else str(held.get(field.attname) or "")
+
+
 def check_id(value: Any) -> str | None:
     """Say why a value of the row's identifying column can be no instance's id; None where it can."""
     return "is missing" if value is None else limits.check_instance_id(str(value))

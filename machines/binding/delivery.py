@@ -14,7 +14,7 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from django.db.models import Exists, Model, OuterRef, QuerySet
 from django.utils import timezone
 
 from machines.access import redaction
+from machines.catalog.outlines import outline_of
 from machines.connections import get_engine
 from machines.engine import (
     BadInput,
@@ -228,11 +229,31 @@ def _carry_out(claim: Claim) -> Ended | None:
 def _create(claim: Claim) -> Ended:
     entry = claim.entry
     try:
-        made = get_engine().create(entry.machine, entry.instance, entry.payload, key=entry.key, reason=entry.reason)
+        made = _create_in_state(
+            entry.machine, entry.instance, entry.payload, entry.event, key=entry.key, reason=entry.reason
+        )
     except InstanceExists:
         there = get_engine().get(entry.machine, entry.instance)
         return _found(entry, there)
     return Ended("applied", made.state, made.revision)
+
+
+def _create_in_state(
+    machine: str, id: str, data: Mapping[str, Any], state: str, *, key: str | None = None, reason: str = ""
+) -> Instance:
+    """Create an instance in the state that its row had before, "" for the initial one. Raises BadInput where the
+    machine does not have it: nothing is created then, and the row keeps it."""
+    engine = get_engine()
+    if state and outline_of(machine, engine.live(machine).version).state(state) is None:
+        raise BadInput(
+            f"the row is in {state!r}, which {machine} does not have: publish a definition with that state, or write"
+            " another one into the column"
+        )
+    made = engine.create(machine, id, data, key=key, reason=reason)
+    if not state or made.state == state:
+        return made
+    why = "the row was in this state before"
+    return engine.force(machine, id, state, actor="row", reason=why, key=f"{key}:state" if key else None)
 
 
 def _found(entry: OutboxEntry, there: Instance) -> Ended:
@@ -290,9 +311,9 @@ def ensure_instance(field: MachineField, id: str, using: str) -> bool:
     entry = waiting.order_by("pk").first()
     with contextlib.suppress(InstanceExists):
         if entry is None:
-            get_engine().create(field.machine, id, field.creation_data(row))
+            _create_in_state(field.machine, id, field.creation_data(row), columns.earlier_state(field, row))
         else:  # with the key of the entry, which finds its own work later
-            get_engine().create(field.machine, id, entry.payload, key=entry.key, reason=entry.reason)
+            _create_in_state(field.machine, id, entry.payload, entry.event, key=entry.key, reason=entry.reason)
     return True
 
 

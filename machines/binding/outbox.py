@@ -31,9 +31,12 @@ SWEEP = 200  # rows without an instance that a pass looks after
 
 
 def put_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:
-    """Have the instance of a new row created after the commit."""
+    """Have the instance of a new row created after the commit; that of an older row in the state that the row has."""
     id = _id_of(field, row)
-    made = _put(field, id, using, kind=OutboxEntry.Kind.CREATE, payload=field.creation_data(row))
+    made = _put(
+        field, id, using, kind=OutboxEntry.Kind.CREATE, payload=field.creation_data(row),
+        event=columns.earlier_state(field, row),
+    )  # fmt: skip
     _send_after_commit(field, made, using, row)
     return made
 
