@@ -11,9 +11,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from django.contrib.auth import get_user_model
+from django.apps import apps
+from django.contrib.auth import get_permission_codename, get_user_model
 from django.core.exceptions import FieldError
 from django.db import models, router, transaction
+from django.urls import NoReverseMatch, reverse
 
 from machines.connections import get_engine
 from machines.engine import BadInput, Conflict, EngineUnavailable, Instance, UnknownInstance, errors
@@ -90,6 +92,20 @@ def find_refusals(machine: str, id: str, events: Collection[str], user: Any) -> 
     except UnknownInstance as error:
         return dict.fromkeys(events, error.message)
     return {event: _find_refusal(attachment, row, event, user)[0] for event in events}
+
+
+def find_row_address(machine: str, id: str, user: Any) -> str:
+    """Return the address of the row's page in Django's admin; "" where there is none, or none for this user."""
+    attachment = registry.find(machine)
+    if attachment is None or not apps.is_installed("django.contrib.admin"):
+        return ""
+    options = attachment.model._meta
+    if not user.has_perm(f"{options.app_label}.{get_permission_codename('view', options)}"):
+        return ""
+    try:
+        return reverse(f"admin:{options.app_label}_{options.model_name}_change", args=[id])
+    except NoReverseMatch:  # the model is not registered
+        return ""
 
 
 def find_user(name: str) -> Any:

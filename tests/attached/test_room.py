@@ -49,3 +49,16 @@ def test_nobody_repairs_or_publishes_there(admin_user, engine, mirrored, purchas
     assert not actor.may("publish", mirrored.machine)
     assert actor.may("view", mirrored.machine)
     assert engine.get(mirrored.machine, str(purchase.pk)).state == "confirmed"
+
+
+def test_lists_offer_methods_in_place_of_repairs_and_instances_lead_to_their_row(
+    admin_client, engine, mirrored, purchase, monkeypatch
+):
+    page = admin_client.get(reverse("signalbox:machine", args=[mirrored.machine])).content.decode()
+    assert "Call a method…" in page
+    for offered in ("Suspend…", "Delete…", "Create instance", "Accepts messages from"):
+        assert offered not in page
+    address = reverse("signalbox:instance", args=[mirrored.machine, str(purchase.pk)])
+    assert "row in the admin" not in admin_client.get(address).content.decode()  # it is not registered there
+    monkeypatch.setattr("machines.attached.calls.reverse", lambda name, args: f"/{name}/{args[0]}/")
+    assert f'href="/admin:store_purchase_change/{purchase.pk}/"' in admin_client.get(address).content.decode()

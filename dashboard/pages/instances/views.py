@@ -22,6 +22,7 @@ from dashboard.shared.access import allows, require, scope_of
 from dashboard.shared.errors.pages import bad_request
 from dashboard.shared.rendering import render_page
 from dashboard.shared.version_view import VersionView
+from machines.attached.calls import find_row_address
 from machines.attached.errors import MethodFailed, MethodRefused
 from machines.engine import Inspection, Instance, NotAllowed, Step, errors
 from machines.forms import TypedForm
@@ -93,6 +94,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
         "seconds": {lever.event for lever in pulls if rules.needs_approval([plan.outline], f"fire:{lever.event}")},
         "requests": approvals.waiting().filter(machine=machine, instance=id),
         "key": make_key(),
+        "row_address": find_row_address(machine, id, request.user) if plan.is_mirror else "",
     }
     if allows(request.user, "operate", machine) and not instance.archived and not plan.is_mirror:
         context |= {"repairs": list_repairs(instance, seen.waits), "resume": ResumeForm()}

@@ -15,6 +15,7 @@ from dashboard.shared.search import instance_filter as seeking
 from dashboard.shared.search import query_line
 from dashboard.shared.search.instance_filter import InstanceFilter
 from dashboard.shared.state_counts import StateCounts
+from machines.access.mirror_names import is_mirror
 from machines.engine import BadInput, Engine, Page, Tally
 from machines.services import Actor
 from machines.services.reading import redactor_of
@@ -95,6 +96,11 @@ class InstanceList:
             return replace(found, instances=found.instances[::-1], cursor=found.start, start=found.cursor)
         found = engine.find(self.machine, **self.terms, limit=SIZE, cursor=self.cursor, newest=self.newest)
         return replace(found, start=found.start if self.cursor else None)
+
+    @property
+    def is_mirror(self) -> bool:
+        """Return whether the instances follow rows, which only methods of their model change."""
+        return is_mirror(self.machine)
 
     @property
     def is_first(self) -> bool:
