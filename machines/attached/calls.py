@@ -26,7 +26,7 @@ from . import registry
 from .acting import ARGUMENTS, acting_as
 from .definition import find_transition
 from .errors import MethodFailed, MethodRefused
-from .libraries import Declared
+from .libraries import ANY, ANY_OTHER, Declared
 from .registry import Attachment
 
 REASON = "description"
@@ -59,15 +59,17 @@ def call_method(
     failure: MethodFailed | None = None
     with transaction.atomic(using):
         row = _lock(attachment, id, using)
+        value = attachment.value_of(row)
         declared = _demand(attachment, row, event, user)
         given = _build_arguments(attachment, event, dict(arguments or {}), user, reason)
         with acting_as(user, reason):
             try:
                 attachment.library.call(row, event, given)
             except Exception as error:
-                failure = MethodFailed(f"{_label(attachment, event)} raised {_describe(error)}")
+                told = f"{_label(attachment, event)} raised {_describe(error)}"
                 if declared.on_error is None or attachment.value_of(row) != declared.on_error:
-                    raise failure from error  # takes back what the method has written
+                    raise MethodFailed(f"{told}. The row stays in {attachment.states.find(value)}") from error
+                failure = MethodFailed(f"{told}. The row is in {attachment.states.find(declared.on_error)} now")
             row.save(using=using)
     if failure is not None:
         raise failure
@@ -162,7 +164,8 @@ def _find_refusal(attachment: Attachment, row: models.Model, event: str, user: A
     value = attachment.value_of(row)
     declared = find_transition(attachment.transitions[event], value)
     if declared is None:
-        return f"the row is in {attachment.states.find(value) or repr(value)}, where it is not declared", None
+        held = attachment.states.find(value) or repr(value)
+        return f"the row is in {held}, and {event} starts from {_describe_sources(attachment, event)}", None
     if declared.permission and isinstance(user, str):
         return f"the permission {declared.permission} is asked for, and {user} is no user", declared
     try:
@@ -212,6 +215,12 @@ def _types_of(parameter: inspect.Parameter) -> tuple[str, ...]:
     if kind not in TYPES and type(parameter.default) in TYPES:
         kind = type(parameter.default)
     return (TYPES[kind],) if kind in TYPES else ("any",)
+
+
+def _describe_sources(attachment: Attachment, event: str) -> str:
+    sources = attachment.transitions[event]
+    names = [attachment.states.find(one) for one in sources if one not in (ANY, ANY_OTHER)]
+    return " or ".join(str(one) for one in names) or "any other state"
 
 
 def _label(attachment: Attachment, event: str) -> str:

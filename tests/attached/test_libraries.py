@@ -68,7 +68,7 @@ def test_a_flow_of_viewflow_is_called_under_its_own_permission(engine, flows, st
     id = str(report.pk)
     assert find_refusals(attached.machine, id, ["approve", "hide", "remind"], anyone) == {
         "approve": "the permission <lambda> is missing", "hide": "",
-        "remind": "the row is in draft, where it is not declared",
+        "remind": "the row is in draft, and remind starts from hidden",
     }  # fmt: skip
     with pytest.raises(MethodRefused, match="has_text is not met"):
         call_method(attached.machine, id, "approve", user=staff)

@@ -122,7 +122,13 @@ class NewBulk:
     def __init__(self, plan: VersionView, action: str, event: str, posted: Posted = None) -> None:
         self.action = action
         self.event = event
-        self.label = f"Fire {event}" if action == "fire" else BULK_ACTIONS[action].label if action else ""
+        self.label = (
+            f"{'Call' if plan.is_mirror else 'Fire'} {event}"
+            if action == "fire"
+            else BULK_ACTIONS[action].label
+            if action
+            else ""
+        )
         self.about = plan.event_description(event) if action == "fire" else BULK_ACTIONS[action].about if action else ""
         self.form = BulkForm(plan, action, posted)
         self.typed: TypedForm | None = None

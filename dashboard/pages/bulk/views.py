@@ -119,7 +119,7 @@ def _choices(request: HttpRequest, plan: VersionView, asked: NewBulk) -> Any:
     if allows(request.user, "fire", plan.machine):
         for name in plan.event_names([]):
             yield (
-                f"fire {name}",
+                f"{'call' if plan.is_mirror else 'fire'} {name}",
                 f"{base}?{urlencode(terms | {'do': 'fire', 'event': name}, doseq=True)}",
                 asked.event == name,
             )

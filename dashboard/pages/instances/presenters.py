@@ -14,6 +14,7 @@ from dashboard.shared.errors.statuses import MISTAKE
 from dashboard.shared.page_addresses import find_page_address
 from dashboard.shared.version_view import VersionView
 from machines.access.redaction import Redactor
+from machines.attached.errors import MethodFailed
 from machines.engine import Explanation, Instance, NotAllowed, Preview, Step, Wait, errors
 from machines.engine.records import NOT_REPLICATED
 from machines.forms import TypedForm
@@ -22,15 +23,16 @@ from machines.services import Actor, instances
 from .events import Route, list_routes
 
 MAX_CONFLICT_STEPS = 20  # steps shown of what happened since the operator looked
-STATUS = {"refused": 422, "held": 409, "conflict": 409, "mistake": 400, "preview": 200}
+STATUS = {"refused": 422, "failed": 422, "held": 409, "conflict": 409, "mistake": 400, "preview": 200}
 
 
 @dataclass(frozen=True, slots=True)
 class ActionResult:
     """Holds the result of an action that failed or was previewed.
 
-    ``kind``: refused, held (suspended), conflict, mistake or preview. ``sent``: the posted fields, to send them again.
-    ``changes``: the data fields that a preview would change, None where one would be unset.
+    ``kind``: refused, failed (a method that raised), held (suspended), conflict, mistake or preview. ``sent``: the
+    posted fields, to send them again. ``changes``: the data fields that a preview would change, None where one would
+    be unset.
     """
 
     kind: str
@@ -75,7 +77,8 @@ def explain_denied(what: str, url: str, error: NotAllowed, **facts: Any) -> Acti
 
 def explain_method(what: str, url: str, error: errors.SignalboxError, **facts: Any) -> ActionResult:
     """Describe why the method of a model was not called, or what it raised."""
-    return ActionResult("refused", what, url, error.message, error.code, **facts)
+    kind = "failed" if isinstance(error, MethodFailed) else "refused"
+    return ActionResult(kind, what.replace("fire", "call", 1), url, error.message, error.code, **facts)
 
 
 def explain_mistake(
