@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from .errors import NotAttachable
 from .libraries import ANY, ANY_OTHER, Declared
 from .registry import Attachment
 
@@ -19,6 +20,10 @@ TARGET = "target"
 def build_definition(attachment: Attachment) -> dict[str, Any]:
     states = attachment.states
     events = attachment.transitions
+    if unknown := sorted(set(attachment.sla) - set(states.names.values())):
+        raise NotAttachable(
+            f"sla of {attachment.label} names {', '.join(unknown)}; its states are {', '.join(states.names.values())}"
+        )
     first = states.find(attachment.library.get_initial()) or next(iter(states.names.values()), "")
     return {
         "id": attachment.machine,
@@ -41,6 +46,8 @@ def _build_state(attachment: Attachment, value: Any, name: str) -> dict[str, Any
     built: dict[str, Any] = {}
     if label := attachment.states.labels.get(name):
         built["description"] = label
+    if level := attachment.sla.get(name):
+        built["sla"] = level
     on = {}
     for event, sources in attachment.transitions.items():
         if (declared := find_transition(sources, value)) is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -19,12 +20,13 @@ _attached: dict[str, Attachment] = {}
 
 @dataclass(frozen=True)
 class Attachment:
-    """One field of a model, and the machine whose instances follow it."""
+    """One field of a model, and the machine whose instances follow it. ``sla``: state -> its service level."""
 
     model: type[models.Model]
     field_name: str
     machine: str
     library: Library
+    sla: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def label(self) -> str:

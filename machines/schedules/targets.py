@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterator
 
+from machines.access.mirror_names import is_mirror
 from machines.engine import Engine, arguments, errors, limits
 from machines.engine.definitions import Outline, outline
 from machines.engine.definitions.outline import is_match
@@ -24,6 +25,9 @@ def check(engine: Engine, schedule: Schedule, *, among: Collection[str] | None =
     machine = schedule.what["machine"]
     if not isinstance(machine, str) or machine not in engine.machines() or machine == SCHEDULES:
         return [Finding("what.machine", f"there is no machine {machine!r}", _suggest(machine, known))]
+    if is_mirror(machine) and schedule.does in ("fire", "create"):
+        told = f"{machine} mirrors rows of a table, which only methods of the model change"
+        return [Finding("what.do", told, "fire_all, which calls the method of each row that its filter finds")]
     try:
         return [*_check_values(engine, schedule), *_check_names(engine, schedule)]
     except errors.SignalboxError as error:

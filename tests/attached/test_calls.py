@@ -13,7 +13,8 @@ from machines.attached.errors import MethodFailed, MethodRefused
 from machines.bulk import Bulk
 from machines.engine import BadInput, Conflict, UnknownInstance
 from machines.models import AuditEntry
-from machines.services import Actor, Forbidden, bulks, instances
+from machines.schedules import InvalidSchedule
+from machines.services import Actor, Forbidden, bulks, instances, schedules
 from machines.testing.job_runner import JobRunner
 from machines.worker.registry import discover
 
@@ -157,3 +158,19 @@ def test_the_api_calls_a_method_and_explains_a_refusal(admin_client, engine, mir
     assert (refused.status_code, refused.json()["code"]) == (422, "SB494")
     made = admin_client.post(f"/api/v1/machines/{mirrored.machine}/instances", {}, content_type="application/json")
     assert (made.status_code, "create the row" in made.json()["detail"]) == (400, True)
+
+
+def test_a_schedule_calls_methods_by_a_search_and_no_event_of_one_instance(admin_user, engine, mirrored, purchase):
+    discover()
+    actor, filter = Actor(admin_user, "page"), {"state": "new"}
+    what = {"machine": mirrored.machine, "event": "confirm"}
+    nightly = {"name": "nightly", "when": {"cron": "0 2 * * *"}, "what": what | {"do": "fire_all", "filter": filter}}
+    with pytest.raises(InvalidSchedule, match="mirrors rows of a table.*fire_all"):
+        schedules.put(actor, nightly | {"what": what | {"do": "fire", "instance": str(purchase.pk)}})
+    schedules.put(actor, nightly)
+    schedules.run(actor, "nightly", reason="now")
+    run = JobRunner(engine, None).run
+    run(["schedules", "bulk"], None, 40, False)
+    purchase.refresh_from_db()
+    assert purchase.state == "confirmed"
+    assert engine.history(mirrored.machine, str(purchase.pk))[0].actor == "admin"

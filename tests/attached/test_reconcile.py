@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from machines.attached import NotAttachable, attach
+from machines.attached import NotAttachable, attach, detach
 from machines.attached import states as state_names
 from machines.attached.definition import build_definition
 from machines.attached.reconcile import Reconcile
@@ -105,3 +105,17 @@ def test_a_field_that_nothing_drives_is_refused(mirrored, field, said):
 
     with pytest.raises(NotAttachable, match=said):
         attach(Purchase, field)
+
+
+def test_service_levels_are_those_that_the_project_gives(engine, mirrored):
+    from .store.models import Purchase
+
+    detach(mirrored)
+    Purchase.objects.create()
+    late = attach(Purchase, "state", sla={"new": "2h"})
+    assert Reconcile(engine, late).run().left == 0
+    assert engine.definition(late.machine)["states"]["new"]["sla"] == "2h"
+    assert [one.definition for one in engine.find(late.machine)] == [engine.live(late.machine).version]
+    detach(late)
+    with pytest.raises(NotAttachable, match="names lost; its states are new, confirmed"):
+        Reconcile(engine, attach(Purchase, "state", sla={"lost": "2h"})).run()

@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 
 from dashboard.pages.shared.form_keys import make_key
 from dashboard.pages.shared.permissions import require_audited
-from dashboard.shared.access import Forbidden, View, allows, demand, require, scope_of
+from dashboard.shared.access import Forbidden, View, allows, anywhere, demand, require, scope_of
 from dashboard.shared.rendering import render_page
 from machines.connections import get_engine
 from machines.engine.errors import BadInput, SignalboxError
@@ -36,13 +36,17 @@ def show_all(request: HttpRequest) -> HttpResponse:
     names = sorted(name for name in get_engine().machines() if name in scope)
     if machine and machine not in names:
         raise Http404("No machine of this name.")
+    new = "new" in request.GET
+    if new and machine and allows(request.user, "operate", machine):
+        return redirect("signalbox:schedule-new", machine)
     rows = services.listed(Actor.of(request), machine=machine or None)
     context = {
         "section": "schedules",
         "lines": [present(row) for row in rows],
         "machine": machine,
         "machines": names,
-        "makes": bool(machine) and allows(request.user, "operate", machine),
+        "makes": allows(request.user, "operate", machine) if machine else anywhere(request.user, "operate"),
+        "unchosen": new and not machine,
     }
     return render_page(request, "signalbox/schedules/schedules.html", context)
 

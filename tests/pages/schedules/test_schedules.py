@@ -33,6 +33,13 @@ def test_the_list_shows_when_each_runs_next(as_, schedules):
     assert client.get("/schedules/?machine=nothing").status_code == 404
 
 
+def test_a_new_one_is_made_for_a_machine_that_is_chosen_first(as_, schedules):
+    client = as_("supervisor")
+    assert "New schedule" in client.get("/schedules/").text
+    assert "Choose the machine" in client.get("/schedules/?machine=&new=1").text
+    assert client.get("/schedules/?machine=report&new=1").url == NEW
+
+
 def test_a_form_shows_the_next_runs_and_then_makes_the_schedule(as_, schedules):
     client = as_("supervisor")
     assert "What should happen?" in client.get(NEW).text
