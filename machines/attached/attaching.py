@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from django.db import models
@@ -11,6 +11,7 @@ from machines.access.mirror_names import MIRROR
 from machines.engine import limits
 
 from . import recording, registry
+from .columns import check_columns
 from .errors import NotAttachable
 from .libraries import DjangoFsm, Library, python_statemachine, transitions, viewflow
 from .registry import Attachment
@@ -20,28 +21,35 @@ Sla = Mapping[str, str] | None
 
 
 @overload
-def attach(model: Model, field: str, *, machine: Any = None, name: str = "", sla: Sla = None) -> Attachment: ...
+def attach(
+    model: Model, field: str, *, machine: Any = None, name: str = "", sla: Sla = None, columns: Sequence[str] = ()
+) -> Attachment: ...
 @overload
-def attach(model: str, *, machine: Any = None, name: str = "", sla: Sla = None) -> Callable[[Model], Model]: ...
+def attach(
+    model: str, *, machine: Any = None, name: str = "", sla: Sla = None, columns: Sequence[str] = ()
+) -> Callable[[Model], Model]: ...
 
 
-def attach(model: Any, field: str = "", *, machine: Any = None, name: str = "", sla: Sla = None) -> Any:
+def attach(
+    model: Any, field: str = "", *, machine: Any = None, name: str = "", sla: Sla = None, columns: Sequence[str] = ()
+) -> Any:
     """Mirror a field that a state library drives: ``attach(Order, "state")`` for django-fsm-2, or as a decorator of the
     model, ``@attach("state")``. Nothing of the model changes.
 
     ``machine``: of other libraries: viewflow's flow class, a StateMachine of python-statemachine, a Machine of
     ``transitions``, or the name of the attribute in which each row has its own. ``name``: of the machine in the room,
     after ``mirror.``; by default ``shop.order.state``. ``sla``: state -> its service level, such as
-    ``{"new": "2h"}``. Raises NotAttachable.
+    ``{"new": "2h"}``. ``columns``: names of eight fields at most, of the same row, that instances carry as data, so
+    that people see them and search by them. Raises NotAttachable.
     """
     if isinstance(model, str):
 
         def decorate(decorated: Any) -> Any:
-            attach(decorated, model, machine=machine, name=name, sla=sla)
+            attach(decorated, model, machine=machine, name=name, sla=sla, columns=columns)
             return decorated
 
         return decorate
-    made = _check(model, field, machine, name, sla or {})
+    made = _check(model, field, machine, name, sla or {}, columns)
     held = registry.find(made.machine)
     if held is not None and held.label != made.label:
         raise NotAttachable(
@@ -59,13 +67,16 @@ def detach(attachment: Attachment) -> None:
     recording.disconnect(attachment)
 
 
-def _check(model: Any, field: str, machine: Any, name: str, sla: Mapping[str, str]) -> Attachment:
+def _check(
+    model: Any, field: str, machine: Any, name: str, sla: Mapping[str, str], columns: Sequence[str]
+) -> Attachment:
     if not (isinstance(model, type) and issubclass(model, models.Model)) or model._meta.abstract:
         raise NotAttachable(f"attach takes a model that has a table, and the name of its field; not {model!r}")
     called = MIRROR + (name or f"{model._meta.label_lower}.{field}".lower())
     if (why := limits.check_machine_name(called)) is not None:
         raise NotAttachable(f"the machine's name {called!r} {why}: give another one with name=")
-    return Attachment(model, field, called, _find_library(model, field, machine), dict(sla))
+    library = _find_library(model, field, machine)
+    return Attachment(model, field, called, library, dict(sla), check_columns(model, columns))
 
 
 def _find_library(model: type[models.Model], name: str, machine: Any) -> Library:

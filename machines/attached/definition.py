@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from .columns import declare_context
 from .errors import NotAttachable
 from .libraries import ANY, ANY_OTHER, Declared
 from .registry import Attachment
@@ -30,11 +31,18 @@ def build_definition(attachment: Attachment) -> dict[str, Any]:
         "description": f"Mirrors {attachment.label}: rows decide, and instances follow.",
         "meta": {"mirrored": attachment.label},
         "initial": first,
+        **_declare_columns(attachment),
         "events": {name: _describe_event(sources) for name, sources in events.items()},
         "states": {
             name: _build_state(attachment, value, name) for value, name in states.names.items()
         },
     }  # fmt: skip
+
+
+def _declare_columns(attachment: Attachment) -> dict[str, Any]:
+    if not (names := attachment.columns):
+        return {}
+    return {"context": declare_context(attachment.model, names), "index": list(names)}
 
 
 def _describe_event(sources: dict[Any, Declared]) -> dict[str, str]:

@@ -33,6 +33,7 @@ from machines.engine import (
 
 from . import publication
 from .changes import Change, Transition
+from .columns import Row
 from .definition import TARGET, find_transition, is_open
 from .registry import Attachment
 
@@ -41,13 +42,12 @@ log = logging.getLogger(__name__)
 TURNS = 10  # in which rows that others move are read again
 AWAY = 1.0  # seconds for which a process records nothing after Redis did not answer; reconcile finds it
 ACTOR = "row"
-GONE = object()
 _away_until = 0.0
 
 
 @dataclass
 class Settled:
-    """What became of rows. ``kinds``: how many were created, moved and removed; ``errors``: by id."""
+    """What became of rows. ``kinds``: how many were created, moved, edited and removed; ``errors``: by id."""
 
     kinds: Counter[str] = field(default_factory=Counter)
     errors: dict[str, str] = field(default_factory=dict)
@@ -71,11 +71,14 @@ def _record(engine: Engine, attachment: Attachment, changes: Mapping[Any, Change
     publication.ensure(engine, attachment)
     seen: dict[str, Instance] = {}
     notes: dict[str, tuple[str, str]] = {}
+    created = [pk for pk, change in changes.items() if change.created]
+    rows = read_rows(attachment, created, using) if created and attachment.columns else {}
     for pk, change in changes.items():
         if change.created:
             with contextlib.suppress(InstanceExists):
                 actor = change.transitions[0].actor if change.transitions else change.actor
-                seen[str(pk)] = engine.create(attachment.machine, str(pk), actor=actor or ACTOR)
+                data = rows[str(pk)].data if str(pk) in rows else None
+                seen[str(pk)] = engine.create(attachment.machine, str(pk), data, actor=actor or ACTOR)
         notes[str(pk)] = (change.actor, "")
     calls = [_build_call(attachment, pk, one) for pk, change in changes.items() for one in change.transitions]
     if calls:
@@ -99,10 +102,10 @@ def _build_call(attachment: Attachment, pk: Any, made: Transition) -> Fire:
     return Fire(attachment.machine, str(pk), made.event, payload, actor=made.actor or ACTOR, reason=made.reason)
 
 
-def read_rows(attachment: Attachment, pks: Iterable[Any], using: str) -> dict[str, Any]:
-    """Return id -> the value of the column."""
+def read_rows(attachment: Attachment, pks: Iterable[Any], using: str) -> dict[str, Row]:
+    """Return id -> its row, of those that are there."""
     rows = attachment.model._base_manager.using(using).filter(pk__in=list(pks))  # type: ignore[attr-defined]
-    return {str(pk): value for pk, value in rows.values_list("pk", attachment.field.attname)}
+    return {str(pk): row for pk, row in attachment.read(rows)}
 
 
 def settle(
@@ -124,7 +127,7 @@ def settle(
         for id, pk in left.items():
             actor, why = (notes or {}).get(id, ("", ""))
             try:
-                kind = _settle_one(engine, attachment, id, rows.get(id, GONE), held.pop(id, None), actor, why)
+                kind = _settle_one(engine, attachment, id, rows.get(id), held.pop(id, None), actor, why)
             except (Conflict, InstanceExists, UnknownInstance):
                 again[id] = pk
                 continue
@@ -153,24 +156,27 @@ def _read_instances(engine: Engine, attachment: Attachment, ids: Iterable[str], 
 
 
 def _settle_one(
-    engine: Engine, attachment: Attachment, id: str, value: Any, live: Instance | None, actor: str, why: str
+    engine: Engine, attachment: Attachment, id: str, row: Row | None, live: Instance | None, actor: str, why: str
 ) -> str:
     """Write what differs; return what was done, "" where nothing was to do."""
     machine, who = attachment.machine, actor or ACTOR
-    if value is GONE:
+    if row is None:
         if live is None:
             return ""
         engine.delete(machine, id, actor=who, reason="its row was deleted", expect=live.revision)
         return "removed"
-    state = attachment.states.find(value)
+    state = attachment.states.find(row.state)
     if state is None:
-        raise BadInput(f"the row's state {value!r} is in no choice and no transition of {attachment.label}")
+        raise BadInput(f"the row's state {row.state!r} is in no choice and no transition of {attachment.label}")
     if live is None:
-        made = engine.create(machine, id, actor=who)
+        made = engine.create(machine, id, row.data, actor=who)
         if made.state != state:
             engine.force(machine, id, state, actor=who, reason=why or "the row was created", expect=made.revision)
         return "created"
-    if live.state == state:
-        return ""
-    engine.force(machine, id, state, actor=who, reason=why or f"the row says {state}", expect=live.revision)
-    return "moved"
+    if live.state != state:
+        engine.force(machine, id, state, actor=who, reason=why or f"the row says {state}", expect=live.revision)
+        return "moved"
+    if changes := row.list_changes(live.data, attachment.columns):
+        engine.edit(machine, id, changes, actor=who, reason=why or "the row was saved", expect=live.revision)
+        return "edited"
+    return ""

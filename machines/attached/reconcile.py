@@ -18,14 +18,18 @@ from django.db.models import Model
 from machines.engine import Engine, Instance, SignalboxError, UnknownInstance
 
 from . import mirror, publication
+from .columns import Row
 from .registry import Attachment
 
 PAGE = 500  # rows, or instances
 EXAMPLES = 5  # of each kind
-EQUAL, OTHER, MISSING, ROWLESS, UNREAD = KINDS = ("equal", "other", "missing", "without a row", "not mirrored")
+EQUAL, OTHER, DATA, MISSING, ROWLESS, UNREAD = KINDS = (
+    "equal", "other", "other data", "missing", "without a row", "not mirrored"
+)  # fmt: skip
 MEANINGS = {
     EQUAL: "the instance is in the state of its row",
     OTHER: "the row has another state than its instance: it was written without a transition, or while Redis was away",
+    DATA: "the row has other values in the columns that its instance carries",
     MISSING: "the row had no instance",
     ROWLESS: "the instance has no row",
     UNREAD: "the row's state is not declared, its key can be no id, or its instance could not be read",
@@ -97,32 +101,36 @@ class Reconcile:
 
     def _rows(self) -> Iterator[int]:
         model: Any = self._attachment.model
-        rows = model._base_manager.using(self._using).order_by("pk").values_list("pk", self._attachment.field.attname)
+        rows = model._base_manager.using(self._using).order_by("pk")
         last = None
-        while page := list((rows if last is None else rows.filter(pk__gt=last))[:PAGE]):
+        while page := self._attachment.read((rows if last is None else rows.filter(pk__gt=last))[:PAGE]):
             last = page[-1][0]
             self._compare(page)
             yield len(page)
 
-    def _compare(self, page: list[tuple[Any, Any]]) -> None:
+    def _compare(self, page: list[tuple[Any, Row]]) -> None:
         found = self._engine.get_many(self._attachment.machine, [str(pk) for pk, _ in page])
         differing = {}
-        for (pk, value), live in zip(page, found, strict=True):
-            kind, text = self._classify(pk, value, live)
+        for (pk, row), live in zip(page, found, strict=True):
+            kind, text = self._classify(pk, row, live)
             self.report.add(kind, text)
-            if kind in (OTHER, MISSING):
+            if kind in (OTHER, DATA, MISSING):
                 differing[pk] = text
         self._mend(differing)
 
-    def _classify(self, pk: Any, value: Any, live: Instance | SignalboxError) -> tuple[str, str]:
-        state = self._attachment.states.find(value)
+    def _classify(self, pk: Any, row: Row, live: Instance | SignalboxError) -> tuple[str, str]:
+        state = self._attachment.states.find(row.state)
         if state is None:
-            return UNREAD, f"{pk}: the row says {value!r}, which is in no choice and no transition"
+            return UNREAD, f"{pk}: the row says {row.state!r}, which is in no choice and no transition"
         if isinstance(live, UnknownInstance):
             return MISSING, f"{pk}: the row says {state}"
         if isinstance(live, SignalboxError):
             return UNREAD, f"{pk}: {live.message}"
-        return (EQUAL, "") if live.state == state else (OTHER, f"{pk}: the row says {state}, its instance {live.state}")
+        if live.state != state:
+            return OTHER, f"{pk}: the row says {state}, its instance {live.state}"
+        if changes := row.list_changes(live.data, self._attachment.columns):
+            return DATA, f"{pk}: {', '.join(changes)}"
+        return EQUAL, ""
 
     def _mend(self, differing: dict[Any, str]) -> None:
         if self._dry_run or not differing:

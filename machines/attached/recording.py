@@ -82,13 +82,13 @@ def _note_save(
     update_fields: Collection[str] | None = None, **_: Any,
 ) -> None:  # fmt: skip
     for attachment in registry.list_of(sender):
-        names = {attachment.field.name, attachment.field.attname}
-        if update_fields is not None and not created and not names & set(update_fields):
-            continue  # the state was not saved: its transitions wait for the save that writes it
-        pending = instance.__dict__.get(PENDING, {}).pop(attachment.machine, [])
+        written = None if created or update_fields is None else set(update_fields)
+        pending = []
+        if attachment.is_written([attachment.field_name], written):  # else its transitions wait for the save that does
+            pending = instance.__dict__.get(PENDING, {}).pop(attachment.machine, [])
         if pending and pending[-1].begins and pending[-1].target not in (None, plain(attachment.value_of(instance))):
             pending = []  # it was refused, or raised, after it had begun
-        if created or pending:
+        if created or pending or attachment.is_written(attachment.columns, written):
             _put(attachment, instance, using, pending, created=created)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ from django.db import models
 
 from machines.access import mirror_names
 
+from .columns import Row, read_row
 from .libraries import Declared, Library, group
 from .states import StateNames, read_states
 
@@ -20,13 +21,15 @@ _attached: dict[str, Attachment] = {}
 
 @dataclass(frozen=True)
 class Attachment:
-    """One field of a model, and the machine whose instances follow it. ``sla``: state -> its service level."""
+    """One field of a model, and the machine whose instances follow it. ``sla``: state -> its service level;
+    ``columns``: names of those that instances carry as data."""
 
     model: type[models.Model]
     field_name: str
     machine: str
     library: Library
     sla: Mapping[str, str] = field(default_factory=dict, compare=False)
+    columns: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -46,9 +49,19 @@ class Attachment:
         """Event -> source -> its transition."""
         return group(self.library.list_transitions())
 
+    def is_written(self, names: Iterable[str], written: Collection[str] | None) -> bool:
+        """Tell whether a save wrote one of the fields. ``written``: its ``update_fields``, None where it wrote all."""
+        fields = [self.model._meta.get_field(name) for name in names]
+        return any(written is None or one.name in written or one.attname in written for one in fields)
+
     def value_of(self, row: models.Model) -> Any:
         """Return what the column of a row in memory holds."""
         return self.field.value_from_object(row)
+
+    def read(self, rows: Any) -> list[tuple[Any, Row]]:
+        """Read a queryset of the model: primary keys, and what the columns hold."""
+        found = rows.values_list("pk", self.field.attname, *self.columns)
+        return [(pk, read_row(state, self.columns, values)) for pk, state, *values in found]
 
     def covers(self, model: type[models.Model]) -> bool:
         """Tell whether rows of a model are rows of this one: it, a proxy, or a child with a table of its own."""

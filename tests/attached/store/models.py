@@ -61,6 +61,26 @@ class Purchase(models.Model):
         pass
 
 
+class Basket(models.Model):
+    """Columns of many types."""
+
+    state = FSMField(default="open")
+    number = models.CharField(max_length=20, unique=True)
+    amount = models.DecimalField(max_digits=12, decimal_places=2, null=True)
+    due = models.DateTimeField(null=True)
+    gift = models.BooleanField(default=False)
+    buyer = models.ForeignKey("auth.User", null=True, on_delete=models.SET_NULL)
+    serial = models.BigIntegerField(null=True)
+    facts = models.JSONField(default=dict)
+
+    def __str__(self) -> str:
+        return self.number
+
+    @transition(state, source="open", target="paid")
+    def pay(self):
+        self.amount = 0
+
+
 class Gift(Purchase):
     """A child with a table of its own."""
 
