@@ -10,6 +10,7 @@ one of another at the end.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 from collections import Counter
@@ -54,23 +55,24 @@ FOLDERS = {
 """Marker -> folders and files whose tests all get it."""
 KINDS = {*SLOW, *FIXTURES}
 LONG = (
+    "tests/hosted/",
+    "tests/cluster/",
+    "tests/installation/packages/test_extras.py",
+    "tests/deployment/test_recipe.py",
     "tests/versions/test_generated_pairs.py",
     "tests/worker/execution/test_process.py::test_work_that_kills_its_worker_each_time_ends_dead",
-    "tests/deployment/test_recipe.py",
     "tests/versions/test_replay_generated.py",
     "tests/security/fuzz/test_fuzz.py::test_nothing_breaks",
-    "tests/installation/packages/test_extras.py",
     "tests/binding/test_postgres.py",
     "tests/worker/execution/test_process.py",
-    "tests/cluster/test_failover.py",
     "tests/installation/settings/test_on_postgresql.py",
     "tests/installation/demo/test_demo.py",
     "tests/engine/compiled/test_agreement.py",
-    "tests/cluster/test_accounts.py",
-    "tests/hosted/test_checks.py",
     "tests/binding/test_kills.py",
 )
 """What takes longest, longest first: the start of the address of a test. A process runs its share of them first."""
+TOGETHER = ("tests/hosted/", "tests/cluster/", "tests/deployment/test_recipe.py")
+"""What starts servers for all of its tests: one process runs them, so that no other one starts these servers again."""
 OUTPUT = "left_out"  # under which a worker process of pytest-xdist sends its counts
 LEFT_OUT: pytest.StashKey[dict[str, int]] = pytest.StashKey()
 
@@ -93,6 +95,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     return result
 
 
+def pytest_collection() -> None:
+    """Collect garbage not while tests are collected: each pass would read all that was found before."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
+    gc.freeze()
+
+
 def mark(item: pytest.Item) -> None:
     """Add the markers that fixtures and folder call for; ``pure`` where no marker of a kind is there."""
     used = set(getattr(item, "fixturenames", ()))
@@ -109,12 +121,15 @@ def mark(item: pytest.Item) -> None:
 def spread_long(items: list[pytest.Item], processes: int) -> None:
     """Put a share of the longest tests at the start of each part, as ``--dist worksteal`` cuts parts to begin with."""
     found = {item: place for item in items if (place := place_among_long(item)) is not None}
-    long = sorted(found, key=found.__getitem__)
+    parts: dict[str, list[pytest.Item]] = {}
+    for item in sorted(found, key=found.__getitem__):
+        parts.setdefault(next((one for one in TOGETHER if item.nodeid.startswith(one)), item.nodeid), []).append(item)
+    long = list(parts.values())
     rest = iter([item for item in items if item not in found])
     left, total = len(items), []
     for number in range(processes):
         size = left // (processes - number)
-        share = long[number::processes]
+        share = [item for part in long[number::processes] for item in part]
         total += [*share, *itertools.islice(rest, max(0, size - len(share)))]
         left -= size
     items[:] = [*total, *rest]

@@ -11,6 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
 
 from dashboard.mount_point import mount_path
 from dashboard.shared.access import require
@@ -75,8 +77,15 @@ class Section:
 
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
-    context = {"section": "account", "sections": sections(), "schemas": schemas(), "codes": problems.list_codes()}
+    context = {"section": "account", "sections": sections(), "reference": reference()}
     return render_page(request, "signalbox/api/explorer.html", context)
+
+
+@lru_cache(maxsize=1)
+def reference() -> SafeString:
+    """Render operations, schemas and codes, which are the same for every person, once in a process."""
+    context = {"sections": sections(), "schemas": schemas(), "codes": problems.list_codes()}
+    return render_to_string("signalbox/api/_reference.html", context)
 
 
 @lru_cache(maxsize=1)

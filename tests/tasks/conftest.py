@@ -16,7 +16,7 @@ from machines.engine import Engine
 from machines.tasks import declarations, workers
 from machines.tasks.builtin_machine import MACHINE
 from machines.testing.job_runner import JobRun, JobRunner
-from machines.worker.registry import handlers
+from machines.worker.registry import discover, handlers
 from tests.configuration import configure
 from tests.installation.processes import ROOT
 
@@ -27,6 +27,7 @@ from . import settings as of_tasks
 def tasks(engine: Engine, settings, monkeypatch) -> Iterator[ModuleType]:
     """The tasks of the app, declared for this test alone."""
     monkeypatch.setattr(declarations, "_declared", {})
+    before = set(discover())
     settings.TASKS = of_tasks.TASKS
     workers.prepare()
     configure(settings, TASK_RESULTS=of_tasks.SIGNALBOX["TASK_RESULTS"])
@@ -35,7 +36,7 @@ def tasks(engine: Engine, settings, monkeypatch) -> Iterator[ModuleType]:
     yield module
     declarations.listen(lambda path, task: None)
     handlers._queues.clear()
-    for name in [name for name in handlers if not handlers.get(name).queue]:
+    for name in set(handlers) - before:
         del handlers._handlers[name]
 
 
