@@ -80,6 +80,7 @@ class Demo:
         self._line("database", preparation.database())
         self._line("machines", preparation.machines())
         self._line("drafts", preparation.drafts())
+        self._line("schedules", preparation.schedules())
         accounts = logins.prepare(conf.HOME)
         cast = Processes(conf.HOME / "logs", keep=[lock.descriptor], say=self._say)
         stack.callback(cast.stop)

@@ -24,6 +24,7 @@ from machines.engine.errors import EngineUnavailable, NotPermitted, SignalboxErr
 from machines.formats import load
 from machines.mapreduce.builtin_machines import FOLDER as MAP_REDUCE
 from machines.models import Draft
+from machines.schedules import Schedules
 from machines.server import Cluster, Server
 from machines.services import Actor
 from machines.services.versions import drafts as services
@@ -37,6 +38,25 @@ NOTES = {
     " carrier has 60 s, and orders can be express.",
 }
 AUTHOR = Actor("shop", "demo")
+SCHEDULES: tuple[dict[str, object], ...] = (
+    {
+        "name": "release-held-orders",
+        "description": "An order that was held for ten minutes goes on.",
+        "when": {"every": "15m"},
+        "what": {
+            "do": "fire_all", "machine": "delivery", "event": "resume",
+            "filter": {"state": "On hold", "older_than": 600},
+        },
+        "overlap": "skip",
+    },
+    {
+        "name": "retry-failed-devices",
+        "description": "What has failed overnight is tried once more before people come.",
+        "when": {"cron": "0 6 * * MON-FRI"},
+        "zone": "Europe/Zurich",
+        "what": {"do": "fire_all", "machine": "new_device", "event": "retry", "filter": {"state": "failed"}},
+    },
+)  # fmt: skip
 
 
 def redis(stack: ExitStack, *, cluster: bool = False) -> Server | Cluster | None:
@@ -118,3 +138,16 @@ def drafts(folder: Path = DRAFTS) -> str:
     return (
         ", ".join(f"{draft.machine} (draft {draft.pk})" for draft in Draft.objects.filter(state="open")) or "none open"
     )
+
+
+def schedules() -> str:
+    """Make the sample schedules that are not there. Says which there are."""
+    held = Schedules(get_engine())
+    try:
+        known = {row.name for row in held.find()}
+        for schedule in SCHEDULES:
+            if schedule["name"] not in known:
+                held.put(schedule, author=AUTHOR.name, reason="a sample")
+        return ", ".join(row.name for row in held.find()) or "none"
+    except SignalboxError as error:
+        raise DemoFailed(f"the sample schedules cannot be made: {error}") from None

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from machines.definition_checks import check_definitions
-from machines.worker.registry import handlers
+from machines.worker.registry import discover, handlers
 
 from .repository import ORDER, Repository
 
@@ -18,6 +18,7 @@ FILE = "shop/statemachines/order.yaml"
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    discover()  # before the copy: a module is imported once, and its handlers stay for later tests
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(handlers, "_handlers", dict(handlers._handlers))

@@ -14,7 +14,7 @@ from machines.tasks import handover
 from machines.testing.job_runner import JobRunner
 from machines.worker.intake.reclaim import Reclaim
 from machines.worker.intake.served_queues import ServedQueue
-from machines.worker.registry import handlers
+from machines.worker.registry import discover, handlers
 from tests.installation.processes import ROOT, eventually
 
 ORDER = {
@@ -48,7 +48,7 @@ PEERS = {
 @pytest.fixture
 def settle(monkeypatch):
     """Keeps the handlers of this process as they were."""
-    names = set(handlers)
+    names = set(discover())
     yield
     for name in set(handlers) - names:
         del handlers._handlers[name]
