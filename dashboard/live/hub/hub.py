@@ -278,7 +278,7 @@ def hub() -> Hub:
 
 def sockets() -> int:
     """How many are open in this process."""
-    return sum(found.sockets for found in list(_hubs.values()))
+    return sum(found.sockets for found in _list_hubs())
 
 
 def well() -> bool:

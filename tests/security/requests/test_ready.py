@@ -79,8 +79,12 @@ def test_a_hub_whose_loop_was_closed_under_its_sockets_is_nobodys(engine, db):
     hubs._hubs[loop] = hub
     hub._state = hubs.STALE
     hub._task = loop.create_future()
+    before = hubs.sockets()
+    hub._outboxes.add(None)
+    assert hubs.sockets() == before + 1
     assert answer() == down(live="stale")
     loop.close()
+    assert hubs.sockets() == before
     assert answer()[0] == 200
 
 
