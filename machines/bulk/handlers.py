@@ -26,7 +26,7 @@ class NotReleased(Exception):
     """Nobody who may has let it run."""
 
 
-@handler("bulk.collect")
+@handler("bulk.collect", machine=BULK)
 def collect(job: Job) -> dict[str, Any]:
     """Freezes what is found under a name of this attempt's own."""
     engine = get_engine()
@@ -55,7 +55,7 @@ def _collect_migration(
     return {"selection": selection, "found": freezer.total, "verdicts": dict(freezer.verdicts)}
 
 
-@handler("bulk.preview")
+@handler("bulk.preview", machine=BULK)
 def preview(job: Job) -> dict[str, Any]:
     """Asks the next few hundred instances what would come of it."""
     engine, data = get_engine(), job.data
@@ -78,7 +78,7 @@ def preview(job: Job) -> dict[str, Any]:
     return {"checked": checked, "verdicts": dict(counts), "run": goes}
 
 
-@handler("bulk.act")
+@handler("bulk.act", machine=BULK)
 def act(job: Job) -> dict[str, Any]:
     """Moves the next instances: no more than a second's worth of the rate."""
     engine, data = get_engine(), job.data
@@ -107,7 +107,7 @@ def act(job: Job) -> dict[str, Any]:
     return {"tried": start + len(items), "outcomes": dict(counts), "rest": rest}
 
 
-@handler("bulk.remove")
+@handler("bulk.remove", machine=BULK)
 def remove(job: Job) -> None:
     """Takes selection and results away, and the bulk last: should this worker die, another goes on."""
     engine = get_engine()

@@ -7,13 +7,22 @@ an operator published of one that is as new stays.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from machines.engine import Engine
-from machines.engine.definitions import Finding, list_embedded_names, make_finding, quote, render
-from machines.engine.errors import UnknownMachine
+from machines.engine.definitions import (
+    CompiledDefinition,
+    Finding,
+    compile_definition,
+    list_embedded_names,
+    make_finding,
+    quote,
+    render,
+)
+from machines.engine.definitions.report import Path as Place
+from machines.engine.errors import DefinitionError, UnknownMachine
 
 NAMES = frozenset({"bulk", "django_tasks", "map_reduce", "map_reduce_chunk", "schedules"})
 
@@ -39,6 +48,44 @@ def shadowing(definition: object) -> list[Finding]:
         for path, name, full in list_embedded_names(definition)
         if not NAMES.isdisjoint((name, full))
     ]
+
+
+RESERVED = tuple(f"{name}." for name in sorted(NAMES))
+"""Begins the names of the product's handlers and of queues called like them."""
+
+
+def is_reserved(name: str) -> bool:
+    """Tell whether a handler or a queue of this name is the product's."""
+    return name.startswith(RESERVED)
+
+
+def find_reserved(compiled: CompiledDefinition) -> list[Finding]:
+    """Errors for handlers and queues of the product, and for messages to its machines, in other definitions."""
+    if not compiled.runs or compiled.source["id"] in NAMES:
+        return []
+    inside = {full: path for path, _, full in list_embedded_names(compiled.source)} if compiled.along else {}
+    return [
+        *_list_reserved(compiled, ()),
+        *(finding for name, inner in compiled.along.items() for finding in _list_reserved(inner, inside[name])),
+    ]
+
+
+def _list_reserved(compiled: CompiledDefinition, below: Place) -> Iterator[Finding]:
+    for work in compiled.work_names:
+        if is_reserved(work.name):
+            told = f"{quote(work.name)} is a name of the product's own handlers and queues"
+            yield make_finding("SB127", render((*below, *work.path)), told, "choose another name")
+    for recipient in compiled.recipients:
+        if recipient.machine in NAMES:
+            path = ".".join(filter(None, (render(below), recipient.path)))
+            told = f"the machine {quote(recipient.machine)} is the product's own and takes no messages of others"
+            yield make_finding("SB127", path, told, "leave it out")
+
+
+def demand_unreserved(definition: object) -> None:
+    """Raises DefinitionError for a definition that names what is the product's."""
+    if findings := find_reserved(compile_definition(definition)):
+        raise DefinitionError(findings)
 
 
 def publish(engine: Engine, shipped: dict[str, Any]) -> None:

@@ -42,6 +42,7 @@ class Submission:
             *before,
             *compiled.findings,
             *builtin_machines.shadowing(compiled.source),
+            *builtin_machines.find_reserved(compiled),
             *extensions.find_more(compiled),
         )
         fit = not any(finding.is_error for finding in findings)

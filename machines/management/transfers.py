@@ -15,6 +15,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from machines.catalog.builtin_machines import NAMES as BUILT_IN
+from machines.catalog.builtin_machines import demand_unreserved
 from machines.catalog.publishing import adopt
 from machines.connections import get_engine
 from machines.engine.transfer import Export, Import, Repartition
@@ -89,7 +90,7 @@ def import_machine(
         raise CommandError("--partitions is 1 to 65536")
     engine = get_engine()
     with Actor.console().records("machine.import", machine="", target=path.name) as deed, _interruptible(command):
-        report = Import(engine.client, engine.keys, path, partitions=partitions).run(
+        report = Import(engine.client, engine.keys, path, partitions=partitions, check=_check_definition).run(
             Meter(command, "imported", progress)
         )
         deed.name(machine=report.machine)
@@ -103,6 +104,12 @@ def import_machine(
     )
     if report.others:
         raise CommandError(f"{report.others} records were not written; the first {TOLD} are named above")
+
+
+def _check_definition(source: dict[str, Any]) -> None:
+    if source["id"] in BUILT_IN:
+        raise CommandError(f"{source['id']} is a machine of the product, whose instances its own services make")
+    demand_unreserved(source)
 
 
 def repartition_machine(command: BaseCommand, name: str, *, to: int, patience: float, progress: bool, **_: Any) -> None:

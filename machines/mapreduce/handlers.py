@@ -28,7 +28,7 @@ LATER = 5_000  # ms a job is set aside that cannot be done now, or not by this w
 log = logging.getLogger(__name__)
 
 
-@handler("map_reduce.split")
+@handler("map_reduce.split", machine=RUN)
 def split(job: Job) -> dict[str, int]:
     """Brings every chunk to work that is not finished, and says how many items and chunks there are."""
     engine = get_engine()
@@ -56,7 +56,7 @@ def _set_to_work(engine: Engine, job: Job, chunk: int, bounds: tuple[int, int]) 
         _tell(engine, job, CHUNK, id, "retry")
 
 
-@handler("map_reduce.map")
+@handler("map_reduce.map", machine=CHUNK)
 def map_chunk(job: Job) -> None:
     """Reads the items of a chunk page by page, maps them, and keeps what that gave."""
     engine, chunk = get_engine(), job.data
@@ -78,7 +78,7 @@ def map_chunk(job: Job) -> None:
     store.put_part(chunk["chunk"], part)
 
 
-@handler("map_reduce.reduce")
+@handler("map_reduce.reduce", machine=RUN)
 def reduce_parts(job: Job) -> dict[str, Any]:
     """Reads the parts in the order of their chunks, reduces them, and keeps the result."""
     engine = get_engine()
@@ -91,7 +91,7 @@ def reduce_parts(job: Job) -> dict[str, Any]:
     return {"value": result} if _fits(text, result) else {}
 
 
-@handler("map_reduce.remove")
+@handler("map_reduce.remove", machine=RUN)
 def remove(job: Job) -> None:
     """Takes everything of a run away, and the run last: should this worker die, another goes on."""
     engine = get_engine()

@@ -92,7 +92,8 @@ def check_defined(compiled: CompiledDefinition) -> list[DefinitionFinding]:
         own = compiled.source["schedules"][number]["what"].get("machine", machine)
         findings = [Finding("what.machine", f"is {own!r}", f"leave it out: it is {machine}")] if own != machine else []
         try:
-            findings += targets.check_event(documents.read(document), compiled.outline)
+            schedule = documents.read(document)
+            findings += [*targets.check_reserved(schedule), *targets.check_event(schedule, compiled.outline)]
         except InvalidSchedule as error:
             findings += error.findings
         found += [

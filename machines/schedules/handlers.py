@@ -9,9 +9,10 @@ from machines.engine import errors
 from machines.worker import Job, handler
 
 from . import execution
+from .builtin_machine import SCHEDULES
 
 
-@handler("schedules.work", queue=False)  # the definition names its queue
+@handler("schedules.work", machine=SCHEDULES, queue=False)  # the definition names its queue
 def work(job: Job) -> dict[str, Any]:
     """Claims what is due and carries it out."""
     engine = get_engine()

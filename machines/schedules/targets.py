@@ -6,13 +6,13 @@ import difflib
 from collections.abc import Collection, Iterator
 
 from machines.access.mirror_names import is_mirror
+from machines.catalog import builtin_machines
 from machines.engine import Engine, arguments, errors, limits
 from machines.engine.definitions import Outline, outline
 from machines.engine.definitions.outline import is_match
 from machines.engine.jobs.enqueue import build_arguments
 from machines.engine.jobs.records import Enqueue
 
-from .builtin_machine import SCHEDULES
 from .document import Schedule
 from .errors import Finding
 
@@ -23,8 +23,11 @@ def check(engine: Engine, schedule: Schedule, *, among: Collection[str] | None =
     """Find what does not fit. ``among``: the machines that a hint may name; None for all."""
     known = [name for name in engine.machines() if among is None or name in among]
     machine = schedule.what["machine"]
-    if not isinstance(machine, str) or machine not in engine.machines() or machine == SCHEDULES:
+    if not isinstance(machine, str) or machine not in engine.machines():
         return [Finding("what.machine", f"there is no machine {machine!r}", _suggest(machine, known))]
+    if machine in builtin_machines.NAMES:
+        told = f"{machine} is a machine of the product, which its own pages and services move"
+        return [Finding("what.machine", told, _suggest(machine, set(known) - builtin_machines.NAMES))]
     if is_mirror(machine) and schedule.does in ("fire", "create"):
         told = f"{machine} mirrors rows of a table, which only methods of the model change"
         return [Finding("what.do", told, "fire_all, which calls the method of each row that its filter finds")]
@@ -73,8 +76,17 @@ def _check_filter(engine: Engine, schedule: Schedule) -> Iterator[Finding]:
         yield Finding("what.filter", str(error))
 
 
+def check_reserved(schedule: Schedule) -> Iterator[Finding]:
+    """Find handlers and queues of the product in a schedule."""
+    for name in ("src", "queue") if schedule.does == "enqueue" else ():
+        if builtin_machines.is_reserved(str(schedule.what.get(name, ""))):
+            told = f"{schedule.what[name]!r} is a name of the product's own handlers and queues"
+            yield Finding(f"what.{name}", told, "another name")
+
+
 def _check_names(engine: Engine, schedule: Schedule) -> Iterator[Finding]:
     what = schedule.what
+    yield from check_reserved(schedule)
     if schedule.does == "enqueue":
         yield from _check_queue(engine, schedule)
     elif schedule.does != "create":

@@ -33,4 +33,4 @@ def add_handler(path: str, task: Task) -> None:
             execution.run(task, job)
 
     handle.__module__, handle.__qualname__ = task.func.__module__, task.func.__qualname__
-    handlers.handler(declarations.get_handler_name(path), queue=False)(handle)
+    handlers.handler(declarations.get_handler_name(path), queue=False, machine=MACHINE)(handle)

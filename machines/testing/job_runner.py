@@ -15,7 +15,7 @@ from machines.engine import Job as TakenJob
 from machines.engine.storage import Storage
 from machines.worker.failure import format_error, format_trace, list_bases
 from machines.worker.job import Job
-from machines.worker.registry import Handler, Registry, discover, handlers
+from machines.worker.registry import ForeignJob, Handler, Registry, discover, handlers
 
 WORKER = "test"
 Handlers = Mapping[str, Callable[..., Any]]
@@ -106,7 +106,8 @@ class JobRunner:
         text, trace, kind = format_error(error), format_trace(error), type(error).__name__
         try:
             self._write(job)
-            outcome = self._engine.fail(job.taken, text, kind=kind, trace=trace, kinds=list_bases(error))
+            retry = not isinstance(error, ForeignJob)
+            outcome = self._engine.fail(job.taken, text, kind=kind, trace=trace, kinds=list_bases(error), retry=retry)
         except LeaseLost:
             outcome = "lost"
         run = JobRun(job.taken, outcome, result, error)
@@ -163,6 +164,7 @@ def _find_registered() -> Registry:
 def _call(handler: Handler, job: Job) -> Any:
     """Call a handler. A coroutine runs on an event loop of its own; in a Django project the code that it runs by
     ``sync_to_async`` uses this thread, and so the database connection of the test."""
+    handler.check(job)
     if not handler.is_async:
         return handler.function(job)
     run = _run_coroutine

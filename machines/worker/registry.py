@@ -21,6 +21,8 @@ from typing import Any, TypeVar
 
 from machines.engine import limits
 
+from .job import Job
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -28,16 +30,28 @@ class HandlerError(ValueError):
     """A handler cannot be registered; the text says which and why."""
 
 
+class ForeignJob(Exception):
+    """A job of another machine names a handler that works for one machine alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Handler:
     """A registered function; ``where`` is its dotted path, for messages. ``queue``: whether queues of its name are for
-    it."""
+    it. ``machine``: the only one whose jobs it takes, "" for jobs of any."""
 
     name: str
     function: Callable[..., Any]
     is_async: bool
     where: str
     queue: bool = True
+    machine: str = ""
+
+    def check(self, job: Job) -> None:
+        """Raises ForeignJob for a job of a machine that it does not work for."""
+        if self.machine and self.machine != job.machine:
+            raise ForeignJob(
+                f"the handler {self.name!r} takes jobs of the machine {self.machine!r} alone: nothing was done"
+            )
 
 
 class Registry:
@@ -47,14 +61,15 @@ class Registry:
         self._handlers: dict[str, Handler] = {}
         self._queues: set[tuple[str, str]] = set()
 
-    def handler(self, name: str, *, queue: bool = True) -> Callable[[Function], Function]:
+    def handler(self, name: str, *, queue: bool = True, machine: str = "") -> Callable[[Function], Function]:
         """Decorator: ``name`` is what a definition's ``src`` says. The function itself stays as it is. With ``queue``,
-        workers also listen to queues of that name."""
+        workers also listen to queues of that name. ``machine``: the only one whose jobs it takes; jobs of others fail
+        at once."""
         if (why := limits.check_handler_name(name)) is not None:
             raise HandlerError(f'a handler\'s name {why}; write @handler("name")')
 
         def register(function: Function) -> Function:
-            self._add(_described(name, function, queue))
+            self._add(_described(name, function, queue, machine))
             return function
 
         return register
@@ -72,13 +87,15 @@ class Registry:
     def claims(self, machine: str, queue: str) -> bool:
         """Tell whether a queue that no definition feeds is for the handlers here."""
         known = self._handlers.get(queue)
-        return (machine, queue) in self._queues or (known is not None and known.queue)
+        return (machine, queue) in self._queues or (
+            known is not None and known.queue and known.machine in ("", machine)
+        )
 
     def list_queues(self, machines: Iterable[str]) -> set[tuple[str, str]]:
         """List the queues of these machines that ``claims`` tells to be for the handlers here, whether or not they
         exist."""
-        names = [handler.name for handler in self._handlers.values() if handler.queue]
-        found = {(machine, name) for machine in machines for name in names}
+        named = [handler for handler in self._handlers.values() if handler.queue]
+        found = {(machine, one.name) for machine in machines for one in named if one.machine in ("", machine)}
         return found | {queue for queue in self._queues if queue[0] in machines}
 
     def get(self, name: str) -> Handler | None:
@@ -94,11 +111,11 @@ class Registry:
         return len(self._handlers)
 
 
-def _described(name: str, function: Callable[..., Any], queue: bool) -> Handler:
+def _described(name: str, function: Callable[..., Any], queue: bool, machine: str) -> Handler:
     call = getattr(function, "__call__", None)  # noqa: B004  an object whose __call__ is a coroutine function counts as async
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
     where = f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
-    return Handler(name, function, is_async, where, queue)
+    return Handler(name, function, is_async, where, queue, machine)
 
 
 handlers = Registry()

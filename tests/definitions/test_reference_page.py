@@ -37,7 +37,7 @@ def test_every_code_is_in_its_table(code):
 def test_every_code_is_found_somewhere_and_none_is_made_up():
     source = "".join(
         file.read_text(encoding="utf-8")
-        for folder in ("machines/engine/definitions", "machines/formats", "machines/schedules")
+        for folder in ("machines/catalog", "machines/engine/definitions", "machines/formats", "machines/schedules")
         for file in (ROOT / folder).rglob("*.py")
         if file.name != "findings.py"
     )

@@ -10,6 +10,7 @@ from django_tasks.exceptions import InvalidTaskError, TaskResultDoesNotExist
 
 from machines.tasks import builtin_machine
 from machines.tasks.builtin_machine import MACHINE
+from machines.worker.registry import ForeignJob
 
 UNUSED = "this"  # a module of Python that prints when it is imported
 ADD = "tests.tasks.app.tasks.add"
@@ -77,11 +78,11 @@ def test_the_result_of_a_task_that_nobody_declared(forge):
 
 def test_a_job_of_another_machine_is_no_task(engine, forge, run, tasks):
     engine.publish({"id": "door", "initial": "shut", "states": {"shut": {}}})
-    engine.enqueue("door", ADD, make(ADD), attempts=1)
+    engine.enqueue("door", ADD, make(ADD))
     from machines.testing.job_runner import JobRunner
 
     (ran,) = JobRunner(engine, None).run(["door"], None, 10, False)
-    assert (ran.outcome, type(ran.error)) == ("dead", InvalidTaskError)
+    assert (ran.outcome, type(ran.error)) == ("dead", ForeignJob)
 
 
 def test_a_task_of_another_backend_is_refused(engine, tasks):

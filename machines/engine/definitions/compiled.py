@@ -22,6 +22,7 @@ from .reading.embedded_machines import find_embedded
 from .recipients import Recipient, find_machine_recipients
 from .records import rebuild
 from .report import Path, Report
+from .work_names import WorkName, find_work_names
 
 
 class CompiledDefinition:
@@ -74,6 +75,11 @@ class CompiledDefinition:
         """Return the machines it sends to or invokes, without those of embedded machines."""
         return find_machine_recipients(self._checked)
 
+    @cached_property
+    def work_names(self) -> tuple[WorkName, ...]:
+        """Return the handlers and queues it names, without those of embedded machines."""
+        return find_work_names(self._checked)
+
     def list_paths(self) -> tuple[dict[int, Path], dict[str, Path]]:
         """Return where each state, by index, and each transition, by id, stands in the document."""
         states = self._checked.states.values()
@@ -114,6 +120,7 @@ class CompiledDefinition:
             "digest": self.digest,
             "outline": asdict(self.outline),
             "recipients": [asdict(one) for one in self.recipients],
+            "work_names": [asdict(one) for one in self.work_names],
             "along": {name: inner.as_dict() for name, inner in self.along.items()},
         }
 
@@ -129,6 +136,7 @@ class CompiledDefinition:
             "digest": found["digest"],
             "outline": rebuild(Outline, found["outline"]),
             "recipients": tuple(rebuild(Recipient, one) for one in found["recipients"]),
+            "work_names": tuple(rebuild(WorkName, one) for one in found["work_names"]),
         }
         return made
 

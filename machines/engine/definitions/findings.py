@@ -55,6 +55,11 @@ _ALL = [
         "name a repair, publish, migrate, or fire: and an event it listens for",
     ),
     Code("SB126", "a schedule does not fit: its time, its zone, or what it does", "see the page of schedules"),
+    Code(
+        "SB127",
+        "a name is reserved: a handler, a queue or a machine of the product",
+        "choose another name; what the product does is asked for by its pages and services",
+    ),
     Code("SB130", "the format is not known, or cannot be read yet", "use json or yaml"),
     Code("SB131", "the text is not well-formed", "correct it at the line and column named"),
     Code("SB132", "a key stands twice in one object", "remove one of them"),

@@ -71,10 +71,20 @@ class Import:
     checks each record against them. No instance that exists is changed.
     """
 
-    def __init__(self, client: Client, keys: Keys, path: Path, *, partitions: int | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        keys: Keys,
+        path: Path,
+        *,
+        partitions: int | None = None,
+        check: Callable[[dict[str, Any]], None] = lambda source: None,
+    ) -> None:
+        """``check``: raises for a definition that this installation does not take; nothing is written then."""
         self._caller = Caller(client, keys.prefix)
         self._keys = keys
         self._partitions = partitions
+        self._check_source = check
         self.path = path
 
     def run(self, progress: Progress = lambda done, total: None) -> ImportReport:
@@ -122,6 +132,8 @@ class Import:
             raise Damaged(self.path, "the file has no end: the export was stopped, or the file was cut")
         if any(source.get("id") != header.machine for source in versions.values()):
             raise Damaged(self.path, "a version belongs to another machine")
+        for source in versions.values():
+            self._check_source(source)
         return _Content(header, versions, settings, records)
 
     def _publish(self, catalog: Catalog, content: _Content, report: ImportReport, marks: str) -> None:

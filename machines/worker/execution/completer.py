@@ -16,6 +16,7 @@ from machines.worker.failure import format_error, format_trace, list_bases
 from machines.worker.job import Job
 from machines.worker.reconnect import forget_connections
 from machines.worker.reconnect_backoff import Backoff
+from machines.worker.registry import ForeignJob
 
 from .in_flight import InFlightJobs
 from .progress_reporter import ProgressReporter
@@ -216,7 +217,8 @@ class Completer:
         text, trace = format_error(error), format_trace(error)
         self._flush(job)
         self._write([job])
-        place = self._engine.fail(job.taken, text, kind=kind, trace=trace, kinds=list_bases(error))
+        retry = not isinstance(error, ForeignJob)
+        place = self._engine.fail(job.taken, text, kind=kind, trace=trace, kinds=list_bases(error), retry=retry)
         said = self._said(job, text)
         log.warning("%s: attempt %s of %s failed, now %s: %s: %s", job, job.attempt, job.attempts, place, kind, said)
         return place

@@ -33,6 +33,7 @@ class Processor:
         if not self._begin(job):
             return
         try:
+            handler.check(job)
             result = handler.function(job)
         except Exception as error:
             self._failed(job, error)
@@ -46,6 +47,7 @@ class Processor:
         if not self._begin(job):
             return
         try:
+            handler.check(job)
             result = await handler.function(job)
         except asyncio.CancelledError:
             self._failed(job, RuntimeError(f"the handler {handler.where} cancelled itself"))
