@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from machines.engine import Engine
+from machines.engine import Engine, PlanError
 from machines.engine.keys import choose_partition
 from machines.engine.transfer import Repartition
 from machines.engine.versions.mover import Mover
@@ -66,6 +66,55 @@ def test_a_mover_and_a_growing_machine_at_once(engine, mover, fresh):
     for id in ids:
         key = fresh.keys.partition("letter", choose_partition(id, 4)).instance(id)
         assert fresh.client.exists(key) == 1
+
+
+@pytest.mark.parametrize("stored", [1, 3, 6])
+def test_a_move_while_the_new_partitions_get_their_versions(engine, mover, fresh, stored):
+    """Of two versions for three new partitions, so many have been stored."""
+    ids = letters(engine, 60)
+    plan = to_second(mover)
+    growing, moved = Repartition(engine.client, engine.keys, "letter", 4, settle=0), []
+    store, calls = growing._catalog._store, []
+
+    def store_and_move(*args):
+        answer = store(*args)
+        calls.append(args)
+        if len(calls) == stored:
+            mover._catalog.refresh()
+            assert mover.dry_run(plan).total == 60
+            moved.append(mover.migrate(plan, actor="ann", reason="a test"))
+        return answer
+
+    growing._catalog._store = store_and_move
+    assert growing.run().finished
+    assert moved[0].moved == 60
+    check_each_once(fresh, ids, moved[0])
+
+
+def test_a_move_to_a_version_that_the_new_partitions_lack(engine, mover, fresh, redis_url, prefix):
+    """A process that does not know of the growth yet has published it on the old ones."""
+    ids = letters(engine, 60)
+    stop = iter([False] * 4)
+    grow(engine, 4, stopped=lambda: next(stop, True))
+    late = Engine.from_url(redis_url, prefix=prefix)
+    late._catalog._growth.find = lambda machine, refresh=False: None
+    plan = to_second(late)
+    late.client.close()
+    moved = mover.migrate(plan, actor="ann", reason="a test")
+    assert grow(engine, 4).finished
+    check_each_once(fresh, ids, moved)
+
+
+def test_a_plan_for_a_version_that_no_partition_has_is_stale(engine, mover):
+    letters(engine, 3)
+    assert grow(engine, 4).finished
+    plan = to_second(mover)
+    lost = [engine.keys.partition("letter", n) for n in range(4)]
+    for partition in lost:
+        engine.client.hdel(partition.meta, "def:2")
+        engine.client.delete(partition.definition(2))
+    with pytest.raises(PlanError, match="has gone stale: version 2 is not published here"):
+        Mover(mover._caller, mover._catalog, plan, actor="ann", reason="a test").run()
 
 
 @pytest.mark.parametrize("passes", [2, 4, 6])

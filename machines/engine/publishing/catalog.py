@@ -252,7 +252,8 @@ class Catalog:
         for n in range(count):
             # The first partition decides what the version is; the others store it and copy that.
             row = (fingerprint, text, source)
-            number, new = self._store(name, n, count, number, row, mode if n == 0 else ("store",))
+            partition = self._keys.partition(name, n)
+            number, new = self._store(name, partition, count, number, row, mode if n == 0 else ("store",))
             created = created or new
         self._copy_policy(name, count)
         self._caller.command("HSETNX", self._keys.machines, name, count)
@@ -263,12 +264,12 @@ class Catalog:
         return PublishedMachine(name, int(number), fingerprint, created, findings)
 
     def _store(
-        self, name: str, n: int, count: int, number: str, row: Sequence[str], mode: Sequence[Any]
+        self, name: str, partition: Partition, count: int, number: str, row: Sequence[str], mode: Sequence[Any]
     ) -> tuple[str, bool]:
         """Store a version on one partition; return its number, and whether it is new. ``row``: digest, program,
         source; ``mode``: the last arguments of ``sb_publish``."""
-        root, secret = self._keys.partition(name, n).root, os.urandom(SECRET_BYTES).hex()
-        reply = self._caller.call("sb_publish", root, *row, secret, count, number, *mode)
+        secret = os.urandom(SECRET_BYTES).hex()
+        reply = self._caller.call("sb_publish", partition.root, *row, secret, count, number, *mode)
         if reply[0] == Status.VERSIONS:
             raise build_version_refusal(name, reply)
         if reply[0] == Status.CONFLICT:
@@ -280,12 +281,25 @@ class Catalog:
     def _copy_policy(self, name: str, count: int) -> int:
         """Bring the first partition's current version and roll-out to the others; return how many were changed. Of
         publishers that race or are killed, each may leave others behind."""
+        partitions = [self._keys.partition(name, n) for n in range(count)]
+        return copy_policy(self._caller, partitions, lambda behind: self._copy_versions(name, count, [behind]))
 
-        def store(partition: Partition, number: int, row: Sequence[Any]) -> None:
-            n = int(partition.root.rpartition(":")[2].rstrip("}"))
-            self._store(name, n, count, str(number), row, ("store",))
+    def copy_versions(self, machine: str) -> None:
+        """Bring all versions of the first partition to the others. A version is published once the first partition has
+        it, and reaches the others one after the other: so a call may come before it. Raises UnknownMachine."""
+        self.refresh()
+        _, *others = partitions = self.partitions(machine)
+        self._copy_versions(machine, len(partitions), others)
 
-        return copy_policy(self._caller, [self._keys.partition(name, n) for n in range(count)], store)
+    def _copy_versions(self, machine: str, count: int, partitions: Sequence[Partition]) -> None:
+        first = self._keys.partition(machine)
+        asked = [(each.meta, ("HKEYS", each.meta)) for each in (first, *partitions)]
+        named, *held = ({str(name) for name in names} for names in self._caller.commands(asked))
+        numbers = sorted(int(name[4:]) for name in named if name.startswith("def:"))
+        for partition, names in zip(partitions, held, strict=True):
+            for number in (number for number in numbers if f"def:{number}" not in names):
+                row = self._caller.command("HMGET", first.definition(number), "digest", "program", "source")
+                self._store(machine, partition, count, str(number), row, ("store",))
 
     def align_partitions(self, machine: str) -> int:
         """Bring the first partition's current version, roll-out, pin and withdrawn versions to the others; return how

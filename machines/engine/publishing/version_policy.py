@@ -48,51 +48,29 @@ class PolicyTexts:
         """Read the answer of HMGET."""
         return cls(int(row[0] or 0), *(str(text or "") for text in row[1:]))
 
-    @property
-    def versions(self) -> set[int]:
-        """Return the versions that a partition needs to follow this policy."""
-        named = [self.current, self.rollout.partition(" ")[2]]
-        return {int(text.partition(":")[0]) for text in named if text}
-
 
 def read_policy(caller: Caller, partition: Partition) -> PolicyTexts:
     """Read the policy of a partition. One command."""
     return PolicyTexts.read(caller.command("HMGET", partition.meta, *FIELDS))
 
 
-def copy_policy(
-    caller: Caller, partitions: Sequence[Partition], store: Callable[[Partition, int, Sequence[Any]], None]
-) -> int:
-    """Bring the policy of the first partition to the others; return how many were changed. ``store`` publishes a
-    version, given as digest, program and source, on a partition that lacks it."""
-    first, *others = partitions
-    if not others:
+def copy_policy(caller: Caller, partitions: Sequence[Partition], complete: Callable[[Partition], None]) -> int:
+    """Bring the policy of the first partition to the others; return how many were changed. ``complete`` publishes on a
+    partition the versions that it lacks."""
+    if len(partitions) == 1:
         return 0
     rows = caller.commands([(p.meta, ("HMGET", p.meta, *FIELDS)) for p in partitions])
     policy, *held = (PolicyTexts.read(row) for row in rows)
     changed = 0
-    for partition, own in zip(others, held, strict=True):
+    for partition, own in zip(partitions[1:], held, strict=True):
         if not policy.current or own == policy or not own.current or own.turn > policy.turn:
             continue
-        _store_missing(caller, first, partition, policy.versions, store)
+        complete(partition)
         reply = caller.call("sb_rollout_copy", partition.root, *astuple(policy))
         if reply[0] != Status.OK:
             refuse("sb_rollout_copy", reply)
         changed += int(reply[1])
     return changed
-
-
-def _store_missing(
-    caller: Caller,
-    first: Partition,
-    partition: Partition,
-    versions: set[int],
-    store: Callable[[Partition, int, Sequence[Any]], None],
-) -> None:
-    for number in sorted(versions):
-        if caller.command("HGET", partition.meta, f"def:{number}") is None:
-            row = caller.command("HMGET", first.definition(number), "digest", "program", "source")
-            store(partition, number, row)
 
 
 def restore_policy(caller: Caller, first: Partition, texts: Mapping[str, Any]) -> None:

@@ -166,6 +166,7 @@ class Repartition:
         self._growth = Growth(before, self.to, run, 0)
         self._report.before = before
         self._caller.command("HSET", self._keys.growth, self.machine, str(self._growth))
+        self._catalog.refresh()
         self._announce()
         self._say_alive()
         return is_new
@@ -188,7 +189,6 @@ class Repartition:
                 if gone:
                     self._report.resumed += self._arrive({root: gone})
         rules = self._caller.command("HGET", self._keys.partition(self.machine).meta, "rules")
-        self._catalog.refresh()
         apply_rules(self._caller, self._catalog, self.machine, json.loads(rules or "{}"), pauses=False)
         self._copy_pauses()
 
@@ -216,18 +216,13 @@ class Repartition:
 
     def _publish_everywhere(self) -> None:
         """Publish on the new partitions what the first one has, and share the limits of the definition anew."""
+        self._catalog.copy_versions(self.machine)
         first = self._keys.partition(self.machine)
-        numbers = self._catalog.versions(self.machine)
         current, granted = self._caller.command("HMGET", first.meta, "current", "granted")
         number = int(str(current).partition(":")[0])
-        rows = {n: self._caller.command("HMGET", first.definition(n), "digest", "program", "source") for n in numbers}
-        for root in self._roots(self._growth.before, self.to):
-            held = self._caller.command("HKEYS", root.meta)
-            for n in numbers:
-                if f"def:{n}" not in held:
-                    self._call("sb_publish", root, *rows[n], os.urandom(SECRET_BYTES).hex(), self.to, n, "store")
+        row = self._caller.command("HMGET", first.definition(number), "digest", "program", "source")
         for root in self._roots(0, self.to):
-            self._call("sb_publish", root, *rows[number], os.urandom(SECRET_BYTES).hex(), self.to, number)
+            self._call("sb_publish", root, *row, os.urandom(SECRET_BYTES).hex(), self.to, number)
         for root in self._roots(self._growth.before, self.to):
             self._call("sb_grant", root, "" if granted is None else granted, "open" if granted is None else "")
         self._catalog.align_partitions(self.machine)

@@ -232,7 +232,7 @@ class FleetWalk:
         pairs = zip(reply[5::2], reply[6::2], strict=True)
         return [found for text, ids in pairs if (found := self.classes.add(str(text), ids)) is not None]
 
-    def _call(self, partition: Partition, *words: str) -> list[Any]:
+    def _call(self, partition: Partition, *words: str, is_again: bool = False) -> list[Any]:
         self.pace.begin()
         self.calls += 1
         try:
@@ -250,6 +250,9 @@ class FleetWalk:
                 raise UnknownMachine(self._machine)
             done = str(len(words) - 3) if words[0] == "ids" else ""
             return [Status.OK, done, "0", "0", "0"]  # a partition that a growth has not made yet
+        if reply[0] == Status.STALE and not is_again:
+            self._catalog.copy_versions(self._machine)
+            return self._call(partition, *words, is_again=True)
         if reply[0] == Status.STALE:
             raise PlanError(f"the plan has gone stale: {reply[1]}; nothing was changed", code=STALE_PLAN)
         if reply[0] != Status.OK:

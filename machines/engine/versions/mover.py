@@ -126,6 +126,9 @@ class Mover:
         while at < len(ids):
             batch = ids[at : at + BATCH]
             reply = self._call(root, program, mode, stamp, batch)
+            if reply[0] == Status.STALE:
+                self._catalog.copy_versions(self._machine)
+                reply = self._call(root, program, mode, stamp, batch)
             if reply[0] == Status.NO_MACHINE:
                 raise UnknownMachine(self._machine)
             if reply[0] == Status.STALE:
