@@ -76,6 +76,7 @@ class Snapshot(Collector):
         yield from _of_states(lives)
         yield from _flow(lives)
         yield _refused(lives)
+        yield _compile_failures(lives)
         yield from _active(self.activity)
         yield from self._unwritten()
         yield from self._kept(max((live.now for live in lives), default=self.now))
@@ -178,6 +179,14 @@ def _refused(lives: list[Live]) -> Metric:
     for live in lives:
         for event, count in live.refused.items():
             family.add_metric([live.machine, event], count)
+    return family
+
+
+def _compile_failures(lives: list[Live]) -> Metric:
+    meaning = "Steps that could not be compiled, and are interpreted, since the servers loaded the library."
+    family = _counter("compile_failures", meaning, "machine")
+    for live in lives:
+        family.add_metric([live.machine], live.compile_failures)
     return family
 
 

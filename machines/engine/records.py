@@ -324,7 +324,8 @@ class Live:
     suspended after all; ``breached_since``: ms at which the first of them entered the state; ``refused``: for each
     event, how often ``fire`` was refused, under "" the events that no transition names; ``late``: overdue timers whose
     step failed and is tried again every minute; ``versions``: instances of each version that has any, None while they
-    are not counted; ``missing``: roots of partitions that did not answer, whose figures are not included.
+    are not counted; ``compile_failures``: steps that the interpreter takes because they could not be compiled, since
+    the server loaded the library; ``missing``: roots of partitions that did not answer, whose figures are not included.
     """
 
     machine: str
@@ -345,6 +346,7 @@ class Live:
     refused: dict[str, int] = field(default_factory=dict)
     late: int = 0
     versions: dict[str, int] | None = None
+    compile_failures: int = 0
     missing: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:

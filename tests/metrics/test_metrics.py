@@ -166,6 +166,24 @@ def test_what_is_refused_breached_waited_for_and_measured_is_told(engine, errand
     assert all(f"# HELP {name}" in told and f"# TYPE {name}" in told for name in read.types if name in read)
 
 
+def test_steps_that_cannot_be_compiled_are_counted(engine, scraped):
+    names = {"p": 33, "a": 67}  # more changes of data than one function of Lua can write
+    properties = {f"{name}{n}": {"type": "integer"} for name, count in names.items() for n in range(count)}
+    for n in range(33):
+        properties[f"p{n}"]["default"] = 0
+    wide = {"target": "B", "actions": [{"set": {name: "7"}} for name in properties]}
+    states = {"A": {"on": {"go": wide}}, "B": {}}
+    context = {"type": "object", "properties": properties}
+    engine.publish({"id": "wide", "initial": "A", "context": context, "states": states})
+    before = scraped().of("compile_failures_total", "wide")[()]
+    for id in "xy":
+        engine.create("wide", id)
+        assert engine.fire("wide", id, "go").state == "B"
+    read = scraped()
+    assert read.of("compile_failures_total", "wide")[()] == before + 1 == engine.live("wide").compile_failures
+    assert read.types["signalbox_compile_failures"] == "counter"
+
+
 def test_what_waits_for_the_database_is_told(engine, errands, scraped):
     get_pattern(recording.buffer).add("errand 60 1", counters={"covered": 1}, now=int(time.time() * 1000) - 90_000)
     read = scraped()

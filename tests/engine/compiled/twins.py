@@ -54,11 +54,16 @@ def counting_library() -> str:
 class Twins:
     """Sends each call to both servers, and compares the answers."""
 
-    def __init__(self, urls: tuple[str, str]) -> None:
-        self.engines = [Engine.from_url(url, prefix="t:") for url in urls]
-        self.clients = [redis.Redis.from_url(url) for url in urls]
-        self.clients[0].function_load(counting_library(), replace=True)
-        self.clients[1].function_load(interpreted_library(), replace=True)
+    def __init__(self, servers: tuple[Server, Server]) -> None:
+        self.engines = [Engine.from_url(server.url, prefix="t:") for server in servers]
+        self.clients = [redis.Redis.from_url(server.url) for server in servers]
+        self.log, self._read = servers[0].log, 0
+        self.load()
+
+    def load(self, text: str | None = None) -> None:
+        """Load the libraries anew, so that nothing is compiled; ``text``: the one of compiled steps."""
+        for client, library_ in zip(self.clients, (text or counting_library(), interpreted_library()), strict=True):
+            client.function_load(library_, replace=True)
 
     def publish(self, definition: dict[str, Any]) -> bool:
         """Publish on both from an empty server. False for a definition that is refused."""
@@ -100,6 +105,14 @@ class Twins:
     def count_refused(self) -> int:
         """Return how many refusals by guards were answered compiled since the last call."""
         return int(self.clients[0].getdel("refused") or 0)
+
+    def read_failures(self) -> list[str]:
+        """Return why steps could not be compiled since the last call, from the server's log."""
+        with self.log.open(encoding="utf-8", errors="replace") as file:
+            file.seek(self._read)
+            found = [line.partition(" is left to the interpreter: ")[2] for line in file]
+            self._read = file.tell()
+        return [why.strip() for why in found if why]
 
     def close(self) -> None:
         for client in [*self.clients, *(engine.client for engine in self.engines)]:
@@ -161,7 +174,7 @@ def running(folder: Path, program: str | None) -> Iterator[Twins]:
     """Run both servers."""
     with Server(folder / "ours", program=program, persistent=False) as ours:  # noqa: SIM117
         with Server(folder / "other", program=program, persistent=False) as other:
-            twins = Twins((ours.url, other.url))
+            twins = Twins((ours, other))
             try:
                 yield twins
             finally:

@@ -78,6 +78,7 @@ def test_all_of_it_is_plain_data(engine):
         "unchecked": {},
         "breached_since": {},
         "versions": {"1": 1},
+        "compile_failures": 0,
         "queues": {},
         "missing": (),
     }

@@ -137,6 +137,7 @@ end
 local function write_microstep(writer, path, transitions)
     local program = writer.program
     path.microsteps = path.microsteps + 1
+    step_source.check_size(writer, path.changes)
     if path.microsteps > MAX_MICROSTEPS then give_up(writer) end
     for _, transition in ipairs(transitions) do
         chart_state.note_memory(writer, transition)
@@ -271,15 +272,16 @@ local function read_memory(program, shape, flat)
     return memory, concat(parts, '\1')
 end
 
--- Makes a step that is compiled for each text of the histories that it enters.
-local function make_remembering(program, shape, config, event)
-    local steps, count = {}, 0
+-- Makes a step that is compiled for each text of the histories that it enters; `steps` has the first by its text.
+local function make_remembering(program, shape, config, event, steps)
+    local count = 1
     return function(flat, ...)
         local memory, text = read_memory(program, shape, flat)
         local step = steps[text]
         if step == nil then
             if count >= MAX_MEMORIES then return nil end
-            step, count = build(program, shape, config, event, memory), count + 1
+            local name = concat({ 'compile', config.text, event, text }, '\t')
+            step, count = step_source.compile(program, name, build, program, shape, config, event, memory), count + 1
             steps[text] = step
         end
         if not step then return nil end
@@ -300,8 +302,9 @@ function chart_compiler.compile(program, shape, text, event, flat)
     if not place then return false end
     if refusals.is_without_candidates(program, place, event) then return refusals.make_step(program, shape, place, event) end
     if program.has_incomplete_index or program.share < 100 then return false end
-    local step, uses_memory = build(program, shape, place.config, event, (read_memory(program, shape, flat)))
-    if uses_memory then return make_remembering(program, shape, place.config, event) end
+    local memory, remembered = read_memory(program, shape, flat)
+    local step, uses_memory = build(program, shape, place.config, event, memory)
+    if uses_memory then return make_remembering(program, shape, place.config, event, { [remembered] = step }) end
     return step
 end
 

@@ -71,14 +71,12 @@ local HEADER = 'local ' .. concat(names, ', ') .. ', program, plans, refuse = ..
     .. 'progress.plan = false\n'
     .. 'local stored = (ending or timed) and "" or actor\n' -- jobs and timers are no actors of an instance
 
--- Loads the source. `refuse`: answers where no transition is taken. Answers the function; false where it is too large for Lua.
+-- Loads the source. `refuse`: answers where no transition is taken. Answers the function.
 function chart_source.load(writer, refuse)
-    local chunk = loadstring(HEADER .. concat(writer.lines, '\n') .. '\nend', '=compiled step')
-    if not chunk then return false end
     local arguments = { unpack(given) }
     local at = #arguments
     arguments[at + 1], arguments[at + 2], arguments[at + 3] = writer.program, writer.plans, refuse
-    return chunk(unpack(arguments))
+    return step_source.load(HEADER .. concat(writer.lines, '\n') .. '\nend', unpack(arguments))
 end
 
 -- Actions
@@ -91,6 +89,7 @@ local function find_change(writer, path, field)
     if not change then
         change = { field = field, before = position and 'f[' .. position .. ']' or 'nil', index = #changes + 1 }
         changes[#changes + 1], changes.of[field.name] = change, change
+        step_source.check_size(writer, changes)
     elseif not change.certain then
         if not change.removed then
             line(writer, format('if %s == %s then return nil end', change.after, change.before))

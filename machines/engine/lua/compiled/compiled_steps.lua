@@ -30,7 +30,7 @@ local function make_test(names)
     local tests = {}
     for i, name in ipairs(names) do tests[i] = 'f[' .. i * 2 - 1 .. '] == ' .. step_source.quote(name) end
     tests[#tests + 1] = 'f[' .. #names * 2 + 1 .. '] == nil'
-    return loadstring('return function(f) return ' .. concat(tests, ' and ') .. ' end', '=fields')()
+    return step_source.load('return function(f) return ' .. concat(tests, ' and ') .. ' end')
 end
 
 local function open_shapes(program)
@@ -52,7 +52,9 @@ local function find_shape(program, flat)
     local shape = shapes.of[key]
     if not shape then
         if shapes.count >= MAX_SHAPES or #names > MAX_FIELDS then return nil end
-        shape = { names = names, positions = {}, compile = {}, explain = {}, rare = {}, rare_count = 0, fits = make_test(names) }
+        local fits = step_source.compile(program, key, make_test, names)
+        if not fits then return nil end
+        shape = { names = names, positions = {}, compile = {}, explain = {}, rare = {}, rare_count = 0, fits = fits }
         for i, name in ipairs(names) do shape.positions[name] = i * 2 end
         shapes.of[key], shapes.count = shape, shapes.count + 1
     end
@@ -77,7 +79,9 @@ local function compile(program, shape, state, event, flat, form)
         compiled_count, epoch = 0, epoch + 1
         return false
     end
-    local step = (program.flat and step_compiler or chart_compiler)[form](program, shape, state, event, flat)
+    local compiler = program.flat and step_compiler or chart_compiler
+    local step = step_source.compile(program, concat({ form, state, event }, '\t'), compiler[form], program, shape, state, event,
+        flat)
     local steps = shape[form][state] or {}
     shape[form][state], steps[event] = steps, step
     return step

@@ -115,8 +115,7 @@ local function compile_reasons(program, shape, place, transition)
         if not writer.gave_up then error(why, 0) end
         return nil
     end
-    local chunk = loadstring(HEADER .. concat(writer.lines, '\n') .. '\nreturn found\nend', '=compiled refusal')
-    return chunk and chunk(unpack(given))
+    return step_source.load(HEADER .. concat(writer.lines, '\n') .. '\nreturn found\nend', unpack(given))
 end
 
 -- Makes the candidates of an event, as JSON by result up to their reasons; false where one is left to the interpreter.
@@ -153,7 +152,8 @@ function refusals.make_explanation(program, shape, place, event)
     local candidates, head, refused
     local version = shape.positions._version
     local function prepare()
-        candidates = compile_candidates(program, shape, place, event)
+        local name = concat({ 'refuse', place.state or place.config.text, event }, '\t')
+        candidates = step_source.compile(program, name, compile_candidates, program, shape, place, event)
         head = replies.begin_explanation(event, program, place.config, place.state)
         refused = replies.judge(false, 'guards', nil, 0)
     end

@@ -65,6 +65,7 @@ local function write_action(writer, action, changes)
         if writer.explains then writer.work = writer.work + expressions.count_work(action[3], writer.program) end
     end
     changes[#changes + 1], changes.of[field.name] = change, change
+    step_source.check_size(writer, changes)
 end
 
 local function write_actions(writer, list, changes)
@@ -114,12 +115,14 @@ local function write_changes(writer, changes)
         if change.removed then
             gone[#gone + 1] = change.field.unset_mark
         else
-            local test = 'c' .. change.index
-            local is_certain = change.certain or change.before == 'nil'
-            line(writer, format('local %s = %s', test, is_certain and 'true' or change.after .. ' ~= ' .. change.before))
-            if not is_certain then tests[#tests + 1] = test end
+            change.test = 'true'
+            if not change.certain and change.before ~= 'nil' then
+                change.test = 'c' .. change.index
+                line(writer, format('local %s = %s ~= %s', change.test, change.after, change.before))
+                tests[#tests + 1] = change.test
+            end
             add(all, change.field.set_mark, write_json(change))
-            each[#each + 1] = { test, write_joined({ change.field.set_mark, write_json(change) }) }
+            each[#each + 1] = { change.test, write_joined({ change.field.set_mark, write_json(change) }) }
         end
     end
     local removed = concat(gone)
@@ -213,7 +216,7 @@ local function write_indexes(writer, changes, begin)
     local tests, certain = {}, false
     for _, change in ipairs(changes) do
         if change.field.lookup and change.removed then certain = true end
-        if change.field.lookup and not change.removed then tests[#tests + 1] = 'c' .. change.index end
+        if change.field.lookup and not change.removed then tests[#tests + 1] = change.test end
     end
     local renamed, position = write_actor_test(writer)
     tests[#tests + 1] = renamed
@@ -226,7 +229,7 @@ local function write_indexes(writer, changes, begin)
         if change.field.lookup then
             local set = format('change_index(program.fields[%s], id, %s, %s)', quote(change.field.name), change.before,
                 change.removed and 'nil' or change.after)
-            line(writer, change.removed and set or format('if c%d then %s end', change.index, set))
+            line(writer, change.removed and set or format('if %s then %s end', change.test, set))
         end
     end
     if renamed then
@@ -319,6 +322,7 @@ local function write_transition(writer, shape, transition)
     local moved = transition.target ~= nil and (transition.target ~= writer.state or transition.reenter or false)
     if to.always[1] or moved and not step_jobs.are_plain(to.invokes) or transition.delay then step_source.give_up(writer) end
     local changes, starts = { of = {} }, moved and to.invokes[1] ~= nil
+    step_source.check_size(writer, changes)
     writer.work = writer.selection
     if not writer.explains then write_ending(writer, moved) end
     if moved then write_actions(writer, from.exit_actions, changes) end
@@ -432,14 +436,11 @@ local function build(program, shape, place, event, explains)
     local writer = step_source.open(program, shape.positions, place.state)
     writer.event, writer.edges, writer.explains, writer.selection = event, {}, explains, 0
     if write_step(writer, shape, transitions) == 0 then return false end
-    local source = HEADER .. concat(writer.lines, '\n') .. '\nend'
-    local chunk, why = loadstring(source, '=compiled step')
-    if not chunk then error('compiled step: ' .. why) end
     local arguments = { unpack(given) }
     local at = #arguments
     arguments[at + 1], arguments[at + 2] = program, writer.edges
     arguments[at + 3] = not explains and refusals.make(program, shape, place, event)
-    return chunk(unpack(arguments))
+    return step_source.load(HEADER .. concat(writer.lines, '\n') .. '\nend', unpack(arguments))
 end
 
 -- Compiles the step of an event in a state for the fields of `shape`: {names, positions}. Answers the function, or false.

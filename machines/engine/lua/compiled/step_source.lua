@@ -6,6 +6,9 @@
 local step_source = {}
 
 local MAX_PARTS = 80 -- of the expressions of one step: Lua allows 200 locals
+local MAX_SOURCE = 65536 -- bytes written for one step, some 20 ms of the server
+local MAX_FAILED = 1000 -- steps of one program that cannot be compiled; then no more of it are
+local MAX_CHANGES = 100 -- of the data in one step: Lua allows 250 registers
 local MAX_BITS = 900 -- of a whole number that cannot become infinite
 local WHOLE_BITS, SECONDS_BITS = 53, 37
 local PURE = { -- functions that read nothing of the step, with the kind of their result
@@ -19,10 +22,35 @@ local format, byte, gsub, concat = string.format, string.byte, string.gsub, tabl
 
 step_source.UNKNOWN = '' -- stands for all events that a definition does not know: no event has this name
 
+local failures = {} -- root -> steps of all its programs that could not be compiled, since the library was loaded
+
 -- Quotes a text as a Lua literal of one line.
 function step_source.quote(text)
     return '"' .. gsub(text, '[^%w _.,:;{}%[%]()<>=!?*+-]', function(letter) return format('\\%03d', byte(letter)) end) .. '"'
 end
+
+-- Loads the source of a function. Throws where it exceeds a limit of Lua.
+function step_source.load(source, ...)
+    local chunk, why = loadstring(source, '=compiled step')
+    if not chunk then error(why, 0) end
+    return chunk(...)
+end
+
+-- Compiles something of a program with `build`, and answers what that answers. Where it throws, the answer is false, now and
+-- at each later call with this name: the interpreter has to take the step.
+function step_source.compile(program, name, build, ...)
+    local failed = program.failed or { count = 0, of = {} }
+    if failed.of[name] or failed.count >= MAX_FAILED then return false end
+    local ok, made, detail = pcall(build, ...)
+    if ok then return made, detail end
+    failed.of[name], failed.count, program.failed = true, failed.count + 1, failed
+    failures[program.root] = (failures[program.root] or 0) + 1
+    redis.log(redis.LOG_NOTICE, 'a step of ' .. program.root .. ' is left to the interpreter: ' .. tostring(made))
+    return false
+end
+
+-- Answers how often compiling a step failed in a partition.
+function step_source.count_failures(root) return failures[root] or 0 end
 
 -- Ends the writing of a step that the interpreter has to take.
 local function give_up(writer)
@@ -34,14 +62,19 @@ step_source.give_up = give_up
 -- Makes a writer. `positions`: name of a hash field -> where its value stands among the values read; `state`: index of the
 -- active state.
 function step_source.open(program, positions, state)
-    return { program = program, positions = positions, state = state, lines = {}, parts = 0, temporaries = 0, known = {},
-        payload = {} }
+    return { program = program, positions = positions, state = state, lines = {}, size = 0, parts = 0, temporaries = 0,
+        known = {}, payload = {} }
 end
 
 function step_source.line(writer, text)
-    writer.lines[#writer.lines + 1] = text
+    writer.lines[#writer.lines + 1], writer.size = text, writer.size + #text
 end
 local line = step_source.line
+
+-- Gives up a step that was long to write, or that changes more than fits into one command.
+function step_source.check_size(writer, changes)
+    if writer.size > MAX_SOURCE or #changes > MAX_CHANGES then give_up(writer) end
+end
 
 local function make_name(writer, prefix)
     writer.temporaries = writer.temporaries + 1

@@ -1,4 +1,4 @@
--- needs: keys, programs, version_counters
+-- needs: keys, programs, step_source, version_counters
 -- Reads the figures of a partition that pages show: instances by state, flow, refusals, queues, timers and messages. Reads
 -- the states of the current version from its summary, so that no program is compiled for it.
 local live_figures = {}
@@ -120,6 +120,7 @@ function live_figures.read(root, current, now, budget)
         overdue = overdue,
         late = late,
         mail = redis.call('XLEN', keys.outbox(root)),
+        compile_failures = step_source.count_failures(root),
         versions = version_counters.read_instances(root),
         now = now,
     }

@@ -4,7 +4,7 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '')
 -- Returns: {OK, JSON {version, counts, oldest, breaches, unchecked, breached_since, flow, refused, queues, total,
---          timers, overdue, late, mail, now}}
+--          timers, overdue, late, mail, compile_failures, now}}
 --          · {NOMACHINE} · {BADARG, why}
 --          counts: leaf -> instances, for each leaf of the current version and each other one that holds any;
 --          oldest: state -> ms entered; breaches: state with a service level ->
@@ -13,7 +13,8 @@
 --          entered it; flow: <version>:<transition> -> times taken;
 --          refused: event -> times; queues: queue -> {ready, leased, delayed, dead,
 --          handled}; total: instances;
---          timers, overdue, mail: how many wait; late: those of the overdue whose step failed
+--          timers, overdue, mail: how many wait; late: those of the overdue whose step failed; compile_failures: steps that
+--          could not be compiled since this server loaded the library, and are interpreted
 -- Notifies: nothing
 -- Cost:    O(states + transitions + queues), and up to 5000 late instances, whatever the number of instances
 
