@@ -20,7 +20,7 @@ from machines.statistics.activity import Activity
 MAGNITUDES = 23
 """Buckets of a histogram: the last one ends at 2^22 ms, some 70 minutes."""
 
-STATUSES = ("working", "quiet", "stopping", "silent")
+STATUSES = ("working", "blocked", "quiet", "exhausted", "stopping", "silent")
 
 OF_MACHINES = {
     "instances_present": ("Instances of a machine; an instance with several regions is counted once.", "total"),

@@ -29,6 +29,8 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "timers": Kind(CRITICAL, "Open the machine's log and repair what the step refuses."),
         "dead": Kind(WARNING, "Read the error of one job; re-drive the jobs once its cause is gone."),
         "sla": Kind(WARNING, "Open the oldest instance and see what it waits for."),
+        "exhausted": Kind(WARNING, "See that another worker takes its place, and why these handlers do not end."),
+        "blocked": Kind(WARNING, "Find the call without await in the handler, or make it a plain function."),
         "quiet": Kind(WARNING, "Start another worker, or resume this one if it was made quiet by mistake."),
         "refused": Kind(WARNING, "Open the chart and find out who sends the events."),
         "rollout": Kind(WARNING, "Compare the two versions; withdraw the new one or publish a correction."),
@@ -41,7 +43,9 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 """Kind -> its severity, and what to do first."""
 
 
-OF_INSTALLATION = frozenset({"no-worker", "partitions", "quiet", "writes", "metrics", "approvals"})
+OF_INSTALLATION = frozenset(
+    {"no-worker", "partitions", "exhausted", "blocked", "quiet", "writes", "metrics", "approvals"}
+)
 """Kinds of alarms that are about no single machine."""
 
 

@@ -1,4 +1,4 @@
-"""Alarms about workers: none is running, some are quiet, none serves a queue, none has a handler.
+"""Alarms about workers: none is running, some are quiet, exhausted or blocked, none serves a queue, none has a handler.
 
 One cause makes one alarm, however many queues and machines it affects.
 """
@@ -17,7 +17,12 @@ from .alarm import KINDS, Alarm
 from .wording import join_words, pluralize
 
 SILENT_AFTER = 11_000  # ms without a heartbeat: two were missed, and after the third the row is gone
-MAX_NAMED = 3  # workers of one line
+MAX_NAMED = 3  # workers, or handlers, of one line
+WORKING = ("working", "blocked")
+HANGING = {
+    "exhausted": "hang past their deadlines; it takes no jobs and ends",
+    "blocked": "keep its event loop from answering",
+}
 MAX_KEY = 120  # characters
 
 
@@ -55,7 +60,8 @@ def raise_worker_alarms(
     if not alive:
         yield from _no_worker_alarm([depth for depth in depths if depth.ready], overdue, oldest)
         return
-    working = [worker for worker in alive if worker.status == "working"]
+    yield from _hanging_alarms(alive)
+    working = [worker for worker in alive if worker.status in WORKING]
     served = {queue for worker in working for queue in worker.queues}
     waiting = [depth for depth in depths if depth.ready and depth.route not in served]
     yield from _unserved_alarms(waiting, [worker for worker in alive if worker.status == "quiet"], oldest)
@@ -100,6 +106,21 @@ def _unserved_alarms(
         yield _quiet_alarm(group, [names[id] for id in group], depths, oldest)
     for machine, depths in unserved.items():
         yield _unserved_alarm(machine, depths, oldest)
+
+
+def _hanging_alarms(workers: Iterable[WorkerInfo]) -> Iterator[Alarm]:
+    """Yield an alarm for each worker that is exhausted or blocked, with the handlers that hang."""
+    for worker in workers:
+        if worker.status in HANGING:
+            names = sorted({name for names in worker.hanging.values() for name in names})
+            text = f"worker {worker.host} {worker.pid} is {worker.status}: {join_words(names, MAX_NAMED) or 'handlers'}"
+            kind = worker.status
+            key = f"{kind}:{worker.id}"[:MAX_KEY]
+            yield Alarm(
+                key, kind, KINDS[kind].severity, f"{text} {HANGING[kind]}", count=len(names),
+                causes=tuple(f"{route}: {', '.join(found)}" for route, found in worker.hanging.items()),
+                machines=tuple(dict.fromkeys(route.partition("/")[0] for route in worker.hanging)),
+            )  # fmt: skip
 
 
 def _quiet_alarm(ids: Sequence[str], names: Sequence[str], depths: Sequence[Depth], oldest: Mapping[str, int]) -> Alarm:

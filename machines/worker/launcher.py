@@ -40,8 +40,10 @@ log = logging.getLogger(__name__)
 SETTLE = 2.0  # seconds that what has ended may take to be told
 STILL = 1.0  # seconds that a call of the heartbeat, the ticker or the like may take to come back
 
-Message = Literal["stop", "quiet", "work", "ended"]
-Status = Literal["working", "quiet", "stopping"]
+PATIENCE = 600.0  # seconds for which an exhausted worker waits for running jobs that have no deadline
+
+Message = Literal["stop", "quiet", "work", "ended", "exhausted"]
+Status = Literal["working", "blocked", "quiet", "stopping", "exhausted"]
 
 
 class Launcher:
@@ -79,14 +81,17 @@ class Launcher:
             progress_reporter=self._progress,
         )
         self._completer = Completer(engine, self.in_flight, self.counters, self._progress, backoff=options.backoff)
-        self._executor = Executor(registry, self.in_flight, self._completer)
+        self._executor = Executor(
+            registry, self.in_flight, self._completer, on_exhausted=lambda: self._inbox.put("exhausted")
+        )
         info = InfoBuilder(
             options.id,
             self.served_queues,
             self.in_flight,
             version=version,
             counters=self.counters,
-            status=lambda: self.status,
+            status=self._show_status,
+            find_blocker=self._executor.find_blocker,
         )
         self._helper = HelperProcess(url, engine.keys.prefix, self.in_flight, options.helper_limit)
         self.lease_renewal = LeaseRenewal(
@@ -128,20 +133,28 @@ class Launcher:
         """Summarizes the outcomes of the jobs."""
         return str(self.counters)
 
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether it ended, or is about to, since too many of its handlers hang."""
+        return self.status == "exhausted"
+
+    def _show_status(self) -> Status:
+        return "blocked" if self.status == "working" and self._executor.is_loop_blocked else self.status
+
     def run(self) -> None:
-        """Works until it is stopped, or until ``once`` or ``drain`` is reached."""
+        """Works until it is stopped or exhausted, or until ``once`` or ``drain`` is reached."""
         taking = threading.Thread(target=self._take, name="fetcher", daemon=True)
         watching = (self._beating, self._sweeping, self._ticking, *self._others)
         for part in (self._listener, self._completer, self._executor, *watching, taking):
             part.start()
-        asked = self._listen() == "stop"
-        self._quiet(asked)
-        self._finish(taking, until=time.monotonic() + self._options.grace if asked else None)
+        message = self._listen()
+        self._quiet(message)
+        self._finish(taking, self._choose_deadline(message))
         taking.join(1.0)
         self._hand_back()
 
     def _listen(self) -> Message:
-        while (message := self._inbox.get()) not in ("stop", "ended"):
+        while (message := self._inbox.get()) not in ("stop", "ended", "exhausted"):
             if message == "quiet" and self.status == "working":
                 log.warning("quiet: no further jobs, %d in hand", len(self.in_flight))
                 self.status = "quiet"
@@ -164,26 +177,43 @@ class Launcher:
         self._poll_loop.run()
         self._inbox.put("ended")
 
-    def _quiet(self, asked: bool) -> None:
-        """No further job is taken. Asked to stop, what nobody has begun with goes back at once, for others to take."""
-        self.status = "stopping"
+    def _quiet(self, message: Message) -> None:
+        """No further job is taken. But for an end of all work, what nobody has begun with goes back at once, for others
+        to take."""
+        self.status = "exhausted" if message == "exhausted" else "stopping"
         self._poll_loop.stop()
         self._queue_waiter.interrupt()
-        returned = self._executor.return_waiting(0, STOPPED) if asked else 0
-        log.info("stopping: no further jobs, %d in hand, %d handed back", len(self.in_flight) - returned, returned)
+        returned = 0 if message == "ended" else self._executor.return_waiting(0, STOPPED)
+        if self.is_exhausted:
+            names = ", ".join(sorted({job.src for job in list(self.in_flight.stuck)}))
+            log.error("exhausted: %d handlers hang past their deadlines (%s); ending", len(self.in_flight.stuck), names)
+        log.info(
+            "%s: no further jobs, %d in hand, %d handed back", self.status, len(self.in_flight) - returned, returned
+        )
         self._beating.wake()
 
-    def _finish(self, taking: threading.Thread, until: float | None) -> None:
-        """Running jobs may finish, up to the deadline or a further ``stop``. Where there is none, ``stop`` sets one."""
+    def _choose_deadline(self, message: Message) -> float:
+        """Until when running jobs may finish, by the monotonic clock: for ever at the end of all work."""
+        now = time.monotonic()
+        if message == "exhausted":  # each up to its own deadline
+            return max(
+                (now + PATIENCE if job.ends is None else job.ends + SETTLE for job in self.in_flight.held()),
+                default=now,
+            )
+        return now + self._options.grace if message == "stop" else float("inf")
+
+    def _finish(self, taking: threading.Thread, until: float) -> None:
+        """Running jobs may finish, up to the deadline or a further ``stop``. Where nobody asked, ``stop`` sets one."""
+        asked = self.status == "stopping" and until < float("inf")
         while taking.is_alive() or len(self.in_flight):
             if self.in_flight.wait_empty(0.1):
                 taking.join(0.1)
-            if until is not None and time.monotonic() >= until:
+            if time.monotonic() >= until:
                 return
             if self._asked_again():
-                if until is not None:
+                if asked:
                     return
-                until = time.monotonic() + self._options.grace
+                asked, until = True, min(until, time.monotonic() + self._options.grace)
 
     def _asked_again(self) -> bool:
         with contextlib.suppress(queue.Empty):

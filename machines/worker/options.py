@@ -11,6 +11,7 @@ MAX_CONCURRENCY = 1000
 MAX_PREFETCH = 1000
 MAX_PROCESSES = 256
 MAX_GRACE = 24 * 3600  # seconds
+EXHAUSTED = 75  # exit code (EX_TEMPFAIL) of a worker of whose handlers too many hang: start another in its place
 
 
 def worker_id() -> str:

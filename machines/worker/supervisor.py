@@ -13,6 +13,7 @@ from typing import TextIO
 
 from machines.server.guardian import on_parent_death
 
+from .options import EXHAUSTED
 from .reconnect_backoff import Backoff
 
 log = logging.getLogger(__name__)
@@ -117,8 +118,9 @@ class Supervisor:
         return failed
 
     def _in_order(self, code: int) -> bool:
-        """A worker that gets the signal before it listens for it ends by it, and has no jobs."""
-        return code == 0 or (self._stopping is not None and code == -signal.SIGTERM)
+        """A worker that gets the signal before it listens for it ends by it, and has no jobs. One that is exhausted was
+        ending already."""
+        return code == 0 or (self._stopping is not None and code in (-signal.SIGTERM, EXHAUSTED))
 
     def _wait(self) -> None:
         due = [child.due - self._clock() for child in self._children if child.process is None and not child.over]

@@ -32,6 +32,7 @@ class InfoBuilder:
         version: str,
         counters: Counters | None = None,
         status: Callable[[], str] = lambda: "working",
+        find_blocker: Callable[[], Job | None] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._id = id
@@ -39,6 +40,7 @@ class InfoBuilder:
         self._in_flight = in_flight
         self._counters = counters or Counters()
         self._status = status
+        self._find_blocker = find_blocker
         self._version = version
         self._clock = clock
         self._born = time.monotonic()
@@ -62,16 +64,21 @@ class InfoBuilder:
             done=self._counters.done,
             failed=self._counters.failed,
             lacking={str(route): sorted(lacking) for route, lacking in self._served_queues.missing.items()},
+            hanging=self._list_hanging(),
         )
 
+    def _list_hanging(self) -> dict[str, list[str]]:
+        """Queue -> the handlers of its jobs that do not end, and the one that blocks the event loop."""
+        blocker = self._find_blocker()
+        found: dict[str, set[str]] = {}
+        for job in [*self._in_flight.stuck, *([blocker] if blocker else [])]:
+            found.setdefault(f"{job.machine}/{job.queue}", set()).add(job.src)
+        return {route: sorted(names) for route, names in sorted(found.items())}
+
     def _note(self) -> str:
-        """Names the handlers that queues ask for and this worker does not have, and those that do not end."""
+        """Names the handlers that queues ask for and this worker does not have."""
         missing = sorted({src for lacking in self._served_queues.missing.values() for src in lacking})
-        stuck = sorted({job.src for job in list(self._in_flight.stuck)})
-        notes = [f"no handler here for {', '.join(missing)}"] if missing else []
-        if stuck:
-            notes.append(f"{len(self._in_flight.stuck)} handlers stuck past their deadline: {', '.join(stuck)}")
-        return "; ".join(notes)
+        return f"no handler here for {', '.join(missing)}" if missing else ""
 
 
 def _shown(job: Job, since: int) -> dict[str, object]:

@@ -54,6 +54,28 @@ def test_a_quiet_worker_raises_nothing_where_another_works():
     assert raise_alarms(depths, [worker("order/q0", status="quiet"), worker("order/q0", id="w2")]) == []
 
 
+@pytest.mark.parametrize(
+    ("status", "what"),
+    [
+        ("exhausted", "hang past their deadlines; it takes no jobs and ends"),
+        ("blocked", "keep its event loop from answering"),
+    ],
+)
+def test_a_worker_whose_handlers_hang_raises_an_alarm_that_names_them(status, what):
+    hanging = {"order/q0": ["charge", "ship"], "bill/q0": ["charge"]}
+    alarm = only(raise_alarms([], [worker("order/q0", status=status, hanging=hanging)]))
+    assert alarm.text == f"worker box 7 is {status}: charge and ship {what}"
+    assert (alarm.key, alarm.kind, alarm.severity, alarm.count) == (f"{status}:w1", status, "warning", 2)
+    assert alarm.causes == ("order/q0: charge, ship", "bill/q0: charge")
+    assert alarm.affected == ("order", "bill")
+
+
+def test_an_exhausted_worker_serves_nothing_and_a_blocked_one_does():
+    depths = queues(1)
+    assert [a.kind for a in raise_alarms(depths, [worker("order/q0", status="exhausted")])] == ["exhausted", "unserved"]
+    assert [a.kind for a in raise_alarms(depths, [worker("order/q0", status="blocked")])] == ["blocked"]
+
+
 def test_without_any_worker_one_alarm_names_all_that_waits():
     oldest = {"order/q0": NOW - HOUR, "bill/q0": NOW - 2 * HOUR}
     alarm = only(

@@ -208,7 +208,9 @@ def test_workers_are_counted_by_what_they_do(engine, scraped):
         engine.beat(WorkerInfo(id, "box", 1, [], in_hand=hand, started=now, seen=now, status=status))
     engine.client.hset(engine.keys.worker("c"), "seen", now - 20_000)
     read = scraped()
-    assert read["signalbox_workers"] == {("working",): 1, ("quiet",): 1, ("stopping",): 0, ("silent",): 1}
+    assert read["signalbox_workers"] == {
+        ("working",): 1, ("blocked",): 0, ("quiet",): 1, ("exhausted",): 0, ("stopping",): 0, ("silent",): 1,
+    }  # fmt: skip
     assert read["signalbox_jobs_in_hand"] == {(): 4}
     assert read["signalbox_websocket_clients"] == {(): 0}
 

@@ -67,6 +67,8 @@ def _make_context() -> dict[str, Any]:
             _worker("working", 2_000),
             _worker("quiet", 2_000),
             _worker("stopping", 1_000),
+            _worker("blocked", 1_000),
+            _worker("exhausted", 1_000),
             _worker("", 60_000),
         ],
         "may_direct": True,
@@ -169,6 +171,7 @@ def _worker(status: str, seen_ago: int) -> workers.Worker:
         in_hand=4, started=NOW - 7_200_000, seen=NOW - seen_ago, version=__version__,
         note="" if status == "working" else "no handler here for provision",
         status=status or "working", memory=84_200_000, concurrency=8, done=12_404, failed=0 if status else 3,
+        hanging={"new_device/todo": ["do_activate"]} if status in ("blocked", "exhausted") else {},
         holding=[holds | {"instance": name, "since": NOW - 800} for name in ("ATV-123:NBCSports", HOSTILE)],
     )  # fmt: skip
     return workers.make_worker(row, NOW)

@@ -13,7 +13,13 @@ ORDERS = {
     "stop": ("Stop", "will stop, finish what it can before its deadline and return the rest"),
 }
 """order -> its button, and what a page says once it is given."""
-OPEN_TO = {"working": ("quiet", "stop"), "quiet": ("work", "stop"), "stopping": ()}
+OPEN_TO = {
+    "working": ("quiet", "stop"),
+    "blocked": ("quiet", "stop"),
+    "quiet": ("work", "stop"),
+    "exhausted": ("stop",),
+    "stopping": (),
+}
 """status -> the orders that mean something to it."""
 
 

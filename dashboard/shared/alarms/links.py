@@ -33,6 +33,8 @@ URLS: Mapping[str, Callable[[Alarm], str]] = MappingProxyType(
         "timers": _machine,
         "dead": lambda alarm: f"{_queue(alarm)}?place=dead",
         "sla": lambda alarm: f"{_machine(alarm)}?{urlencode(alarm.terms)}#instances",
+        "exhausted": lambda alarm: reverse("signalbox:workers"),
+        "blocked": lambda alarm: reverse("signalbox:workers"),
         "quiet": lambda alarm: reverse("signalbox:workers"),
         "refused": lambda alarm: f"{_machine(alarm)}#chart-refused",
         "rollout": _machine,

@@ -180,10 +180,13 @@ class QueueStats:
 class WorkerInfo:
     """A worker's heartbeat. ``in_hand``: jobs it holds now; ``seen``: its last heartbeat.
 
-    ``status``: "working", "quiet" (it takes no further jobs) or "stopping"; ``memory``: resident bytes, 0 for unknown;
+    ``status``: "working", "blocked" (a coroutine keeps its event loop from answering: it takes no jobs for that),
+    "quiet" (it takes no further jobs), "exhausted" (so many handlers hang that it ends, for a new process to take its
+    place) or "stopping"; ``memory``: resident bytes, 0 for unknown;
     ``concurrency``: jobs it runs at a time; ``holding``: the first jobs it runs, each ``{"id", "machine", "queue",
     "src", "instance", "attempt", "since"}``; ``done``: jobs completed since it started, ``failed``: attempts that
-    failed; ``lacking``: ``machine/queue`` -> handlers that jobs there need and the worker does not have.
+    failed; ``lacking``: ``machine/queue`` -> handlers that jobs there need and the worker does not have; ``hanging``:
+    the same of handlers that go on past their deadline, or block the event loop.
     """
 
     id: str
@@ -203,6 +206,7 @@ class WorkerInfo:
     done: int = 0
     failed: int = 0
     lacking: dict[str, list[str]] = field(default_factory=dict)
+    hanging: dict[str, list[str]] = field(default_factory=dict)
 
     def only(self, machines: Container[str]) -> WorkerInfo:
         """Return a copy without the jobs and queues of other machines."""
@@ -211,6 +215,7 @@ class WorkerInfo:
             holding=[job for job in self.holding if isinstance(job, dict) and job.get("machine") in machines],
             queues=[queue for queue in self.queues if queue.partition("/")[0] in machines],
             lacking={queue: names for queue, names in self.lacking.items() if queue.partition("/")[0] in machines},
+            hanging={queue: names for queue, names in self.hanging.items() if queue.partition("/")[0] in machines},
         )
 
     def as_dict(self) -> dict[str, Any]:

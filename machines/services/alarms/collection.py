@@ -34,7 +34,7 @@ def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present]) ->
     lives = sorted(survey.lives.items())
     return raise_alarms(
         [depth for name, live in lives for depth in read_depths(name, live.queues)],
-        survey.workers,
+        [row.only(scope) for row in survey.workers],
         {name: live.overdue for name, live in lives},
         oldest={
             f"{name}/{stats.queue}": stats.oldest

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import signal
+import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,7 +15,7 @@ from machines.engine import Engine, arguments, errors, limits
 from machines.worker.launcher import Launcher
 from machines.worker.maintenance.periodic import Duty
 from machines.worker.maintenance.scheduler import Scheduler
-from machines.worker.options import MAX_CONCURRENCY, MAX_PREFETCH, MAX_PROCESSES, Options
+from machines.worker.options import EXHAUSTED, MAX_CONCURRENCY, MAX_PREFETCH, MAX_PROCESSES, Options
 from machines.worker.registry import Registry
 
 
@@ -95,7 +98,10 @@ def run_worker(
     duties: Mapping[str, Duty],
     write: Callable[[str], object],
 ) -> None:
-    """Work until a signal, an order or the end of the queues. ``url``: of Redis, for the helper that renews leases."""
+    """Work until a signal, an order or the end of the queues. ``url``: of Redis, for the helper that renews leases.
+
+    Ends the process with the code ``EXHAUSTED`` if too many handlers hang.
+    """
     launcher = Launcher(engine, registry, options, version=machines.__version__, url=url, duties=duties)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: launcher.stop())
@@ -105,7 +111,11 @@ def run_worker(
     write(f"worker {options.id}: {options.concurrency} at a time, handlers {handlers}")
     launcher.run()
     scheduler.leave()
-    write(f"worker {options.id}: stopped, {launcher.summary()}")
+    write(f"worker {options.id}: {'exhausted' if launcher.is_exhausted else 'stopped'}, {launcher.summary()}")
+    if launcher.is_exhausted:
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(EXHAUSTED)  # Python would wait for threads of pools that handlers have started, and those may hang
 
 
 def _explain_misnamed(name: str) -> str | None:

@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import logging
 import threading
+import time
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 
 from machines.worker.job import Job
@@ -19,6 +21,9 @@ from .processor import Processor
 log = logging.getLogger(__name__)
 
 MOMENT = 1.0  # seconds that a coroutine may take to end after it was cancelled
+LAG = 0.25  # seconds without an answer after which the loop counts as blocked
+PROBE = 1.0  # seconds between two questions to a loop that answers
+HOPELESS = 60.0  # seconds without an answer after which a coroutine past its deadline is taken never to end
 
 Work = tuple[Handler, Job]
 
@@ -55,12 +60,24 @@ class Loop:
 
 class Coroutines:
     """As many at a time as the hand has room; the others wait in line. One that goes on past its job's deadline, though
-    it was cancelled, is left behind and gives its place to another; when too many are, their places stay taken.
+    it was cancelled, is left behind and gives its place to another. ``on_exhausted`` is called when too many are, and
+    when one past its deadline keeps the loop from answering.
 
-    What it keeps is touched by the loop's thread only, but for the line, whose ends may be taken from anywhere."""
+    What it keeps is touched by the loop's thread only, but for the line, whose ends may be taken from anywhere, and the
+    time of the question that the loop has not answered, which the thread that takes jobs sets."""
 
-    def __init__(self, processor: Processor, in_flight: InFlightJobs) -> None:
+    def __init__(
+        self,
+        processor: Processor,
+        in_flight: InFlightJobs,
+        on_exhausted: Callable[[], object],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._processor = processor
+        self._on_exhausted = on_exhausted
+        self._clock = clock
+        self._asked: float | None = None  # since when the loop owes an answer
+        self._answered = -float("inf")
         self._most = in_flight.size
         self._loop = Loop()
         self._poll_loop: deque[Work] = deque()
@@ -77,7 +94,7 @@ class Coroutines:
 
     def give(self, work: list[Work]) -> None:
         self._poll_loop.extend(work)
-        self._loop.loop.call_soon_threadsafe(self._fill)
+        self._ask()
 
     def waiting(self) -> int:
         return len(self._poll_loop)
@@ -92,6 +109,55 @@ class Coroutines:
                 break
         return taken
 
+    # Whether the loop answers
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the loop has not answered for too long: a coroutine computes, or waits without `await`."""
+        asked = self._asked
+        return asked is not None and self._clock() - asked >= LAG
+
+    def find_blocker(self) -> Job | None:
+        """The job whose coroutine blocks the loop, where that can be told."""
+        if not self.is_blocked:
+            return None
+        with contextlib.suppress(Exception):  # another thread's current task: each Python has its own way to keep it
+            task = asyncio.current_task(self._loop.loop)
+            return next((job for job, each in list(self._at.items()) if each is task), None)
+        return None
+
+    def probe(self) -> float | None:
+        """Ask the loop for an answer where coroutines are at work or wait. Return seconds after which to look again;
+        None where there is nothing to look for."""
+        now, asked = self._clock(), self._asked
+        if asked is None:
+            rests = 0.0 if self._poll_loop else self._answered + PROBE - now
+            if not self._at and not self._poll_loop:
+                return None
+            if rests > 0:
+                return rests
+            self._ask()
+            return LAG
+        if now - asked < LAG:
+            return asked + LAG - now
+        late = [job for job in list(self._at) if job.expired]
+        for job in late:
+            self._in_flight.stuck.add(job)
+            if job not in self._at:  # it ended meanwhile
+                self._in_flight.stuck.discard(job)
+        if late and now - asked >= HOPELESS:
+            self._on_exhausted()
+        return LAG
+
+    def _ask(self) -> None:
+        if self._asked is None:
+            self._asked = self._clock()
+        self._loop.loop.call_soon_threadsafe(self._answer)
+
+    def _answer(self) -> None:
+        self._asked, self._answered = None, self._clock()
+        self._fill()
+
     def leave_behind(self, job: Job) -> None:
         """The job's deadline is over, and it was cancelled: should it still be there in a moment, another takes its
         place."""
@@ -104,7 +170,7 @@ class Coroutines:
             return
         self._in_flight.stuck.add(job)
         if len(self._left) >= self._in_flight.most_stuck:
-            log.error("%s: %d coroutines go on past their deadlines; this one keeps its place", job, len(self._left))
+            self._on_exhausted()
             return
         self._left.add(job)
         self._in_flight.rest(job)

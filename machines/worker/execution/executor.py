@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from machines.worker.job import Job
 from machines.worker.registry import Registry
@@ -18,13 +18,21 @@ from .threads import Threads
 class Executor:
     """Gives each job to the threads or the event loop, as its handler needs."""
 
-    def __init__(self, registry: Registry, in_flight: InFlightJobs, completer: Completer) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        in_flight: InFlightJobs,
+        completer: Completer,
+        *,
+        on_exhausted: Callable[[], object] = lambda: None,
+    ) -> None:
+        """``on_exhausted``: called when more handlers hang than this worker can leave behind."""
         self._registry = registry
         self._in_flight = in_flight
         self._completer = completer
         self._processor = Processor(in_flight, completer)
-        self._threads = Threads(self._processor, in_flight)
-        self._coroutines = Coroutines(self._processor, in_flight)
+        self._threads = Threads(self._processor, in_flight, on_exhausted)
+        self._coroutines = Coroutines(self._processor, in_flight, on_exhausted)
         self._deadlines = Deadlines(self._overdue)
 
     def start(self) -> None:
@@ -46,12 +54,36 @@ class Executor:
 
     def return_waiting(self, keep: int, why: str) -> int:
         """Hands back the jobs nobody has begun with, but for the ``keep`` that come first; how many."""
-        jobs = self._threads.take_back(keep) + self._coroutines.take_back(keep)
+        return self._return(self._threads.take_back(keep) + self._coroutines.take_back(keep), why)
+
+    def _return(self, jobs: list[Job], why: str) -> int:
         for job in jobs:
             self._in_flight.rest(job)
             if job.end():
                 self._completer.returned(job, why)
         return len(jobs)
+
+    def find_blocker(self) -> Job | None:
+        """The job whose coroutine blocks the event loop, where that can be told."""
+        return self._coroutines.find_blocker()
+
+    @property
+    def is_loop_blocked(self) -> bool:
+        """Whether the event loop owes an answer: coroutines given to it would wait."""
+        return self._coroutines.is_blocked
+
+    def probe_loop(self) -> float | None:
+        """Ask the event loop for an answer where coroutines are at work. Return seconds after which to look whether it
+        came; None where there is nothing to wait for."""
+        return self._coroutines.probe()
+
+    def return_coroutines(self, why: str) -> int:
+        """Hand back the coroutines nobody has begun with; how many."""
+        return self._return(self._coroutines.take_back(0), why)
+
+    def is_coroutine(self, src: str) -> bool:
+        handler = self._registry.get(src)
+        return handler is not None and handler.is_async
 
     @property
     def waiting(self) -> int:

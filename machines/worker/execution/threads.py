@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+from collections.abc import Callable
 
 from machines.worker.job import Job
 from machines.worker.registry import Handler
@@ -23,12 +24,13 @@ class Threads:
     starts when a job waits and all others are at work.
 
     They are daemons: a handler that never ends cannot hold up an exit. A thread that is still busy past its job's
-    deadline is left behind and another takes its place; when too many are, their places stay taken.
+    deadline is left behind and another takes its place; when too many are, ``on_exhausted`` is called.
     """
 
-    def __init__(self, processor: Processor, in_flight: InFlightJobs) -> None:
+    def __init__(self, processor: Processor, in_flight: InFlightJobs, on_exhausted: Callable[[], object]) -> None:
         self._processor = processor
         self._in_flight = in_flight
+        self._on_exhausted = on_exhausted
         self._poll_loop: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._at: dict[Job, threading.Thread] = {}
         self._left: set[threading.Thread] = set()
@@ -77,9 +79,7 @@ class Threads:
                 return
             self._in_flight.stuck.add(job)
             if len(self._left) >= self._in_flight.most_stuck:
-                log.error(
-                    "%s: %d threads are stuck past their deadlines; this one keeps its place", job, len(self._left)
-                )
+                self._on_exhausted()
                 return
             self._left.add(thread)
             self._there -= 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from redis import RedisCluster
 
@@ -54,7 +54,7 @@ class Fetcher:
         self._partitions: Counter[str] = Counter()  # how many each machine has
         self._machines: list[str] | None = None
         self._promising: dict[ServedQueue, set[int]] = {}  # in the order to try them; the partitions
-        self._later: dict[ServedQueue, tuple[float, set[int]]] = {}  # when the rate of a queue allows another job
+        self._later: dict[ServedQueue, tuple[float, set[int]]] = {}  # when to try a queue again: its rate, or ours
         self._held: dict[ServedQueue, float] = {}  # since when a queue gives nothing: paused, full, or out of order
         self._turn: deque[ServedQueue] = deque()  # whose keys are read next
         self._refreshed = self._named = self._scanned = self._informed = -float("inf")
@@ -63,12 +63,15 @@ class Fetcher:
 
     # Taking
 
-    def fetch(self, room: int) -> list[Job]:
+    def fetch(self, room: int, *, without: Collection[ServedQueue] = ()) -> list[Job]:
         """Takes up to ``room`` jobs, the same share from each queue. One call to Redis for each queue tried.
 
-        A queue that cannot be taken from must hold up no other: it is tried again with the next rescan.
+        A queue that cannot be taken from must hold up no other: it is tried again with the next rescan. Queues of
+        ``without`` are tried again in a moment.
         """
         jobs: list[Job] = []
+        for route in self._promising.keys() & without:
+            self._later[route] = self._clock() + POLL, self._promising.pop(route)
         share = -(-room // max(len(self._promising), 1))
         for route in list(self._promising):
             if (asked := min(share, room - len(jobs), MOST)) <= 0:
@@ -101,11 +104,13 @@ class Fetcher:
 
     # Waiting
 
-    def wait(self) -> None:
-        """Wait for a bell, the block time at most, and note the queue that rang."""
+    def wait(self, most: float | None = None) -> None:
+        """Wait for a bell, the block time or ``most`` seconds at most, and note the queue that rang."""
         if self.look():
             return
         moments = [due for due, _ in self._later.values()]
+        if most is not None:
+            moments.append(self._clock() + most)
         if self._news:
             moments.append(self._informed + NEWS)
         self._queue_waiter.wait(min(moments) - self._clock() if moments else None)

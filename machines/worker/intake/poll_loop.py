@@ -18,13 +18,14 @@ from machines.worker.reconnect_backoff import Backoff
 from .fetcher import Fetcher
 from .prefetch import Prefetch
 from .reclaim import Reclaim
-from .served_queues import ServedQueues
+from .served_queues import ServedQueue, ServedQueues
 
 log = logging.getLogger(__name__)
 
 ROOM = 0.5  # seconds a full hand is waited on before looking what else there is to do
 SECOND_LOOK = 5.0  # seconds after an outage: what a server that hung had still to read may come to pass late
 OVERTAKEN = "others may have time for it sooner"
+BLOCKED = "the worker's event loop does not answer"
 
 
 class PollLoop:
@@ -58,6 +59,7 @@ class PollLoop:
         self._reclaim_at: float | None = None
         self._full_since: float | None = None
         self._tried: list[Job] = []  # jobs in flight that are not at their first attempt
+        self._looped: set[ServedQueue] = set()  # queues that gave a job for the event loop
 
     def quiet(self) -> None:
         """Takes no further jobs for now."""
@@ -93,8 +95,9 @@ class PollLoop:
             self._taking.wait(ROOM)
             self._fetcher.rescan()
             return False
+        answer = self._watch_loop()
         ahead = self._ahead()
-        room = self._in_flight.wait_room(ahead, ROOM)
+        room = self._in_flight.wait_room(ahead, ROOM if answer is None else min(answer, ROOM))
         if self._stopped.is_set() or not self._taking.is_set():
             return False
         if not room:
@@ -108,8 +111,16 @@ class PollLoop:
             return False
         if self._options.drain and self._drained():
             return True
-        self._fetcher.wait()
+        self._fetcher.wait(answer)
         return False
+
+    def _watch_loop(self) -> float | None:
+        """Return seconds until the event loop must have answered, None where it is not asked. What waits for one that
+        does not answer goes back for others to take."""
+        answer = self._executor.probe_loop()
+        if self._executor.is_loop_blocked and (count := self._executor.return_coroutines(BLOCKED)):
+            log.warning("a coroutine blocks the event loop: %d jobs that wait for it go back", count)
+        return answer
 
     def _ahead(self) -> int:
         """A job that was tried before may be one that kills its worker, and costs every job in flight an attempt: while
@@ -123,8 +134,9 @@ class PollLoop:
             self._reclaim.once(self._served_queues.heard)
             self._reclaim_at = None
         self._fetcher.look()
-        jobs = self._fetcher.fetch(room)
+        jobs = self._fetcher.fetch(room, without=self._looped if self._executor.is_loop_blocked else ())
         if jobs:
+            self._looped |= {ServedQueue(j.machine, j.queue) for j in jobs if self._executor.is_coroutine(j.src)}
             self._in_flight.pick_up(jobs)
             self._tried += [job for job in jobs if job.taken.attempt > 1]
             self._on_jobs(jobs)

@@ -70,7 +70,8 @@ def test_the_jobs_in_hand_lead_to_their_instances(as_, engine, devices):
 
 
 @pytest.mark.parametrize(
-    ("status", "offered"), [("working", ["quiet", "stop"]), ("quiet", ["work", "stop"]), ("stopping", [])]
+    ("status", "offered"),
+    [("working", ["quiet", "stop"]), ("quiet", ["work", "stop"]), ("exhausted", ["stop"]), ("stopping", [])],
 )
 def test_a_worker_is_offered_the_orders_that_mean_something_to_it(as_, engine, status, offered):
     beat(engine, status=status)
@@ -152,3 +153,9 @@ def rows(client) -> dict[str, list[str]]:
     table = read(client.get("/workers/")).one("section", data_region="unwritten")
     cells = [[cell.text for cell in (row.one("th"), *row.all("td"))] for row in table.one("tbody").all("tr")]
     return {row[0]: row for row in cells}
+
+
+def test_the_handlers_that_hang_are_named_by_queue(as_, engine):
+    beat(engine, status="exhausted", hanging={"new_device/todo": ["provision", "notify"]})
+    assert card(as_("viewer")).one("span", data_mood="").text == "exhausted"
+    assert card(as_("viewer")).one("p", class_="remark").text == "hanging on new_device/todo: provision, notify"

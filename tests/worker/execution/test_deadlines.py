@@ -85,16 +85,16 @@ def test_the_next_job_does_not_wait_for_a_handler_that_does_not_end(engine, put,
         eventually(lambda: _dead(engine, stuck), "the first has failed")
         put(input="quick")
         eventually(lambda: worker.counters.done == 1, "another has taken its place and done the second")
-        eventually(lambda: "1 handlers stuck past their deadline: run" in engine.workers()[0].note, "it is reported")
+        eventually(lambda: engine.workers()[0].hanging == {"errand/errands": ["run"]}, "it is reported")
         let.set()
-        eventually(lambda: engine.workers()[0].note == "", "the stuck one has ended")
+        eventually(lambda: engine.workers()[0].hanging == {}, "the stuck one has ended")
         put(input="quick")
         eventually(lambda: worker.counters.done == 2, "it goes on")
         if kind == "function":
             assert sum(thread.name.startswith("handler-") for thread in threading.enumerate()) >= 1
 
 
-def test_only_so_many_coroutines_are_left_behind(engine, put, let, monkeypatch):
+def test_a_coroutine_too_many_that_does_not_end_exhausts_the_worker(engine, put, let, monkeypatch):
     monkeypatch.setattr(in_flight, "MOST_STUCK", 1)
     monkeypatch.setattr(coroutines, "MOMENT", 0.05)
 
@@ -106,23 +106,17 @@ def test_only_so_many_coroutines_are_left_behind(engine, put, let, monkeypatch):
     for _ in range(4):
         put()
     with Running(engine, registry_of(run=handler), concurrency=1) as worker:
-        eventually(lambda: len(worker.in_flight.stuck) == 2, "one is left behind, and the second keeps its place")
-        eventually(lambda: places(engine).get("dead") == 2, "both have failed")
-        assert worker.in_flight.open == 1
-        let.set()
-        eventually(lambda: places(engine) == {"dead": 2}, "the others are done in the place that came free")
+        eventually(lambda: worker.is_exhausted, "one is left behind, and the second is one too many")
+    assert places(engine) == {"dead": 2, "ready": 2}
 
 
-def test_only_so_many_threads_are_left_behind(engine, put, let, monkeypatch):
+def test_a_thread_too_many_that_does_not_end_exhausts_the_worker(engine, put, let, monkeypatch):
     monkeypatch.setattr(in_flight, "MOST_STUCK", 2)
     for _ in range(5):
         put()
     with Running(engine, registry_of(run=lambda job: let.wait(60)), concurrency=1) as worker:
-        eventually(lambda: places(engine).get("dead") == 3, "two are left behind, and the third keeps its place")
-        assert worker.in_flight.open == 1
-        assert len(worker.in_flight.stuck) == 3
-        let.set()
-        eventually(lambda: places(engine) == {"dead": 3}, "the others are done by the thread that came back")
+        eventually(lambda: worker.is_exhausted, "two are left behind, and the third is one too many")
+    assert places(engine) == {"dead": 3, "ready": 2}
 
 
 def test_a_job_whose_time_is_over_before_its_turn_goes_back_without_losing_an_attempt(engine, put, let):

@@ -21,7 +21,7 @@ class WorkerOut(Out):
     queues: list[str]
     in_hand: int
     concurrency: int
-    status: str = Field(description="working, quiet or stopping")
+    status: str = Field(description="working, blocked, quiet, exhausted or stopping")
     started: Ms
     seen: Ms = Field(description="its last heartbeat, ms")
     version: str
@@ -31,6 +31,9 @@ class WorkerOut(Out):
     done: int
     failed: int
     lacking: dict[str, list[str]] = Field(description="machine/queue -> handlers it lacks there")
+    hanging: dict[str, list[str]] = Field(
+        description="machine/queue -> handlers that go on past their deadline, or block the event loop"
+    )
 
 
 class Workers(Out):
