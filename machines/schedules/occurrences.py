@@ -9,6 +9,7 @@ An interval is time that passes, too: a day is 24 hours.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -20,6 +21,7 @@ from cronsim import CronSim, CronSimError
 
 from .errors import Finding
 
+DAY = 86400  # seconds
 MAX_INTERVAL = 366 * 86400  # seconds
 MAX_CRON = 200  # characters
 LATEST = 253402300799 - 86400  # seconds: the last day of the year 9999 is beyond what a zone can show
@@ -62,16 +64,37 @@ class Cron:
         if after > LATEST:
             return
         last = after
-        # From an hour before, because the doubled hour is walked by its first pass alone.
-        begin = datetime.fromtimestamp(after - 7200, _zone(self.zone))
+        for at in self._list_moments(after):
+            if at > LATEST:
+                return
+            if at > last:  # two times of a gap are one moment
+                last = at
+                yield at
+
+    def _list_moments(self, after: int) -> Iterator[int]:
+        """Yield the moments in order; the first ones may be over."""
+        again: deque[int] = deque()  # second passes of the times so far
+        for wall in self._walk(after):
+            found = _find_moments(wall, self.zone, follows=self._follows)
+            while found and again and again[0] < found[0]:
+                yield again.popleft()
+            yield from found[:1]
+            again.extend(found[1:])
+        yield from again
+
+    @property
+    def _follows(self) -> bool:
+        """Whether the schedule follows the time that passes."""
+        return any(field.startswith("*") for field in self.expression.split(" ")[:2])
+
+    def _walk(self, after: int) -> Iterator[datetime]:
+        """Yield the times of a clock that is never put forward or back; the first ones may be over."""
+        zone = _zone(self.zone)
+        # A clock that is put back within the next day shows these times again.
+        days = [datetime.fromtimestamp(after + ahead, zone) - timedelta(seconds=ahead) for ahead in (0, DAY)]
         try:
-            for moment in CronSim(self.expression, begin):
-                at = int(moment.timestamp())
-                if at > LATEST:
-                    return
-                if at > last:  # two times of a gap are one moment
-                    last = at
-                    yield at
+            for wall in CronSim(self.expression, min(day.replace(tzinfo=UTC) for day in days)):
+                yield wall.replace(tzinfo=None)
         except (OverflowError, ValueError):
             return
 
@@ -223,6 +246,30 @@ def _check_steps(part: str, field: str, size: int, unit: str) -> list[Finding]:
             Finding("when.cron", f"a minute is 0 to 59, not {part}", f'an interval is written {{"every": "{part}m"}}')
         ]
     return []
+
+
+def _find_moments(wall: datetime, zone: str, *, follows: bool) -> list[int]:
+    """Return when the clock of a zone shows this time. For one that it never shows: when the gap ends, nothing with
+    ``follows``. For one that it shows twice: the first time, both with ``follows``."""
+    local = wall.replace(tzinfo=_zone(zone))
+    first, second = int(local.timestamp()), int(local.replace(fold=1).timestamp())
+    if first < second:
+        return [first, second] if follows else [first]
+    if first > second:  # the offset of before the gap makes a moment after it
+        return [] if follows else [_find_change(second, first, zone)]
+    return [first]
+
+
+def _find_change(before: int, after: int, zone: str) -> int:
+    """Return the first moment with the offset that the zone has at ``after``."""
+    offset = datetime.fromtimestamp(after, _zone(zone)).utcoffset()
+    while after - before > 1:
+        middle = (before + after) // 2
+        if datetime.fromtimestamp(middle, _zone(zone)).utcoffset() == offset:
+            after = middle
+        else:
+            before = middle
+    return after
 
 
 @lru_cache(maxsize=64)
