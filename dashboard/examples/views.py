@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import asdict, dataclass
+from functools import partial
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -18,11 +19,11 @@ from django.utils.safestring import SafeString
 
 from dashboard.shared.access import anywhere, require
 from dashboard.shared.errors.pages import render_error
-from dashboard.shared.errors.redis_outage import is_outage
 from dashboard.shared.errors.statuses import OVER_PACE, status_of
+from dashboard.shared.panels import Panels
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times import format_age
-from machines.connections import get_engine, get_throttle, is_spread
+from machines.connections import get_engine, get_throttle
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.engine.connection import routing
 from machines.engine.connection.client import FAILURES
@@ -56,7 +57,12 @@ class Key:
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
     told = _told(request)
-    parts = [(section, _rendered_if_there(request, section, told)) for section in sections().values()]
+    panels = Panels()
+    parts = [
+        (one, panels.read(one.name, partial(_rendered, request, one, told), SafeString()))
+        for one in sections().values()
+    ]
+    parts = [(one, part or _render_away(request, one, panels.away[one.name])) for one, part in parts]
     context = {"section": "patterns", "parts": parts, "may_act": anywhere(request.user, "fire")}
     return render_page(request, "signalbox/patterns/page.html", context)
 
@@ -131,14 +137,8 @@ def _alone(request: HttpRequest, section: Section, told: Told | None = None, sta
     return response
 
 
-def _rendered_if_there(request: HttpRequest, section: Section, told: Told | None) -> SafeString:
-    """Of a section whose shard of a cluster does not answer, a line that says so."""
-    try:
-        return _rendered(request, section, told)
-    except Exception as error:
-        if not (is_spread() and is_outage(error)):
-            raise
-        return render_to_string("signalbox/patterns/away.html", {"section": section}, request)
+def _render_away(request: HttpRequest, section: Section, node: str) -> SafeString:
+    return render_to_string("signalbox/patterns/away.html", {"section": section, "node": node}, request)
 
 
 def _rendered(request: HttpRequest, section: Section, told: Told | None) -> SafeString:

@@ -15,7 +15,7 @@ from dashboard.shared.queue_depths import PLACES
 from machines.alarms import is_alive
 from machines.engine import Live, QueueStats, Survey
 from machines.patterns import Stats
-from machines.statistics.activity import Activity
+from machines.statistics.activity import Activity, Counts
 
 MAGNITUDES = 23
 """Buckets of a histogram: the last one ends at 2^22 ms, some 70 minutes."""
@@ -51,7 +51,7 @@ class Snapshot(Collector):
 
     ``approvals``: machine -> actions that wait for a second person; ``measured``: ms at which statistics were last
     taken. Both are None where the database did not answer, ``measured`` also where nobody has measured yet. ``kept``:
-    background duty -> whether a worker has it. ``activity``: None where it cannot be read. ``unwritten``:
+    background duty -> whether a worker has it. ``activity``, ``people``: None where they cannot be read. ``unwritten``:
     what waits for the database.
     """
 
@@ -62,6 +62,7 @@ class Snapshot(Collector):
     measured: int | None = None
     kept: Mapping[str, bool] = field(default_factory=dict)
     activity: Activity | None = None
+    people: Counts | None = None
     unwritten: Mapping[str, Stats] = field(default_factory=dict)
 
     def collect(self) -> Iterator[Metric]:
@@ -77,7 +78,7 @@ class Snapshot(Collector):
         yield from _flow(lives)
         yield _refused(lives)
         yield _compile_failures(lives)
-        yield from _active(self.activity)
+        yield from _active(self.activity, self.people)
         yield from self._unwritten()
         yield from self._kept(max((live.now for live in lives), default=self.now))
         yield from _of_queues(queues)
@@ -190,21 +191,20 @@ def _compile_failures(lives: list[Live]) -> Metric:
     return family
 
 
-def _active(activity: Activity | None) -> Iterator[Metric]:
+def _active(activity: Activity | None, people: Counts | None) -> Iterator[Metric]:
     """Of the UTC day, week and month that run: they fall back to nothing when the next one begins."""
-    if activity is None:
-        return
-    told = "Unique instances that changed state."
-    moved = _gauge("instances_moved", told, labels=["machine", "period"])
-    for name, counts in activity.by_machine.items():
-        for period, count in counts.items():
-            moved.add_metric([name, period], count.number)
-    yield moved
-    if activity.people is not None:
-        people = _gauge("operators_active", "Unique people who took an action.", labels=["period"])
-        for period, count in activity.people.items():
-            people.add_metric([period], count.number)
-        yield people
+    if activity is not None:
+        told = "Unique instances that changed state."
+        moved = _gauge("instances_moved", told, labels=["machine", "period"])
+        for name, counts in activity.by_machine.items():
+            for period, count in counts.items():
+                moved.add_metric([name, period], count.number)
+        yield moved
+    if people is not None:
+        operators = _gauge("operators_active", "Unique people who took an action.", labels=["period"])
+        for period, count in people.items():
+            operators.add_metric([period], count.number)
+        yield operators
 
 
 def _of_queues(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 from django.db import Error
 from django.db.models import Count
@@ -16,17 +18,19 @@ from dashboard.live.hub.hub import sockets
 from machines.access.permissions import EVERYTHING, NOTHING, Scope, scope_of
 from machines.conf import conf
 from machines.connections import get_engine, get_pattern
-from machines.engine import EngineUnavailable, SignalboxError, Survey
+from machines.engine import EngineUnavailable, SignalboxError
 from machines.management.maintenance import DUTIES
 from machines.models import SamplingTurn
 from machines.patterns import Locks
 from machines.services import approvals
-from machines.statistics.activity import Activity, kept_activity
+from machines.statistics.activity import count_people, kept_activity
 from machines.statistics.buffer_flush import waiting
 from machines.worker.maintenance.scheduler import read_lock_holders
 
 from .families import Snapshot, registry
 from .tokens import has_token
+
+Found = TypeVar("Found")
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +52,9 @@ def metrics(request: HttpRequest) -> HttpResponse:
     except EngineUnavailable as error:
         log.warning("metrics: %s", error)
         return _text(Snapshot(None), status=503)
-    return _text(Snapshot(survey, time.time() * 1000, sockets(), *_kept(), kept, _activity(request, survey), unwritten))
+    moved = _read_if_possible(lambda: kept_activity(survey.lives))
+    people = _read_if_possible(count_people) if _scope(request).all else None
+    return _text(Snapshot(survey, time.time() * 1000, sockets(), *_kept(), kept, moved, people, unwritten))
 
 
 def _kept() -> tuple[dict[str, int] | None, int | None]:
@@ -62,9 +68,9 @@ def _kept() -> tuple[dict[str, int] | None, int | None]:
         return None, None
 
 
-def _activity(request: HttpRequest, survey: Survey) -> Activity | None:
+def _read_if_possible(read: Callable[[], Found]) -> Found | None:
     try:
-        return kept_activity(survey.lives, people=_scope(request).all)
+        return read()
     except SignalboxError as error:
         log.warning("metrics: %s", error)
         return None

@@ -409,12 +409,14 @@ class LeaseLost(SignalboxError):
 
 
 class EngineUnavailable(SignalboxError):
-    """``retry_safe``: nothing was changed for certain, so the same call can be sent again as it is."""
+    """``retry_safe``: nothing was changed for certain, so the same call can be sent again as it is. ``node``: the node
+    of a cluster that does not answer, ``host:port``; empty where that is unknown."""
 
     code = "SB500"
 
-    def __init__(self, message: str, *, code: str | None = None, retry_safe: bool = False) -> None:
+    def __init__(self, message: str, *, code: str | None = None, retry_safe: bool = False, node: str = "") -> None:
         self.retry_safe = retry_safe
+        self.node = node
         super().__init__(message, code=code)
 
     def facts(self) -> dict[str, Any]:

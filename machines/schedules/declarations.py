@@ -121,7 +121,7 @@ def sync(engine: Engine, declared: Iterable[Mapping[str, Any]], source: str) -> 
     """Make the schedules of a source what is declared. One that does not fit is left as it was. Raises
     EngineUnavailable."""
     schedules, report = Schedules(engine), SyncReport()
-    before = {row.name: row.revision for row in schedules.find() if row.source == source}
+    before = {row.name: row.revision for row in schedules.find(partial=False) if row.source == source}
     names = set()
     for document in declared:
         name = str(document.get("name"))

@@ -11,6 +11,7 @@ from typing import Any
 
 from machines.access.transition_groups import Groups
 from machines.engine import Engine, Instance, errors
+from machines.engine.records import PartialList
 
 from . import builtin_machine, planning, targets
 from . import document as documents
@@ -105,21 +106,26 @@ class Schedules:
         except errors.LookupFailed:
             raise UnknownSchedule(name) from None
 
-    def find(self, machines: Collection[str] | None = None) -> list[Row]:
-        """Return the schedules, by name; ``machines``: of these alone. At most a thousand."""
+    def find(self, machines: Collection[str] | None = None, *, partial: bool = True) -> PartialList[Row]:
+        """Return the schedules, by name; ``machines``: of these alone. At most a thousand. The attribute ``missing`` of
+        the result lists the roots of partitions that did not answer; with ``partial=False`` such a one raises
+        EngineUnavailable."""
         if SCHEDULES not in self._engine.machines():
-            return []
+            return PartialList()
         found: dict[str, Instance] = {}
+        missing: dict[str, None] = {}
         cursor = None
         while len(found) < MAX_LISTED:
-            page = self._engine.find(SCHEDULES, limit=200, cursor=cursor)
+            page = self._engine.find(SCHEDULES, limit=200, cursor=cursor, partial=partial)
             found |= {instance.id: instance for instance in page.instances}
+            missing |= dict.fromkeys(page.missing)
             cursor = page.cursor
             if cursor is None:
                 break
         orders = self._store.read(sorted(found))
         rows = [_read_row(order, found[name]) for name, order in orders.items()]
-        return [row for row in rows if machines is None or row.schedule.machine in machines]
+        shown = [row for row in rows if machines is None or row.schedule.machine in machines]
+        return PartialList(shown, missing=missing)
 
     def list_next(self, name: str, count: int = 5, *, now: int | None = None) -> list[int]:
         """Return planned times from now on, seconds; none while it is paused."""

@@ -119,8 +119,5 @@ class Store:
 
     def _key(self, name: str) -> str:
         if self._count is None:
-            count = self._storage.command("HGET", self._engine.keys.machines, SCHEDULES)
-            if count is None:
-                raise UnknownMachine(SCHEDULES)
-            self._count = int(count)
+            self._count = self._engine.count_partitions(SCHEDULES)
         return self._engine.keys.partition(SCHEDULES, choose_partition(name, self._count)).schedule(name)

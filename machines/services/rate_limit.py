@@ -6,15 +6,22 @@ bulks, approved requests and the command line have none.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+from typing import Any
+
 from machines.access.client_address import network_of
 from machines.audit.entries import REFUSED, record
 from machines.conf import conf
-from machines.connections import get_throttle
+from machines.connections import get_throttle, is_spread
 from machines.engine import EngineUnavailable, rates
+from machines.patterns import Verdict
 from machines.patterns.throttle import MAX_LIMIT
 
 from .actor import Actor
 from .errors import TooFast
+
+log = logging.getLogger(__name__)
 
 DOORS = ("page", "admin")
 PER_ADDRESS = 5  # times as many as for an account: colleagues share one
@@ -41,6 +48,18 @@ def spend(actor: Actor, action: str, **about: str) -> None:
             error = TooFast(rates.format_rate(limit, rate[1]), by.rpartition(".")[2], verdict.retry_after)
             _tell(actor, action, error, f"{by} {key}", per, about)
             raise error
+
+
+def spend_if_available(take: Callable[..., Verdict], name: str, key: str, *, limit: int, **terms: Any) -> Verdict:
+    """Spend a budget by ``take`` or ``count`` of a throttle. While the node of a cluster that holds the budget does not
+    answer, allow the request and count nothing: that node must not close what the others store."""
+    try:
+        return take(name, key, limit=limit, **terms)
+    except EngineUnavailable as error:
+        if not is_spread():
+            raise
+        log.warning("the limit %s is not counted: %s", name, error)
+        return Verdict(True, limit, 0.0, 0.0)
 
 
 def _tell(actor: Actor, action: str, error: TooFast, key: str, per: float, about: dict[str, str]) -> None:

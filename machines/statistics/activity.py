@@ -55,12 +55,10 @@ class ActivityCounter:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """``moved``: instances, of all machines that were asked for; ``by_machine``: of each. ``people``: who took an
-    action anywhere; None where that was not requested."""
+    """``moved``: instances, of all machines that were asked for; ``by_machine``: of each."""
 
     moved: Counts
     by_machine: dict[str, Counts] = field(default_factory=dict)
-    people: Counts | None = None
 
 
 def operators(redis: Client, prefix: str) -> Cardinality:
@@ -87,22 +85,20 @@ def count_operator(actor: Any) -> None:
     noted[actor.pk] = now
 
 
-def activity(machines: Iterable[str], *, people: bool = False, at: int | None = None) -> Activity:
-    """Of these machines, which the caller's viewer may all see; ``people``: only for viewers of every machine.
-
-    One round trip, and three for people. Raises EngineUnavailable. ``at``: ms.
-    """
-    return _sum_up(_read(get_engine(), list(machines), at), _people(at) if people else None)
+def activity(machines: Iterable[str], *, at: int | None = None) -> Activity:
+    """Count the instances of these machines that moved, in one round trip; on a cluster those of the partitions that
+    answer. Raises EngineUnavailable. ``at``: ms."""
+    return _sum_up(_read(get_engine(), list(machines), at))
 
 
-def kept_activity(machines: Collection[str], *, people: bool = False) -> Activity | None:
+def kept_activity(machines: Collection[str]) -> Activity | None:
     """The same for pages. Of more than ``FEW`` machines it is up to ``MAX_AGE`` seconds old, and None until it was read
     for the first time: a thread of the process reads it, at a tenth of the server's time. Raises EngineUnavailable."""
     if len(machines) <= FEW:
-        return activity(machines, people=people)
+        return activity(machines)
     engine = get_engine()
     found = _kept.setdefault(engine, KeptActivity(engine)).read(machines)
-    return None if found is None else _sum_up(found, _people(None) if people else None)
+    return None if found is None else _sum_up(found)
 
 
 def _read(engine: Engine, machines: Sequence[str], at: int | None) -> dict[str, Counts]:
@@ -112,9 +108,9 @@ def _read(engine: Engine, machines: Sequence[str], at: int | None) -> dict[str, 
     return {name: _together(parts) for name, parts in found.items()}
 
 
-def _sum_up(by_machine: dict[str, Counts], people: Counts | None) -> Activity:
+def _sum_up(by_machine: dict[str, Counts]) -> Activity:
     moved = _together({period: [each[period] for each in by_machine.values()] for period in PERIODS})
-    return Activity(moved, by_machine, people)
+    return Activity(moved, by_machine)
 
 
 class KeptActivity:
@@ -161,7 +157,8 @@ class KeptActivity:
             return names
 
 
-def _people(at: int | None) -> Counts:
+def count_people(at: int | None = None) -> Counts:
+    """Count the people who acted, on any machine: for viewers of every machine. Raises EngineUnavailable."""
     count = get_pattern(operators).count
     return {period: count(period, at=at) for period in PERIODS}
 

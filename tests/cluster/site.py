@@ -87,6 +87,16 @@ class Site:
         """Run a command and return what it said."""
         return self._run_python("manage.py", *words)
 
+    def run_code(self, code: str) -> str:
+        """Run a Python program with the settings of this site, and return what it said."""
+        return self._run_python("-c", code)
+
+    def list_shards(self) -> list[str]:
+        """List the slots of each primary, as ``/healthz`` writes them."""
+        with self.cluster.nodes[0].client() as client:
+            ranges = client.execute_command("CLUSTER SLOTS")
+        return [f"{first}-{last}" for first, last, *_ in sorted(ranges)]
+
     def _run_python(self, *words: str) -> str:
         done = subprocess.run(
             [sys.executable, *words], cwd=ROOT, env=self.environment,

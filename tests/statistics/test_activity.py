@@ -11,7 +11,7 @@ from machines.engine.keys import Keys
 from machines.patterns import Count
 from machines.patterns.cardinality import ERROR
 from machines.statistics import activity as activities
-from machines.statistics.activity import ActivityCounter, activity, kept_activity, together
+from machines.statistics.activity import ActivityCounter, activity, count_people, kept_activity, together
 from tests.configuration import configure
 from tests.engine.builders import publish
 from tests.engine.dumps import unchanged
@@ -52,7 +52,6 @@ def test_an_instance_counts_once_a_day_however_often_it_moves_and_whoever_looks(
     assert numbers() == {"day": 60, "week": 60, "month": 60}
     found = activity(["lamp"], at=NOW)
     assert found.by_machine["lamp"]["day"] == found.moved["day"] == Count(60, True, 0.0, TODAY)
-    assert found.people is None
 
 
 def test_days_are_told_apart_at_midnight_and_a_union_counts_each_instance_once(lamps):
@@ -152,10 +151,10 @@ def test_whoever_pulls_a_lever_counts_and_nobody_else(prefix, db):
         ("worker", "approval.expire", "done"), (bob, "fire", "failed"),
     ):  # fmt: skip
         assert entries.record(actor, action, outcome=outcome)
-    people = activity([], people=True).people
+    people = count_people()
     assert {period: count.number for period, count in people.items()} == {"day": 1, "week": 1, "month": 1}
     assert entries.record(bob, "retry")
-    assert activity([], people=True).people["day"].number == 2
+    assert count_people()["day"].number == 2
 
 
 def test_an_action_is_written_where_nobody_can_be_counted(prefix, db, settings):

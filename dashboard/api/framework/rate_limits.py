@@ -17,6 +17,7 @@ from machines.connections import get_throttle
 from machines.engine import rates
 from machines.patterns import Verdict
 from machines.patterns.throttle import MAX_LIMIT
+from machines.services.rate_limit import spend_if_available
 
 PER_ADDRESS = 10  # times as many as for one caller: services behind one address have a token each
 AHEAD = 20  # requests of an address that are taken at once, where that is next to nothing of its budget
@@ -63,7 +64,7 @@ def spend(key: str, address: str, cost: int = 1) -> Limit | None:
     if parsed is None:
         return None
     quota, window = parsed[0], parsed[1] / 1000
-    verdict = get_throttle().take("api", key, limit=quota, per=window, cost=min(cost, quota))
+    verdict = spend_if_available(get_throttle().take, "api", key, limit=quota, per=window, cost=min(cost, quota))
     own = _taken(Limit("caller", quota, math.ceil(window), verdict))
     _spend_address(address, min(quota * PER_ADDRESS, MAX_LIMIT), window)
     return own
@@ -75,16 +76,18 @@ def charge(key: str, cpu: float) -> Limit | None:
     if parsed is None or cost < 1:
         return None
     quota, window = parsed[0], parsed[1] / 1000
-    verdict = get_throttle().take("api", key, limit=quota, per=window, cost=min(cost, quota))
+    verdict = spend_if_available(get_throttle().take, "api", key, limit=quota, per=window, cost=min(cost, quota))
     if not verdict.allowed and verdict.remaining:
-        verdict = get_throttle().take("api", key, limit=quota, per=window, cost=verdict.remaining)
+        verdict = spend_if_available(get_throttle().take, "api", key, limit=quota, per=window, cost=verdict.remaining)
     return Limit("caller", quota, math.ceil(window), replace(verdict, allowed=True))
 
 
 def _spend_address(address: str, quota: int, window: float) -> None:
     """So wide a budget may be taken ahead a little: few requests then ask Redis about it."""
     ahead = max(1, min(AHEAD, quota // 1000))
-    verdict = get_throttle().take("api.address", network_of(address), limit=quota, per=window, ahead=ahead)
+    verdict = spend_if_available(
+        get_throttle().take, "api.address", network_of(address), limit=quota, per=window, ahead=ahead
+    )
     _taken(Limit("address", quota, math.ceil(window), verdict))
 
 
@@ -92,7 +95,7 @@ def spend_stranger(request: HttpRequest) -> Limit:
     """One request that showed nothing that holds. Raises TooMany."""
     quota, window = STRANGERS
     address = network_of(request.META.get("REMOTE_ADDR") or "")
-    verdict = get_throttle().take("api.stranger", address, limit=quota, per=window)
+    verdict = spend_if_available(get_throttle().take, "api.stranger", address, limit=quota, per=window)
     return _taken(Limit("stranger", quota, window, verdict))
 
 

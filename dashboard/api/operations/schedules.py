@@ -36,6 +36,7 @@ class ScheduleOut(Out):
 
 class SchedulesOut(Out):
     items: list[ScheduleOut]
+    missing: int = Field(0, description="partitions that did not answer: their schedules are not in the list")
 
 
 class NextRunsOut(Out):
@@ -83,7 +84,8 @@ class ScheduleGone(Out):
 @group.get("/schedules", id="listSchedules", right="view", answers=SchedulesOut, summary="List schedules")
 def listed(request: HttpRequest, machine: str | None = None) -> dict[str, Any]:
     """Those of the machines that you see, by name; a thousand at most."""
-    return {"items": [row.as_dict() for row in schedules.listed(actor_of(request), machine=machine)]}
+    rows = schedules.listed(actor_of(request), machine=machine)
+    return {"items": [row.as_dict() for row in rows], "missing": len(rows.missing)}
 
 
 @group.post(

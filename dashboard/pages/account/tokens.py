@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST
 
 from dashboard.serving.shared_cache import get_shared_cache
 from dashboard.shared.access import rights_of
+from dashboard.shared.panels import Panels
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times import in_ms
 from machines.access.tokens import Unmakeable
@@ -66,7 +67,7 @@ def revoke(request: HttpRequest, handle: str) -> HttpResponse:
 def _page(
     request: HttpRequest, form: TokenForm, *, made: Token | None = None, text: str = "", status: int = 200
 ) -> HttpResponse:
-    now = timezone.now()
+    now, panels = timezone.now(), Panels()
     kept = Token.objects.filter(owner=request.user)
     rows = [
         {"token": token, "state": token.state(now), **_times(token)}
@@ -75,7 +76,8 @@ def _page(
     ]
     context = {
         "section": "account", "form": form, "rows": rows, "made": made, "text": text, "rights": rights_of(request.user),
-        "sessions": sessions_of(request.user),
+        "sessions": panels.read("sessions", lambda: sessions_of(request.user), []),
+        "away": panels.away,
     }  # fmt: skip
     return render_page(request, "signalbox/account/tokens.html", context, status=status)
 

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST
 from dashboard.models import SavedView
 from dashboard.shared import links, themes, time_zones
 from dashboard.shared.access import MEANINGS, scope_of
+from dashboard.shared.panels import Panels
 from dashboard.shared.rendering import render_page
 
 from .forms import PreferencesForm
@@ -80,11 +81,13 @@ def _go_back(request: HttpRequest) -> HttpResponseRedirect:
 
 
 def _account_context(request: HttpRequest) -> dict[str, Any]:
+    panels = Panels()
     return {
         "rights": frozenset(right for right in MEANINGS if scope_of(request.user, right).all),
         "held": list_rights(request.user),
         "views": SavedView.objects.filter(owner=request.user),
-        "links": links.list_links(request.user),
-        "sessions": len(sessions_of(request.user)),
+        "links": panels.read("links", lambda: links.list_links(request.user), []),
+        "sessions": panels.read("sessions", lambda: len(sessions_of(request.user)), 0),
         "groups": [group.name for group in request.user.groups.order_by("name")],
+        "away": panels.away,
     }

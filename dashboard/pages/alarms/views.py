@@ -19,6 +19,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from dashboard.pages.shared.permissions import require_audited
 from dashboard.shared.access import View, require, scope_of
 from dashboard.shared.alarms import collect_alarms
+from dashboard.shared.panels import Panels
 from dashboard.shared.rendering import render_page
 from machines.alarms import SEVERITIES, Alarm
 from machines.connections import get_engine
@@ -51,13 +52,16 @@ def _page(
     """Render the list. ``mistake``: what is wrong with the form that was sent for the alarm ``key``."""
     scope, operated = scope_of(request.user), scope_of(request.user, "operate")
     survey = get_engine().survey().only(scope)
-    found = collect_alarms(scope, operated, survey, present(survey.lives))
+    panels = Panels()
+    rates = panels.read("rates", lambda: present(survey.lives), {})
+    found = collect_alarms(scope, operated, survey, rates)
     shown = [alarm for alarm in found if _fits(alarm, given)]
     counts = {name: sum(alarm.severity == name for alarm in found) for name in SEVERITIES}
     kept = {"machine": given["machine"]} if given["machine"] else {}
     context = {
         "section": "alarms",
         "alarms": shown,
+        "away": panels.away,
         "snoozed": [alarm for alarm in found.snoozed if _fits(alarm, given)],
         "all": len(found),
         "tabs": [("all", _address(kept), not given["severity"])]

@@ -13,6 +13,7 @@ from django.urls import reverse
 from dashboard.pages.instances.presenters import REPAIR_KINDS
 from dashboard.pages.shared.permissions import require_audited
 from dashboard.shared.access import View, require
+from dashboard.shared.panels import Panels
 from dashboard.shared.rendering import render_page
 from machines.engine import errors
 from machines.models import Approval
@@ -55,7 +56,7 @@ def show(request: HttpRequest, id: int) -> HttpResponse:
 
 def approval_page(request: HttpRequest, approval: Approval, *, mistake: str = "", status: int = 200) -> HttpResponse:
     """Render the page of a request. ``mistake``: what is wrong with the form that was sent."""
-    actor = Actor.of(request)
+    actor, panels = Actor.of(request), Panels()
     context = {
         "section": "approvals",
         "row": make_row(actor, approval),
@@ -66,10 +67,9 @@ def approval_page(request: HttpRequest, approval: Approval, *, mistake: str = ""
         "mistake": mistake,
         "kind": REPAIR_KINDS.get(approval.name),
         "note": request.POST.get("note", ""),
-    }
-    return render_page(
-        request, "signalbox/approvals/approval.html", context | preview_request(actor, approval), status=status
-    )
+        "away": panels.away,
+    } | panels.read("preview", lambda: preview_request(actor, approval), {})
+    return render_page(request, "signalbox/approvals/approval.html", context, status=status)
 
 
 def _make_view(name: str) -> View:

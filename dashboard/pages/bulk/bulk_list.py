@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
 from dashboard.pages.shared.form_keys import make_key
-from dashboard.pages.shared.missing_partitions import MissingPartitions
+from dashboard.pages.shared.missing_partitions import count_missing
 from dashboard.shared.access import require
 from dashboard.shared.rendering import render_page
 from machines.engine import BadInput
@@ -56,7 +56,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "tabs": [(name or "all", _address(state=name), name == state) for name in ("", *STATES)],
         "first": _address(state=state) if cursor else "",
         "next": _address(state=state, cursor=page.cursor) if page.cursor else "",
-        "missing": MissingPartitions(len(page.missing)) if page.missing else None,
+        "missing": count_missing(page.missing, of=False),
         "key": make_key(),
         "own": request.get_full_path(),
     }

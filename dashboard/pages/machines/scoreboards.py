@@ -13,7 +13,6 @@ from dashboard.pages.shared.charts import Edges
 from dashboard.shared import times
 from dashboard.shared.page_addresses import find_page_address
 from dashboard.shared.version_view import VersionView
-from machines.connections import is_spread
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.patterns import Place
 from machines.statistics import scoreboards
@@ -64,8 +63,6 @@ def read_scoreboards(request: HttpRequest, plan: VersionView) -> Scoreboards:
     try:
         found = _read(plan, over, days)
     except EngineUnavailable:
-        if is_spread():  # their shard of the cluster does not answer, the machine's others may
-            return Scoreboards()
         raise
     except SignalboxError as error:  # something foreign in the way: the page goes on without them
         log.warning("the scoreboards of %s cannot be read: %s", plan.machine, error)

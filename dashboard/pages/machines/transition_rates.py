@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dashboard.shared import times
+from dashboard.shared.panels import Panels
 from dashboard.shared.version_view import VersionView
 from machines import statistics
 from machines.engine import Live, SignalboxError
@@ -79,11 +80,11 @@ class TransitionRates:
         return found
 
 
-def read_rates(plan: VersionView, live: Live) -> TransitionRates:
+def read_rates(plan: VersionView, live: Live, panels: Panels) -> TransitionRates:
     """Read the rates of a version. Statistics that cannot be read are left out: the page goes on without them."""
     exits, around = list_exits(plan.outline)
     try:
-        flow = statistics.recent_flow(live)
+        flow = panels.read("rates", lambda: statistics.recent_flow(live), None)
     except SignalboxError as error:
         log.warning("the rates of %s cannot be read: %s", plan.machine, error)
         flow = None

@@ -22,6 +22,7 @@ from dashboard.pages.shared.version_counts import count_versions, find_elsewhere
 from dashboard.shared import version_view
 from dashboard.shared.access import allows, require
 from dashboard.shared.errors.statuses import status_of
+from dashboard.shared.panels import Panels
 from dashboard.shared.rendering import render_page
 from dashboard.shared.state_counts import StateCounts, count_states, narrow
 from dashboard.shared.version_view import VersionView
@@ -70,10 +71,12 @@ def machine_page(
     mode, in_error = mode_of(listing.mode), _count_shown_errors(engine, plan)
     creation = creation or _blank_form(request, plan, live)
     refused = mistake is not None or bool(listing.filter.mistakes)
-    rates = read_rates(plan, live) if mode.moving else None
+    panels = Panels()
+    rates = read_rates(plan, live, panels) if mode.moving else None
     coverage = read_coverage(plan, live) if mode is MODES["tests"] else None
     context = {
         "section": "machines",
+        "away": panels.away,
         "plan": plan,
         "track": track,
         "live": live,
@@ -85,7 +88,7 @@ def machine_page(
         "tabs": track.tabs(listing.state),
         "creation": creation,
         "charts": charts.of_machine(request, machine, queues=bool(track.depths)),
-        "boards": scoreboards.read_scoreboards(request, plan),
+        "boards": panels.read("boards", lambda: scoreboards.read_scoreboards(request, plan), scoreboards.Scoreboards()),
         "accepts": senders.read_senders(request, get_engine(), machine),
         "mirror": mirrors.describe_mirror(Actor.of(request), machine) if plan.is_mirror else None,
         "retention": figures.read_archive_figures(machine, live.version),
@@ -288,7 +291,7 @@ def diagram(request: HttpRequest, machine: str) -> HttpResponse:
             mode,
             troubled=count_errors(engine, plan, own),
             bare=True,
-            rates=read_rates(plan, live) if mode.moving else None,
+            rates=read_rates(plan, live, Panels()) if mode.moving else None,
             coverage=read_coverage(plan, live) if mode is MODES["tests"] else None,
         )
         return _file(drawing)

@@ -15,6 +15,7 @@ from dashboard.shared.access import allows, require, scope_of
 from dashboard.shared.global_search import Hit, search
 from machines.connections import get_engine, get_throttle
 from machines.engine.limits import MAX_INSTANCE_ID
+from machines.services.rate_limit import spend_if_available
 
 MOST = 20  # rows of one answer
 MOST_OF_A_KIND = 8
@@ -25,7 +26,7 @@ ORDER = ("instance", "job", "machine", "place", "queue", "view", "action")
 @require("view")
 def suggest(request: HttpRequest) -> JsonResponse:
     """Answer ``?q=`` with ``rows`` of kind, name, of and url, the best first; without ``q``, places and actions."""
-    turn = get_throttle().count("suggestions", str(request.user.pk), limit=LIMIT, per=PER)
+    turn = spend_if_available(get_throttle().count, "suggestions", str(request.user.pk), limit=LIMIT, per=PER)
     if not turn.allowed:
         seconds = max(1, math.ceil(turn.retry_after))
         return JsonResponse({"rows": []}, status=429, headers={"Retry-After": str(seconds)})

@@ -18,6 +18,7 @@ from dashboard.pages.shared.version_counts import count_known
 from dashboard.shared import version_view
 from dashboard.shared.access import allows, require, scope_of
 from dashboard.shared.alarms import collect_alarms
+from dashboard.shared.panels import Panels
 from dashboard.shared.queue_depths import read_depths
 from dashboard.shared.rendering import render_page
 from dashboard.shared.state_counts import count_states
@@ -57,7 +58,8 @@ def show(request: HttpRequest) -> HttpResponse:
     own, system = split_system(survey.lives)
     names = own + system if request.GET.get("system") else own
     lives = {name: survey.lives[name] for name in names}
-    rates = present(survey.lives)
+    panels = Panels()
+    rates = panels.read("rates", lambda: present(survey.lives), {})
     alarms = collect_alarms(scope, operated, survey, rates)
     raised = [alarm for alarm in alarms if not alarm.is_snoozed]
     ordering = Ordering.parse(request.GET.get("sort", ""))
@@ -87,7 +89,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "workers": survey.workers,
         "workers_shown": survey.workers[:MAX_WORKERS],
         "charts": charts.of_overview(request, own),
-        "active": active_counts.list_rows(scope, list(survey.lives)),
+        "active": active_counts.list_rows(scope, list(survey.lives), panels),
         "system": system,
         "shows_system": lives.keys() >= set(system),
         "system_url": address_with(request.GET, system=None if request.GET.get("system") else "1"),
@@ -97,8 +99,8 @@ def show(request: HttpRequest) -> HttpResponse:
         "total": sum(live.total for live in lives.values()),
         "ready": sum(depth.ready for depth in depths),
         "dead": sum(depth.dead for depth in depths),
-    } | notes.read_note(request)
-    return render_page(request, "signalbox/overview/overview.html", context)
+    } | panels.read("note", lambda: notes.read_note(request), {})
+    return render_page(request, "signalbox/overview/overview.html", context | {"away": panels.away})
 
 
 def read_rows(

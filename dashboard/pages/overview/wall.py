@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 
 from dashboard.shared.access import Scope, require, scope_of
 from dashboard.shared.alarms import collect_alarms
+from dashboard.shared.panels import Panels
 from dashboard.shared.rendering import render_page
 from machines.access.permissions import NOTHING
 from machines.alarms import CRITICAL, WARNING, Alarm, worst_by_machine
@@ -47,7 +48,8 @@ def show(request: HttpRequest) -> HttpResponse:
     seen, chosen = scope_of(request.user), read_chosen(request)
     scope = seen & Scope(False, frozenset(chosen)) if chosen else seen
     survey = get_engine().survey().only(scope)
-    rates = present(survey.lives)
+    panels = Panels()
+    rates = panels.read("rates", lambda: present(survey.lives), {})
     alarms = [each for each in collect_alarms(scope, NOTHING, survey, rates) if not each.is_snoozed]
     worst, about = worst_by_machine(alarms), group_alarms(alarms)
     own, system = split_system(survey.lives)
@@ -69,6 +71,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "dead": sum(held.get("dead", 0) for held in depths),
         "total": sum(one.instances for one in figures.values()),
         "workers": len(survey.workers),
+        "away": panels.away,
         "unreadable": sorted(survey.faults),
         "unknown": [name for name in chosen if name not in survey.lives and name not in survey.faults],
     }

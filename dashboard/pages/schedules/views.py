@@ -12,6 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from dashboard.pages.shared.form_keys import make_key
+from dashboard.pages.shared.missing_partitions import count_missing
 from dashboard.pages.shared.permissions import require_audited
 from dashboard.shared.access import Forbidden, View, allows, anywhere, demand, require, scope_of
 from dashboard.shared.rendering import render_page
@@ -43,6 +44,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "schedules",
         "lines": [present(row) for row in rows],
+        "missing": count_missing(rows.missing),
         "machine": machine,
         "machines": names,
         "makes": allows(request.user, "operate", machine) if machine else anywhere(request.user, "operate"),

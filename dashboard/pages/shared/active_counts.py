@@ -7,9 +7,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from dashboard.shared.access import Scope
+from dashboard.shared.panels import Panels
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.patterns import Count
-from machines.statistics.activity import PERIODS, Counts, activity, kept_activity
+from machines.statistics.activity import PERIODS, Counts, activity, count_people, kept_activity
 
 log = logging.getLogger(__name__)
 
@@ -39,13 +40,14 @@ def format_count(count: Count) -> FormattedCount:
     return FormattedCount(f"≈ {shown:,}", f"an estimate; its standard error is {count.error:.1%}", False)
 
 
-def list_rows(scope: Scope, machines: Collection[str]) -> list[Row]:
+def list_rows(scope: Scope, machines: Collection[str], panels: Panels) -> list[Row]:
     """Count for the machines in the viewer's scope; empty if they cannot be counted, or are not counted yet.
 
     People are counted for viewers of all machines only, since an action may concern any machine.
     """
     try:
-        found = kept_activity(machines, people=scope.all)
+        found = kept_activity(machines)
+        people = panels.read("people", count_people, None) if scope.all and found is not None else None
     except EngineUnavailable:
         raise
     except SignalboxError as error:
@@ -53,7 +55,7 @@ def list_rows(scope: Scope, machines: Collection[str]) -> list[Row]:
         return []
     if found is None:
         return []
-    return [_make_row("moved", found.moved), *([_make_row("people", found.people)] if found.people else [])]
+    return [_make_row("moved", found.moved), *([_make_row("people", people)] if people else [])]
 
 
 def count_for_machine(machine: str) -> dict[str, FormattedCount]:

@@ -6,25 +6,28 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from machines.connections import get_engine
+from machines.engine.connection.routing import name_nodes
 from machines.engine.keys import get_machine
 
 
 @dataclass(frozen=True, slots=True)
 class MissingPartitions:
     """``count`` partitions do not answer, of the ``of`` that their machines have; ``of`` is 0 where other keys are
-    missing."""
+    missing. ``nodes``: those of the cluster that hold them."""
 
     count: int
     of: int = 0
+    nodes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.count} of {self.of} partitions"
 
 
-def count_missing(roots: Iterable[str]) -> MissingPartitions | None:
-    """Count partitions by their roots; None where none is missing."""
-    found = set(roots)
+def count_missing(roots: Iterable[str], *, of: bool = True) -> MissingPartitions | None:
+    """Count partitions by their roots, or with ``of=False`` other keys; None where none is missing."""
+    found = sorted(set(roots))
     if not found:
         return None
     engine = get_engine()
-    return MissingPartitions(len(found), sum(engine.count_partitions(name) for name in {get_machine(r) for r in found}))
+    total = sum(engine.count_partitions(name) for name in {get_machine(root) for root in found}) if of else 0
+    return MissingPartitions(len(found), total, tuple(name_nodes(engine.client, found)))

@@ -36,6 +36,7 @@ from machines.engine import (
     Tally,
     Wait,
 )
+from machines.engine.records import PartialList
 from machines.engine.versions import DefinitionDiff, Rollout, VersionFigures
 from machines.services import Actor, instances, jobs
 from machines.services.reading import demand_findable, explain_all, redactor_of, reveals
@@ -83,7 +84,7 @@ class RedactedEngine:
         """Pass on versions, percentages and counts."""
         return self._engine.rollout(machine)
 
-    def version_figures(self, machine: str, *, sample: int = 100) -> list[VersionFigures]:
+    def version_figures(self, machine: str, *, sample: int = 100) -> PartialList[VersionFigures]:
         """Pass on counts and times of each version."""
         return self._engine.version_figures(machine, sample=sample)
 

@@ -24,6 +24,7 @@ from machines.catalog.outlines import stored
 from machines.connections import get_engine, get_throttle
 from machines.engine import BadInput
 from machines.engine.simulation.records import SimulatedStep
+from machines.services.rate_limit import spend_if_available
 from machines.studio import runs
 from machines.studio.runs import Run
 from machines.studio.scenario_text import write_scenario
@@ -118,7 +119,9 @@ def _number(text: str, name: str) -> int | None:
 
 def _may_play(request: HttpRequest, run: Run) -> bool:
     cost = 1 + len(run.steps) // STEPS_PER_TRY
-    return get_throttle().take("studio.try", str(request.user.pk), limit=TRIES, per=PER, cost=cost).allowed
+    return spend_if_available(
+        get_throttle().take, "studio.try", str(request.user.pk), limit=TRIES, per=PER, cost=cost
+    ).allowed
 
 
 def _refuse_for_now(trial: VersionTrial) -> VersionTrial:

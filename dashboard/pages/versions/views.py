@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from dashboard.pages.shared.missing_partitions import count_missing
 from dashboard.pages.shared.permissions import require_audited
 from dashboard.pages.shared.version_counts import count_versions
 from dashboard.shared.access import allows, require
@@ -48,6 +49,7 @@ def _context(request: HttpRequest, machine: str) -> dict[str, Any]:
     versions = count_versions(engine, machine, live)
     return {
         "section": "machines", "machine": machine, "live": live, "versions": versions, "now_ms": live.now,
+        "missing": count_missing(live.missing),
         "rows": list_versions(Actor.of(request), machine, versions),
         "may_publish": allows(request.user, "publish", machine),
         "may_operate": allows(request.user, "operate", machine),

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.pages.shared.missing_partitions import MissingPartitions
+from dashboard.pages.shared.missing_partitions import count_missing
 from dashboard.pages.shared.permissions import require_audited
 from dashboard.shared.access import allows, require, scope_of
 from dashboard.shared.rendering import render_page
@@ -73,7 +73,7 @@ def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) 
         "section": "workers",
         "now_ms": now,
         "workers": workers,
-        "missing": MissingPartitions(len(missing)) if (missing := getattr(alive, "missing", ())) else None,
+        "missing": count_missing(getattr(alive, "missing", ()), of=False),
         "in_hand": sum(row.in_hand for row in rows),
         "silent_after": SILENT_AFTER,
         "may_direct": allows(request.user, "operate"),

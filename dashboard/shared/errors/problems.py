@@ -146,7 +146,7 @@ def answer_error(request: HttpRequest, error: SignalboxError, *, status: int | N
     """Answer an error of the engine or of a service."""
     if isinstance(error, EngineUnavailable):
         log.warning("%s %s: Redis did not answer: %s", request.method, request.path, error)
-        return answer_unavailable(request, error.code)
+        return answer_unavailable(request, error.code, node=error.node if hasattr(request, "caller") else "")
     status = status or status_of(type(error))
     if status >= 500:
         log.error("%s %s: %s %s", request.method, request.path, error.code, error)
@@ -184,10 +184,12 @@ def _visible_machines(request: HttpRequest, error: UnknownMachine) -> list[str]:
     return [name for name in error.known if name in scope][:MAX_NAMES]
 
 
-def answer_unavailable(request: HttpRequest, code: str = EngineUnavailable.code) -> HttpResponse:
-    """Answer that a store does not respond."""
-    detail = "Redis does not answer." if request.method in ("GET", "HEAD") else f"Redis does not answer. {UNKNOWN}"
-    return _write(request, 503, title_of(EngineUnavailable), code, detail, {})
+def answer_unavailable(request: HttpRequest, code: str = EngineUnavailable.code, *, node: str = "") -> HttpResponse:
+    """Answer that a store does not respond. ``node``: which of a cluster."""
+    detail = f"The node {node} of the Redis Cluster does not answer." if node else "Redis does not answer."
+    if request.method not in ("GET", "HEAD"):
+        detail += f" {UNKNOWN}"
+    return _write(request, 503, title_of(EngineUnavailable), code, detail, {"node": node} if node else {})
 
 
 def answer_invalid(request: HttpRequest, errors: Iterable[Mapping[str, Any]]) -> HttpResponse:

@@ -18,6 +18,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from dashboard.mount_point import is_api_request
 from dashboard.shared import themes
 from machines.audit.request_context import request_id
+from machines.engine.connection.cluster_routing import NODE
 from machines.engine.connection.server_permissions import find_denial
 from machines.engine.errors import EngineUnavailable
 
@@ -53,6 +54,15 @@ def is_outage(error: BaseException | None) -> bool:
     return False
 
 
+def find_node(error: BaseException | None) -> str:
+    """Return the node of a cluster that did not answer, ``host:port``; empty where the error does not name it."""
+    while error is not None:
+        if node := getattr(error, "node", "") or getattr(error, NODE, ""):
+            return str(node)
+        error = error.__cause__
+    return ""
+
+
 def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, str]] | None = None) -> HttpResponse:
     """Answer 503 in the form the client accepts. ``resend``: fields of a form that the page offers to send again."""
     denied = find_denial(error)
@@ -66,10 +76,12 @@ def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, s
         "title": "Redis unavailable",
         "message": f"Redis does not answer. {effect}",
     }
+    if node := _find_shown_node(request, error):
+        facts |= {"message": f"The node {node} of the Redis Cluster does not answer. {effect}", "node": node}
     if denied is not None:
         facts |= {"code": denied.code, "title": title_of(type(denied)), "message": f"{denied.message}. {effect}"}
     if is_api_request(request):
-        return problems.answer_unavailable(request, facts["code"])
+        return problems.answer_unavailable(request, facts["code"], node=node)
     if "text/html" not in request.headers.get("Accept", "text/html"):
         response: HttpResponse = JsonResponse({"error": facts | {"request": request_id.get()}}, status=503)
     else:
@@ -77,6 +89,20 @@ def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, s
     response["Retry-After"] = str(RETRY_AFTER)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def _find_shown_node(request: HttpRequest, error: BaseException) -> str:
+    """Return the node for somebody who is logged in. An address inside of the installation is shown to nobody else."""
+    if not (node := find_node(error)):
+        return ""
+    if hasattr(request, "caller"):  # a token of the API
+        return node
+    try:
+        return node if request.user.is_authenticated else ""
+    except Exception as away:
+        if is_outage(away):
+            return ""
+        raise
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

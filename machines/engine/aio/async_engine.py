@@ -1464,9 +1464,10 @@ class AsyncEngine(AsyncCalls):
         """Return the withdrawn versions by their numbers."""
         return await self._call(Engine.withdrawn_versions, machine)
 
-    async def version_figures(self, machine: str, *, sample: int = 100) -> list[VersionFigures]:
+    async def version_figures(self, machine: str, *, sample: int = 100) -> PartialList[VersionFigures]:
         """Return the figures of each published version. ``sample``: the instances of each state, in each partition,
-        whose time in the state is read; 0 for no times."""
+        whose time in the state is read; 0 for no times. The attribute ``missing`` of the result lists the roots of
+        partitions that did not answer, whose figures are not in it."""
         return await self._call(Engine.version_figures, machine, sample=sample)
 
     async def count_versions(self, machine: str) -> int:

@@ -13,11 +13,11 @@ from redis import exceptions
 
 from machines.engine import layout
 from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, NotPermitted, SignalboxError
-from machines.engine.keys import PREFIX, Keys
+from machines.engine.keys import PREFIX, Keys, get_machine
 
 from . import library, redirects, routing, server_permissions, waiting
 from .client import FAILURES, Client
-from .cluster_routing import REFUSED
+from .cluster_routing import NODE, REFUSED
 from .connection_cache import UNSENT
 from .library_loader import MISSING, LibraryLoader
 
@@ -29,6 +29,7 @@ PORTION = 12  # calls of a batch that are sent while the next are made
 NOT_NOW = frozenset(
     "OOM LOADING READONLY MISCONF CLUSTERDOWN TRYAGAIN MASTERDOWN BUSY NOREPLICAS MOVED ASK".split()  # noqa: SIM905
 )
+OTHER_KEYS = 8  # that are tried for a node which answers: they lie on three nodes nearly always
 LAYOUT_EVERY = 5.0  # seconds between two tries to read the layout where a cluster's node that has it is away
 
 Arg = str | int | bytes
@@ -50,16 +51,17 @@ def translate(error: Exception) -> NoReturn:
     if isinstance(error, exceptions.ResponseError) and code not in NOT_NOW:
         raise EngineFault(f"Redis answered: {text}") from error
     safe = getattr(error, UNSENT, False) or isinstance(error, (*REFUSED, exceptions.ResponseError))
+    node = getattr(error, NODE, "")
     if isinstance(error, exceptions.TimeoutError) and not safe:
         raise EngineUnavailable(
-            f"Redis did not answer in time ({text}); the call may or may not have happened"
+            f"Redis did not answer in time ({text}); the call may or may not have happened", node=node
         ) from error
     if code == "OOM":
         raise EngineUnavailable(
             "Redis is out of memory and takes no writes; nothing was changed", retry_safe=True
         ) from error
     known = "; nothing was changed, and the call can be repeated" if safe else "; the call may or may not have happened"
-    raise EngineUnavailable(f"Redis cannot be used now: {text}{known}", retry_safe=safe) from error
+    raise EngineUnavailable(f"Redis cannot be used now: {text}{known}", retry_safe=safe, node=node) from error
 
 
 def _build_words(function: str, root: str | tuple[str, ...], args: Sequence[Arg]) -> Sequence[Arg]:
@@ -122,6 +124,15 @@ class Caller:
                 translate(self._name_missing(error, root))
         self.load_missing()
         return self.raw(*words)  # type: ignore[no-any-return]
+
+    def compute(self, function: str, root: str, *args: Arg) -> list[Any]:
+        """Call a function that reads no key: on the server of ``root``, and of a cluster on another node where that
+        one does not answer. Raises as ``call``."""
+        machine, others = get_machine(root), OTHER_KEYS if self.spread else 0
+        for number in range(others):
+            with contextlib.suppress(EngineUnavailable):
+                return self.call(function, self._keys.partition(machine, number).root, *args)
+        return self.call(function, root, *args)
 
     def _follow(self, function: str, root: str, args: Sequence[Arg], reply: list[Any]) -> list[Any]:
         """Make the call where the instance is now."""

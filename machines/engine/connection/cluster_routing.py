@@ -38,6 +38,7 @@ IMPATIENCE = 5.0  # seconds after a slot stayed down for PATIENCE in which other
 REDIRECTIONS = 5  # in a row without a pause: more mean that nodes disagree
 SILENCE = 5.0  # seconds: as long as a call waits, so that a page waits once for a node that hangs
 REFRESH_EVERY = 0.2  # seconds between two reads of the topology
+NODE = "signalbox_node"  # attribute of errors of a connection: the node, host:port
 
 REDIRECTED = exceptions.AskError  # and MovedError, which redis-py derives from it
 DOWN = (exceptions.ClusterDownError, exceptions.BusyLoadingError)
@@ -148,6 +149,11 @@ class ClusterRouter:
         """Return a client for each primary."""
         primaries: list[Node] = self._client.get_primaries()  # type: ignore[no-untyped-call]
         return [self._connect(node) for node in primaries]
+
+    def name_node(self, key: str) -> str:
+        """Return the node that is known to hold a key, ``host:port``; "" where none is. Asks no node."""
+        owners = self._manager.slots_cache.get(find_slot(key))
+        return str(owners[0].name) if owners else ""
 
     def group(self, keys: Sequence[str]) -> list[list[str]]:
         """Group keys by the node that holds them; those of slots that no node serves are a group."""
@@ -281,6 +287,8 @@ class ClusterRouter:
         """Read the topology anew after an error of a connection, and leave a node alone that did not answer in time."""
         if not isinstance(error, (*LOST, *DOWN)):
             return
+        if isinstance(error, LOST):
+            setattr(error, NODE, node.name)
         if isinstance(error, exceptions.TimeoutError) and not isinstance(error, LeftAlone):
             self._silent[node.name] = time.monotonic() + SILENCE
         self.refresh(node)

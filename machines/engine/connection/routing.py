@@ -54,6 +54,9 @@ class Router(Protocol):
     def list_nodes(self) -> list[redis.Redis]:
         """Return a client for each server that takes writes."""
 
+    def name_node(self, key: str) -> str:
+        """Return the node of a cluster that holds a key, ``host:port``; "" on a single server."""
+
     def group(self, keys: Sequence[str]) -> list[list[str]]:
         """Group keys by the server that holds them."""
 
@@ -107,6 +110,9 @@ class ServerRouter:
 
     def list_nodes(self) -> list[redis.Redis]:
         return [self._client]
+
+    def name_node(self, key: str) -> str:
+        return ""
 
     def group(self, keys: Sequence[str]) -> list[list[str]]:
         return [list(keys)] if keys else []
@@ -184,6 +190,11 @@ def list_nodes(client: Client) -> list[redis.Redis]:
 def group_by_node(client: Client, keys: Sequence[str]) -> list[list[str]]:
     """Group keys by the server that holds them; keys of slots without a server are a group."""
     return get_router(client).group(keys)
+
+
+def name_nodes(client: Client, keys: Sequence[str]) -> list[str]:
+    """List the nodes of a cluster that hold these keys, ``host:port``; none for a single server."""
+    return sorted({name for key in keys if (name := get_router(client).name_node(key))})
 
 
 def _convert(router: Router, words: Command, answer: Any) -> Any:

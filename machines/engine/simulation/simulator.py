@@ -81,7 +81,7 @@ class Simulator:
 
     def _call(self, script: Mapping[str, Any], done: int) -> list[Any]:
         text = json.dumps(script, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        reply = self._caller.call("sb_simulate", self._root, self._text, text)
+        reply = self._caller.compute("sb_simulate", self._root, self._text, text)
         if reply[0] == Status.BAD_PAYLOAD:
             raise build_error(self._machine, str(script["id"]), reply)
         if reply[0] == Status.BAD_ARGUMENT and (at := _find_input(str(reply[1]))) is not None:

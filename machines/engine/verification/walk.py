@@ -102,7 +102,7 @@ class Walk:
 
     def _call(self, script: Mapping[str, Any]) -> list[Any]:
         text = json.dumps({"id": ID, "now": START, **script}, ensure_ascii=False, separators=(",", ":"))
-        reply = self._caller.call("sb_simulate", self._root, self._text, text)
+        reply = self._caller.compute("sb_simulate", self._root, self._text, text)
         if reply[0] != Status.OK:
             refuse("sb_simulate", reply)
         return [json.loads(part) for part in reply[1:]]

@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 
 from machines.connections import get_engine
+from machines.engine.records import PartialList
 from machines.schedules import (
     BackfillRefused,
     Finding,
@@ -29,11 +30,12 @@ RIGHTS = {"enqueue": ("operate",)}
 SHOWN = 5  # next runs
 
 
-def listed(actor: Actor, *, machine: str | None = None) -> list[Row]:
-    """Return the schedules of the machines that the actor sees, by name, with what is sensitive masked."""
+def listed(actor: Actor, *, machine: str | None = None) -> PartialList[Row]:
+    """Return the schedules of the machines that the actor sees, by name, with what is sensitive masked; ``missing``:
+    partitions that did not answer."""
     scope = actor.scope("view")
     rows = Schedules(get_engine()).find(None if machine is None else [machine])
-    return [mask(actor, row) for row in rows if row.schedule.machine in scope]
+    return PartialList([mask(actor, row) for row in rows if row.schedule.machine in scope], missing=rows.missing)
 
 
 def get(actor: Actor, name: str) -> Row:

@@ -14,6 +14,7 @@ from machines.audit.entries import AuditRecord
 from machines.catalog import publishing
 from machines.connections import get_engine
 from machines.engine import Instance
+from machines.engine.records import PartialList
 from machines.engine.versions import Rollout, VersionFigures, VersionPin, Withdrawal
 from machines.services import rate_limit, rules
 from machines.services.actor import Actor
@@ -43,7 +44,7 @@ def get(actor: Actor, machine: str) -> VersionChoice:
     )
 
 
-def figures(actor: Actor, machine: str, *, sample: int = 100) -> list[VersionFigures]:
+def figures(actor: Actor, machine: str, *, sample: int = 100) -> PartialList[VersionFigures]:
     """Counts of each version: instances, created, refusals, dead jobs, time in state. They hold no data."""
     actor.demand("view", machine)
     return get_engine().version_figures(machine, sample=sample)

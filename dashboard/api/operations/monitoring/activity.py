@@ -10,9 +10,10 @@ from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Ms, Out
+from dashboard.shared.panels import AWAY, Panels
 from machines.connections import get_engine
 from machines.statistics import scoreboards
-from machines.statistics.activity import Counts, activity
+from machines.statistics.activity import Counts, activity, count_people
 
 group = Group("activity", "Activity counts and scoreboards.")
 
@@ -36,6 +37,7 @@ class ActivityOut(Out):
     operators: CountsOut | None = Field(
         None, description="people who acted; only for accounts that may see every machine"
     )
+    away: dict[str, str] = Field({}, description=AWAY)
 
 
 class PlaceOut(Out):
@@ -55,11 +57,13 @@ class BoardOut(Out):
 def everywhere(request: HttpRequest) -> dict[str, Any]:
     """Today, this week and this month (UTC), on the machines the caller may see."""
     scope = actor_of(request).scope("view")
-    found = activity([name for name in get_engine().machines() if name in scope], people=scope.all)
+    found, panels = activity([name for name in get_engine().machines() if name in scope]), Panels()
+    people = panels.read("operators", count_people, None) if scope.all else None
     return {
         "moved": _counts(found.moved),
         "machines": {name: _counts(counts) for name, counts in found.by_machine.items()},
-        "operators": None if found.people is None else _counts(found.people),
+        "operators": None if people is None else _counts(people),
+        "away": panels.away,
     }
 
 

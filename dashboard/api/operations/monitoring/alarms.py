@@ -14,6 +14,7 @@ from dashboard.api.framework import cursors
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Body, Listed, Ms, Out, Reason
 from dashboard.shared.alarms import Alarm, collect_alarms, link_alarm
+from dashboard.shared.panels import AWAY, Panels
 from dashboard.shared.times import in_ms
 from machines.connections import get_engine
 from machines.models import AlarmEvent
@@ -51,6 +52,7 @@ class AlarmOut(Out):
 
 class Alarms(Out):
     items: list[AlarmOut]
+    away: dict[str, str] = Field({}, description=f"{AWAY}; without `rates`, storms of refusals are not in the list")
 
 
 class AlarmEventOut(Out):
@@ -93,8 +95,11 @@ def list_all(request: HttpRequest, snoozed: bool = False) -> dict[str, Any]:
     actor = actor_of(request)
     scope = actor.scope("view")
     survey = get_engine().survey().only(scope)
-    found = collect_alarms(scope, actor.scope("operate"), survey, present(survey.lives))
-    return {"items": [AlarmOut.model_validate(alarm) for alarm in (found.snoozed if snoozed else found)]}
+    panels = Panels()
+    rates = panels.read("rates", lambda: present(survey.lives), {})
+    found = collect_alarms(scope, actor.scope("operate"), survey, rates)
+    items = [AlarmOut.model_validate(alarm) for alarm in (found.snoozed if snoozed else found)]
+    return {"items": items, "away": panels.away}
 
 
 @group.get(

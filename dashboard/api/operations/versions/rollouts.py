@@ -90,6 +90,7 @@ class VersionFiguresOut(Out):
 
 class VersionFiguresList(Out):
     items: list[VersionFiguresOut]
+    missing: int = Field(0, description="partitions that did not answer: the figures are without them")
 
 
 class StartingRollout(Acting):
@@ -146,7 +147,7 @@ def one(request: HttpRequest, machine: str) -> dict[str, Any]:
 def figures(request: HttpRequest, machine: str, sample: int = Query(100, ge=0, le=1000)) -> dict[str, Any]:
     """Side by side. `sample`: instances of each state whose time in it is read; 0 for none."""
     found = rollouts.figures(actor_of(request), machine, sample=sample)
-    return {"items": [one.as_dict() for one in found]}
+    return {"items": [one.as_dict() for one in found], "missing": len(found.missing)}
 
 
 @group.post(

@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from machines.engine.connection.calls import Caller
+from machines.engine.connection.calls import Caller, keep_available
 from machines.engine.connection.replies import Status, refuse
-from machines.engine.errors import UnknownMachine
+from machines.engine.errors import EngineUnavailable, UnknownMachine
 from machines.engine.keys import Partition
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.publishing.version_policy import PolicyTexts
+from machines.engine.records import PartialList
 
 from .records import StateTime, VersionFigures, read_version, read_withdrawn
 
@@ -30,30 +31,39 @@ class FigureReader:
         self._caller = caller
         self._catalog = catalog
 
-    def read(self, machine: str, sample: int = 0, *, count: bool = True) -> list[VersionFigures]:
+    def read(
+        self, machine: str, sample: int = 0, *, count: bool = True, partial: bool = False
+    ) -> PartialList[VersionFigures]:
         """Return the figures of all published versions in order. ``sample``: instances to look at in each state of
-        each partition for the times; ``count``: count instances that are older than the counters, if there are few.
-        Raises UnknownMachine."""
-        parts = self._ask(machine, sample)
+        each partition for the times; ``count``: count instances that are older than the counters, if there are few;
+        ``partial``: the figures of the partitions that answer, with the roots of the others as ``missing``. Raises
+        UnknownMachine; EngineUnavailable where a partition does not answer, with ``partial`` where none does."""
+        parts, missing = self._ask(machine, sample, partial)
         total = sum(int(part["total"]) for part in parts)
-        if count and total <= COUNTED_AT_ONCE and not all(part["exact"] for part in parts):
+        if count and not missing and total <= COUNTED_AT_ONCE and not all(part["exact"] for part in parts):
             self.count_instances(machine)
-            parts = self._ask(machine, sample)
+            parts, missing = self._ask(machine, sample, partial)
         policy = self._catalog.policy(machine)
-        return [_merge(number, parts, _find_role(number, policy)) for number in self._catalog.versions(machine)]
+        numbers = self._catalog.versions(machine)
+        return PartialList([_merge(number, parts, _find_role(number, policy)) for number in numbers], missing=missing)
 
-    def _ask(self, machine: str, sample: int) -> list[dict[str, Any]]:
-        found = []
+    def _ask(self, machine: str, sample: int, partial: bool) -> tuple[list[dict[str, Any]], list[str]]:
+        """Return what the partitions answer, and the roots of those that do not."""
+        found, missing = [], []
         calls = [("sb_versions", p.root, (sample, "")) for p in self._catalog.partitions(machine)]
-        for reply in self._caller.many(calls):
-            if isinstance(reply, Exception):
-                raise reply
+        replies = keep_available(self._caller.many(calls))
+        for (_, root, _), reply in zip(calls, replies, strict=True):
+            if isinstance(reply, EngineUnavailable):
+                if not partial:
+                    raise reply
+                missing.append(root)
+                continue
             if reply[0] == Status.NO_MACHINE:
                 raise UnknownMachine(machine)
             if reply[0] != Status.OK:
                 refuse("sb_versions", reply)
             found.append(json.loads(reply[1]))
-        return found
+        return found, missing
 
     def count_instances(self, machine: str) -> int:
         """Count the instances of each version that are older than the counters; return how many were new. Goes on

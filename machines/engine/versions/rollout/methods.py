@@ -13,7 +13,7 @@ from machines.engine.errors import BadInput, LookupFailed, VersionRefused
 from machines.engine.permits import Permit
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.publishing.version_policy import RolloutStart
-from machines.engine.records import Instance
+from machines.engine.records import Instance, PartialList
 
 from .figures import FigureReader
 from .guard import judge_rollout
@@ -197,12 +197,13 @@ class RolloutMethods:
 
     # Figures
 
-    def version_figures(self, machine: str, *, sample: int = 100) -> list[VersionFigures]:
+    def version_figures(self, machine: str, *, sample: int = 100) -> PartialList[VersionFigures]:
         """Return the figures of each published version. ``sample``: the instances of each state, in each partition,
-        whose time in the state is read; 0 for no times."""
+        whose time in the state is read; 0 for no times. The attribute ``missing`` of the result lists the roots of
+        partitions that did not answer, whose figures are not in it."""
         if sample:
             arguments.check_count("sample", sample, MAX_SAMPLE)
-        return FigureReader(self._caller, self._catalog).read(machine, sample)
+        return FigureReader(self._caller, self._catalog).read(machine, sample, partial=True)
 
     def count_versions(self, machine: str) -> int:
         """Count the instances of each version that are older than the counters; return how many were counted. Workers
