@@ -19,8 +19,8 @@ from django.utils.safestring import SafeString
 
 from dashboard.shared.access import anywhere, require
 from dashboard.shared.errors.pages import render_error
+from dashboard.shared.errors.panels import Panels
 from dashboard.shared.errors.statuses import OVER_PACE, status_of
-from dashboard.shared.panels import Panels
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times import format_age
 from machines.connections import get_engine, get_throttle

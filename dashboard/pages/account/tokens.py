@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 
 from dashboard.serving.shared_cache import get_shared_cache
 from dashboard.shared.access import rights_of
-from dashboard.shared.panels import Panels
+from dashboard.shared.errors.panels import Panels
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times import in_ms
 from machines.access.tokens import Unmakeable

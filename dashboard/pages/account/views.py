@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from dashboard.models import SavedView
 from dashboard.shared import links, themes, time_zones
 from dashboard.shared.access import MEANINGS, scope_of
-from dashboard.shared.panels import Panels
+from dashboard.shared.errors.panels import Panels
 from dashboard.shared.rendering import render_page
 
 from .forms import PreferencesForm

@@ -19,7 +19,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from dashboard.pages.shared.permissions import require_audited
 from dashboard.shared.access import View, require, scope_of
 from dashboard.shared.alarms import collect_alarms
-from dashboard.shared.panels import Panels
+from dashboard.shared.errors.panels import Panels
 from dashboard.shared.rendering import render_page
 from machines.alarms import SEVERITIES, Alarm
 from machines.connections import get_engine

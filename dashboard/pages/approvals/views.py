@@ -13,7 +13,7 @@ from django.urls import reverse
 from dashboard.pages.instances.presenters import REPAIR_KINDS
 from dashboard.pages.shared.permissions import require_audited
 from dashboard.shared.access import View, require
-from dashboard.shared.panels import Panels
+from dashboard.shared.errors.panels import Panels
 from dashboard.shared.rendering import render_page
 from machines.engine import errors
 from machines.models import Approval

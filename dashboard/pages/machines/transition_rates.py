@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dashboard.shared import times
-from dashboard.shared.panels import Panels
+from dashboard.shared.errors.panels import Panels
 from dashboard.shared.version_view import VersionView
 from machines import statistics
 from machines.engine import Live, SignalboxError

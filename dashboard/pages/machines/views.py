@@ -21,8 +21,8 @@ from dashboard.pages.shared.saved_views import list_saved_views
 from dashboard.pages.shared.version_counts import count_versions, find_elsewhere
 from dashboard.shared import version_view
 from dashboard.shared.access import allows, require
+from dashboard.shared.errors.panels import Panels
 from dashboard.shared.errors.statuses import status_of
-from dashboard.shared.panels import Panels
 from dashboard.shared.rendering import render_page
 from dashboard.shared.state_counts import StateCounts, count_states, narrow
 from dashboard.shared.version_view import VersionView

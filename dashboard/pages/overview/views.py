@@ -18,7 +18,7 @@ from dashboard.pages.shared.version_counts import count_known
 from dashboard.shared import version_view
 from dashboard.shared.access import allows, require, scope_of
 from dashboard.shared.alarms import collect_alarms
-from dashboard.shared.panels import Panels
+from dashboard.shared.errors.panels import Panels
 from dashboard.shared.queue_depths import read_depths
 from dashboard.shared.rendering import render_page
 from dashboard.shared.state_counts import count_states

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 
 from dashboard.shared.access import Scope, require, scope_of
 from dashboard.shared.alarms import collect_alarms
-from dashboard.shared.panels import Panels
+from dashboard.shared.errors.panels import Panels
 from dashboard.shared.rendering import render_page
 from machines.access.permissions import NOTHING
 from machines.alarms import CRITICAL, WARNING, Alarm, worst_by_machine

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from dashboard.shared.access import Scope
-from dashboard.shared.panels import Panels
+from dashboard.shared.errors.panels import Panels
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.patterns import Count
 from machines.statistics.activity import PERIODS, Counts, activity, count_people, kept_activity

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Ms, Out
-from dashboard.shared.panels import AWAY, Panels
+from dashboard.shared.errors.panels import AWAY, Panels
 from machines.connections import get_engine
 from machines.statistics import scoreboards
 from machines.statistics.activity import Counts, activity, count_people

@@ -14,7 +14,7 @@ from dashboard.api.framework import cursors
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Body, Listed, Ms, Out, Reason
 from dashboard.shared.alarms import Alarm, collect_alarms, link_alarm
-from dashboard.shared.panels import AWAY, Panels
+from dashboard.shared.errors.panels import AWAY, Panels
 from dashboard.shared.times import in_ms
 from machines.connections import get_engine
 from machines.models import AlarmEvent

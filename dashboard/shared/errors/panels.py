@@ -6,8 +6,9 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from dashboard.shared.errors.redis_outage import find_node, is_outage
 from machines.connections import is_spread
+
+from .redis_outage import find_node, is_outage
 
 log = logging.getLogger(__name__)
 
