@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
 from machines.connections import get_engine
 from machines.engine import Engine
-from machines.engine.versions import MOVES, REFUSED, DryRun, MigrationClass, MigrationPlan, RefusedInstance
+from machines.engine.versions import KEPT, MOVES, REFUSED, DryRun, MigrationClass, MigrationPlan, RefusedInstance
 from machines.engine.versions.mover import ALREADY
 from machines.services import Actor
+from machines.services.versions import rollouts
 
 TOGETHER = 200  # instances in one call
 SHOWN = 20  # refused instances that are listed
@@ -23,7 +25,10 @@ SHOWN = 20  # refused instances that are listed
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="a machine")
     parser.add_argument("--plan", required=True, metavar="FILE", help="a plan as JSON, as `machine plan` writes it")
-    parser.add_argument("--back", action="store_true", help="go back: by the inverse of the plan")
+    parser.add_argument("--back", action="store_true", help="take back what the plan moved: by its inverse")
+    parser.add_argument(
+        "--make-current", action="store_true", help="with --back: make the older version current first, and pin it"
+    )
     parser.add_argument("--dry-run", action="store_true", help="change nothing: print the classes")
     parser.add_argument("--rate", type=int, default=0, metavar="N", help="max instances per second; 0: no limit")
     parser.add_argument("--reason", default="", help="why; it stands in the history of each instance")
@@ -31,9 +36,20 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(
-    command: BaseCommand, *, name: str, plan: str, back: bool, dry_run: bool, rate: int, reason: str, actor: str
+    command: BaseCommand,
+    *,
+    name: str,
+    plan: str,
+    back: bool,
+    make_current: bool,
+    dry_run: bool,
+    rate: int,
+    reason: str,
+    actor: str,
 ) -> None:
     """Move, print the results, and raise CommandError where an instance was refused."""
+    if make_current and not back:
+        raise CommandError("--make-current goes with --back; `publish` or a roll-out makes a new version current")
     made = read_plan(name, plan)
     made = made.inverse() if back else made
     engine = get_engine()
@@ -45,12 +61,19 @@ def run(
     if rate < 0:
         raise CommandError(f"--rate is 0, for no limit, or instances per second, not {rate}")
     console = Actor.console()
+    if make_current:
+        rollouts.make_current(console, name, made.to, reason=reason)
+        command.stdout.write(f"version {made.to} is current and pinned: unpin it before another version is current")
     with console.records("machine.migrate", machine=name, target=made.id, reason=reason) as deed:
         mover = Mover(engine, made, actor or console.name, reason, rate)
         found = engine.dry_run(made, each=mover.add)
         sums = mover.sum_up(found.total)
         deed.note(**sums, to=made.to)
     command.stdout.write(", ".join(f"{name}: {n}" for name, n in {"instances": found.total, **sums}.items()))
+    for (version, why), count in mover.stays.items():
+        command.stdout.write(f"  {count} stay in version {version}: {why}")
+    if back and rollouts.gives_others(name, made.to):
+        command.stdout.write(f"new instances do not get version {made.to}: --make-current changes that")
     if mover.refused:
         raise CommandError(f"{len(mover.refused)} instances were refused and stay as they were")
 
@@ -61,6 +84,7 @@ class Mover:
     def __init__(self, engine: Engine, plan: MigrationPlan, actor: str, reason: str, rate: int) -> None:
         self.moved = self.already = 0
         self.refused: list[RefusedInstance] = []
+        self.stays: Counter[tuple[int, str]] = Counter()
         self._mover = engine.mover(plan, actor=actor, reason=reason)
         self._plan, self._rate = plan, rate
         self._targets = {source.to for source in plan.sources}
@@ -82,6 +106,8 @@ class Mover:
         for one in self._mover.move(ids):
             if one.outcome == REFUSED:
                 self.refused.append(one.as_refused())
+            if one.outcome == KEPT:
+                self.stays[one.version, f"{one.reason} ({one.code})"] += 1
             self.moved += one.outcome == MOVES
             self.already += one.outcome == ALREADY
 

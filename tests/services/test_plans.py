@@ -206,3 +206,31 @@ def test_a_bulk_action_that_is_gone_is_said_so(orders, actor):
     work_off(orders)
     assert plans.progress(ann, row).bulk is None
     assert plans.move(ann, row.pk, reason=WHY).bulk
+
+
+def test_the_way_back_makes_the_older_version_current_for_those_who_may_publish(orders, actor):
+    ann, owen = actor("ann"), actor("owen", "view", "operate")
+    row = stored(ann)
+    plans.move(ann, row.pk, reason=WHY)
+    row.refresh_from_db()
+    work_off(orders)
+    bulks.run(ann, row.bulk)
+    work_off(orders)
+    orders.create("order", "born", {"card": "4711"})
+    with pytest.raises(Forbidden):
+        plans.move_back(owen, row.pk, reason=WHY, make_current=True)
+    row.refresh_from_db()
+    assert row.back == ""
+    back = plans.move_back(ann, row.pk, reason=WHY, make_current=True)
+    assert orders.create("order", "later", {"card": "4711"}).definition == 1
+    work_off(orders)
+    bulks.run(ann, back.back)
+    work_off(orders)
+    bulk = Bulk(orders, back.back)
+    assert {word: n for word, n in bulk.get().data["outcomes"].items() if n} == {"done": 4, "kept": 1}
+    assert [(row.item.id, row.outcome.word) for row in bulk.rows() if row.outcome.word == "kept"] == [("born", "kept")]
+    assert {one.id: one.definition for one in orders.find("order").instances} == {
+        **dict.fromkeys(("o-1", "o-2", "o-3", "o-4", "later"), 1), "born": 2,
+    }  # fmt: skip
+    pins = AuditEntry.objects.filter(action="version.pin", outcome="done").values_list("actor", "target", "reason")
+    assert list(pins) == [("ann", "v1", WHY)]

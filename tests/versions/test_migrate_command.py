@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from io import StringIO
 
@@ -11,7 +12,7 @@ from django.core.management import CommandError, call_command
 
 from machines.models import AuditEntry
 
-from .letters import letters, to_second
+from .letters import LETTER, SECOND, letters, to_second
 
 
 @pytest.fixture
@@ -65,6 +66,58 @@ def test_it_moves_all_it_can_and_says_what_is_refused(engine, plan):
     )
     assert versions(engine) == {1: 12}
     assert engine.get("letter", "l00002").state == "posted"
+
+
+@pytest.fixture
+def moved(engine, plan):
+    """Twelve letters of which ten were moved, and three that were born in version 2; the file of the plan."""
+    for id in ("l00000", "l00001"):
+        engine.fire("letter", id, "back")
+    run("migrate", "letter", "--plan", plan, "--reason", "new names")
+    for number in range(3):
+        engine.create("letter", f"new{number}")
+    return plan
+
+
+def test_the_way_back_leaves_what_was_born_in_the_new_version_and_says_so(engine, moved):
+    text = run("migrate", "letter", "--plan", moved, "--back", "--dry-run")
+    assert "kept: plan" in text
+    text = run("migrate", "letter", "--plan", moved, "--back", "--reason", "it was wrong")
+    assert "instances: 15, moved: 12, already: 0, kept: 3, refused: 0" in text
+    assert re.search(r"3 stay in version 2: plan [0-9a-f]{12} did not bring it to version 2 \(SB634\)", text)
+    assert "new instances do not get version 1: --make-current changes that" in text
+    assert versions(engine) == {1: 12}
+    assert {engine.get("letter", f"new{number}").definition for number in range(3)} == {2}
+    assert engine.create("letter", "later").definition == 2
+
+
+def test_the_way_back_makes_the_older_version_current_where_that_is_asked_for(engine, moved):
+    back = ("migrate", "letter", "--plan", moved, "--back", "--make-current", "--reason", "it was wrong")
+    text = run(*back)
+    assert "version 1 is current and pinned" in text
+    assert "--make-current" not in text
+    assert engine.create("letter", "later").definition == 1
+    engine.publish(SECOND)  # a program that publishes at its start
+    assert engine.create("letter", "last").definition == 1
+    entry = AuditEntry.objects.get(action="version.pin")
+    assert (entry.machine, entry.target, entry.reason) == ("letter", "v1", "it was wrong")
+    assert "moved: 0, already: 14, kept: 3" in run(*back)
+
+
+def test_a_roll_out_of_the_newer_version_is_stopped_as_the_older_one_is_made_current(engine, moved):
+    engine.pin("letter", 1)
+    engine.pin("letter", None)
+    engine.publish(LETTER | {"description": "a third"})
+    engine.start_rollout("letter", 2, 50)
+    run("migrate", "letter", "--plan", moved, "--back", "--make-current", "--reason", "it was wrong")
+    assert not engine.rollout("letter").under_way
+    assert engine.live("letter").version == 1
+
+
+def test_only_the_way_back_makes_a_version_current(engine, plan):
+    with pytest.raises(CommandError, match="--make-current goes with --back"):
+        run("migrate", "letter", "--plan", plan, "--make-current", "--reason", "new names")
+    assert versions(engine) == {1: 12}
 
 
 def test_without_a_reason_nothing_moves(engine, plan):

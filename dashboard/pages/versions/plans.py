@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -16,7 +17,7 @@ from dashboard.shared.access import allows, require
 from dashboard.shared.rendering import render_page
 from machines.bulk.order import MAX_RATE, MAX_REASON
 from machines.connections import get_engine
-from machines.engine import BadInput, Live, MigrationPlan, PlanError
+from machines.engine import BadInput, Live, MigrationPlan, PlanError, VersionRefused
 from machines.models import StoredPlan
 from machines.services import Actor
 from machines.services.errors import NotMigrated, PlanInUse
@@ -151,7 +152,7 @@ def plan_page(
     live = engine.live(machine)
     context = presenters.present_plan(actor, stored, live) | {
         "section": "machines", "machine": machine, "live": live, "versions": count_versions(engine, machine, live),
-        "may_act": allows(request.user, "operate", machine),
+        "may_act": allows(request.user, "operate", machine), "may_publish": allows(request.user, "publish", machine),
         "too_large": live.total > services.AT_ONCE, "at_once": services.AT_ONCE, "mistake": mistake, "reason": reason,
         "now_ms": live.now,
     }  # fmt: skip
@@ -179,7 +180,8 @@ def move(request: HttpRequest, machine: str, id: int) -> HttpResponse:
 @require_audited("operate", "bulk.start", target="id")
 def back(request: HttpRequest, machine: str, id: int) -> HttpResponse:
     """Start the bulk action that moves the instances back."""
-    return _start_bulk(request, machine, id, "back", services.move_back)
+    begin = partial(services.move_back, make_current=bool(request.POST.get("make_current")))
+    return _start_bulk(request, machine, id, "back", begin)
 
 
 def _start_bulk(request: HttpRequest, machine: str, id: int, name: str, begin: Any) -> HttpResponse:
@@ -197,7 +199,7 @@ def _start_bulk(request: HttpRequest, machine: str, id: int, name: str, begin: A
         )
     try:
         row = begin(Actor.of(request), stored.pk, reason=reason, rate=int(rate))
-    except (BadInput, PlanInUse, NotMigrated) as error:
+    except (BadInput, PlanInUse, NotMigrated, VersionRefused) as error:
         return plan_page(request, machine, id, mistake=f"{error.message} ({error.code})", reason=reason, status=409)
     messages.success(request, "The instances are being collected and previewed. Nothing moves before you run it.")
     return redirect("signalbox:bulk", getattr(row, name))

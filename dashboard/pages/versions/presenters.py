@@ -140,10 +140,12 @@ def present_plan(actor: Actor, stored: StoredPlan, live: Live) -> dict[str, Any]
     """Return the context of a stored plan's page, redacted."""
     found, progress = read_dry_run(actor, stored), plans.progress(actor, stored)
     moved = stored.outcome is not None or (progress.bulk is not None and progress.bulk.done)
+    older = max(source["version"] for source in stored.plan["sources"])
     context: dict[str, Any] = {
         "stored": stored, "plan": redacted.hide_document(actor, stored.plan), "stored_at": in_ms(stored.created_at),
         "dry_run": found, "stages": list_stages(stored, moved=moved), "progress": progress,
         "time_said": estimate_time(live.total),
+        "older": older, "gives_others": rollouts.gives_others(stored.machine, older),
         "policies": describe_policies(stored.plan), "mappings": list_mappings(stored.plan),
     }  # fmt: skip
     if found is None:

@@ -279,10 +279,9 @@ class Command(BaseCommand):
     def _repartition(self, name: str, **options: Any) -> None:
         transfers.repartition_machine(self, name, **options)
 
-    def _migrate(
-        self, name: str, plan: str, back: bool, dry_run: bool, rate: int, reason: str, actor: str, **_: Any
-    ) -> None:
-        migrating.run(self, name=name, plan=plan, back=back, dry_run=dry_run, rate=rate, reason=reason, actor=actor)
+    def _migrate(self, **options: Any) -> None:
+        names = ("name", "plan", "back", "make_current", "dry_run", "rate", "reason", "actor")
+        migrating.run(self, **{name: options[name] for name in names})
 
     def _erase(self, target: str, where: str | None, reason: str, **_: Any) -> None:
         erasing.run(self.stdout, target, where, reason)

@@ -29,7 +29,7 @@ from machines.services.actor import Actor
 from machines.services.errors import NotMigrated, PlanInUse
 from machines.services.rules import MIGRATE
 
-from . import redacted
+from . import redacted, rollouts
 
 AT_ONCE = 50_000  # instances of a dry run in one request; of more, workers make it as the preview of the bulk action
 KEPT_REFUSED = 1000  # refused instances that are stored with a dry run; their number is in its classes
@@ -131,14 +131,19 @@ def move(actor: Actor, id: int, *, reason: str, rate: int = 0, versions: Sequenc
     return _seen(actor, row)
 
 
-def move_back(actor: Actor, id: int, *, reason: str, rate: int = 0) -> StoredPlan:
-    """Start the bulk action that takes the plan back: each instance gets the version and the place that it had. Raises
-    NotMigrated where nothing was moved by the plan, and what ``move`` raises."""
+def move_back(actor: Actor, id: int, *, reason: str, rate: int = 0, make_current: bool = False) -> StoredPlan:
+    """Start the bulk action that takes the plan back: each instance that the plan moved gets the version and the place
+    that it had; all others stay. ``make_current``: new instances get the older version from now on, too, which takes
+    the right to publish. Raises NotMigrated where nothing was moved by the plan, what ``rollouts.make_current`` and
+    what ``move`` raise."""
     row = _load(actor, id, "operate", action="bulk.start")
     if not row.bulk:
         with actor.records("bulk.start", machine=row.machine, target=f"plan {id}", reason=reason):
             raise NotMigrated(row.pk)
-    _start(actor, row, "back", MigrationPlan.from_dict(row.plan).inverse().as_dict(), reason, rate, {})
+    inverse = MigrationPlan.from_dict(row.plan).inverse()
+    if make_current:
+        rollouts.make_current(actor, row.machine, inverse.to, reason=reason)
+    _start(actor, row, "back", inverse.as_dict(), reason, rate, {})
     return _seen(actor, row)
 
 

@@ -88,6 +88,22 @@ def pin(actor: Actor, machine: str, version: int | None, *, reason: str) -> Vers
         return get_engine().pin(machine, version, **who)
 
 
+def make_current(actor: Actor, machine: str, version: int, *, reason: str) -> None:
+    """Make an older version current as its instances go back, and keep it so: a pin, since programs that publish at
+    their start would make the newer one current again. Stops a roll-out first."""
+    rollout = get_engine().rollout(machine)
+    if rollout is not None and rollout.under_way:
+        stop(actor, machine, reason=reason)
+    pin(actor, machine, version, reason=reason)
+
+
+def gives_others(machine: str, version: int) -> bool:
+    """Tell whether new instances get other versions than this one."""
+    engine = get_engine()
+    rollout = engine.rollout(machine)
+    return engine.live(machine).version != version or (rollout is not None and rollout.under_way)
+
+
 def withdraw(
     actor: Actor, machine: str, version: int, *, withdrawn: bool = True, instead: int | None = None, reason: str
 ) -> Withdrawal | None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
 
+from machines.access.permissions import RIGHTS
 from machines.engine import MigrationPlan
 from machines.models import StoredPlan
 from tests.pages.reading import Element, fields, read
@@ -138,3 +141,44 @@ def test_what_is_not_there_is_a_404(operator, query):
 def test_a_plan_of_another_machine_is_a_404(operator, activation):
     stored = store(operator)
     assert operator.get(f"/machines/activation/versions/plans/{stored.pk}/").status_code == 404
+
+
+@pytest.fixture
+def publisher(user_of, lamps):
+    """A person who may operate and publish."""
+    client, user = Client(), user_of("supervisor", "amy")
+    user.user_permissions.add(Permission.objects.get(codename=RIGHTS["publish"].partition(".")[2]))
+    client.force_login(user)
+    return client
+
+
+def test_the_way_back_offers_to_make_the_older_version_current(publisher, engine):
+    stored = store(publisher)
+    page = f"{PAGE}{stored.pk}/"
+    publisher.post(f"{page}move/", {"reason": "new lamps"})
+    form = read(publisher.get(page)).one("form", action=f"{page}back/")
+    assert "Instances that were created in version 2 stay there" in form.text
+    assert "make version 1 current now, and pin it" in form.text
+    assert publisher.post(f"{page}back/", fields(form) | {"reason": "old ones", "make_current": "1"}).status_code == 302
+    assert engine.live("lamp").version == 1
+    assert engine.pinned("lamp").version == 1
+
+
+def test_the_way_back_offers_nothing_where_new_instances_get_the_older_version_already(publisher, engine):
+    stored = store(publisher)
+    page = f"{PAGE}{stored.pk}/"
+    publisher.post(f"{page}move/", {"reason": "new lamps"})
+    engine.pin("lamp", 1)
+    assert "make_current" not in fields(read(publisher.get(page)).one("form", action=f"{page}back/"))
+
+
+def test_a_version_that_cannot_be_current_is_named_before_anything_goes_back(publisher, engine):
+    stored = store(publisher)
+    page = f"{PAGE}{stored.pk}/"
+    publisher.post(f"{page}move/", {"reason": "new lamps"})
+    engine.withdraw_version("lamp", 1)
+    answer = publisher.post(f"{page}back/", {"reason": "old ones", "make_current": "1"})
+    assert answer.status_code == 409
+    assert "version 1 is withdrawn: no new instance gets it (SB625)" in read(answer).one("main").text
+    stored.refresh_from_db()
+    assert stored.back == ""

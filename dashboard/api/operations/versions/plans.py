@@ -125,6 +125,9 @@ class Migrating(Body):
 class TakingBack(Body):
     reason: Reason
     rate: int = Field(0, ge=0, le=MAX_RATE, description="max instances per second; 0: no limit")
+    make_current: bool = Field(
+        False, description="also make the older version current now, and pin it: takes the right to publish"
+    )
 
 
 class Replaying(Body):
@@ -283,9 +286,11 @@ def move(request: HttpRequest, plan: int, body: Migrating) -> Status:
     example={"reason": "the bank does not know this state"},
 )  # fmt: skip
 def move_back(request: HttpRequest, plan: int, body: TakingBack) -> Status:
-    """Starts the bulk action of the inverse plan: an instance that took no step since is as it was before."""
+    """Starts the bulk action of the inverse plan. It is for the instances that the plan moved; all others stay. An
+    instance that took no step since is as it was before."""
     actor = actor_of(request)
-    return Status(201, _stored(actor, plans.move_back(actor, plan, reason=body.reason, rate=body.rate)))
+    given = {"reason": body.reason, "rate": body.rate, "make_current": body.make_current}
+    return Status(201, _stored(actor, plans.move_back(actor, plan, **given)))
 
 
 @group.post(

@@ -14,7 +14,7 @@ local MAX_TRANSITIONS = 40 -- that may be selected
 local MAX_MEMORIES = 32 -- texts of histories for which one step is compiled
 local TIMER_EVENT = '^after%.t%d+$'
 local BOOKKEEPING = { _version = true, _state = true, _entered = true, _def = true, _created = true, _jobs = true, _actor = true,
-    _timers = true, _came = true }
+    _timers = true, _came = true, _plans = true }
 
 local concat, find = table.concat, string.find
 local line, give_up = step_source.line, step_source.give_up

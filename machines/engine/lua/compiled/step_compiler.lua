@@ -11,7 +11,8 @@ local step_compiler = {}
 local HISTORY_SLACK = 16 -- as in `commit`
 local MAX_TRANSITIONS = 20
 local LITERAL = { num = true, str = true, ['true'] = true, ['false'] = true }
-local BOOKKEEPING = { _version = true, _state = true, _entered = true, _def = true, _created = true, _jobs = true, _actor = true }
+local BOOKKEEPING = { _version = true, _state = true, _entered = true, _def = true, _created = true, _jobs = true, _actor = true,
+    _plans = true }
 local WHOLE_TEXTS = { _created = true }
 
 local format, concat, sub = string.format, table.concat, string.sub

@@ -5,7 +5,7 @@ local record_checks = {}
 
 local BOOKKEEPING = { _version = true, _state = true, _entered = true, _def = true, _created = true, _jobs = true, _actor = true,
     _parent = true, _timers = true, _children = true, _done = true, _suspended = true, _pin = true, _came = true,
-    _dead = true }
+    _dead = true, _plans = true }
 local NUMBERS = { created = true, attempts = true, backoff = true, lease = true, priority = true, timeout = true, due = true,
     attempt = true, taken = true, started = true, deadline = true, finished = true, handled = true }
 local TEXTS = { place = 10, src = 64, queue = 64, instance = 200, invoke = 80, unique = 200, stop = 4000, input = 65536,
@@ -159,6 +159,7 @@ local function check_bookkeeping(raw)
     if raw._suspended then check_ms(raw._suspended, 'the time of the suspension') end
     if raw._done and raw._done ~= '1' then fail('done is 1') end
     check_text(raw._actor or '', 'the actor', 600)
+    check_text(raw._plans or '', 'the list of its moves', 64)
 end
 
 -- Finds the program of the version that the record names, as it is published here.

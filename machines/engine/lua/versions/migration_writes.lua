@@ -1,5 +1,5 @@
--- needs: chart_writes, commit, data_indexes, dead_jobs, due_times, job_requests, jobs, json, keys, step_log, timers
--- needs: undo_records, values, version_counters, work_budget
+-- needs: chart_writes, commit, data_indexes, dead_jobs, due_times, job_requests, jobs, json, keys, move_marks, step_log
+-- needs: timers, undo_records, values, version_counters, work_budget
 -- Commits the move of an instance to another version: indexes, history, jobs, timers and messages, then its hash. When a
 -- write fails, because of a key of another type for example, the earlier ones are undone.
 local migration_writes = {}
@@ -184,6 +184,9 @@ end
 local function write(result, actor, reason, clock)
     local root, before, after = result.plan.root, result.before, result.after
     after.raw._version = json.number(before.version + 1)
+    if not result.is_back then
+        after.raw._plans = move_marks.add(result.plan, result.stored, string.match(result.stored._def, '^%d+'))
+    end
     if actor ~= '' and not result.plan.spec.inverse_of then after.raw._actor = actor end
     progress.indexed = true
     data_indexes.move(after.id, before.program, result.stored, after.program, after.raw)
@@ -238,12 +241,14 @@ end
 local function write_plain_record(result, version, actor)
     local plan, raw = result.plan, result.before.raw
     if plan.undo <= 0 or plan.spec.inverse_of or actor == '' or actor == raw._actor then return end
-    local set, gone = '{"_def":' .. json.quote(raw._def), '[]'
-    if raw._actor then set = set .. ',"_actor":' .. json.quote(raw._actor) else gone = '["_actor"]' end
+    local set, gone = '{"_def":' .. json.quote(raw._def), {}
+    for _, name in ipairs({ '_actor', '_plans' }) do
+        if raw[name] then set = set .. ',"' .. name .. '":' .. json.quote(raw[name]) else gone[#gone + 1] = '"' .. name .. '"' end
+    end
     call('SET', keys.undo(plan.root, result.before.id), '{"revision":' .. version .. ',"plan":'
-        .. json.quote(plan.spec.id or '') .. ',"def":' .. json.quote(raw._def) .. ',"set":' .. set .. '},"gone":' .. gone
-        .. ',"entered":{},"added":[],"jobs":[],"renamed":{},"left":{"_jobs":' .. json.quote(raw._jobs or '') .. '}}',
-        'PX', plan.undo)
+        .. json.quote(plan.spec.id or '') .. ',"def":' .. json.quote(raw._def) .. ',"set":' .. set .. '},"gone":['
+        .. table.concat(gone, ',') .. '],"entered":{},"added":[],"jobs":[],"renamed":{},"left":{"_jobs":'
+        .. json.quote(raw._jobs or '') .. '}}', 'PX', plan.undo)
 end
 
 local function move_plain_indexes(result, version, actor)
@@ -280,11 +285,12 @@ local function write_plain(result, actor, reason, clock)
         version_counters.move(root, source.version, new.version, id)
     end
     write_plain_record(result, version, actor)
-    if stored_actor ~= raw._actor then
-        call('HSET', before.key, '_def', new.def, '_version', version, '_actor', stored_actor)
-    else
-        call('HSET', before.key, '_def', new.def, '_version', version)
-    end
+    local marks = move_marks.add(plan, raw, source.version)
+    if raw._plans and not marks then call('HDEL', before.key, '_plans') end
+    local set, count = { '_def', new.def, '_version', version }, 4
+    if stored_actor ~= raw._actor then set[5], set[6], count = '_actor', stored_actor, 6 end
+    if marks then set[count + 1], set[count + 2] = '_plans', marks end
+    call('HSET', before.key, unpack(set))
 end
 
 local function undo_plain()

@@ -33,19 +33,20 @@ function undo_records.make(result, added)
     return cjson.encode(record)
 end
 
--- Reads the record by which the plan goes back; nil when there is none, or the instance has moved on. The second result is
--- true when there is one for another version than the plan's.
-function undo_records.find(plan, ctx)
+-- Reads the record of the move that the plan takes back; nil where there is none.
+function undo_records.read(plan, ctx)
     local text = redis.pcall('GET', keys.undo(plan.root, ctx.id))
-    if type(text) ~= 'string' then return nil end
-    local ok, record = pcall(cjson.decode, text)
-    if not ok or type(record) ~= 'table' or record.is_final then return nil end
-    if record.revision ~= ctx.version or record.plan ~= plan.spec.inverse_of then return nil end
+    local ok, record = pcall(cjson.decode, type(text) == 'string' and text or '')
+    return ok and type(record) == 'table' and record.plan == plan.spec.inverse_of and record or nil
+end
+
+-- Tells whether the instance is as the move left it, so that its record restores it.
+function undo_records.applies(record, ctx)
+    if record.is_final or record.revision ~= ctx.version then return false end
     for _, name in ipairs(WATCHED) do
-        if (record.left[name] or '') ~= (ctx.raw[name] or '') then return nil end
+        if (record.left[name] or '') ~= (ctx.raw[name] or '') then return false end
     end
-    if record.def ~= plan.target.def then return nil, true end
-    return record
+    return true
 end
 
 local function restore_hash(ctx, record)
