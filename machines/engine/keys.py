@@ -46,8 +46,8 @@ class Partition:
 
     @property
     def meta(self) -> str:
-        """hash: current version, partitions, job counter, number of instances, indexed fields, sensitive fields, ms of
-        the latest pulse."""
+        """hash: current version, partitions, job counter, number of instances, indexed and sensitive fields, plans of
+        moves, ms of the latest pulse."""
         return f"{self.root}:meta"
 
     @property

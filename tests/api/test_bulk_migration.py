@@ -43,3 +43,13 @@ def test_it_takes_the_right_to_operate(engine, caller, fleet):
     body = {"action": "migrate", "plan": migrations.plan(engine).as_dict(), **WHY}
     assert caller("view", "fire", "publish").post("/machines/parcel/bulks", body).status_code == 403
     assert migrations.versions(engine, fleet) == {1: 12}
+
+
+def test_the_way_back_of_a_stored_plan_makes_the_older_version_current(engine, caller, fleet):
+    who, plan = caller("view", "operate", "publish"), migrations.plan(engine)
+    stored = who.post("/machines/parcel/plans", {"plan": plan.as_dict()}).json()["id"]
+    assert who.post(f"/plans/{stored}/move", WHY).status_code == 201
+    assert caller("view", "operate").post(f"/plans/{stored}/back", {**WHY, "make_current": True}).status_code == 403
+    assert engine.pinned("parcel") is None
+    assert who.post(f"/plans/{stored}/back", {**WHY, "make_current": True}).status_code == 201
+    assert engine.pinned("parcel").version == 1

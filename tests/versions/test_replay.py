@@ -273,15 +273,95 @@ def test_versions_and_maps_that_cannot_be_are_refused(orders):
 # Instances that were moved
 
 
-def test_a_history_goes_on_behind_a_move_to_another_version(orders):
+def renamed_order():
+    """The order whose packed orders are called ready."""
     states = order()["states"]
     renamed = {("Ready" if name == "Packed" else name): state for name, state in states.items()}
     renamed["Paid"] = {"invoke": {"id": "pack", "src": "pack", "onDone": "Ready", "onError": "Failed"}}
-    orders.publish(order() | {"states": renamed})
-    done = orders.migrate(orders.plan("order", 2, states={"Packed": "Ready"}))
-    assert done.moved == 6
+    return order() | {"states": renamed}
+
+
+@pytest.fixture
+def moved(orders):
+    """All orders were moved to a version that has another name for a state, and some took steps there."""
+    orders.publish(renamed_order())
+    plan = orders.plan("order", 2, states={"Packed": "Ready"})
+    assert orders.migrate(plan).moved == 6
     orders.fire("order", "f", "note", {"text": "moved"}, now=NOW + 40 * SECOND)
     orders.fire("order", "e", "pay", {"amount": 20}, now=NOW + 41 * SECOND)
-    for version, back in ((2, {"Packed": "Ready"}), (1, {"Ready": "Packed"})):
-        found = adds_up(orders, orders.replay("order", version, states=back))
+    return plan
+
+
+def test_a_history_goes_on_behind_a_move_to_another_version(orders, moved):
+    for version in (2, 1, order(), renamed_order()):
+        found = adds_up(orders, orders.replay("order", version))
         assert (found.divergences, found.untold) == ([], {})
+
+
+def test_a_history_of_a_move_and_its_way_back_has_no_divergence(orders, moved):
+    assert orders.migrate(moved.inverse()).moved == 6
+    orders.fire("order", "f", "send", now=NOW + 50 * SECOND)
+    for version in (1, 2, order(), renamed_order()):
+        found = adds_up(orders, orders.replay("order", version))
+        assert (found.divergences, found.untold) == ([], {})
+
+
+def test_a_move_whose_plan_is_not_recorded_is_known_by_what_it_did(orders, moved):
+    """An earlier release moved by it, or the machine was imported."""
+    meta = orders.keys.partition("order").meta
+    recorded = [name for name in orders.client.hkeys(meta) if str(name).startswith("plan:")]
+    assert orders.client.hdel(meta, *recorded) == 1
+    orders.migrate(moved.inverse())
+    orders.client.hdel(meta, *(name for name in orders.client.hkeys(meta) if str(name).startswith("plan:")))
+    found = orders.replay("order", 1)
+    assert (found.divergences, found.untold) == ([], {})
+    differing = {one.example for one in orders.replay("order", 2).divergences}
+    assert differing <= {"a", "b"}  # they were in the state that has another name now, but not when they were moved
+
+
+def test_a_chain_of_renamed_states_is_followed(engine):
+    for name in ("One", "Two", "Three"):
+        states = {"A": {"on": {"go": name}}, name: {"on": {"back": "A", "stay": {"actions": {"set": {"n": "n + 1"}}}}}}
+        engine.publish(machine("thing", states, context={"n": 0}))
+    for number, id in enumerate("ab"):
+        engine.create("thing", id, version=1, now=NOW)
+        engine.fire("thing", id, "go", now=NOW + 1)
+        if number:
+            engine.fire("thing", id, "back", now=NOW + 2)
+    for to, states in ((2, {"One": "Two"}), (3, {"Two": "Three"})):
+        assert engine.migrate(engine.plan("thing", to, from_versions=[to - 1], states=states)).moved == 2
+        engine.fire("thing", "a", "stay", now=NOW + 3)
+        engine.fire("thing", "b", "go", now=NOW + 4)
+        engine.fire("thing", "b", "back", now=NOW + 5)
+    for version in (1, 2, 3):
+        found = engine.replay("thing", version)
+        assert (found.divergences, found.untold, found.steps) == ([], {}, found.recorded)
+
+
+def test_states_that_were_exchanged_are_followed(engine):
+    one = {"A": {"on": {"go": "B"}}, "B": {"on": {"halt": "A"}}}
+    two = {"B": {"on": {"go": "A"}}, "A": {"on": {"halt": "B"}}}
+    engine.publish(machine("thing", one))
+    engine.create("thing", "x", now=NOW)
+    engine.fire("thing", "x", "go", now=NOW + 1)
+    engine.publish(machine("thing", two))
+    plan = engine.plan("thing", 2, states={"A": "B", "B": "A"})
+    engine.migrate(plan)
+    engine.fire("thing", "x", "halt", now=NOW + 2)
+    engine.migrate(plan.inverse())
+    engine.fire("thing", "x", "go", now=NOW + 3)
+    for version in (1, 2):
+        found = engine.replay("thing", version)
+        assert (found.divergences, found.untold, found.steps) == ([], {}, found.recorded)
+
+
+def test_what_the_caller_says_counts_before_what_was_recorded(orders, moved):
+    found = orders.replay("order", 2, states={"Packed": "Failed"})
+    assert {one.path for one in found.divergences} == {"Paid"}
+
+
+def test_a_divergence_behind_a_move_is_found(orders, moved):
+    changed = renamed_order()
+    changed["states"]["Ready"] = {"on": {"send": "Sent"}}
+    found = orders.replay("order", changed).divergences
+    assert {(one.version, one.event, one.kinds) for one in found} == {(n, "note", ("refused",)) for n in (1, 2)}

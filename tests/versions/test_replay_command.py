@@ -53,3 +53,11 @@ def test_mistakes_are_named(doors):
         run("door", "--version", "2", "--map", "Open=Nowhere")
     with pytest.raises(CommandError, match="version"):
         run("door", "--version", "9")
+
+
+def test_moves_there_and_back_tell_how_states_correspond(doors):
+    plan = doors.plan("door", 2, states={"Open": "Ajar"})
+    doors.migrate(plan)
+    doors.migrate(plan.inverse())
+    for version in ("1", "2"):
+        assert "no divergence" in run("door", "--version", version, "--fail-on", "untold")

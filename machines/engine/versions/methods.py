@@ -112,8 +112,8 @@ class VersionMethods(RolloutMethods, ReplayMethods):
         """Move every instance that the plan is for, each in one atomic step, and return what became of them.
 
         Each instance is judged by what it is at that moment. A plan made by ``inverse`` goes back: of the instances
-        that the plan moved, one that took no step since is restored from its undo record; all others stay. The call may be repeated at any time: instances
-        that have the version already are counted as ``already``. Raises PlanError where a version of the plan is gone
+        that the plan moved, one that took no step since is restored from its undo record; all others stay. The call may
+        be repeated at any time: instances that have the version already are counted as ``already``. Raises PlanError where a version of the plan is gone
         (SB606, SB612), UnknownMachine.
         """
         self.check_plan(plan)

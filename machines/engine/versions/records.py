@@ -93,7 +93,8 @@ def _read_class(found: Mapping[str, Any]) -> MigrationClass:
 class Migrated:
     """What a plan has done. ``moved``: instances that it moved; ``refused``: every instance that it could not move;
     ``kept``: those that it leaves where they are (of no version that the plan is for, without a place under
-    ``unmapped="keep"``, or, on the way back, not brought by the plan); ``already``: those that had the new version before."""
+    ``unmapped="keep"``, or, on the way back, not brought by the plan); ``already``: those that had the new version
+    before."""
 
     moved: int
     refused: list[RefusedInstance]

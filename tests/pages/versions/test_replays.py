@@ -53,3 +53,17 @@ def test_running_takes_the_right_to_operate(as_, lamps):
 @pytest.mark.parametrize("query", ["version=9", "version=2&sample=0", "version=2&sample=99999", "sample=x"])
 def test_a_form_that_does_not_fit_is_a_400(as_, lamps, query):
     assert as_("supervisor").get(f"{PAGE}?{query}&run=1").status_code == 400
+
+
+def test_moves_there_and_back_tell_how_states_correspond(as_, engine, db):
+    engine.publish(FIRST)
+    engine.create("lamp", "a")
+    engine.fire("lamp", "a", "press")
+    states = {"off": {"on": {"press": "lit"}}, "lit": {"on": {"press": "off"}}}
+    engine.publish(FIRST | {"states": states})
+    plan = engine.plan("lamp", 2, states={"on": "lit", "dim": "lit"})
+    engine.migrate(plan)
+    engine.migrate(plan.inverse())
+    client = as_("supervisor")
+    for version in (1, 2):
+        assert "No divergences" in read(client.get(f"{PAGE}?version={version}&sample=10&run=1")).text

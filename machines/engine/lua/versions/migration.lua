@@ -4,7 +4,7 @@
 local migration = {}
 
 local FORMAT = 1
-local MAX_CACHED = 64
+local MAX_CACHED, MAX_NAME = 64, 40
 local cache, cached = {}, 0
 
 -- Compiles what the plan does with the instances of one version.
@@ -52,7 +52,9 @@ local function compile(root, text)
     if not target then return nil, why, true end
     local actions = {}
     for _, name in ipairs(spec.actions or {}) do actions[name] = true end
-    local plan = { root = root, spec = spec, target = target, actions = actions, has_actions = next(actions) ~= nil,
+    local is_named = type(spec.id) == 'string' and #spec.id <= MAX_NAME and string.find(spec.id, '^%x+$')
+    local plan = { root = root, spec = spec, target = target, name = is_named and spec.id or nil,
+        actions = actions, has_actions = next(actions) ~= nil,
         undo = tonumber(spec.undo) or 0,
         keeps_removed = spec.removed == 'keep', from_now = spec.timers == 'now', from = {} }
     for def, source in pairs(spec.from) do

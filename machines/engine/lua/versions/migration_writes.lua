@@ -298,6 +298,27 @@ local function undo_plain()
     if progress.history then redis.pcall('RPOP', progress.history) end
 end
 
+-- Lists the states that get another name: version -> leaf -> its states in the new version.
+local function list_renamed(plan)
+    local found, any = {}, false
+    for def, source in pairs(plan.from) do
+        local renamed = {}
+        for leaf, names in pairs(source.spec.states or {}) do
+            if names[1] and (names[2] or names[1] ~= leaf) then renamed[leaf] = names end
+        end
+        if next(renamed) then found[string.match(def, '^%d+')], any = renamed, true end
+    end
+    return any and cjson.encode(found) or ''
+end
+
+-- Records how the plan maps states, for the replay of histories that it is in: `plan:<id>:<version>` of the partition's meta.
+function migration_writes.record_plan(plan)
+    plan.renamed = plan.renamed or list_renamed(plan)
+    if plan.name and plan.renamed ~= '' then
+        call('HSETNX', keys.meta(plan.root), 'plan:' .. plan.name .. ':' .. plan.target.version, plan.renamed)
+    end
+end
+
 -- Begins a call: the counters of versions are written once for all instances that only change their version.
 function migration_writes.begin(plan)
     plan.counts = not version_counters.is_counting(plan.root) and {} or nil

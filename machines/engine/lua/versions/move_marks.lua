@@ -10,8 +10,7 @@ local match = string.match
 function move_marks.add(plan, raw, from)
     local held = raw._plans
     if plan.spec.inverse_of then return held and match(held, '^(.*) %S+$') or nil end
-    local id = plan.spec.id
-    local text = (type(id) == 'string' and match(id, '^%x+$') and #id <= 40 and id or UNNAMED) .. ':' .. from
+    local text = (plan.name or UNNAMED) .. ':' .. from
     if held then text = held .. ' ' .. text end
     while #text > MAX do text = match(text, '^%S+ (.*)$') end
     return text

@@ -11,8 +11,9 @@ from machines.engine.connection.calls import Caller, translate
 from machines.engine.connection.replies import Status, build_error, read_pairs
 from machines.engine.publishing.catalog import Catalog
 
+from .recorded_moves import RecordedMove, read_moves, read_plans
+
 PAGE = 200  # instances of one page: sb_find returns their data, too
-MIGRATE = '"(migrate)"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +27,20 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All steps that are kept of an instance, as JSON texts, oldest first. ``versions``: those that took them, oldest
-    first, as far as the moves between them are kept."""
+    """All steps that are kept of an instance, as JSON texts, oldest first. ``latest``: the version that it has now;
+    ``moves``: those that are kept between versions."""
 
     root: str
     id: str
     parent: str
     entries: Sequence[str]
-    versions: tuple[int, ...]
+    latest: int
+    moves: tuple[RecordedMove, ...]
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        """Return the versions that took the steps, oldest first, as far as the moves between them are kept."""
+        return (*(move.source for move in self.moves), self.latest)
 
     @property
     def is_whole(self) -> bool:
@@ -46,6 +53,9 @@ class HistoryWalk:
 
     def __init__(self, caller: Caller, catalog: Catalog, machine: str) -> None:
         self._caller, self._catalog, self._machine = caller, catalog, machine
+        metas = [partition.meta for partition in catalog.partitions(machine)]
+        answers = caller.commands_available([(meta, ("HGETALL", meta)) for meta in metas])
+        self._plans = read_plans(meta for meta in answers if isinstance(meta, dict))
 
     def find(self, sample: int | None) -> Iterator[Found]:
         """Yield each instance once; with a ``sample``, so many, spread over partitions and states, both those that have
@@ -88,18 +98,11 @@ class HistoryWalk:
                 translate(answer)
             if answer[0] == Status.OK and len(answer) > 3:
                 entries = answer[3:]
-                versions = _list_versions(entries, int(answer[2].partition(":")[0]))
-                histories.append(History(one.root, one.id, one.parent, entries, versions))
+                latest = int(answer[2].partition(":")[0])
+                histories.append(
+                    History(one.root, one.id, one.parent, entries, latest, read_moves(entries, self._plans))
+                )
         return histories
-
-
-def _list_versions(entries: Sequence[str], latest: int) -> tuple[int, ...]:
-    """List the versions that took the steps, by the moves in the history."""
-    moves = [json.loads(entry) for entry in entries if MIGRATE in entry]
-    before = [
-        move[7]["from"] for move in moves if move[2] == "(migrate)" and isinstance(move[7], dict) and "from" in move[7]
-    ]
-    return (*(int(version) for version in before), latest)
 
 
 def _take_turns(places: Sequence[Iterator[Any]]) -> Iterator[Any]:

@@ -22,6 +22,7 @@ from machines.engine.versions.records import OWN_VERSION, TRIMMED, Divergence, R
 
 from .correspondence import check_states, compare_programs, read_states
 from .history_walk import History, HistoryWalk
+from .recorded_moves import RecordedMove, map_states
 
 TOGETHER = 100  # instances of which the histories are read and replayed together
 STEPS = 1000  # of one call, which ends after some 20 ms in any case
@@ -29,6 +30,7 @@ MOST_SAMPLE = 10_000_000
 SHARE = 0.5  # of the server's time
 EXAMPLES = 10
 FRESH = "{}"
+MAX_KNOWN = 64  # mappings that are kept
 
 
 @dataclass(slots=True)
@@ -57,6 +59,39 @@ class _Target:
     rules: Mapping[int, Mapping[str, Any]]
 
 
+class _Comparer:
+    """Compares the recorded versions with the replayed one, once for all histories whose moves map the same states.
+    ``told``: states as the caller maps them, which count first."""
+
+    def __init__(
+        self,
+        programs: Mapping[int, Mapping[str, Any]],
+        names: Mapping[int, str],
+        program: Mapping[str, Any],
+        text: str,
+        number: int | None,
+        told: Mapping[str, tuple[str, ...]],
+    ) -> None:
+        self.number = number
+        self._programs, self._names, self._program, self._text, self._told = programs, names, program, text, told
+        self._states = {state["name"] for state in program["states"] if state.get("kind") != "history"}
+        self._known: dict[str, _Target] = {}
+
+    def compare(self, moves: Sequence[RecordedMove]) -> _Target:
+        """Return the target for histories with these moves."""
+        mapped = map_states(moves, self.number, self._told, self._states)
+        key = json.dumps(mapped, sort_keys=True)
+        if key not in self._known:
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
+            self._known[key] = _Target(self._text, {n: self._compare(n, mapped.get(n, {})) for n in self._programs})
+        return self._known[key]
+
+    def _compare(self, number: int, mapped: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+        states = {} if number == self.number else {**mapped, **self._told}
+        return compare_programs(self._programs[number], self._program, states, self._names[number]).as_rules()
+
+
 class Replayer:
     """Replays histories of one machine."""
 
@@ -70,16 +105,16 @@ class Replayer:
         """Replay histories on a published version or on a definition."""
         if sample is not None:
             arguments.check_count("sample", sample, MOST_SAMPLE)
-        target, number = self._find_target(version, read_states(states))
+        comparer = self._make_comparer(version, read_states(states))
         tally = _Tally()
         walk = self._walk.find(sample)
         while found := list(islice(walk, TOGETHER)):
             histories = self._walk.read(found)
             tally.instances += len(found)
-            self._replay_together(target, histories, tally)
+            self._replay_together(comparer, histories, tally)
         return Replay(
             machine=self._machine,
-            version=number,
+            version=comparer.number,
             instances=tally.instances,
             steps=tally.steps,
             divergences=tally.list_divergences(),
@@ -89,7 +124,7 @@ class Replayer:
 
     # The versions
 
-    def _find_target(self, version: Any, states: Mapping[str, tuple[str, ...]]) -> tuple[_Target, int | None]:
+    def _make_comparer(self, version: Any, states: Mapping[str, tuple[str, ...]]) -> _Comparer:
         programs, names = self._read_programs()
         if isinstance(version, int) and not isinstance(version, bool):
             if version not in programs:
@@ -99,11 +134,7 @@ class Replayer:
             program, number = _compile(version, self._machine), None
             text = json.dumps(program, ensure_ascii=False, separators=(",", ":"))
         check_states(states, programs.values(), program)
-        rules = {
-            other: compare_programs(old, program, {} if other == number else states, names[other]).as_rules()
-            for other, old in programs.items()
-        }
-        return _Target(text, rules), number
+        return _Comparer(programs, names, program, text, number, states)
 
     def _read_programs(self) -> tuple[dict[int, dict[str, Any]], dict[int, str]]:
         """Read the programs of all versions, and their names as instances have them."""
@@ -121,17 +152,22 @@ class Replayer:
 
     # The steps
 
-    def _replay_together(self, target: _Target, histories: Sequence[History], tally: _Tally) -> None:
-        tasks = []
+    def _replay_together(self, comparer: _Comparer, histories: Sequence[History], tally: _Tally) -> None:
+        groups: list[tuple[_Target, list[_Task]]] = []
         for history in histories:
-            if history.is_whole and set(history.versions) <= set(target.rules):
-                tasks.append(_Task(history, len(history.entries), snapshot=_begin(history)))
-            else:
+            target = comparer.compare(history.moves)
+            if not history.is_whole or not set(history.versions) <= set(target.rules):
                 tally.untold[TRIMMED if not history.is_whole else "unknown step"] += len(history.entries)
-        self._run(target, tasks)
-        self._check_own_versions(target, [task for task in tasks if task.divergence is not None])
-        for task in tasks:
-            tally.add(task)
+                continue
+            tasks = next((some for other, some in groups if other is target), None)
+            if tasks is None:
+                groups.append((target, tasks := []))
+            tasks.append(_Task(history, len(history.entries), snapshot=_begin(history)))
+        for target, tasks in groups:
+            self._run(target, tasks)
+            self._check_own_versions(target, [task for task in tasks if task.divergence is not None])
+            for task in tasks:
+                tally.add(task)
 
     def _check_own_versions(self, target: _Target, tasks: Sequence[_Task]) -> None:
         """Replay histories that diverge on the version that recorded them, up to the step that does. Where that does

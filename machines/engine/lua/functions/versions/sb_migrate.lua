@@ -84,6 +84,7 @@ return function(KEYS, ARGV)
     call.is_again, mode = string.find(mode, 'again', 1, true) ~= nil, string.match(mode, '^%a+')
     local reply, is_over, done = { replies.OK, 0 }, time_limit.start(LIMIT_MS), 0
     redis.call('HLEN', keys.versions(root)) -- throws before any write when the key has another type
+    if mode ~= 'dry' then migration_writes.record_plan(plan) end
     migration_writes.begin(plan)
     for i = 6, #ARGV do
         local result, elsewhere = process(plan, root, ARGV[i], mode, call)
