@@ -1,4 +1,4 @@
-"""Searches everything: instances of any machine by id, machines and queues by name, jobs by id.
+"""Searches everything: instances of any machine by id, archived ones too, machines and queues by name, jobs by id.
 
 The search is bounded however much there is: the names of what is published, one command for each machine, and a page of
 the index of ids where a definition declares one. What a page leaves out is counted, or said to exist.
@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 from django.urls import reverse
 
+from machines.archive.store import get_archive
 from machines.connections import get_engine
 from machines.engine import Engine
 
@@ -87,6 +88,11 @@ def search_page(request: HttpRequest, asked: str, page: int = 1) -> Results:
     names = sorted(name for name in engine.machines() if name in scope)
     for name in found.cut("instance", engine.find_machines(asked, names)):
         found.hits.append(Hit("instance", asked, reverse("signalbox:instance", args=[name, asked]), name, exact=True))
+    here = {hit.of for hit in found.hits}
+    archived = [name for name in get_archive().find_machines(asked, names) if name not in here]
+    for name in found.cut("archived instance", archived):
+        address = reverse("signalbox:instance", args=[name, asked])
+        found.hits.append(Hit("archived instance", asked, address, name, exact=True))
     _find_by_prefix(engine, names, asked, found)
     if JOB.fullmatch(asked):
         for name in found.cut("job", engine.find_machines(asked, names, of="job")):

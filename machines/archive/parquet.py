@@ -72,6 +72,13 @@ class ParquetArchive:
             record for month in self._months(machine) for record in _read(month, COLUMNS, ("instance", "==", instance))
         ]
 
+    def find_machines(self, instance: str, machines: Sequence[str]) -> list[str]:
+        return [name for name in sorted(machines) if self._holds(name, instance)]
+
+    def _holds(self, machine: str, instance: str) -> bool:
+        found = (_read(month, LISTED, ("instance", "==", instance)) for month in self._months(machine))
+        return any(any(True for _ in records) for records in found)
+
     def search(
         self, machine: str, *, prefix: str = "", state: str = "", since: int | None = None, until: int | None = None,
         limit: int = 50, cursor: str | None = None,

@@ -61,6 +61,10 @@ class SqlArchive:
     def find_all(self, machine: str, instance: str) -> list[ArchivedRecord]:
         return [_record(row) for row in ArchivedInstance.objects.filter(machine=machine, instance=instance)]
 
+    def find_machines(self, instance: str, machines: Sequence[str]) -> list[str]:
+        rows = ArchivedInstance.objects.filter(machine__in=machines, instance=instance)
+        return list(rows.values_list("machine", flat=True).distinct().order_by("machine"))
+
     def search(
         self, machine: str, *, prefix: str = "", state: str = "", since: int | None = None, until: int | None = None,
         limit: int = 50, cursor: str | None = None,

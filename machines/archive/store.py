@@ -32,6 +32,9 @@ class Archive(Protocol):
     def find_all(self, machine: str, instance: str) -> list[ArchivedRecord]:
         """Return every record of an instance: one for each time it ended."""
 
+    def find_machines(self, instance: str, machines: Sequence[str]) -> list[str]:
+        """List those of these machines that have a record of this instance, by name."""
+
     def search(
         self, machine: str, *, prefix: str = "", state: str = "", since: int | None = None, until: int | None = None,
         limit: int = 50, cursor: str | None = None,
@@ -58,6 +61,9 @@ class NoArchive:
         return None
 
     def find_all(self, machine: str, instance: str) -> list[ArchivedRecord]:
+        return []
+
+    def find_machines(self, instance: str, machines: Sequence[str]) -> list[str]:
         return []
 
     def search(

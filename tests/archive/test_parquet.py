@@ -90,3 +90,11 @@ def test_the_setting_names_it(settings, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "machines.archive.parquet", None)
     with pytest.raises(ImproperlyConfigured, match=r"signalbox\[parquet\]"):
         store.get_archive()
+
+
+def test_the_machines_that_have_a_record_of_an_instance_are_found(archive, record):
+    archive.write([record("a", "2026-03-01"), record("b"), record("a", "2026-04-01")])
+    archive.write([record("a", machine="order"), record("a", machine="secret")])
+    assert archive.find_machines("a", ["parcel", "order", "other"]) == ["order", "parcel"]
+    assert archive.find_machines("b", ["parcel", "order"]) == ["parcel"]
+    assert archive.find_machines("c", ["parcel"]) == archive.find_machines("a", []) == []

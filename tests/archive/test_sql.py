@@ -136,3 +136,11 @@ def test_the_audit_goes_by_age_and_number(settings):
     assert AuditEntry.objects.count() == 2
     configure(settings, RETAIN="")
     assert tables.prune() == {"audit": 0, "statistics": 0, "webhooks": 0, "archive": 0, "alarms": 0}
+
+
+def test_the_machines_that_have_a_record_of_an_instance_are_found(record):
+    archive.write([record("a", "2026-03-01"), record("b"), record("a", "2026-04-01")])
+    archive.write([record("a", machine="order"), record("a", machine="secret")])
+    assert archive.find_machines("a", ["parcel", "order", "other"]) == ["order", "parcel"]
+    assert archive.find_machines("b", ["parcel", "order"]) == ["parcel"]
+    assert archive.find_machines("c", ["parcel"]) == archive.find_machines("a", []) == []

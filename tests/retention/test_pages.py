@@ -57,6 +57,25 @@ def test_its_page_shows_it_as_before_with_a_mark_and_without_actions(gone, havin
     assert "Archived on" not in live
 
 
+def test_the_search_box_finds_it_by_its_id(gone, having, engine):
+    client = having("view")
+    answer = client.get("/search/", {"q": "p-1"})
+    assert (answer.status_code, answer.url) == (302, PAGE)
+    listed = client.get("/search/", {"q": "p-1", "all": "1"})
+    assert [(hit.kind, hit.name, hit.of) for hit in listed.context["hits"]] == [("archived instance", "p-1", "parcel")]
+    (found,) = client.get("/api/v1/search", {"q": "p-1"}).json()["items"]
+    assert (found["kind"], found["url"]) == ("archived instance", PAGE)
+    assert client.get("/search/", {"q": "p-"}).context["hits"] == []
+    engine.create("parcel", "p-1")  # the id is free again: the living one is opened
+    listed = client.get("/search/", {"q": "p-1", "all": "1"})
+    assert [(hit.kind, hit.of) for hit in listed.context["hits"]] == [("instance", "parcel")]
+
+
+def test_the_search_box_keeps_it_from_those_who_do_not_see_its_machine(gone, having):
+    answer = having().get("/search/", {"q": "p-1"})
+    assert answer.status_code == 403 or answer.context["hits"] == []
+
+
 def test_a_revision_of_its_past_is_replayed(gone, having):
     page = having("view").get(f"{PAGE}?at=1").content.decode()
     assert "showing revision 1" in page

@@ -113,8 +113,8 @@ class VersionMethods(RolloutMethods, ReplayMethods):
 
         Each instance is judged by what it is at that moment. A plan made by ``inverse`` goes back: of the instances
         that the plan moved, one that took no step since is restored from its undo record; all others stay. The call may
-        be repeated at any time: instances that have the version already are counted as ``already``. Raises PlanError where a version of the plan is gone
-        (SB606, SB612), UnknownMachine.
+        be repeated at any time: instances that have the version already are counted as ``already``. Raises PlanError
+        where a version of the plan is gone (SB606, SB612), UnknownMachine.
         """
         self.check_plan(plan)
         return Mover(self._caller, self._catalog, plan, actor=actor, reason=reason).run()
