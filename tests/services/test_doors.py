@@ -16,7 +16,7 @@ from machines.access.permissions import RIGHTS
 from machines.bulk import Bulk, NotNow
 from machines.engine import BadInput, Engine
 from machines.models import Approval, AuditEntry, Machine
-from machines.services import Actor, bulks, instances
+from machines.services import Actor, Forbidden, approvals, bulks, instances
 from machines.worker.registry import discover
 from tests.bulk.builders import step, step_failing, work_off
 
@@ -178,6 +178,26 @@ def test_a_bulk_runs_once_a_second_person_approves(order, person):
     assert order.counts("order")["Open"] == 0
     (entry,) = AuditEntry.objects.filter(action="bulk.run")
     assert (entry.actor, entry.detail["approved_by"]) == ("sue", "ann")
+
+
+@pytest.mark.parametrize("rights", [("view", "operate"), ("view", "fire")])
+def test_who_approves_a_bulk_of_events_may_fire_them_and_operate(order, person, rights):
+    discover()
+    sue, odd = person("sue", "view", "fire", "operate"), person("odd", *rights)
+    id = bulk(sue, state="Open", do="fire", event="refund")
+    work_off(order)
+    browser(sue).post(reverse("signalbox:bulk-run", args=[id]))
+    filed = Approval.objects.get()
+    assert (filed.bulk, filed.action, filed.right) == (id, "fire:refund", "operate")
+    with pytest.raises(Forbidden) as refused:
+        approvals.approve(Actor(odd, "test"), filed.pk)
+    assert {refused.value.right, *rights} == {"view", "fire", "operate"}
+    work_off(order)
+    filed.refresh_from_db()
+    assert (filed.state, order.get("order", "o-1").state) == ("open", "Open")
+    approvals.approve(Actor(person("ann", "view", "fire", "operate"), "test"), filed.pk)
+    work_off(order)
+    assert order.get("order", "o-1").state == "Refunded"
 
 
 @pytest.mark.parametrize(("state", "lever"), [("paused", "resume"), ("failed", "retry")])

@@ -80,6 +80,20 @@ def test_it_beats_three_times_within_the_shortest_lease(engine, errand, in_fligh
     assert beating.pause() == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize(("lease", "hurries"), [("5999ms", True), ("6s", False), ("6001ms", False)])
+def test_jobs_bring_a_beat_forward_that_would_come_after_a_third_of_their_lease(
+    engine, errand, beating, lease, hurries
+):
+    assert beating.pause() == 2.0
+    long, short = builders.errand(lease="1m"), builders.errand("other", lease=lease)
+    for definition in (long, short):
+        engine.publish(definition)
+        engine.create(definition["id"], "e1")
+    jobs = [Job(take_one(engine, machine=definition["id"])) for definition in (long, short)]
+    assert beating.hurried_by(jobs) is hurries
+    assert beating.hurried_by(jobs[:1]) is False
+
+
 def test_a_partition_that_cannot_be_reached_does_not_cost_the_leases_of_the_others(engine, errand, in_flight, beating):
     engine.publish(builders.errand("broken"))
     engine.create("broken", "e1")

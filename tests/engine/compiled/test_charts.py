@@ -128,3 +128,47 @@ def test_regions_end_and_the_machine_with_them(pair):
     assert fire(pair, "end_p", NOW + 3)[0] == b"REFUSED"
     pair.compare()
     assert pair.count_compiled() == 2
+
+
+def test_all_regions_of_a_machine_that_ends_are_left_the_last_one_first(pair):
+    def region(name):
+        def note(text):
+            return {"set": {"s": f"s + '{text} '"}}
+
+        states = {
+            name: {"on": {f"end_{name}": f"{name} ended"}},
+            f"{name} ended": {"type": "final", "exit": note(f"{name}-end")},
+        }
+        return {"initial": name, "states": states, "exit": note(name)}
+
+    definition = machine(P=region("p"), Q=region("q"))
+    del definition["initial"]
+    assert pair.publish(definition | {"type": "parallel"})
+    create(pair)
+    fire(pair, "end_p", NOW + 1)
+    after = fire(pair, "end_q", NOW + 2)[3]
+    assert (after["_state"], after["_done"]) == ("p ended\nq ended", "1")
+    assert after["s"] == "q-end q p-end p "
+    pair.compare()
+    assert pair.count_compiled() == 2
+
+
+def test_what_one_way_of_a_step_records_is_not_what_another_restores(pair):
+    """The first transition enters and leaves the state of the history, which only the second one restores."""
+    whole = {
+        "initial": "kept",
+        "states": {
+            "kept": {"on": {"leave": "A"}},
+            "passed": {"always": "Side"},
+            "back": {"type": "history", "target": "kept"},
+        },
+    }
+    out = {"on": {"add": {"actions": {"set": {"n": "n + 1"}}}, "go": [{"guard": "n == 0", "target": "passed"}, "back"]}}
+    assert pair.publish(machine(A=out, W=whole, Side={}) | {"initial": "W"})
+    create(pair)
+    fire(pair, "leave", NOW + 1)
+    fire(pair, "add", NOW + 2)
+    pair.count_compiled()
+    assert fire(pair, "go", NOW + 3)[3]["_state"] == "kept"
+    assert pair.count_compiled() == 1
+    pair.compare()
