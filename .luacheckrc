@@ -20,6 +20,6 @@ files['machines/engine/lua'] = {
         'rollouts', 'version_counters', 'version_policy', -- versions
         'departures', 'instance_records', 'record_checks', 'record_writes', 'redirects', 'slots', -- transfer
         'data_conversion', 'migration', 'migration_places', 'migration_work', 'migration_writes', 'undo_records', 'version_gates', 'recorded_steps', 'replays', -- versions
-        'fleet_classes', 'fleet_signatures', 'move_marks', 'way_back', -- versions
+        'fleet_classes', 'fleet_signatures', 'migration_marks', 'way_back', -- versions
     },
 }

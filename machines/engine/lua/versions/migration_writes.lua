@@ -1,4 +1,4 @@
--- needs: chart_writes, commit, data_indexes, dead_jobs, due_times, job_requests, jobs, json, keys, move_marks, step_log
+-- needs: chart_writes, commit, data_indexes, dead_jobs, due_times, job_requests, jobs, json, keys, migration_marks, step_log
 -- needs: timers, undo_records, values, version_counters, work_budget
 -- Commits the move of an instance to another version: indexes, history, jobs, timers and messages, then its hash. When a
 -- write fails, because of a key of another type for example, the earlier ones are undone.
@@ -185,7 +185,7 @@ local function write(result, actor, reason, clock)
     local root, before, after = result.plan.root, result.before, result.after
     after.raw._version = json.number(before.version + 1)
     if not result.is_back then
-        after.raw._plans = move_marks.add(result.plan, result.stored, string.match(result.stored._def, '^%d+'))
+        after.raw._plans = migration_marks.add(result.plan, result.stored, string.match(result.stored._def, '^%d+'))
     end
     if actor ~= '' and not result.plan.spec.inverse_of then after.raw._actor = actor end
     progress.indexed = true
@@ -285,7 +285,7 @@ local function write_plain(result, actor, reason, clock)
         version_counters.move(root, source.version, new.version, id)
     end
     write_plain_record(result, version, actor)
-    local marks = move_marks.add(plan, raw, source.version)
+    local marks = migration_marks.add(plan, raw, source.version)
     if raw._plans and not marks then call('HDEL', before.key, '_plans') end
     local set, count = { '_def', new.def, '_version', version }, 4
     if stored_actor ~= raw._actor then set[5], set[6], count = '_actor', stored_actor, 6 end

@@ -1,4 +1,4 @@
--- needs: instances, migration, move_marks, undo_records, version_gates
+-- needs: instances, migration, migration_marks, undo_records, version_gates
 -- Evaluates the way back of a plan; writes nothing.
 local way_back = {}
 
@@ -12,7 +12,7 @@ function way_back.evaluate(plan, root, id, now)
     local ctx = instances.open(root, id, now)
     if not ctx or not plan.spec.inverse_of or not plan.from[ctx.raw._def] then return migration.evaluate(plan, root, id, now) end
     local record = undo_records.read(plan, ctx)
-    local moved_from = move_marks.find_source(ctx.raw, plan.spec.inverse_of) or record and string.match(record.def, '^%d+')
+    local moved_from = migration_marks.find_source(ctx.raw, plan.spec.inverse_of) or record and string.match(record.def, '^%d+')
     if not moved_from then
         local version = string.match(ctx.raw._def, '^%d+')
         return keep(ctx, 'SB634', 'plan ' .. plan.spec.inverse_of .. ' did not bring it to version ' .. version)
