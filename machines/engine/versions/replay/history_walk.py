@@ -11,7 +11,7 @@ from machines.engine.connection.calls import Caller, translate
 from machines.engine.connection.replies import Status, build_error, read_pairs
 from machines.engine.publishing.catalog import Catalog
 
-from .recorded_migrations import RecordedMove, read_moves, read_plans
+from .recorded_migration import RecordedMove, read_moves, read_plans
 
 PAGE = 200  # instances of one page: sb_find returns their data, too
 

@@ -22,7 +22,7 @@ from machines.engine.versions.records import OWN_VERSION, TRIMMED, Divergence, R
 
 from .correspondence import check_states, compare_programs, read_states
 from .history_walk import History, HistoryWalk
-from .recorded_migrations import RecordedMove, map_states
+from .recorded_migration import RecordedMove, map_states
 
 TOGETHER = 100  # instances of which the histories are read and replayed together
 STEPS = 1000  # of one call, which ends after some 20 ms in any case
