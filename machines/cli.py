@@ -27,6 +27,7 @@ signalbox: state machines inside Redis, and a control room for them.
   signalbox demo              a live control room with sample machines, on a server of its own    signalbox[demo]
   signalbox serve             the control room: pages, live view, API                             signalbox[dashboard]
   signalbox worker            takes jobs and runs their handlers                                  (no extra)
+  signalbox library load      loads the functions library onto Redis, for the deployment account  (no extra)
   signalbox machine ...       checks, publishes, imports, exports and moves machines              signalbox[dashboard]
   signalbox migrate           makes or updates the tables of the control room                     signalbox[dashboard]
   signalbox createsuperuser   makes an account                                                    signalbox[dashboard]
@@ -58,6 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from machines.worker.command import standalone
 
         return standalone.run(words[1:], os.environ)
+    if words[0] == "library":
+        from machines import library_command
+
+        if _is_standalone(words) or (SETTINGS not in os.environ and os.environ.keys() & set(library_command.URLS)):
+            return library_command.run(words[1:], os.environ)
     return run_management(["signalbox", *words])
 
 

@@ -15,7 +15,7 @@ import textwrap
 from dataclasses import dataclass
 
 from dashboard.installation.stores import web_prefix
-from machines.engine.connection.server_permissions import READS, STEP
+from machines.engine.connection.server_permissions import LOADS, READS, STEP
 
 PREFIX = "sb:"
 CLUSTER = ("asking", "cluster|info", "cluster|slots", "command")
@@ -62,6 +62,12 @@ ACCOUNTS = {
     "worker": Account(
         "python manage.py worker",
         (*STEP, "scan", "ssubscribe", "sunsubscribe", "wait"),
+    ),
+    "deploy": Account(
+        "signalbox library load, and nothing else",
+        LOADS,
+        keys=("{}{{library:*", "{}layout"),
+        channels=(),
     ),
     "reader": Account(
         "a program that only looks: get, find, counts, history, explain",

@@ -43,7 +43,7 @@ from machines.engine.connection.client import FAILURES
 from machines.engine.connection.library_loader import MISSING
 from machines.engine.connection.routing import list_nodes
 from machines.engine.connection.server_permissions import find_denial
-from machines.engine.errors import EngineFault, NotPermitted, SignalboxError
+from machines.engine.errors import EngineFault, LibraryNotLoaded, NotPermitted, SignalboxError
 
 OLDEST = (7, 0)
 SLOTS = 16384
@@ -143,17 +143,30 @@ def _functions(client: Any) -> Iterator[CheckMessage]:
         )
 
 
+def _library(client: Any) -> Iterator[CheckMessage]:
+    """Looks at the whole installation: of a cluster, at each primary that answers."""
+    from machines.connections import get_engine
+
+    try:
+        get_engine().require_library()
+    except LibraryNotLoaded as error:  # a warning: what starts now goes on by itself once the library is there
+        hint = "Run `signalbox library load` with the deployment account: docs/acl.md has its line."
+        yield Warning(error.message, hint=hint, id="signalbox.W011")
+    except NotPermitted:
+        raise
+    except EngineFault as error:
+        yield Error(f"{error.message} ({error.code})", hint="docs/deploy.md#upgrade", id="signalbox.E012")
+
+
 def _permissions(client: Any) -> Iterator[CheckMessage]:
     """Asks for each command that a step may run: a step that lacks one is refused half-way."""
     from machines.connections import get_prefix
 
-    caller = Caller(client, get_prefix())
-    caller.require()
     try:
-        missing = caller.missing_commands(f"{get_prefix()}permitted")
+        missing = Caller(client, get_prefix()).missing_commands(f"{get_prefix()}permitted")
     except NotPermitted:
         raise
-    except EngineFault:  # another release's library, which cannot be asked
+    except EngineFault:  # no library, or another release's, which cannot be asked
         return
     if missing:
         yield _lacking(missing)
@@ -260,6 +273,7 @@ def _coverage(client: Any) -> Iterator[CheckMessage]:
 NODE_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (
     _version,
     _functions,
+    _library,
     _permissions,
     _eviction,
     _persistence,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from . import home, private_files
 REDIS_SCHEMES = redis_url.SCHEMES
 DATABASE_SCHEMES = ("sqlite", "postgres", "postgresql")
 
+SESSION_KEYS = "django.contrib.sessions.cache"  # how the names of sessions begin in a cache
 SESSION_ENGINES = {"redis": "dashboard.serving.sessions", "sql": "django.contrib.sessions.backends.db"}
 
 # Writers wait their turn instead of failing with "database is locked"; readers never wait for a writer.
@@ -70,6 +72,15 @@ def web_prefix(prefix: str) -> str:
     return f"{prefix.rstrip(':')}-web"
 
 
+def make_cache_key(key: str, prefix: str, version: int) -> str:
+    """Make the key in Redis of a cache key, as Django does. The name of a session is the cookie of its visitor: its
+    digest stands in the key, since an account of a worker may list the names of keys, whatever it may read."""
+    kind, found, name = key.partition(SESSION_KEYS)
+    if found and not kind:
+        key = SESSION_KEYS + hashlib.sha256(name.encode()).hexdigest()
+    return f"{prefix}:{version}:{key}"
+
+
 def caches(url: str, prefix: str) -> dict[str, Any]:
     """``CACHES`` on django-redis. One quick second try: a page must say "Redis is down" soon, not after a minute."""
     several = {
@@ -81,6 +92,7 @@ def caches(url: str, prefix: str) -> dict[str, Any]:
             "BACKEND": "django_redis.cache.RedisCache",
             "LOCATION": url,
             "KEY_PREFIX": web_prefix(prefix),
+            "KEY_FUNCTION": "dashboard.installation.stores.make_cache_key",
             "TIMEOUT": 300,  # seconds
             "OPTIONS": {
                 # Not pickle: write access to Redis must not allow to run code here.

@@ -5,7 +5,7 @@
               applied, the functions library cannot be loaded, the live view has lost Redis, or it was told to stop.
 
 A cluster of which some shards answer is ``partial``: the site shows those, so it is alive and ready. ``missing`` then
-names the slots of the others.
+names the slots of the others. ``run`` is the command that loads the library, where this account may not.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ from django_redis.exceptions import ConnectionInterrupted
 from dashboard.live.hub import hub
 from machines.connections import get_engine
 from machines.engine import Engine
-from machines.engine.connection.calls import Caller
 from machines.engine.connection.client import FAILURES, Client
-from machines.engine.connection.routing import list_nodes
+from machines.engine.connection.library_loader import COMMAND
 from machines.engine.connection.server_permissions import find_denial
 from machines.engine.connection.shards import probe_shards
-from machines.engine.errors import EngineFault, EngineUnavailable, NotPermitted, SignalboxError
+from machines.engine.errors import EngineFault, EngineUnavailable, LibraryNotLoaded, NotPermitted, SignalboxError
 
 from . import shutdown
 
@@ -91,6 +90,8 @@ def _answer(parts: Mapping[str, Callable[[], None]], well: str, request: HttpReq
 
 def _answered(states: States, well: str) -> JsonResponse:
     words = {state for name, state in states.items() if name != "missing"}
+    if LibraryNotLoaded.code in words:
+        states["run"] = COMMAND
     status = DOWN if words - {OK, PARTIAL} else PARTIAL if PARTIAL in words else well
     return JsonResponse({"status": status, **states}, status=503 if status == DOWN else 200)
 
@@ -187,16 +188,7 @@ def _migrations() -> None:
 
 
 def _library() -> None:
-    """Ask each primary that answers."""
-    faults = []
-    nodes = list_nodes(get_engine().client)
-    for node in nodes:
-        try:
-            Caller(node).require()
-        except EngineUnavailable as error:
-            faults.append(error)
-    if len(faults) == len(nodes):
-        raise faults[0]
+    get_engine().require_library()
 
 
 def _live() -> None:

@@ -13,6 +13,7 @@ from . import arguments, layout, limits
 from .connection import client, replies
 from .connection.calls import Caller, translate
 from .connection.client import FAILURES, Client
+from .connection.library_loader import Visit
 from .connection.partition_check import PartitionFault, check_partitions
 from .connection.redirects import get_root
 from .connection.replies import Status
@@ -121,10 +122,11 @@ class Engine(
         """Raise EngineUnavailable unless Redis answers, of a cluster at least one primary."""
         self._caller.everywhere("PING")
 
-    def load_library(self) -> None:
-        """Load the functions library now, in place of the one the server has, unless that is a newer release's.
-        Normally the first call does this."""
-        self._caller.load()
+    def load_library(self, *, again: bool = True) -> list[Visit]:
+        """Load the functions library now, in place of the one the server has, unless that is a newer release's; return
+        what became of each server. ``again``: also over this very one. Normally the first call does this. Raises
+        LibraryNotLoaded for an account that may not load, EngineFault for data of a newer release (SB512)."""
+        return self._caller.load(again=again)
 
     def load_missing_library(self) -> None:
         """Load the functions library because the server lacks a function. Raises EngineFault where the library of
@@ -137,11 +139,11 @@ class Engine(
         return layout.migrate(self._caller.command, self.keys)
 
     def require_library(self) -> None:
-        """Make sure that the server holds a functions library of Signalbox; load this release's one where there is
-        none.
+        """Make sure that the server holds a functions library that this release works with, and data that it can read;
+        load this release's library where there is none or an older one.
 
-        A library of another release stays: calls work with it, and the first call loads this one over an older one.
-        Raises EngineUnavailable or EngineFault.
+        A library of a newer release stays: calls work with it. Raises EngineUnavailable or EngineFault, whose message
+        names the command to run where this account may not load.
         """
         self._caller.require()
 
@@ -468,10 +470,14 @@ class Engine(
         """Return the latest steps, newest first; ``before`` is a revision, for the next page. Raises
         UnknownInstance."""
         arguments.check_count("limit", limit, limits.MAX_HISTORY)
-        root = self._root(machine, id)
-        skip = 0
         if before is not None:
             arguments.encode_whole("before", before)
+        root = self._root(machine, id)
+        return self._caller.read_histories(lambda: self._read_history(machine, id, root, limit, before))
+
+    def _read_history(self, machine: str, id: str, root: str, limit: int, before: int | None) -> list[Step]:
+        skip = 0
+        if before is not None:
             newest = self._caller.call("sb_history", root, id, -1, -1)
             if newest[0] == Status.OK and len(newest) > 3:
                 skip = max(0, replies.read_step(newest[3]).version - before + 1)

@@ -25,6 +25,7 @@
     ├── EngineUnavailable        Redis cannot be reached or is not able to write
     └── EngineFault              the server gave an unexpected answer
         └── NotPermitted         the account on the server lacks a command or a key
+            └── LibraryNotLoaded  the functions library is missing or older, and the account may not load it
 
 Each carries a stable ``code`` (shown on pages, sockets and in logs) and its facts as attributes.
 After any of them no key in Redis has changed, with one exception:
@@ -74,7 +75,10 @@ NARROWER = {
     "SB630": "VersionRefused: the versions were changed since the caller read them",
     "SB632": "BadInput: a setting of a roll-out's guard is invalid",
     "SB633": "BadInput: a percentage of a roll-out is a number from 0 to 100",
-    "SB512": "EngineFault: the data on the server has a layout that needs a newer release",
+    "SB512": "EngineFault: the data on the server have a layout that needs a newer release: no downgrade",
+    "SB514": "EngineFault: the number of the data layout cannot be read",
+    "SB516": "EngineFault: the functions library on the server is of a release too new for this one: no downgrade",
+    "SB517": "EngineFault: an entry of a history cannot be read",
 }
 """Codes that are narrower than their class."""
 STALE_PLAN = "SB606"
@@ -439,3 +443,17 @@ class NotPermitted(EngineFault):
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"missing": self.missing}
+
+
+class LibraryNotLoaded(NotPermitted):
+    """The message names the command that a deployment account has to run; afterwards the same call goes on."""
+
+    code = "SB515"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(["function|load"])
+        self.message = (
+            f"{what}; this account may not load it: run `signalbox library load` with the deployment account "
+            "(docs/acl.md); nothing was changed"
+        )
+        self.args = (self.message,)

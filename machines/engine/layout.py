@@ -2,12 +2,14 @@
 
 A release knows the layouts up to ``LAYOUT``. Each migration moves the data to the next number, in batches, so that the
 release before can go on meanwhile and afterwards; where an older release could not, the migration says which number a
-release must know. A process checks this at its start, and refuses data that it would misread.
+release must know, and the data say so from the moment on at which a library that writes them is loaded. A process
+checks this at its start and before it loads its library, and refuses data that it would misread.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,20 +45,37 @@ def _only_number(send: Send, keys: Keys, place: str) -> Iterator[str]:
     return iter(())
 
 
-MIGRATIONS: tuple[Migration, ...] = (Migration(1, 0, _only_number),)
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(1, 0, _only_number),
+    # Entries of histories are packed: an older library answers them as they are, and its programs cannot read them.
+    Migration(2, 2, _only_number),
+)
 LAYOUT = MIGRATIONS[-1].number
 """The layout that this release writes; it reads all before."""
+READER = max(migration.reader for migration in MIGRATIONS)
+"""The lowest layout that a release must know to work with what the library of this release writes."""
 
 
-def check(held: Mapping[str, str], known: int = LAYOUT) -> None:
-    """Raise EngineFault for a layout, as ``HGETALL sb:layout`` returns it, that a release of layout ``known`` cannot
-    read. Nothing has changed then."""
-    if int(held.get("reader", 0)) > known:
+def check(send: Send, keys: Keys, known: int = LAYOUT) -> dict[str, str]:
+    """Return the hash, and raise EngineFault for a layout that a release of layout ``known`` cannot read (SB512), or
+    whose numbers are none (SB514). Nothing has changed then."""
+    held = _read(send, keys)
+    reader = int(held.get("reader", 0))
+    if reader > known:
         raise EngineFault(
-            f"the data on the server has layout {held.get('number')}, which needs a release that knows layout "
-            f"{held['reader']}; this release knows {known}. Start the newer release; nothing was changed",
+            f"no downgrade: the data on the server have layout {max(reader, int(held.get('number', 0)))}, which needs "
+            f"a release that knows layout {reader}; this release knows {known}. Start the newer release again; nothing "
+            "was changed",
             code="SB512",
         )
+    return held
+
+
+def claim(send: Send, keys: Keys) -> None:
+    """Check the layout, and note in it that a release must know what the library of this release writes. Done before
+    that is loaded, so that no older release starts on data that it cannot read."""
+    if int(check(send, keys).get("reader", 0)) < READER:
+        send("HSET", keys.layout, "reader", READER)
 
 
 def migrate(send: Send, keys: Keys, migrations: Sequence[Migration] = MIGRATIONS) -> int:
@@ -64,8 +83,7 @@ def migrate(send: Send, keys: Keys, migrations: Sequence[Migration] = MIGRATIONS
 
     Raises EngineFault for a layout that this release cannot read, and what ``send`` raises. Safe to repeat.
     """
-    token, held = secrets.token_hex(8), _read(send, keys)
-    check(held, migrations[-1].number)
+    token, held = secrets.token_hex(8), check(send, keys, migrations[-1].number)
     if not _list_pending(held, migrations):
         return int(held["number"])
     if not send("SET", keys.layout_lock, token, "NX", "PX", LOCK_MS):
@@ -92,15 +110,34 @@ def _run(send: Send, keys: Keys, migration: Migration, place: str, token: str) -
         if send("GET", keys.layout_lock) != token:
             return False
         send("SET", keys.layout_lock, token, "XX", "PX", LOCK_MS)
-    send("HSET", keys.layout, "number", migration.number, "reader", reader)
+    send("HSET", keys.layout, "number", migration.number)
     send("HDEL", keys.layout, "place")
     log.info("the data layout is %d now", migration.number)
     return True
 
 
 def _read(send: Send, keys: Keys) -> dict[str, str]:
-    held: dict[str, str] = send("HGETALL", keys.layout)
+    try:
+        held: dict[str, str] = send("HGETALL", keys.layout)
+    except EngineFault as error:
+        if "WRONGTYPE" not in str(error):
+            raise
+        raise _build_unreadable(keys, f"the key {keys.layout} is no hash") from error
+    for name in ("number", "reader"):
+        if not re.fullmatch(r"[0-9]{1,9}", held.get(name, "0")):
+            raise _build_unreadable(
+                keys, f"the field {name} of {keys.layout} is {held[name]!r:.40} and no whole number"
+            )
     return held
+
+
+def _build_unreadable(keys: Keys, why: str) -> EngineFault:
+    return EngineFault(
+        f"the number of the data layout cannot be read: {why}. Put it back: HSET {keys.layout} number N reader N, N "
+        f"being the layout of the newest release that has worked on these data ({LAYOUT} for this one); nothing was "
+        "changed",
+        code="SB514",
+    )
 
 
 def _list_pending(held: Mapping[str, str], migrations: Sequence[Migration]) -> list[Migration]:

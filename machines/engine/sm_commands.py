@@ -21,7 +21,7 @@ from redis import exceptions
 from .connection import library, routing
 from .connection.calls import Arg
 from .connection.client import Client
-from .connection.library_loader import MISSING, read_answer
+from .connection.library_loader import COMMAND, MISSING, TAKEN, put, read_answer
 
 COMMANDS = {
     "SM.TEMPLATE": "sm_template",
@@ -91,9 +91,6 @@ class _Client:
         """Ask for the release of the library; on a cluster, ask every primary."""
         return self._send(*RELEASE, **self._everywhere)
 
-    def _load(self) -> Any:
-        return self._client.function_load(library.text(), replace=True)
-
     @property
     def _everywhere(self) -> dict[str, Any]:
         of_cluster = isinstance(self._client, redis.RedisCluster | redis.asyncio.RedisCluster)
@@ -142,7 +139,8 @@ class _Commands(_Client):
         with contextlib.suppress(exceptions.ResponseError):  # no library at all, or one that cannot be asked
             answer = self._ask_release()
         _check_older(answer)
-        self._load()
+        for node in routing.list_nodes(self._client):
+            put(node)
         return send()
 
 
@@ -191,6 +189,16 @@ class _AsyncCommands(_Client):
         _check_older(answer)
         await self._load()
         return await send()
+
+    async def _load(self) -> None:
+        try:
+            await self._client.function_load(library.text(), replace=True)
+        except exceptions.ResponseError as error:
+            if TAKEN not in str(error):
+                raise
+            raise exceptions.ResponseError(
+                f"the server holds the functions library of another release: run `{COMMAND}`"
+            ) from error
 
 
 def _teach(pipeline: Any, with_library: Send) -> list[bool]:

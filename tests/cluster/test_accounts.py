@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,8 @@ def nodes(tmp_path_factory: pytest.TempPathFactory, program_of_this_run: str | N
 @pytest.fixture
 def empty(nodes: Nodes) -> Iterator[Nodes]:
     """The nodes without keys, and nothing refused yet."""
+    with closing(Engine.from_url(nodes.url("deploy"), prefix=PREFIX).client) as client:
+        Engine(client, prefix=PREFIX).load_library(again=False)
     nodes.denied()
     yield nodes
     nodes.everywhere("FLUSHALL")
@@ -77,7 +80,6 @@ def engine_of(nodes: Nodes, name: str, settings: object) -> Engine:
 @pytest.mark.django_db
 def test_a_program_and_a_reader_do_all_of_it_with_their_lines(empty: Nodes, settings) -> None:
     engine = engine_of(empty, "engine", settings)
-    engine.load_library()
     assert engine.missing_commands() == []
     at_engine(engine)
     at_patterns(engine)

@@ -13,7 +13,8 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
-UNITS = ("signalbox-migrate.service", "signalbox-web.service", "signalbox-worker@.service")
+ONCE = ("signalbox-library.service", "signalbox-migrate.service")
+UNITS = (*ONCE, "signalbox-web.service", "signalbox-worker@.service")
 SECRETS = "/run/secrets/signalbox"
 
 

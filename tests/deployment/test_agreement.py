@@ -22,7 +22,7 @@ from . import files
 from .files import Process
 
 pytestmark = pytest.mark.pure
-APPS = {"serve": "dashboard", "worker": "machines", "migrate": "django.core"}
+APPS = {"serve": "dashboard", "worker": "machines", "migrate": "django.core", "library": "machines"}
 OF_PYTHON = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PATH", "PIP_NO_CACHE_DIR", "PIP_DISABLE_PIP_VERSION_CHECK"}
 OF_UVICORN = {"FORWARDED_ALLOW_IPS"}
 PORT = 8000
@@ -54,8 +54,20 @@ def test_each_variable_is_one_that_something_reads(process):
 def test_no_secret_stands_in_the_environment(process):
     secrets = {name.removesuffix("_FILE") for name in environment.of_process().names if name.endswith("_FILE")}
     assert not secrets & set(process.variables)
-    if process.where != "Dockerfile":
+    if process.command == "library":
+        assert {name for name in process.variables if name.endswith("_FILE")} == {"REDIS_URL_FILE"}
+    elif process.where != "Dockerfile":
         assert {"SECRET_KEY_FILE", "REDIS_URL_FILE", "DATABASE_URL_FILE"} <= set(process.variables)
+
+
+@each
+def test_only_the_process_that_loads_the_library_has_the_account_that_may(process):
+    secrets = str(process.facts.get("LoadCredential", "")) + str(process.variables) + str(process.facts)
+    accounts = set(re.findall(r"redis_url_(\w+)", secrets))
+    if process.where != "Dockerfile":
+        assert accounts == {
+            {"library": "deploy", "migrate": "web", "serve": "web", "worker": "worker"}[process.command]
+        }
 
 
 @each
@@ -71,11 +83,11 @@ def test_each_process_gets_the_time_that_it_takes_to_end(process):
 
 
 def test_the_script_has_the_commands():
-    for command in (*APPS, "createsuperuser"):
+    for command in (*(APPS.keys() - {"library"}), "library load", "createsuperuser"):
         assert f"  signalbox {command} " in cli.USAGE
 
 
-def test_all_three_commands_are_started_by_each_way():
+def test_all_commands_are_started_by_each_way():
     for way in ("compose", "kubernetes", "systemd"):
         assert {process.command for process in PROCESSES if process.where.startswith(way)} == set(APPS), way
 

@@ -60,11 +60,12 @@ def test_what_is_named_is_declared():
                 assert Path(value).name in service["secrets"], f"{name} has no secret for {key}"
 
 
-def test_stores_are_up_and_tables_made_before_the_product_starts():
+def test_stores_are_up_and_library_and_tables_made_before_the_product_starts():
     assert SERVICES["migrate"]["depends_on"]["postgres"] == {"condition": "service_healthy"}
     for name in ("web", "worker"):
         needs = SERVICES[name]["depends_on"]
-        assert needs["migrate"] == {"condition": "service_completed_successfully"}, name
+        for once in ("library", "migrate"):
+            assert needs[once] == {"condition": "service_completed_successfully"}, name
         assert needs["redis"] == {"condition": "service_healthy"}, name
 
 
@@ -75,6 +76,7 @@ def test_only_the_site_has_a_port_and_only_for_this_machine():
     assert {name for name, each in SERVICES.items() if each["networks"] == ["stores"]} == {
         "redis",
         "postgres",
+        "library",
         "migrate",
     }
 
@@ -90,7 +92,7 @@ def test_each_secret_is_written_once_for_its_owner(secrets):
 
 
 def test_the_addresses_of_the_stores_are_those_of_services(secrets):
-    for account in ("web", "worker"):
+    for account in ("deploy", "web", "worker"):
         found = re.fullmatch(
             rf"redis://signalbox-{account}:([0-9a-f]{{64}})@redis:6379/0",
             (secrets / f"redis_url_{account}").read_text(),

@@ -65,6 +65,8 @@ def test_each_file_that_a_variable_names_is_in_the_secret(workload):
     volumes = {volume["name"]: volume for volume in pod["volumes"]}
     assert set(mounted) == set(volumes)
     assert volumes["secrets"]["secret"]["secretName"] == manifest("Secret", "signalbox")["metadata"]["name"]
+    given = {item["key"]: item["path"] for item in volumes["secrets"]["secret"]["items"]}
+    assert given.keys() == set(given.values()) == {row["value"].rpartition("/")[2] for row in container["env"]}
     for row in container["env"]:
         folder, _, name = row["value"].rpartition("/")
         assert folder == mounted["secrets"], row

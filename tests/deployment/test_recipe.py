@@ -22,12 +22,13 @@ from tests.cluster.visitor import Visitor
 from tests.engine.builders import machine
 from tests.installation.processes import eventually
 
+from . import files
 from .installation import RedisServer, Units, write_secrets
 from .proxy import HOST, Nginx, write_configuration
 from .tools import find
 
 pytestmark = pytest.mark.faults
-MIGRATE, WEB, WORKER = "signalbox-migrate.service", "signalbox-web.service", "signalbox-worker@.service"
+LIBRARY, MIGRATE, WEB, WORKER = files.UNITS
 PASSWORD = "a-long-password"
 ADDRESS = "127.0.0.2"  # of a client: not the one of the proxy
 
@@ -36,11 +37,13 @@ class Recipe:
     def __init__(self, folder: Path, secrets: Path, server: RedisServer) -> None:
         values = {
             "secret_key": (secrets / "secret_key").read_text(),
+            "redis_url_deploy": server.url("deploy", secrets),
             "redis_url_web": server.url("web", secrets),
             "redis_url_worker": server.url("worker", secrets),
             "database_url": f"sqlite:///{folder}/box.sqlite3",
         }
         self.units = Units(folder / "units", values, DJANGO_SUPERUSER_PASSWORD=PASSWORD, LOG_LEVEL="WARNING")
+        assert "is loaded" in self.units.run(LIBRARY)
         self.units.run(MIGRATE)
         self.units.run(MIGRATE, "createsuperuser", "--noinput", "--username", "boss", "--email", "boss@example.com")
         self.engine = Engine.from_url(server.url("web", secrets))

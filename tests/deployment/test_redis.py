@@ -6,6 +6,7 @@ import pytest
 import redis
 
 from dashboard.checks.redis_accounts import ACCOUNTS
+from machines import library_command
 from machines.engine import Engine
 from tests.engine.builders import door
 
@@ -20,6 +21,7 @@ def test_the_configuration_and_the_accounts_hold_over_a_restart(tmp_path, progra
     secrets = write_secrets(tmp_path / "secrets")
     server = RedisServer(tmp_path / "redis", secrets, program)
     with server.running():
+        assert library_command.run(["load", "--url", server.url("deploy", secrets)], {}) == 0
         engine = Engine.from_url(server.url("web", secrets))
         engine.publish(door())
         engine.create("door", "north")
@@ -48,7 +50,7 @@ def test_the_configuration_and_the_accounts_hold_over_a_restart(tmp_path, progra
 @pytest.mark.pure
 def test_the_lines_of_the_accounts_are_those_of_the_product():
     lines = dict(line.split(" ", 2)[1:] for line in files.read("redis/users.acl").splitlines())
-    for name in ("web", "worker"):
+    for name in ("deploy", "web", "worker"):
         reset, *rules = ACCOUNTS[name].rules()
         assert reset == "reset"
         assert lines[f"signalbox-{name}"].split() == [*rules, f"#{name.upper()}"]

@@ -13,7 +13,7 @@ from .tools import find
 
 pytestmark = pytest.mark.pure
 MOST_EXPOSED = 20  # of 100, as `systemd-analyze security` counts; a unit without any of the lines has 96
-LONG_RUNNING = files.UNITS[1:]
+LONG_RUNNING = files.UNITS[len(files.ONCE) :]
 
 
 @pytest.fixture
@@ -67,6 +67,8 @@ def test_a_signal_goes_to_the_main_process_alone(name):
     assert found["KillMode"] == ["mixed"]
     assert found["Restart"] == ["always"]
     assert found["Requires"] == ["signalbox-migrate.service"]
+    assert set(files.ONCE) <= set(found["After"][0].split())
+    assert "signalbox-library.service" in found["Wants"][0].split(), "it goes on without, and says what is missing"
     assert found["PartOf"] == found["WantedBy"] == ["signalbox.target"]
 
 

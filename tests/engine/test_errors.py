@@ -43,6 +43,7 @@ SAMPLES = {
     errors.EngineUnavailable: lambda: errors.EngineUnavailable("why"),
     errors.EngineFault: lambda: errors.EngineFault("why"),
     errors.NotPermitted: lambda: errors.NotPermitted(["zadd"]),
+    errors.LibraryNotLoaded: lambda: errors.LibraryNotLoaded("the server has no functions library"),
 }
 
 

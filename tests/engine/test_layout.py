@@ -25,9 +25,9 @@ def send(engine):
 
 def test_data_of_before_there_were_numbers_gets_one(engine):
     assert publish(engine, door(), "x") == "door"
-    assert engine.client.hgetall(engine.keys.layout) == {}
+    assert engine.client.hgetall(engine.keys.layout) == {"reader": str(layout.READER)}
     assert engine.migrate_layout() == layout.LAYOUT == engine.migrate_layout()
-    assert engine.client.hgetall(engine.keys.layout) == {"number": str(layout.LAYOUT), "reader": "0"}
+    assert engine.client.hgetall(engine.keys.layout) == {"number": str(layout.LAYOUT), "reader": str(layout.READER)}
     assert engine.fire("door", "x", "open").state == "Open"
 
 

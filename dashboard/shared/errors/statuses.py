@@ -78,6 +78,7 @@ STATUS: dict[type[Exception], int] = {
     PatternError: 409,
     errors.EngineUnavailable: 503,
     errors.EngineFault: 500,
+    errors.LibraryNotLoaded: 503,
 }
 
 TITLES: dict[type[Exception], str] = {
@@ -124,6 +125,7 @@ TITLES: dict[type[Exception], str] = {
     errors.EngineUnavailable: "Redis unavailable",
     errors.EngineFault: "Unexpected engine response",
     errors.NotPermitted: "Redis permission missing",
+    errors.LibraryNotLoaded: "Functions library not loaded",
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, cast, overload
 
+from machines.engine.connection.library_loader import Visit
 from machines.engine.connection.partition_check import PartitionFault
 from machines.engine.definitions.compiled import CompiledDefinition
 from machines.engine.definitions.findings import Finding
@@ -189,10 +190,11 @@ class AsyncEngine(AsyncCalls):
         """Raise EngineUnavailable unless Redis answers, of a cluster at least one primary."""
         await self._call(Engine.ping)
 
-    async def load_library(self) -> None:
-        """Load the functions library now, in place of the one the server has, unless that is a newer release's.
-        Normally the first call does this."""
-        await self._call(Engine.load_library)
+    async def load_library(self, *, again: bool = True) -> list[Visit]:
+        """Load the functions library now, in place of the one the server has, unless that is a newer release's; return
+        what became of each server. ``again``: also over this very one. Normally the first call does this. Raises
+        LibraryNotLoaded for an account that may not load, EngineFault for data of a newer release (SB512)."""
+        return await self._call(Engine.load_library, again=again)
 
     async def load_missing_library(self) -> None:
         """Load the functions library because the server lacks a function. Raises EngineFault where the library of
@@ -205,11 +207,11 @@ class AsyncEngine(AsyncCalls):
         return await self._call(Engine.migrate_layout)
 
     async def require_library(self) -> None:
-        """Make sure that the server holds a functions library of Signalbox; load this release's one where there is
-        none.
+        """Make sure that the server holds a functions library that this release works with, and data that it can read;
+        load this release's library where there is none or an older one.
 
-        A library of another release stays: calls work with it, and the first call loads this one over an older one.
-        Raises EngineUnavailable or EngineFault.
+        A library of a newer release stays: calls work with it. Raises EngineUnavailable or EngineFault, whose message
+        names the command to run where this account may not load.
         """
         await self._call(Engine.require_library)
 

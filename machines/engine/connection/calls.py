@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from redis import exceptions
 
@@ -19,7 +19,8 @@ from . import library, redirects, routing, server_permissions, waiting
 from .client import FAILURES, Client
 from .cluster_routing import NODE, REFUSED
 from .connection_cache import UNSENT
-from .library_loader import MISSING, LibraryLoader
+from .library_loader import MISSING, LibraryLoader, Visit
+from .replies import UNREADABLE
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +34,7 @@ OTHER_KEYS = 8  # that are tried for a node which answers: they lie on three nod
 LAYOUT_EVERY = 5.0  # seconds between two tries to read the layout where a cluster's node that has it is away
 
 Arg = str | int | bytes
+Result = TypeVar("Result")
 
 
 def _code(error: Exception) -> str:
@@ -105,7 +107,7 @@ class Caller:
     def __init__(self, client: Client, prefix: str = PREFIX) -> None:
         self.client = client
         self._keys = Keys(prefix)
-        self._loader = LibraryLoader(client, self._keys)
+        self._loader = LibraryLoader(client, self._keys, lambda: layout.claim(self.command, self._keys))
         self._loaded = False
         self._ensured_until = 0.0  # moment of the monotonic clock
         self._lock = waiting.Lock()
@@ -371,39 +373,67 @@ class Caller:
         return answers[: len(words)], answers[len(words) :]
 
     def ensure(self) -> None:
-        """Load the library unless the server holds this very one or a newer one; refuse a data layout that this release
-        cannot read. Calls go on where the node of a cluster that has the layout is away, and for an account that may
-        use the keys of single machines only."""
+        """Load the library unless the server holds this very one or a newer one. Refuse a data layout that this release
+        cannot read before anything is loaded."""
         with self._lock:
             if self._loaded or time.monotonic() < self._ensured_until:
                 return
+            known = self._check_layout()
             self._run(self._loader.ensure)
-            try:
-                layout.check(self.command("HGETALL", self._keys.layout))
-            except EngineUnavailable:
-                if not self.spread:
-                    raise
+            if not known:
                 self._ensured_until = time.monotonic() + LAYOUT_EVERY
                 return
-            except NotPermitted:
-                log.info("the account may not read the number of the data layout: it is not checked")
+            with contextlib.suppress(NotPermitted):  # an account that only reads: others note it
+                layout.claim(self.command, self._keys)
             self._loaded = True
 
+    def _check_layout(self) -> bool:
+        """Refuse a data layout that this release cannot read; return whether it could be read. Calls go on where the
+        node of a cluster that has it is away, and for an account that may use the keys of single machines only."""
+        try:
+            layout.check(self.command, self._keys)
+        except EngineUnavailable:
+            if not self.spread:
+                raise
+            return False
+        except NotPermitted:
+            log.info("the account may not read the number of the data layout: it is not checked")
+        return True
+
     def require(self) -> None:
-        """Ask the server for a library of any release; load this one where there is none."""
+        """Refuse a data layout that this release cannot read; load this library where there is none or an older one."""
+        self._check_layout()
         self._run(self._loader.require)
 
-    def load(self) -> None:
-        """Load this library in place of the one the server has, on a cluster on every primary; a newer one stays."""
-        self._run(self._loader.replace)
+    def renew(self) -> None:
+        """Look at the library anew: that of an older release has come in place of the one that was there."""
+        self._loaded = False
+        self.ensure()
+
+    def read_histories(self, read: Callable[[], Result]) -> Result:
+        """Read histories; where an entry cannot be read, once more with this release's library: an older one answers
+        packed entries as they are."""
+        try:
+            return read()
+        except EngineFault as error:
+            if error.code != UNREADABLE:
+                raise
+        self.renew()
+        return read()
+
+    def load(self, *, again: bool = True) -> list[Visit]:
+        """Load this library in place of the one the server has, on a cluster on every primary; a newer one stays.
+        ``again``: also over this very one."""
+        self._check_layout()
+        return self._run(self._loader.replace if again else self._loader.ensure)
 
     def load_missing(self) -> None:
         """Load this library because the server lacks a function. Raises EngineFault where another library stays."""
         self._run(self._loader.load_missing)
 
-    def _run(self, load: Callable[[], None]) -> None:
+    def _run(self, load: Callable[[], Result]) -> Result:
         try:
-            load()
+            return load()
         except exceptions.ResponseError as error:
             if "unknown command" in str(error).lower():
                 raise EngineFault(

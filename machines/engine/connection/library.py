@@ -17,10 +17,17 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-NAME = "signalbox"
-RELEASE = 1
-"""The release number of this library. It grows by one with each release: a process never replaces a library of a higher
-number (``library_loader``)."""
+from machines.engine import layout
+
+FAMILY = "signalbox"
+NAME = f"{FAMILY}_{layout.READER}"
+"""The name on the server. It has the number of the layout: a server refuses a library of another name with functions of
+the same names, so that no older release loads its own over this one, whatever it does (``library_loader``)."""
+RELEASE = 2
+"""The release number of this library. It grows by one with each release, and with each layout that older ones cannot
+read: a process never replaces a library of a higher number (``library_loader``)."""
+SERVES = 0
+"""The lowest release number of programs whose calls this library answers: that of the release before."""
 BEFORE_NUMBERS = "002222ebd934"
 """The fingerprint of the last library without a number. Programs of that release load their own library over any that
 answers another fingerprint, so later libraries, which answer their calls, answer this one."""
@@ -205,12 +212,13 @@ def compose(folder: Path = FOLDER) -> str:
 def _version_function(fingerprint: str) -> str:
     """Write the function that answers which library the server holds; the only Lua not read from a file.
 
-    With the argument ``release`` it answers {release number, fingerprint}, without one ``BEFORE_NUMBERS``.
+    With the argument ``release`` it answers {release number, fingerprint, lowest release that it serves}, without one
+    ``BEFORE_NUMBERS``.
     """
     return (
         "redis.register_function{ function_name = 'sb_library', flags = { 'no-writes' }, callback = function(_, args)\n"
         f"if args[1] ~= 'release' then return '{BEFORE_NUMBERS}' end\n"
-        f"return {{ {RELEASE}, '{fingerprint}' }} end }}\n"
+        f"return {{ {RELEASE}, '{fingerprint}', {SERVES} }} end }}\n"
     )
 
 
@@ -222,7 +230,7 @@ def text() -> str:
 @cache
 def fingerprint() -> str:
     """Return 12 hex digits of SHA-256 over the library: what the server's ``sb_library release`` answers last."""
-    match = re.search(r"'(\w{12})' \} end \}\n\Z", text())
+    match = re.search(r"'(\w{12})', \d+ \} end \}\n\Z", text())
     assert match is not None
     return match.group(1)
 

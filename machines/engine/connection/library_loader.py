@@ -2,8 +2,12 @@
 
 Several releases may run on one server at once, as they do while a new one is rolled out. The library says its release
 number: a process loads its own only where there is none or one with a lower number, and works with a newer one as it
-is, because a newer library answers the calls of the release before. Of one number (two states of a release in
-development) a process loads its own at its start, and once more if a function is missing: they never load in turn.
+is, because a newer library answers the calls of the release before. One that does not answer this release's calls any
+more is refused. Of one number (two states of a release in development) a process loads its own at its start, and once
+more if a function is missing: they never load in turn.
+
+An account that may not load works with the library that is there. Where that is missing or older, the error says which
+command to run; the first call after that goes on.
 
 A lock key on each server makes sure that between reading the number and loading nobody else loads.
 """
@@ -11,6 +15,7 @@ A lock key on each server makes sure that between reading the number and loading
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 import time
 from collections.abc import Callable
@@ -20,13 +25,15 @@ from typing import Any
 import redis
 from redis import exceptions
 
-from machines.engine.errors import EngineFault
+from machines.engine.errors import EngineFault, LibraryNotLoaded, NotPermitted
 from machines.engine.keys import Keys
 
 from . import library, routing, waiting
 from .client import Client
 
+COMMAND = "signalbox library load"
 MISSING = "Function not found"
+TAKEN = "already exists"  # of a function that a library of another name has
 LOCK_MS = 10_000  # a load takes some 60 ms
 LOCK_WAIT = 0.02  # seconds between two looks at a lock that another process holds
 MOST_TAGS = 4096  # hash tags tried to find a lock key that a node of a cluster owns
@@ -38,14 +45,26 @@ _reported: set[int] = set()  # release numbers of newer libraries that the log h
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The library that a server holds. ``number``: its release number, 0 for one of before there were numbers."""
+    """The library that a server holds. ``number``: its release number, 0 for one of before there were numbers;
+    ``serves``: the lowest number of programs whose calls it answers."""
 
     number: int
     fingerprint: str
+    serves: int = 0
 
     @property
     def is_ours(self) -> bool:
         return self.number == library.RELEASE and self.fingerprint == library.fingerprint()
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What became of one server. ``address``: "" for the only one; ``error``: why it did not answer."""
+
+    address: str
+    held: Held | None = None
+    loaded: bool = False
+    error: Exception | None = None
 
 
 Choice = Callable[[Held | None], bool]
@@ -53,32 +72,37 @@ Choice = Callable[[Held | None], bool]
 
 
 class LibraryLoader:
-    """Loads the library on the server, or on each primary of a cluster. Safe to share between threads."""
+    """Loads the library on the server, or on each primary of a cluster. Safe to share between threads. ``claim`` is
+    called before each load, and raises where the data on the server do not allow it.
 
-    def __init__(self, client: Client, keys: Keys) -> None:
+    Each method raises EngineFault for a library that this release cannot work with, and where this account may not load
+    one that is wanted; beside that, what redis-py raises.
+    """
+
+    def __init__(self, client: Client, keys: Keys, claim: Callable[[], None]) -> None:
         self._client = client
         self._keys = keys
+        self._claim = claim
         self._lock = waiting.Lock()
         self._replaced_same = False
 
-    def ensure(self) -> None:
+    def ensure(self) -> list[Visit]:
         """Load the library where there is none, an older one, or another one of the same number.
 
-        On a cluster a primary that is away is left out: the first call that meets it without a library loads it. Raises
-        what redis-py raises.
+        On a cluster a primary that is away is left out: the first call that meets it without a library loads it.
         """
         with self._lock:
-            self._on_each(lambda held: held is None or (held.number <= library.RELEASE and not held.is_ours))
+            return self._on_each(lambda held: held is None or (held.number <= library.RELEASE and not held.is_ours))
 
-    def replace(self) -> None:
-        """Load the library, unless a newer one is there."""
+    def replace(self) -> list[Visit]:
+        """Load the library, unless a newer one is there; return what became of each server."""
         with self._lock:
-            self._on_each(lambda held: held is None or held.number <= library.RELEASE)
+            return self._on_each(lambda held: held is None or held.number <= library.RELEASE, may_stay=False)
 
     def require(self) -> None:
-        """Load the library where there is none."""
+        """Load the library where there is none or an older one."""
         with self._lock:
-            self._on_each(lambda held: held is None)
+            self._on_each(lambda held: held is None or held.number < library.RELEASE)
 
     def load_missing(self) -> None:
         """Load the library because a function is missing on a server. Raises EngineFault where another one stays."""
@@ -94,37 +118,74 @@ class LibraryLoader:
                     stays.append(held)
                 return False
 
-            replaced = self._on_each(is_wanted)
+            replaced = [visit.held for visit in self._on_each(is_wanted) if visit.loaded]
             self._replaced_same = self._replaced_same or any(
                 held and held.number == library.RELEASE for held in replaced
             )
             if stays and not replaced:
                 raise EngineFault(
                     f"the library on the server (release {stays[0].number}, {stays[0].fingerprint}) lacks a function "
-                    f"that this program calls (release {library.RELEASE}, {library.fingerprint()})"
+                    f"that this program calls (release {library.RELEASE}, {library.fingerprint()}): start a program of "
+                    "its release"
                 )
 
     def read(self) -> list[Held | None]:
         """Return what the server holds, or each primary of a cluster."""
         return [read_held(node) for node in routing.list_nodes(self._client)]
 
-    def _on_each(self, is_wanted: Choice) -> list[Held | None]:
-        """Load on each server whose library ``is_wanted`` says to replace; return what was replaced there."""
-        replaced: list[Held | None] = []
-        gone: list[Exception] = []
+    def _on_each(self, is_wanted: Choice, *, may_stay: bool = True) -> list[Visit]:
+        """Load on each server whose library ``is_wanted`` says to replace. ``may_stay``: another one of this release
+        does for an account that may not load."""
+        visits: list[Visit] = []
+        denied: LibraryNotLoaded | None = None
         nodes = routing.list_nodes(self._client)
         for node in nodes:
+            address = _get_address(node) if len(nodes) > 1 else ""
             try:
                 held = read_held(node)
-                if is_wanted(held) and _load_locked(node, self._find_lock(node), is_wanted):
-                    replaced.append(held)
-                elif held is not None:
-                    _report(held)
+                stays = may_stay and held is not None and held.number == library.RELEASE
+                loaded = is_wanted(held) and self._load_permitted(node, held, address, is_wanted, stays)
+                if held is not None and not loaded:
+                    _check_served(held)
+                visits.append(Visit(address, held, loaded))
             except GONE as error:
-                gone.append(error)
+                visits.append(Visit(address, error=error))
+            except LibraryNotLoaded as error:
+                denied = denied or error
+        gone = [visit.error for visit in visits if visit.error is not None]
         if gone and len(gone) == len(nodes):
             raise gone[0]
-        return replaced
+        if denied is not None:
+            raise denied
+        return visits
+
+    def _load_permitted(
+        self, node: redis.Redis, held: Held | None, address: str, is_wanted: Choice, stays: bool
+    ) -> bool:
+        """Load the library. Where this account may not, go on with the one that ``stays``."""
+        try:
+            return self._load_locked(node, is_wanted)
+        except (exceptions.NoPermissionError, NotPermitted) as error:
+            if stays:
+                return False
+            raise _build_denied(held, address) from error
+
+    def _load_locked(self, node: redis.Redis, is_wanted: Choice) -> bool:
+        """Load the library under the lock, unless another process has loaded a suitable one meanwhile."""
+        _list_others(node)  # an account that may not is told so before it takes the lock
+        token, lock = secrets.token_hex(8), self._find_lock(node)
+        deadline = time.monotonic() + LOCK_MS / 1000
+        while lock is not None and not _acquire(node, lock, token) and time.monotonic() < deadline:
+            waiting.pause(LOCK_WAIT)
+        try:
+            if not is_wanted(read_held(node)):
+                return False
+            self._claim()
+            put(node)
+            return True
+        finally:
+            if lock is not None:
+                _release(node, lock, token)
 
     def _find_lock(self, node: redis.Redis) -> str | None:
         """Return the key of the lock for this server, on a cluster one in a slot of its own; None if it has no slot."""
@@ -152,24 +213,29 @@ def read_held(node: redis.Redis) -> Held | None:
 def read_answer(answer: Any) -> Held:
     """Read what ``sb_library`` answers: libraries without a number answer their fingerprint alone."""
     if isinstance(answer, list):
-        return Held(int(answer[0]), str(answer[1]))
+        return Held(int(answer[0]), str(answer[1]), int(answer[2]) if len(answer) > 2 else 0)
     return Held(0, str(answer))
 
 
-def _load_locked(node: redis.Redis, lock: str | None, is_wanted: Choice) -> bool:
-    """Load the library under the lock, unless another process has loaded a suitable one meanwhile."""
-    token = secrets.token_hex(8)
-    deadline = time.monotonic() + LOCK_MS / 1000
-    while lock is not None and not _acquire(node, lock, token) and time.monotonic() < deadline:
-        waiting.pause(LOCK_WAIT)
-    try:
-        if not is_wanted(read_held(node)):
-            return False
-        node.function_load(library.text(), replace=True)
-        return True
-    finally:
-        if lock is not None:
-            _release(node, lock, token)
+def put(node: redis.Redis) -> None:
+    """Load the library on one server, in place of whatever release's library is there, in one step."""
+    with node.pipeline(transaction=True) as pipe:
+        for name in _list_others(node):
+            pipe.function_delete(name)
+        pipe.function_load(library.text(), replace=True)
+        *_, loaded = pipe.execute(raise_on_error=False)  # somebody may have deleted another one in between
+    if isinstance(loaded, Exception):
+        raise loaded
+
+
+def _list_others(node: redis.Redis) -> list[str]:
+    """List the libraries of releases with another layout."""
+    names = []
+    for row in node.function_list(f"{library.FAMILY}*"):
+        fields = row if isinstance(row, dict) else dict(zip(row[::2], row[1::2], strict=True))
+        name = fields.get("library_name") or fields[b"library_name"]
+        names.append(name.decode() if isinstance(name, bytes) else str(name))
+    return [name for name in names if re.fullmatch(rf"{library.FAMILY}(_\d+)?", name) and name != library.NAME]
 
 
 def _acquire(node: redis.Redis, lock: str, token: str) -> bool:
@@ -187,8 +253,16 @@ def _release(node: redis.Redis, lock: str, token: str) -> None:
         log.debug("the lock %s is left to expire: %s", lock, error)
 
 
-def _report(held: Held) -> None:
-    """Say once in the log that this process works with the library of a newer release."""
+def _check_served(held: Held) -> None:
+    """Raise EngineFault for a library of the future that answers other calls than this release makes; say once in the
+    log that this process works with one of a newer release."""
+    if held.serves > library.RELEASE:
+        raise EngineFault(
+            f"no downgrade: the server holds the functions library of release {held.number}, which serves programs of "
+            f"release {held.serves} and later; this one is of release {library.RELEASE}. Start a newer release; "
+            "nothing was changed",
+            code="SB516",
+        )
     if held.number > library.RELEASE and held.number not in _reported:
         _reported.add(held.number)
         log.warning(
@@ -196,3 +270,17 @@ def _report(held: Held) -> None:
             held.number,
             library.RELEASE,
         )
+
+
+def _build_denied(held: Held | None, address: str) -> LibraryNotLoaded:
+    where = f"the server {address}" if address else "the server"
+    if held is None:
+        return LibraryNotLoaded(f"{where} has no functions library")
+    return LibraryNotLoaded(
+        f"the functions library on {where} is of release {held.number}, and this program of release {library.RELEASE}"
+    )
+
+
+def _get_address(node: redis.Redis) -> str:
+    given = node.connection_pool.connection_kwargs
+    return f"{given.get('host')}:{given.get('port')}"

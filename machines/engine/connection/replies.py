@@ -31,7 +31,8 @@ from machines.engine.errors import (
 )
 from machines.engine.records import Because, Candidate, Explanation, Instance, Live, Outcome, Step, Timer
 
-from . import server_permissions
+from . import library, server_permissions
+from .library_loader import COMMAND
 
 
 class Status(StrEnum):
@@ -322,9 +323,36 @@ def _build_needs_approval(
 MIGRATE = "(migrate)"  # the event of a step that moved an instance to another version
 
 
+UNREADABLE = "SB517"
+
+
+def decode_entry(entry: str) -> list[Any]:
+    """Decode one history entry: [version, ms, event, state, transitions, actor, reason, payload, set, unset]. Raises
+    EngineFault (SB517) for one that the library of an older release answered as it is in Redis, or that is damaged."""
+    try:
+        found = json.loads(entry)
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or len(found) < 9:
+        raise EngineFault(
+            f"an entry of a history cannot be read: {entry!r:.60}. Either the key is damaged, or the functions library "
+            f"of an older release is on the server: run `{COMMAND}` of release {library.RELEASE} or later. Nothing was "
+            "changed",
+            code=UNREADABLE,
+        )
+    return found
+
+
+def check_entries(entries: Sequence[str]) -> None:
+    """Raise EngineFault (SB517) where one is packed still: all others begin with a bracket."""
+    for entry in entries:
+        if entry[:1] != "[":
+            decode_entry(entry)
+
+
 def read_step(entry: str) -> Step:
-    """Read one history entry: [version, ms, event, state, transitions, actor, reason, payload, set, unset]."""
-    version, at, event, state, transitions, actor, reason, payload, changed, *unset = json.loads(entry)
+    """Read one history entry, as ``decode_entry``."""
+    version, at, event, state, transitions, actor, reason, payload, changed, *unset = decode_entry(entry)
     changes = dict(changed or {})
     changes.update(dict.fromkeys(unset[0] if unset else ()))
     return Step(

@@ -25,7 +25,13 @@ WRITES = (
     "xgroup|create", "xgroup|delconsumer", "xgroup|destroy", "xgroup|setid", "xreadgroup", "xtrim", "zadd", "zpopmin",
     "zrem", "zremrangebyrank", "zremrangebyscore", "zunionstore",
 )  # fmt: skip
-CALLS = ("fcall", "fcall_ro", "function|load", "info", "ping", "spublish")
+CALLS = ("fcall", "fcall_ro", "info", "ping", "spublish")
+LOADS = (
+    "del", "exec", "fcall_ro", "function|delete", "function|list", "function|load", "get", "hgetall", "hset", "multi",
+    "ping", "set",
+)  # fmt: skip
+"""What loads the functions library. An account with these can take the rights of every other one, since a function runs
+with the rights of its caller."""
 STEP = (*READS, *WRITES, *CALLS)
 """The commands that the functions library runs, and those that the engine and the patterns send beside it."""
 

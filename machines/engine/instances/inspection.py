@@ -47,7 +47,11 @@ class InspectionMethods:
         calls in one round trip, not one atomic call. Raises UnknownInstance, UnknownMachine."""
         arguments.check_count("steps", steps, limits.MAX_HISTORY)
         arguments.check_instance(id)
-        partition, names = self._catalog.partition(machine, id), list(dict.fromkeys(events))
+        names = list(dict.fromkeys(events))
+        return self._caller.read_histories(lambda: self._inspect(machine, id, names, steps))
+
+    def _inspect(self, machine: str, id: str, names: Sequence[str], steps: int) -> Inspection:
+        partition = self._catalog.partition(machine, id)
         root, meta = partition.root, self._catalog.partitions(machine)[0].meta
         calls: list[tuple[str, str, Sequence[Any]]] = [
             ("sb_get", root, (id,)),

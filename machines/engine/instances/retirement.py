@@ -142,6 +142,8 @@ class Retirement:
             for id, raw, history in zip(ids, rows[::2], rows[1::2], strict=True)
             if _is_whole(raw) and history[0] == Status.OK
         ]
+        for one in found:
+            replies.check_entries(one.steps)
         return Batch(partition, found, len(ids), micros + _micros(begin, end))
 
     def retire(self, batch: Batch, *, actor: str = "", reason: str = "") -> Retired:

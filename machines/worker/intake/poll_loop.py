@@ -76,7 +76,7 @@ class PollLoop:
         while not self._stopped.is_set():
             try:
                 ended = self._turn()
-            except errors.EngineUnavailable as error:
+            except (errors.EngineUnavailable, errors.NotPermitted) as error:
                 self._outage(error)
                 continue
             except Exception:
@@ -165,9 +165,9 @@ class PollLoop:
         served = [route.queue for route in self._served_queues.heard if route.machine == machine]
         return sum(depths[q][place] for q in served if q in depths for place in ("ready", "leased", "delayed"))
 
-    def _outage(self, error: errors.EngineUnavailable) -> None:
+    def _outage(self, error: errors.SignalboxError) -> None:
         if not self._away:
-            log.warning("Redis is away: %s; trying on", error)
+            log.warning("Redis cannot be used: %s; trying on", error)
         self._away = True
         self._fetcher.rescan()
         forget_connections(self._engine)
@@ -175,7 +175,7 @@ class PollLoop:
 
     def _back(self) -> None:
         if self._away:
-            log.warning("Redis is back")
+            log.warning("Redis can be used again")
             self._fetcher.rescan()
         self._away = False
         self._backoff.reset()

@@ -67,7 +67,7 @@ class Periodic:
         """One pass; answers how long to wait after it."""
         try:
             found = self._duty.once()
-        except errors.EngineUnavailable as error:
+        except (errors.EngineUnavailable, errors.LibraryNotLoaded) as error:  # the loop that takes jobs says it
             log.debug("%s: %s", self._name, error)
             return self._backoff.next()
         except Exception:

@@ -14,7 +14,7 @@ from machines.engine.connection import library
 from tests.engine.builders import door, machine, publish
 
 HELD = ("FCALL_RO", "sb_library", 0, "release")
-OURS = [library.RELEASE, library.fingerprint()]
+OURS = [library.RELEASE, library.fingerprint(), library.SERVES]
 
 
 def write(folder, **files):
@@ -192,7 +192,7 @@ def thrower(request, tmp_path):
     """A client of a server whose functions throw each kind of thing. Redis 7.0 ends at a table that is let out."""
     client = redis.Redis.from_url(request.getfixturevalue(request.param), decode_responses=True)
     text = library.compose(write(tmp_path, **{f"functions__{name}": text for name, text in THROWN.items()}))
-    text = text.replace("name=signalbox", "name=throws").replace("sb_library", "throws_library")
+    text = text.replace(f"name={library.NAME}", "name=throws").replace("sb_library", "throws_library")
     client.function_load(text, replace=True)
     client.set("throws:text", "x")
     yield client

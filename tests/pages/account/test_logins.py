@@ -29,7 +29,9 @@ def test_a_login_is_a_key_in_redis_with_an_expiry_and_a_row_nowhere(user_of, pre
     client = login(user_of)
     assert cache.get(kept(client))["_auth_user_id"] == client.session["_auth_user_id"]
     redis = get_redis_connection()
-    (key,) = [found for found in redis.scan_iter(match="*") if found.decode().endswith(kept(client))]
+    names = [found.decode() for found in redis.scan_iter(match="*")]
+    (key,) = [name for name in names if name == cache.make_key(kept(client))]
+    assert not any(client.session.session_key in name for name in names), "a name of a key would be a cookie"
     assert 0 < redis.pttl(key) <= settings.SESSION_COOKIE_AGE * 1000
     assert not Session.objects.exists()
 

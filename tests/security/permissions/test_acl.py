@@ -44,7 +44,7 @@ from tests.worker import builders
 PREFIX = "sb:"
 DANGEROUS = (
     "keys flushall flushdb config|set config|get eval script|load debug shutdown acl|setuser replicaof monitor "
-    "client|kill function|delete publish"
+    "client|kill function|restore function|flush publish"
 )
 HARMLESS = {"client|setinfo", "client|maint_notifications"}
 """What the client library tries with each connection, and goes on without."""
@@ -97,9 +97,11 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def as_account(place: Place, settings, request: pytest.FixtureRequest) -> Iterator[Callable[[str], Engine]]:
-    """An engine of an account, with the site pointed at it; all keys go at the end."""
-    made: list[Engine] = []
+def as_account(place: Place, settings) -> Iterator[Callable[[str], Engine]]:
+    """An engine of an account, with the site pointed at it; the deployment account has loaded the library before. All
+    keys go at the end."""
+    made = [Engine.from_url(place.url("deploy"), prefix=PREFIX)]
+    made[0].load_library(again=False)
 
     def act(name: str) -> Engine:
         configure(settings, REDIS_URL=place.url(name))
@@ -143,8 +145,7 @@ def sent_by_python() -> set[str]:
     calls = {
         word for text in texts for word in re.findall(r"(?:client|_client|redis|pipe|pipeline)\.([a-z_]+)\(", text)
     }
-    loads = {"function|load"} if "function_load" in calls else set()
-    return words | calls | loads
+    return words | calls
 
 
 def test_what_a_step_needs_is_what_the_library_runs_and_the_engine_sends() -> None:
@@ -161,8 +162,14 @@ def test_the_library_asks_for_the_same_commands() -> None:
     asked = set()
     for example in re.findall(r"'([^']+)'", table):
         first, *rest = example.lower().split()
-        asked.add(f"{first}|{rest[0]}" if first in ("xgroup", "xinfo", "function") else first)
+        asked.add(f"{first}|{rest[0]}" if first in ("xgroup", "xinfo") else first)
     assert asked == set(server_permissions.STEP)
+
+
+def test_only_the_deployment_account_may_change_the_library() -> None:
+    for name, account in ACCOUNTS.items():
+        held = {command for command in account.commands if command.startswith("function")}
+        assert held == ({"function|delete", "function|list", "function|load"} if name == "deploy" else set()), name
 
 
 def test_no_account_may_do_more_than_it_needs() -> None:
@@ -319,7 +326,6 @@ def at_reading(engine: Engine) -> None:
 def test_a_program_does_all_of_it_with_its_line_and_nothing_is_refused(place: Place, as_account) -> None:
     place.owner.config_resetstat()
     engine = as_account("engine")
-    engine.load_library()
     assert engine.missing_commands() == []
     place.owner.execute_command("ACL", "SETUSER", "engine", "~mine:*")  # keys of its own, which its line names
     at_engine(engine)
@@ -354,8 +360,6 @@ def test_who_only_looks_sees_all_with_its_line_and_changes_nothing(place: Place,
     assert place.denied() == set()
     with pytest.raises(NotPermitted, match="lacks fcall"):
         reader.fire(NAME, "p-1", "ring")
-    with pytest.raises(NotPermitted, match="function|load"):
-        reader.load_library()
     assert place.lasting_keys() == before
 
 
@@ -426,12 +430,9 @@ def test_a_worker_works_and_waits_with_its_line(place: Place, as_account, tmp_pa
 
 @pytest.mark.parametrize("command", server_permissions.STEP)
 def test_each_command_that_is_missing_is_named_by_the_check(place: Place, as_account, command: str) -> None:
-    as_account("engine").load_library()
+    as_account("web")
     place.give("web", but=f"+{command}")
     as_account("web")
-    if command == "function|load":  # what is loaded already goes on
-        assert as_account("web").missing_commands() == [command]
-        return
     found = [one for one in run_checks(tags=["signalbox"]) if one.id == "signalbox.E011"]
     assert found, run_checks(tags=["signalbox"])
     assert re.search(rf"lacks {re.escape(command)}$", found[0].msg), found[0].msg
@@ -500,7 +501,6 @@ def test_a_page_says_what_is_missing_and_not_that_redis_is_away(
 @pytest.mark.django_db
 @pytest.mark.parametrize("missing", ["+ping", "+hget", "+fcall_ro", "+fcall", "~sb:*", "~sb-web*"])
 def test_probes_and_the_start_of_a_site_name_a_missing_right(place: Place, as_account, missing: str) -> None:
-    as_account("web").load_library()
     place.give("web", but=missing)
     as_account("web")
     found = Client().get("/readyz")

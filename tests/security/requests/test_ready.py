@@ -49,7 +49,7 @@ def test_a_library_that_is_not_there_is_loaded_and_one_that_cannot_be_is_said(ow
         assert b"sb_library" in str(client.function_list()).encode()
         client.function_flush()
         client.execute_command("ACL", "SETUSER", "default", "-function")
-        assert answer() == down(library="SB511")
+        assert answer() == down(library="SB515", run="signalbox library load")
     own_server.stop()
     assert answer() == down(redis="SB500", library="SB500")
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from machines.engine.connection.calls import Caller, translate
-from machines.engine.connection.replies import Status, build_error, read_pairs
+from machines.engine.connection.replies import Status, build_error, decode_entry, read_pairs
 from machines.engine.publishing.catalog import Catalog
 
 from .recorded_migration import RecordedMove, read_moves, read_plans
@@ -45,7 +44,7 @@ class History:
     @property
     def is_whole(self) -> bool:
         """Tell whether it begins with the creation."""
-        return bool(json.loads(self.entries[0])[2] == "(create)")
+        return bool(decode_entry(self.entries[0])[2] == "(create)")
 
 
 class HistoryWalk:

@@ -20,9 +20,9 @@ local COMMANDS = {
     'XDEL k 0-1', 'XGROUP CREATE k g $', 'XGROUP DELCONSUMER k g c', 'XGROUP DESTROY k g', 'XGROUP SETID k g $',
     'XREADGROUP GROUP g c STREAMS k >', 'XTRIM k MAXLEN 0', 'ZADD k 0 m', 'ZPOPMIN k', 'ZREM k m',
     'ZREMRANGEBYRANK k 0 0', 'ZREMRANGEBYSCORE k 0 0', 'ZUNIONSTORE k 1 k', 'FCALL f 0', 'FCALL_RO f 0',
-    'FUNCTION LOAD x', 'INFO', 'PING', 'SPUBLISH k v',
+    'INFO', 'PING', 'SPUBLISH k v',
 }
-local CONTAINERS = { XGROUP = true, XINFO = true, FUNCTION = true }
+local CONTAINERS = { XGROUP = true, XINFO = true }
 
 return function(_, ARGV)
     local bad = arguments.check_present(ARGV[1], 'a key')

@@ -1,0 +1,26 @@
+"""``manage.py library load``: puts the functions library onto the Redis of these settings."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from machines import library_command
+from machines.connections import get_engine
+from machines.engine.errors import SignalboxError
+
+
+class Command(BaseCommand):
+    help = library_command.ABOUT
+    requires_system_checks = []  # they ask for the library, and for rights that the deployment account has not
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("action", choices=library_command.ACTIONS)
+
+    def handle(self, **given: Any) -> None:
+        try:
+            library_command.load(get_engine(), self.stdout.write)
+        except (SignalboxError, library_command.Failed) as error:
+            raise CommandError(str(error)) from error
