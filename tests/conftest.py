@@ -35,6 +35,7 @@ from dashboard.checks import redis_accounts
 from dashboard.installation import stores
 from dashboard.middleware import request_ids
 from machines.connections import engine_at_hand
+from machines.engine.connection import library_loader
 from machines.server import Cluster, Server
 from tests.configuration import configure
 
@@ -119,6 +120,7 @@ def as_account(url: str, name: str) -> str:
         rules = [*redis_accounts.ACCOUNTS[name].rules("t"), *(f"+{command}" for command in LOOKING), ">a-password"]
         admin.execute_command("ACL", "SETUSER", name, *rules)
         admin.config_set("notify-keyspace-events", "K$")  # accounts may not
+        library_loader.put(admin)  # nor this
     made = url.replace("unix://", f"unix://{name}:a-password@", 1)
     OWNERS[made] = url
     return made

@@ -83,6 +83,7 @@ NARROWER = {
 """Codes that are narrower than their class."""
 STALE_PLAN = "SB606"
 LOST_VERSION = "SB612"
+UNREADABLE = "SB517"
 
 
 class SignalboxError(Exception):

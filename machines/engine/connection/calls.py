@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 from redis import exceptions
 
 from machines.engine import layout
-from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, NotPermitted, SignalboxError
+from machines.engine.errors import UNREADABLE, BadInput, EngineFault, EngineUnavailable, NotPermitted, SignalboxError
 from machines.engine.keys import PREFIX, Keys, get_machine
 
 from . import library, redirects, routing, server_permissions, waiting
@@ -20,7 +20,6 @@ from .client import FAILURES, Client
 from .cluster_routing import NODE, REFUSED
 from .connection_cache import UNSENT
 from .library_loader import MISSING, LibraryLoader, Visit
-from .replies import UNREADABLE
 
 log = logging.getLogger(__name__)
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 from machines.engine.errors import (
+    UNREADABLE,
     BadInput,
     BadPayload,
     Conflict,
@@ -321,9 +322,6 @@ def _build_needs_approval(
 
 
 MIGRATE = "(migrate)"  # the event of a step that moved an instance to another version
-
-
-UNREADABLE = "SB517"
 
 
 def decode_entry(entry: str) -> list[Any]:
