@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from dashboard.checks.redis_accounts import ACCOUNTS
-from machines.engine import Engine, NotPermitted
+from machines import library_command
+from machines.engine import Engine, InstanceExists, LibraryNotLoaded, NotPermitted
+from machines.engine.connection import library
 from machines.server import Cluster
 from tests.configuration import configure
+from tests.engine.builders import door
 from tests.security.disclosure.planted import NAME
 from tests.security.permissions.test_acl import HARMLESS, at_engine, at_patterns, at_reading
 
@@ -121,6 +124,35 @@ def test_the_site_and_a_worker_do_all_of_it_with_their_lines(empty: Nodes, tmp_p
     finally:
         site.stop()
     assert empty.denied() == set(), site.log("serve") + site.log("worker")
+
+
+def create_each(engine: Engine, ids: list[str]) -> None:
+    for id in ids:
+        with suppress(InstanceExists):
+            engine.create("door", id)
+
+
+def test_a_node_that_came_later_gets_the_library_by_the_command_and_the_error_names_it(
+    empty: Nodes, settings, capsys
+) -> None:
+    engine = engine_of(empty, "web", settings)
+    engine.publish(door())
+    ids = [f"d{number}" for number in range(12)]  # in each partition, so on each node
+    node = empty.cluster.nodes[1]
+    address = f"127.0.0.1:{node.port}"
+    with node.client() as client:
+        client.function_flush()
+    with pytest.raises(LibraryNotLoaded, match=f"the server {address} has no .*signalbox library load"):
+        create_each(engine, ids)
+    assert library_command.run(["load", "--url", empty.url("deploy"), "--prefix", PREFIX], {}) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert [line for line in lines if "is loaded, there was none" in line] == [
+        f"{address}: the library of release {library.RELEASE} is loaded, there was none"
+    ]
+    create_each(engine, ids)
+    assert engine.counts("door") == {"Shut": 12, "Open": 0}
+    engine.client.close()
 
 
 @pytest.mark.parametrize("command", ["cluster|slots", "command"])

@@ -21,7 +21,7 @@ from dashboard.checks.redis_accounts import ACCOUNTS
 from dashboard.installation.stores import SESSION_KEYS
 from machines import connections
 from machines.cli import main
-from machines.engine import Engine, LibraryNotLoaded
+from machines.engine import AsyncEngine, Engine, LibraryNotLoaded
 from machines.engine.connection import library
 from machines.engine.connection.library_loader import read_held
 from tests.engine.builders import door
@@ -215,3 +215,11 @@ def test_one_account_loads_by_itself(own_server) -> None:
     engine.publish(door())
     assert read_held(engine.client).is_ours
     engine.client.close()
+
+
+async def test_one_account_loads_by_itself_from_an_event_loop(own_server) -> None:
+    with redis.Redis.from_url(own_server.url) as client:
+        client.function_load(OLDER)
+        async with AsyncEngine.from_url(own_server.url) as engine:
+            await engine.publish(door())
+        assert read_held(client).is_ours
