@@ -3,6 +3,7 @@
 import pytest
 
 from machines.engine import Engine
+from machines.engine.connection import library
 from machines.server import Server
 from tests.installation.processes import eventually
 
@@ -42,7 +43,7 @@ def test_workers_go_on_with_what_was_replicated(own_server, own_engine, replica,
     assert own_engine.client.wait(1, int(LONG * 1000)) == 1, "the replica has all of that"
     kill(own_server, own_engine)
     successor.client.replicaof("NO", "ONE")
-    assert len(successor.client.function_list("signalbox")) == 1, "the library was replicated, too"
+    assert len(successor.client.function_list(library.NAME)) == 1, "the library was replicated, too"
     proxy.switch(server.url)
     wait_for(successor, JOBS)
     assert all("completed" in worker.finish() for worker in running)

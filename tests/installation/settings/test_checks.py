@@ -66,7 +66,6 @@ def test_snapshots_alone_are_enough(server):
     [
         (["-config"], "signalbox.W006"),
         (["-config|set"], "signalbox.W006"),
-        (["-function"], "signalbox.W011"),
     ],
 )
 def test_an_account_that_may_not_do_enough_is_told_what_it_lacks(server, own, settings, rules, id):
