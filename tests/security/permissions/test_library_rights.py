@@ -218,7 +218,7 @@ def test_one_account_loads_by_itself(own_server) -> None:
 
 
 async def test_one_account_loads_by_itself_from_an_event_loop(own_server) -> None:
-    with redis.Redis.from_url(own_server.url) as client:
+    with redis.Redis.from_url(own_server.url, decode_responses=True) as client:
         client.function_load(OLDER)
         async with AsyncEngine.from_url(own_server.url) as engine:
             await engine.publish(door())

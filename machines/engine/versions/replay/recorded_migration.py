@@ -6,6 +6,8 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from machines.engine.connection.replies import decode_entry
+
 MIGRATE, PLAN = "(migrate)", "plan:"
 Places = dict[str, tuple[str, ...]]
 Plans = Mapping[tuple[str, int, int], Places]
@@ -36,13 +38,13 @@ def read_moves(entries: Sequence[str], plans: Plans) -> tuple[RecordedMove, ...]
     release moved by it or the machine was imported, is known by what it did with this instance."""
     found = []
     for at, text in enumerate(entries):
-        if MIGRATE not in text or (entry := json.loads(text))[2] != MIGRATE or not isinstance(entry[7], dict):
+        if MIGRATE not in text or (entry := decode_entry(text))[2] != MIGRATE or not isinstance(entry[7], dict):
             continue
         if {"from", "to"} <= entry[7].keys():
             source, target = int(entry[7]["from"]), int(entry[7]["to"])
             states = plans.get((str(entry[7].get("plan")), source, target))
             if states is None:
-                states = _compare_leaves(_read_leaves(json.loads(entries[at - 1])) if at else (), _read_leaves(entry))
+                states = _compare_leaves(_read_leaves(decode_entry(entries[at - 1])) if at else (), _read_leaves(entry))
             found.append(RecordedMove(source, target, states))
     return tuple(found)
 
