@@ -20,6 +20,7 @@ urlpatterns = [
     path("", include("dashboard.pages.workers.urls")),
     path("", include("dashboard.pages.errors.urls")),
     path("", include("dashboard.pages.bulk.urls")),
+    path("", include("dashboard.pages.runs.urls")),
     path("", include("dashboard.pages.schedules.urls")),
     path("", include("dashboard.pages.audit.urls")),
     path("", include("dashboard.pages.approvals.urls")),

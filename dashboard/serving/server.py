@@ -10,6 +10,7 @@ from types import FrameType
 import uvicorn
 
 from dashboard.live.sockets.frame_writer import SocketProtocol
+from machines.conf import conf
 
 from . import shutdown
 from .connection_turns import Protocol
@@ -46,6 +47,9 @@ def server(*, log_level: str = "warning") -> Site:
             log_level=log_level,
             access_log=False,
             server_header=False,
+            # X-Forwarded-For counts from these alone: not from loopback, and not by a variable of uvicorn's own.
+            proxy_headers=bool(conf.TRUSTED_PROXIES),
+            forwarded_allow_ips=list(conf.TRUSTED_PROXIES),
             lifespan="off",
             ws_max_size=LARGEST_FRAME,
             ws_ping_interval=PING,

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from machines import diagrams, offload
 from machines.access.mirror_names import is_mirror
 from machines.attached import calls
+from machines.catalog import builtin_machines
 from machines.catalog.outlines import list_unrecorded, outline_from, stored, unrecorded
 from machines.engine.definitions import FieldOutline, Outline, StateOutline, TransitionOutline
 from machines.engine.definitions.outline import is_match
@@ -77,6 +78,11 @@ class VersionView:
     def is_mirror(self) -> bool:
         """Return whether the instances follow rows of a table."""
         return is_mirror(self.machine)
+
+    @property
+    def is_system(self) -> bool:
+        """Return whether the machine is the product's, whose own pages change its instances."""
+        return self.machine in builtin_machines.NAMES
 
     @property
     def view(self) -> dict[str, str]:

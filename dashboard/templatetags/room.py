@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -159,6 +160,12 @@ def step_reason(context: Context, step: Step, machine: str) -> SafeString:
     if not written:
         return format_html("{}", step.reason)
     return format_html("{} [bulk {}]", step.reason[: written.start()], id_link(context, "bulk", machine, written[1]))
+
+
+@register.filter
+def pairs(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """List names and values. ``values.items`` in a template is the value of a name ``items``, where there is one."""
+    return list(values.items())
 
 
 @register.filter

@@ -13,6 +13,7 @@ from django.forms import BoundField
 
 from machines.access.mirror_names import is_mirror
 from machines.attached import calls
+from machines.catalog import builtin_machines
 from machines.engine import Instance
 from machines.engine.definitions import EventOutline
 from machines.forms import StepForm, TypedForm
@@ -82,7 +83,7 @@ def lever_for(version: MachineVersion | None, instance: Instance, event: str, da
 
 
 def _events(version: MachineVersion | None, instance: Instance) -> list[tuple[EventOutline, bool]]:
-    if version is None:
+    if version is None or version.machine.name in builtin_machines.NAMES:
         return []
     outline = version.outline
     everywhere = {event.name: event for event in outline.events_of([state.name for state in outline.states])}

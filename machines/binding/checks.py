@@ -8,6 +8,7 @@ from django.core import checks
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models, router
 
+from machines.catalog import builtin_machines
 from machines.conf import conf
 from machines.conf.resolver import find_problems
 from machines.connections import get_engine, get_prefix
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def check_field(field: MachineField) -> list[checks.CheckMessage]:
     """Check one field without a server: its machine's name, its ids, its outbox, and that the machine has one field."""
-    return [*_check_name(field), *_check_ids(field), *_check_shared(field), *_check_outbox(field)]
+    return [*check_name(field), *_check_ids(field), *_check_shared(field), *_check_outbox(field)]
 
 
 def check_machines(**_: Any) -> list[checks.CheckMessage]:
@@ -59,8 +60,10 @@ def _unknown(field: MachineField, published: Any) -> checks.CheckMessage:
     )
 
 
-def _check_name(field: MachineField) -> list[checks.CheckMessage]:
+def check_name(field: MachineField) -> list[checks.CheckMessage]:
     why = check_machine_name(field.machine)
+    if field.machine in builtin_machines.NAMES:
+        why = "is the product's own, whose instances its own pages and services change"
     return [] if why is None else [checks.Error(f"the machine {field.machine!r} {why}", obj=field, id="signalbox.E043")]
 
 

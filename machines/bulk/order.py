@@ -10,6 +10,7 @@ from typing import Any
 
 from machines.access.mirror_names import is_mirror
 from machines.access.transition_groups import Groups
+from machines.catalog import builtin_machines
 from machines.engine import Engine, Permit, arguments, limits
 from machines.engine.errors import BadInput
 from machines.engine.versions import MigrationPlan
@@ -107,10 +108,10 @@ class Order:
     def check(self, engine: Engine) -> None:
         """Raises BadInput, BadPayload, UnknownMachine."""
         arguments.check_machine(self.machine)
-        if self.machine == BULK:
-            raise BadInput("a bulk action cannot run on bulk actions")
         if self.action not in ACTIONS:
             raise BadInput(f"a bulk can {', '.join(ACTIONS)}, not {self.action!r}")
+        if self.machine == BULK or (self.machine in builtin_machines.NAMES and self.action != MIGRATE):
+            raise BadInput(f"a bulk action cannot {self.action} instances of {self.machine}, a machine of the product")
         if is_mirror(self.machine) and self.action != "fire":
             raise BadInput(
                 f"{self.action} cannot change instances of {self.machine}, which follow their rows: use fire"

@@ -26,6 +26,8 @@ from machines.engine.errors import DefinitionError, UnknownMachine
 
 NAMES = frozenset({"bulk", "django_tasks", "map_reduce", "map_reduce_chunk", "schedules"})
 
+WITHOUT_INSTANCES = frozenset({"django_tasks"})
+
 
 def split_system(machines: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return people's own machines and those of the product, which pages list under the *System* filter."""

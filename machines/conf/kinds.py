@@ -6,6 +6,7 @@ return the value, or raise ``Unfit`` with a sentence that begins with the label.
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +87,24 @@ class Words(Kind):
         if unknown := [word for word in value if self.allowed and word not in self.allowed]:
             raise Unfit(f"{label} holds {unknown[0]!r}, which is not one of {', '.join(self.allowed)}")
         return list(value)
+
+
+@dataclass(frozen=True)
+class Networks(Words):
+    """A list of IP addresses and networks; separated by commas in a variable."""
+
+    def read(self, label: str, value: Any) -> list[str]:
+        found = super().read(label, value)
+        for word in found:
+            try:
+                ipaddress.ip_network(word)
+            except ValueError as error:
+                right = "write 10.1.2.3 or 10.1.0.0/16"
+                raise Unfit(f"{label} holds {word!r}, which is no address and no network ({error}): {right}") from None
+        return found
+
+    def parse(self, label: str, text: str) -> list[str]:
+        return self.read(label, super().parse(label, text))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,22 @@ from machines.engine.connection.redis_url import SCHEMES
 from machines.engine.limits import LONGEST_WAIT, MAX_PARTITIONS, MOST_REPLICAS
 
 from . import archive_names, retention_policy
-from .kinds import Checked, Choice, Flag, Folder, Integer, Integers, Kind, Numbers, Rate, Secret, Unfit, Url, Words
+from .kinds import (
+    Checked,
+    Choice,
+    Flag,
+    Folder,
+    Integer,
+    Integers,
+    Kind,
+    Networks,
+    Numbers,
+    Rate,
+    Secret,
+    Unfit,
+    Url,
+    Words,
+)
 
 REDIS = "redis://127.0.0.1:6379/0"
 
@@ -64,6 +79,8 @@ TABLE = (
     _setting("LOGIN_WINDOW", Integer(1, 86_400), 300),
     # Where the button to log out leads in a project: a path, or the name of an address.
     _setting("LOGOUT_URL", Kind(), "", ""),
+    # Proxies whose X-Forwarded-For says where a request comes from.
+    _setting("TRUSTED_PROXIES", Networks(), []),
     # Limits of one process.
     _setting("SOCKETS", Integer(1, 100_000), 40),
     _setting("THREADS", Integer(4, 256), 16),

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, OutputWrapper
 
 from machines.connections import get_engine
 from machines.retention.erasure import ErasureReport, erase, summarize
-from machines.services import Actor
+from machines.services import Actor, rules
 
 SHOWN = 20  # places that are listed as left
 
@@ -29,6 +29,7 @@ def run(output: OutputWrapper, target: str, where: str | None, reason: str) -> N
         raise CommandError("--where takes a data field and its value: --where email=eve@example.org")
     actor = Actor.console()
     with actor.records("machine.erase", machine=machine, target=field, reason=reason) as deed:
+        rules.demand_open(machine)
         found = erase(
             get_engine(), machine, id=id, where=(field, value) if where else None, actor=actor.name, reason=reason
         )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from machines.bulk import Bulk
 from machines.bulk import Order as BulkOrder
 from machines.bulk.bulk import LIVE
+from machines.catalog import builtin_machines
 from machines.engine import Engine, errors, limits
 
 from .document import Schedule
@@ -34,6 +35,8 @@ def key_of(schedule: Schedule, entry: Entry) -> str:
 def carry_out(engine: Engine, order: Order, entry: Entry, now: int | None = None) -> Led:
     """Do what the schedule does. Raises the engine's errors; EngineUnavailable where it is not known whether it
     happened."""
+    if order.schedule.machine in builtin_machines.NAMES:  # of an older release: a new one is refused when it is made
+        raise errors.BadInput(f"{order.schedule.machine} is a machine of the product, which no schedule moves")
     does = {"enqueue": _enqueue, "fire": _fire, "fire_all": _fire_all, "create": _create}
     return does[order.schedule.does](engine, order, entry, now)
 

@@ -15,12 +15,27 @@ masked what its actor may not see in clear.
 - ``notes``: what one shift wants the next one to know
 - ``tokens``: those of the API and their sessions, created and revoked
 - ``alarms``: what needs attention now, and who takes care of it
+- ``runs``: those of map-reduce, retried and removed
 - ``schedules``: what is done at certain times, with its next and past runs
 - ``approvals``: what waits for a second person, and deciding it
 - ``rules``: what a definition lets this person do, and do alone
 """
 
-from . import alarms, approvals, bulks, definitions, instances, jobs, notes, queues, schedules, sm_keys, tokens, workers
+from . import (
+    alarms,
+    approvals,
+    bulks,
+    definitions,
+    instances,
+    jobs,
+    notes,
+    queues,
+    runs,
+    schedules,
+    sm_keys,
+    tokens,
+    workers,
+)
 from .actor import Actor
 from .errors import ApprovalNeeded, Forbidden, NotAccepted, NotMoved, NotOpen, OwnRequest, TokenNeeded
 
@@ -41,6 +56,7 @@ __all__ = [
     "jobs",
     "notes",
     "queues",
+    "runs",
     "schedules",
     "sm_keys",
     "tokens",

@@ -226,6 +226,11 @@ def stop(actor: Actor, id: str) -> Instance:
     return _told(actor, id, "stop", "bulk.stop")
 
 
+def remove(actor: Actor, id: str) -> Instance:
+    """Have a worker remove one that is over, with its selection and results. Raises Forbidden, NotNow."""
+    return _told(actor, id, "remove", "bulk.remove")
+
+
 def rate(actor: Actor, id: str, rate: int) -> None:
     """Instances a second at most, from the next ones on; 0 for as fast as it goes. Also while it runs."""
     bulk, order = _known(actor, id)

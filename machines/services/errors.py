@@ -16,6 +16,7 @@
     ├── DraftNeeded       publishing this machine takes a second person, who looks at a draft
     ├── PlanInUse         a stored plan has moved instances, or is moving them
     ├── NotMigrated       a stored plan has moved nothing that could go back
+    ├── SystemMachine     the machine is the product's: its own pages and services change its instances
     ├── TooFast           more events in a short time than one account or address may send
     └── TokenNeeded       only a token makes sessions: neither a session nor a person
 
@@ -27,7 +28,7 @@ from __future__ import annotations
 from typing import Any
 
 from machines.access.permissions import Forbidden
-from machines.engine import NeedsApproval, SignalboxError
+from machines.engine import BadInput, NeedsApproval, SignalboxError
 
 __all__ = [
     "ApprovalNeeded",
@@ -42,6 +43,7 @@ __all__ = [
     "NotOpen",
     "OwnRequest",
     "PlanInUse",
+    "SystemMachine",
     "TokenNeeded",
     "TooFast",
 ]
@@ -217,6 +219,22 @@ class NotMigrated(SignalboxError):
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"plan": self.plan}
+
+
+class SystemMachine(BadInput):
+    """Nothing was done."""
+
+    code = "SB449"
+
+    def __init__(self, machine: str) -> None:
+        self.machine = machine
+        super().__init__(
+            f"{machine} is a machine of the product: its instances take no events, repairs, creation or deletion by"
+            " hand; use the page or the operation for what they are (bulk actions, schedules, runs)"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"machine": self.machine}
 
 
 class TooFast(SignalboxError):

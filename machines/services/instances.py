@@ -129,6 +129,7 @@ def create(
     rate_limit.spend(actor, "create", **about)
     with redacting(actor, machine), actor.records("create", **about) as deed:
         actor.demand("fire", machine)
+        rules.demand_open(machine)
         if is_mirror(machine):
             raise BadInput(f"{machine} mirrors rows of a table: create the row, and its instance follows")
         made = get_engine().create(machine, id, data, key=key, actor=actor.name, reason=reason)
@@ -142,6 +143,7 @@ def preview_event(
 ) -> Explanation:
     """What this person's event would do, for who may fire. Raises NotAllowed, too."""
     actor.demand("fire", machine)
+    rules.demand_open(machine)
     if is_mirror(machine) and (refusal := calls.find_refusals(machine, id, [event], actor.user).get(event)):
         raise MethodRefused(f"{event} cannot be called: {refusal}")
     redactor = redactor_of(actor, machine)
@@ -155,6 +157,7 @@ def preview(actor: Actor, name: str, machine: str, id: str, **asked: Any) -> Pre
     """What a repair would do, and nothing is done. Raises what the repair would raise, but ApprovalNeeded."""
     _known(name)
     actor.demand("operate", machine)
+    rules.demand_open(machine)
     _refuse_repair_of_mirror(name, machine)
     redactor = redactor_of(actor, machine)
     with redactor.raising():
@@ -174,6 +177,7 @@ def perform(actor: Actor, call: Call, *, second: str = "", shows: bool = True) -
         if second:
             deed.note(approved_by=second)
         actor.demand(call.right, call.machine)
+        rules.demand_open(call.machine)
         if call.name != "fire":
             _refuse_repair_of_mirror(call.name, call.machine)
         if call.name != "fire" and not call.reason.strip():

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from machines.access import transition_groups
-from machines.catalog import outlines
+from machines.catalog import builtin_machines, outlines
 from machines.catalog.outlines import every_outline
 from machines.conf import conf
 from machines.engine import BadInput, NeedsApproval, Permit
@@ -18,11 +18,21 @@ from machines.engine.definitions import Outline
 from machines.engine.definitions.outline import is_match
 
 from .actor import Actor
-from .errors import ApprovalNeeded
+from .errors import ApprovalNeeded, SystemMachine
 
 FIRE = "fire:"
 PUBLISH, MIGRATE = "publish", "migrate"
 """Actions on the versions of a machine."""
+
+
+REMOVING = ("cancel", "skip")
+"""Repairs that take a job away, or end it in place of its handler."""
+
+
+def demand_open(machine: str) -> None:
+    """Raises SystemMachine for a machine of the product: its own pages and services alone change its instances."""
+    if machine in builtin_machines.NAMES:
+        raise SystemMachine(machine)
 
 
 def permit_of(actor: Actor) -> Permit | None:
@@ -66,9 +76,12 @@ def _covers(named: str, action: str) -> bool:
 def alone(actor: Actor, machine: str, action: str) -> Iterator[Permit | None]:
     """Makes the permit of an action on jobs. ``action``: the repair that does the same.
 
-    Raises BadInput where a version asks for a second person for that, and where the engine finds that the version of an
-    instance does: no request could be filed for it.
+    Raises SystemMachine for a repair that would end a job of the product's machines, BadInput where a version asks for
+    a second person for that, and where the engine finds that the version of an instance does: no request could be filed
+    for it.
     """
+    if action in REMOVING and machine not in builtin_machines.WITHOUT_INSTANCES:
+        demand_open(machine)
     if actor.is_person and needs_approval(every_outline(machine), action):
         raise _not_here(machine, action)
     try:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from machines.engine import WorkerInfo
+from machines.engine.jobs.records import describe_lacking
 
 from .counters import Counters
 from .execution.in_flight import InFlightJobs
@@ -47,6 +48,7 @@ class InfoBuilder:
 
     def now(self) -> WorkerInfo:
         seen = int(self._clock() * 1000)
+        lacking = {str(route): sorted(names) for route, names in self._served_queues.missing.items()}
         return WorkerInfo(
             id=self._id,
             host=socket.gethostname(),
@@ -56,14 +58,14 @@ class InfoBuilder:
             started=seen - int((time.monotonic() - self._born) * 1000),
             seen=seen,
             version=self._version,
-            note=self._note(),
+            note=describe_lacking(lacking),
             status=self._status(),
             memory=memory(),
             concurrency=self._in_flight.size,
             holding=[_shown(job, since) for job, since in self._in_flight.running()[:MOST_SHOWN]],
             done=self._counters.done,
             failed=self._counters.failed,
-            lacking={str(route): sorted(lacking) for route, lacking in self._served_queues.missing.items()},
+            lacking=lacking,
             hanging=self._list_hanging(),
         )
 
@@ -74,11 +76,6 @@ class InfoBuilder:
         for job in [*self._in_flight.stuck, *([blocker] if blocker else [])]:
             found.setdefault(f"{job.machine}/{job.queue}", set()).add(job.src)
         return {route: sorted(names) for route, names in sorted(found.items())}
-
-    def _note(self) -> str:
-        """Names the handlers that queues ask for and this worker does not have."""
-        missing = sorted({src for lacking in self._served_queues.missing.values() for src in lacking})
-        return f"no handler here for {', '.join(missing)}" if missing else ""
 
 
 def _shown(job: Job, since: int) -> dict[str, object]:

@@ -181,6 +181,7 @@ TABLE: dict[str, Case] = {
     "resumeBulk": Case("operate", "/bulks/b1/resume", {}, stands="paused"),
     "stopBulk": Case("operate", "/bulks/b1/stop", {}, stands="previewed"),
     "retryBulk": Case("operate", "/bulks/b1/retry", {}, 409, stands="bulk"),
+    "removeBulk": Case("operate", "/bulks/b1/remove", {}, 409, stands="bulk"),
     "againBulk": Case("operate", "/bulks/b1/again", WHY, 201, stands="bulk"),
     "listApprovals": Case("view", "/approvals", stands="asked", machine=False),
     "getApproval": Case("view", "/approvals/{asked}", stands="asked"),

@@ -34,6 +34,11 @@ def test_every_operation_says_all_there_is_to_know():
         assert all(term.get("description") for term in named.values() if term["in"] == "path"), id
 
 
+def test_operations_that_name_a_thing_in_their_body_say_that_it_may_not_be_there():
+    for id in ("acknowledgeAlarm", "assignAlarm", "snoozeAlarm", "wakeAlarm"):
+        assert 404 in {int(status) for status in operations()[id]["responses"]}, id
+
+
 def test_every_example_of_a_body_is_one_the_schema_takes():
     from jsonschema import Draft202012Validator
 

@@ -14,6 +14,7 @@ OF_QUEUE = {"machine": "new_device", "queue": "todo"}
 OF_JOB = {"machine": "new_device", "id": "0-1"}
 OF_KEY = {"key": "signalbox-test:access:door"}
 OF_BULK = {"id": "3f2a"}
+OF_RUN = {"machine": "map_reduce", "id": "r1"}
 OF_SCHEDULE = {"name": "nightly"}
 OF_APPROVAL = {"id": "7"}
 OF_WEBHOOK = {"id": 7}
@@ -156,6 +157,7 @@ _TABLE = {
     "bulk-resume": Entry("operate", 302, 302, OF_BULK),
     "bulk-retry": Entry("operate", 302, 302, OF_BULK),
     "bulk-stop": Entry("operate", 302, 302, OF_BULK),
+    "bulk-remove": Entry("operate", 302, 302, OF_BULK),
     "bulk-again": Entry("operate", 302, 400, OF_BULK),
     "bulk-rate": Entry("operate", 302, 302, OF_BULK),
     "schedules": Entry("view", 200, 200),
@@ -178,6 +180,8 @@ _TABLE = {
     "approval-approve": Entry("operate", 302, 302, OF_APPROVAL),
     "approval-decline": Entry("operate", 302, 400, OF_APPROVAL),
     "approval-withdraw": Entry("view", 302, 403, OF_APPROVAL),
+    "run-retry": Entry("operate", 302, 404, OF_RUN, of=ALL),
+    "run-remove": Entry("operate", 302, 404, OF_RUN, of=ALL),
     "bulk-results": Entry("view", 200, 200, OF_BULK),
     "workers": Entry("view", 200, 200),
     "errors": Entry("view", 200, 200),

@@ -167,6 +167,7 @@ LEVERS = {
     "resume": ("Resume", ""),
     "stop": ("Stop permanently", ""),
     "retry": ("Retry from the failure", ""),
+    "remove": ("Remove it with its results", "One that is done, stopped or failed. A worker removes it."),
 }
 MOVING = ("run", "resume", "retry")  # instances are moved from there, which may take a second person
 
@@ -182,8 +183,8 @@ def _declare(name: str) -> None:
 def _lever(pull: Callable[[Actor, str], Instance], about: str) -> Callable[..., Any]:
     def lever(request: HttpRequest, id: str) -> dict[str, Any]:
         actor = actor_of(request)
-        pull(actor, id)
-        return shown(actor, *bulks.get(actor, id))
+        _, order = bulks.get(actor, id)
+        return shown(actor, pull(actor, id), order)
 
     lever.__doc__ = about
     return lever

@@ -108,7 +108,7 @@ def list_jobs(plan: VersionView) -> list[str]:
 
 def list_actions(plan: VersionView) -> list[str]:
     """List the actions for instances of this machine, besides events."""
-    if plan.is_mirror:  # instances follow rows, which change by the methods of their model alone
+    if plan.is_system or plan.is_mirror:  # instances follow rows, which change by the methods of their model alone
         return []
     return [name for name in BULK_ACTIONS if name not in WORK or list_jobs(plan)]
 

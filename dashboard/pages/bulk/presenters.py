@@ -25,6 +25,7 @@ AVAILABLE_IN = {  # lever -> the states in which it is there
     "retry": ("failed",),
     "stop": LIVE,
     "rate": LIVE,
+    "remove": ("done", "stopped", "failed"),
     "again": ("done", "stopped", "failed"),
 }
 COLUMNS = ("instance", "state", "version", "verdict", "verdict_why", "outcome", "outcome_why")

@@ -18,6 +18,7 @@ urlpatterns = [
     path(f"{BULK}resume/", views.resume, name="bulk-resume"),
     path(f"{BULK}retry/", views.retry, name="bulk-retry"),
     path(f"{BULK}stop/", views.stop, name="bulk-stop"),
+    path(f"{BULK}remove/", views.remove, name="bulk-remove"),
     path(f"{BULK}rate/", views.rate, name="bulk-rate"),
     path(f"{BULK}again/", views.again, name="bulk-again"),
     path(f"{BULK}results.csv", views.results, name="bulk-results"),

@@ -116,7 +116,7 @@ def _choices(request: HttpRequest, plan: VersionView, asked: NewBulk) -> Any:
     """Yield the actions: label, address, whether it is chosen."""
     terms = {name: texts for name, texts in request.GET.lists() if name not in ("do", "event")}
     base = reverse("signalbox:bulk-new", args=[plan.machine])
-    if allows(request.user, "fire", plan.machine):
+    if allows(request.user, "fire", plan.machine) and not plan.is_system:
         for name in plan.event_names([]):
             yield (
                 f"{'call' if plan.is_mirror else 'fire'} {name}",
@@ -184,6 +184,7 @@ SUCCESS = {
     "resume": "Resumed",
     "retry": "Retrying from the failure",
     "stop": "Stopped",
+    "remove": "A worker removes it with its results",
 }
 
 
@@ -208,7 +209,7 @@ def _run_action(request: HttpRequest, id: str, name: str) -> HttpResponse:
         messages.error(request, f"Not done: {error.message} ({error.code})")
     else:
         messages.success(request, SUCCESS[name])
-    if request.POST.get("back") == "list":
+    if request.POST.get("back") == "list" or name == "remove":
         return redirect("signalbox:bulk-list")
     return redirect("signalbox:bulk", id)
 
@@ -253,3 +254,4 @@ pause = _make_view("pause", "bulk.pause")
 resume = _make_view("resume", "bulk.resume")
 retry = _make_view("retry", "bulk.resume")
 stop = _make_view("stop", "bulk.stop")
+remove = _make_view("remove", "bulk.remove")

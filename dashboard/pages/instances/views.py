@@ -26,8 +26,9 @@ from machines.attached.calls import find_row_address
 from machines.attached.errors import MethodFailed, MethodRefused
 from machines.engine import Inspection, Instance, NotAllowed, Step, errors
 from machines.forms import TypedForm
+from machines.mapreduce.builtin_machines import RUN
 from machines.models import Approval
-from machines.services import Actor, ApprovalNeeded, approvals, instances, rules
+from machines.services import Actor, ApprovalNeeded, approvals, instances, rules, runs
 from machines.services.reading import redactor_of
 
 from . import diagram, presenters
@@ -63,9 +64,10 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     if before == -1:
         return bad_request(request)
     attempt = attempt.redacted(engine.redactor.of(id)) if attempt else None
-    told = {} if instance.archived else _explain_events(engine, plan, seen)
+    closed = instance.archived or plan.is_system
+    told = {} if closed else _explain_events(engine, plan, seen)
     tried, groups = attempt.tried if attempt else None, rules.groups_among(Actor.of(request), plan.outline)
-    pulls = [] if instance.archived else list_event_actions(told, plan, instance, tried, groups=groups)
+    pulls = [] if closed else list_event_actions(told, plan, instance, tried, groups=groups)
     if plan.is_mirror and not instance.archived:
         pulls = judge_methods(pulls, plan, id, request.user)
     replay = _load_replay(request, plan, instance, seen.steps)
@@ -94,9 +96,10 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
         "seconds": {lever.event for lever in pulls if rules.needs_approval([plan.outline], f"fire:{lever.event}")},
         "requests": approvals.waiting().filter(machine=machine, instance=id),
         "key": make_key(),
+        "run_actions": runs.list_actions(instance) if machine == RUN and allows(request.user, "operate", RUN) else [],
         "row_address": find_row_address(machine, id, request.user) if plan.is_mirror else "",
     }
-    if allows(request.user, "operate", machine) and not instance.archived and not plan.is_mirror:
+    if allows(request.user, "operate", machine) and not closed and not plan.is_mirror:
         context |= {"repairs": list_repairs(instance, seen.waits), "resume": ResumeForm()}
     return render_page(request, "signalbox/instances/instance.html", context, status=attempt.status if attempt else 200)
 

@@ -16,6 +16,7 @@ from dashboard.shared.search import query_line
 from dashboard.shared.search.instance_filter import InstanceFilter
 from dashboard.shared.state_counts import StateCounts
 from machines.access.mirror_names import is_mirror
+from machines.catalog import builtin_machines
 from machines.engine import BadInput, Engine, Page, Tally
 from machines.services import Actor
 from machines.services.reading import redactor_of
@@ -101,6 +102,11 @@ class InstanceList:
     def is_mirror(self) -> bool:
         """Return whether the instances follow rows, which only methods of their model change."""
         return is_mirror(self.machine)
+
+    @property
+    def is_system(self) -> bool:
+        """Return whether the machine is the product's, whose own pages change its instances."""
+        return self.machine in builtin_machines.NAMES
 
     @property
     def is_first(self) -> bool:

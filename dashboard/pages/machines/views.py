@@ -151,7 +151,7 @@ def _load_plan(request: HttpRequest, live: Live) -> VersionView:
 
 def _blank_form(request: HttpRequest, plan: VersionView, live: Live) -> Creation | None:
     """Return the form for a new instance, which has the current version, to whom may create one."""
-    if plan.is_mirror or not allows(request.user, "fire", live.machine):
+    if plan.is_mirror or plan.is_system or not allows(request.user, "fire", live.machine):
         return None
     return Creation.blank(
         plan if plan.version == live.version else version_view.load_version(live.machine, live.version)

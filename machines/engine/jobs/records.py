@@ -5,7 +5,7 @@ A job's fields are decoded when they are read: a worker takes thousands of jobs 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -209,15 +209,23 @@ class WorkerInfo:
     hanging: dict[str, list[str]] = field(default_factory=dict)
 
     def only(self, machines: Container[str]) -> WorkerInfo:
-        """Return a copy without the jobs and queues of other machines."""
+        """Return a copy without the jobs, queues and handlers of other machines."""
+        lacking = {queue: names for queue, names in self.lacking.items() if queue.partition("/")[0] in machines}
         return replace(
             self,
+            note=describe_lacking(lacking),
             holding=[job for job in self.holding if isinstance(job, dict) and job.get("machine") in machines],
             queues=[queue for queue in self.queues if queue.partition("/")[0] in machines],
-            lacking={queue: names for queue, names in self.lacking.items() if queue.partition("/")[0] in machines},
+            lacking=lacking,
             hanging={queue: names for queue, names in self.hanging.items() if queue.partition("/")[0] in machines},
         )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON-able data."""
         return asdict(self)
+
+
+def describe_lacking(lacking: Mapping[str, Iterable[str]]) -> str:
+    """Name the handlers that a worker lacks; "" for none."""
+    missing = sorted({name for names in lacking.values() for name in names})
+    return f"no handler here for {', '.join(missing)}" if missing else ""

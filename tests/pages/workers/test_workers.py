@@ -54,8 +54,20 @@ def test_a_worker_that_gave_no_sign_for_a_while_is_said_to_be_silent(as_, engine
 
 
 def test_a_handler_that_is_missing_is_said(as_, engine):
-    beat(engine, note="no handler here for provision")
+    beat(engine, lacking={"new_device/todo": ["provision"]})
     assert card(as_("viewer")).one("p", class_="remark").text == "no handler here for provision"
+
+
+def test_handlers_of_machines_out_of_sight_are_not_named():
+    row = WorkerInfo(
+        "w", "box", 17, ["new_device/todo", "vault/open"], in_hand=0, started=0, seen=0, note="open_vault, count_gold",
+        lacking={"new_device/todo": ["provision"], "vault/open": ["open_vault"]},
+        hanging={"vault/open": ["count_gold"]},
+    )  # fmt: skip
+    seen = row.only({"new_device"})
+    assert (seen.queues, seen.note) == (["new_device/todo"], "no handler here for provision")
+    assert not any(name in str(seen.as_dict()) for name in ("vault", "count_gold"))
+    assert row.only({"vault"}).note == "no handler here for open_vault"
 
 
 def test_the_jobs_in_hand_lead_to_their_instances(as_, engine, devices):

@@ -133,7 +133,12 @@ def _out(actor: Actor, alarm: Alarm) -> AlarmOut:
 
 
 @group.post(
-    "/alarms/acknowledge", id="acknowledgeAlarm", right="operate", answers=AlarmOut, summary="Acknowledge an alarm"
+    "/alarms/acknowledge",
+    id="acknowledgeAlarm",
+    right="operate",
+    answers=AlarmOut,
+    refusals=(404,),
+    summary="Acknowledge an alarm",
 )
 def acknowledge(request: HttpRequest, body: OfAlarm) -> AlarmOut:
     """Notes that this account knows of it, until the alarm is over. A second time changes nothing."""
@@ -141,21 +146,34 @@ def acknowledge(request: HttpRequest, body: OfAlarm) -> AlarmOut:
     return _out(actor, alarms.acknowledge(actor, body.key))
 
 
-@group.post("/alarms/assign", id="assignAlarm", right="operate", answers=AlarmOut, summary="Assign an alarm")
+@group.post(
+    "/alarms/assign", id="assignAlarm", right="operate", answers=AlarmOut, refusals=(404,),
+    summary="Assign an alarm",
+)  # fmt: skip
 def assign(request: HttpRequest, body: AlarmAssigning) -> AlarmOut:
     """To an active account that may see the machine, or to nobody."""
     actor = actor_of(request)
     return _out(actor, alarms.assign(actor, body.key, body.owner))
 
 
-@group.post("/alarms/snooze", id="snoozeAlarm", right="operate", answers=AlarmOut, summary="Snooze an alarm")
+@group.post(
+    "/alarms/snooze", id="snoozeAlarm", right="operate", answers=AlarmOut, refusals=(404,),
+    summary="Snooze an alarm",
+)  # fmt: skip
 def snooze(request: HttpRequest, body: Snoozing) -> AlarmOut:
     """For a minute to seven days, or until its severity rises."""
     actor = actor_of(request)
     return _out(actor, alarms.snooze(actor, body.key, timedelta(minutes=body.minutes), reason=body.reason))
 
 
-@group.post("/alarms/wake", id="wakeAlarm", right="operate", answers=AlarmOut, summary="End the snooze of an alarm")
+@group.post(
+    "/alarms/wake",
+    id="wakeAlarm",
+    right="operate",
+    answers=AlarmOut,
+    refusals=(404,),
+    summary="End the snooze of an alarm",
+)
 def wake(request: HttpRequest, body: OfAlarm) -> AlarmOut:
     """Before its time."""
     actor = actor_of(request)
