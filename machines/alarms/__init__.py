@@ -1,7 +1,7 @@
 """What needs attention now: alarms with severity, age and what they join, made of the figures of all machines."""
 
 from .alarm import CRITICAL, INFO, KINDS, MANY, SEVERITIES, WARNING, Alarm, read_machine, sort_alarms, worst_by_machine
-from .detection import Stuck, raise_alarms
+from .detection import LostSchedule, Stuck, raise_alarms
 from .workers import SILENT_AFTER, is_alive
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "SILENT_AFTER",
     "WARNING",
     "Alarm",
+    "LostSchedule",
     "Stuck",
     "is_alive",
     "raise_alarms",

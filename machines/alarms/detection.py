@@ -41,6 +41,16 @@ class Stuck:
         return {"state": self.state, "older": durations.format_duration(self.sla)}
 
 
+@dataclass(frozen=True, slots=True)
+class LostSchedule:
+    """A schedule that is paused because of ``why``: its author may not do any more what it does. ``since``: ms."""
+
+    name: str
+    machine: str
+    why: str
+    since: int = 0
+
+
 def raise_alarms(
     depths: Iterable[Depth],
     workers: Iterable[WorkerInfo],
@@ -55,6 +65,7 @@ def raise_alarms(
     unmeasured: int = 0,
     unwritten: Mapping[str, Stats] | None = None,
     stopped: Iterable[Rollout] = (),
+    lost: Iterable[LostSchedule] = (),
     missing: Sequence[str] = (),
     now: int = 0,
 ) -> list[Alarm]:
@@ -64,7 +75,8 @@ def raise_alarms(
     since when its first ready job waits. ``late``: timers whose step failed. ``paused``: queues with their machine;
     queues that are not paused raise nothing. ``approvals``: pending requests. ``unmeasured``: ms since a worker last
     measured. ``unwritten``: pending writes to the database. ``stopped``: roll-outs that their guards stopped.
-    ``missing``: roots of partitions that did not answer. ``now``: ms, 0 for unknown.
+    ``lost``: schedules whose author lost the right. ``missing``: roots of partitions that did not answer. ``now``: ms,
+    0 for unknown.
     """
     depths, workers = list(depths), list(workers)
     found = [_approvals_alarm(approvals)] if approvals else []
@@ -79,6 +91,7 @@ def raise_alarms(
     found += [_stuck_alarm(each) for each in stuck if each.count]
     found += [_refusals_alarm(each) for each in storms]
     found += [_rollout_alarm(each) for each in stopped]
+    found += [_schedule_alarm(each) for each in lost]
     return [*found, *_paused_alarms(paused)]
 
 
@@ -140,6 +153,12 @@ def _rollout_alarm(rollout: Rollout) -> Alarm:
     text = f"roll-out of {rollout.machine} v{rollout.version} stopped by its guard: {rollout.reason}"
     key = f"rollout:{rollout.machine}/{rollout.version}"
     return _make("rollout", key, text, rollout.machine, since=rollout.stopped or 0)
+
+
+def _schedule_alarm(lost: LostSchedule) -> Alarm:
+    text = f"schedule {lost.name} on {lost.machine} paused: {lost.why}"
+    key = f"schedule:{lost.machine}/{lost.name}"
+    return _make("schedule", key, text, lost.machine, subject=lost.name, since=lost.since)
 
 
 def _metrics_alarm(ms: int, now: int) -> Alarm:

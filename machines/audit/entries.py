@@ -51,6 +51,7 @@ ACTIONS = (
     "bulk.start", "bulk.run", "bulk.pause", "bulk.resume", "bulk.stop", "bulk.remove", "bulk.rate",
     "run.retry", "run.remove",
     "schedule.put", "schedule.pause", "schedule.resume", "schedule.run", "schedule.backfill", "schedule.remove",
+    "schedule.take_over",
     "approval.ask", "approval.approve", "approval.decline", "approval.withdraw", "approval.expire",
     "token.make", "token.revoke", "session.make", "session.revoke",
     "login", "login.failed", "login.throttled", "logout",

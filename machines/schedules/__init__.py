@@ -14,14 +14,16 @@
 - ``store``: where a schedule is kept, so that nobody changes it without the right to do what it does
 - ``planning``, ``execution``, ``effects``, ``handlers``: what is due at a moment, and carrying it out once
 - ``declarations``: schedules of apps and definitions
+- ``authors``: the rights a schedule takes, and whether its author still holds them
 - ``targets``: what a schedule names is there
 - ``schedules``: what callers hold
 """
 
+from . import authors
 from .builtin_machine import SCHEDULES
 from .declarations import declare
 from .document import Schedule, read
-from .errors import BackfillRefused, DeclaredSchedule, Finding, InvalidSchedule, UnknownSchedule
+from .errors import AuthorLost, BackfillRefused, DeclaredSchedule, Finding, InvalidSchedule, UnknownSchedule
 from .occurrences import describe as describe_time
 from .schedules import Row, Schedules, describe_run
 from .store import PEOPLE
@@ -29,6 +31,7 @@ from .store import PEOPLE
 __all__ = [
     "PEOPLE",
     "SCHEDULES",
+    "AuthorLost",
     "BackfillRefused",
     "DeclaredSchedule",
     "Finding",
@@ -37,6 +40,7 @@ __all__ = [
     "Schedule",
     "Schedules",
     "UnknownSchedule",
+    "authors",
     "declare",
     "describe_run",
     "describe_time",

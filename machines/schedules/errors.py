@@ -61,6 +61,20 @@ class DeclaredSchedule(SignalboxError):
         return super().facts() | {"schedule": self.name, "source": self.source}
 
 
+class AuthorLost(SignalboxError):
+    """The author may not do any more what the schedule does; ``why`` says what they lost."""
+
+    code = "SB654"
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        self.why = why
+        super().__init__(f"the schedule {name!r} does not run, because {why}: take it over, and it runs in your name")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"schedule": self.name, "why": self.why}
+
+
 class BackfillRefused(BadInput):
     """A range for a backfill is empty, not over yet, or has too many occurrences."""
 

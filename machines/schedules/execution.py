@@ -14,7 +14,7 @@ from typing import Any
 from machines.access.redaction import without_values
 from machines.engine import Engine, errors
 
-from . import planning
+from . import authors, planning
 from .builtin_machine import SCHEDULES
 from .effects import BY_ID, REMEMBERED, Led, carry_out, is_running
 from .errors import UnknownSchedule
@@ -36,8 +36,9 @@ def work(
     engine: Engine, name: str, *, now: int | None = None, check: Callable[[], None] = lambda: None
 ) -> dict[str, Any] | None:
     """Claim and carry out what is due; return the result of the job, or None where all that there is waits for an
-    earlier run: the job is to be handed back for ``LOOK`` ms then, which costs no step. ``now``: ms in place of the
-    server's clock. ``check``: raises where the job is lost.
+    earlier run: the job is to be handed back for ``LOOK`` ms then, which costs no step. A schedule whose author lost
+    the right is paused, and what was due is told as failed. ``now``: ms in place of the server's clock. ``check``:
+    raises where the job is lost.
 
     Raises UnknownSchedule, EngineUnavailable.
     """
@@ -48,6 +49,10 @@ def work(
         return None
     runs: list[Run] = []
     opened, held = list(data["open"]), list(data["held"])
+    if lost := authors.find_lost_right(order):
+        runs = [_tell(entry, at, o="failed", e=f"not run: {lost}"[:SAID]) for entry in data["pending"]]
+        data["pending"] = []
+        engine.fire(SCHEDULES, name, "pause", reason=lost, now=now)
     for entry in data["pending"]:
         check()
         if _has_to_wait(engine, order, entry, opened, held):

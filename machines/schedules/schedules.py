@@ -35,7 +35,7 @@ class Row:
     """A schedule as it stands. ``state``: active, paused or ended; ``next``: planned time of the next occurrence and
     ``due`` the same with its jitter, seconds; ``count``: runs so far; ``last``: the last run; ``pending``: occurrences
     that are being carried out; ``waiting``: those that wait, for the run before or in a backfill. ``error``: why a
-    worker could not work on it."""
+    worker could not work on it. ``entered``: ms since when it is in its state."""
 
     order: Order
     state: str
@@ -47,6 +47,7 @@ class Row:
     waiting: int = 0
     error: str = ""
     revision: int = 0
+    entered: int = 0
 
     @property
     def schedule(self) -> Schedule:
@@ -126,6 +127,12 @@ class Schedules:
         rows = [_read_row(order, found[name]) for name, order in orders.items()]
         shown = [row for row in rows if machines is None or row.schedule.machine in machines]
         return PartialList(shown, missing=missing)
+
+    def find_paused(self) -> list[Row]:
+        """Return the paused schedules, those paused for longest first; at most a thousand."""
+        found = self._engine.find(SCHEDULES, state="paused", limit=MAX_LISTED).instances
+        orders = self._store.read([instance.id for instance in found])
+        return [_read_row(orders[instance.id], instance) for instance in found if instance.id in orders]
 
     def list_next(self, name: str, count: int = 5, *, now: int | None = None) -> list[int]:
         """Return planned times from now on, seconds; none while it is paused."""
@@ -308,4 +315,5 @@ def _read_row(order: Order, instance: Instance) -> Row:
         waiting=len(data["held"]) + len(data["requests"]),
         error=data["error"] or "",
         revision=instance.version,
+        entered=instance.entered,
     )

@@ -195,6 +195,7 @@ TABLE: dict[str, Case] = {
     "listRuns": Case("view", "/schedules/nightly/runs", stands="schedule"),
     "pauseSchedule": Case("operate", "/schedules/nightly/pause", WHY, stands="schedule"),
     "resumeSchedule": Case("operate", "/schedules/nightly/resume", WHY, stands="schedule"),
+    "takeOverSchedule": Case("operate", "/schedules/nightly/take-over", WHY, stands="schedule"),
     "runSchedule": Case("operate", "/schedules/nightly/run", WHY, stands="schedule"),
     "backfillSchedule": Case(
         "operate", "/schedules/nightly/backfill", {"start": "2026-11-01", "end": "2026-11-08"}, stands="schedule"

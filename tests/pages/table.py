@@ -164,6 +164,7 @@ _TABLE = {
     "schedule-new": Entry("operate", 200, 400, {"machine": "activation"}),
     "schedule": Entry("view", 200, 200, OF_SCHEDULE),
     "schedule-change": Entry("operate", 200, 400, OF_SCHEDULE),
+    "schedule-take-over": Entry("operate", 302, 302, OF_SCHEDULE),
     "schedule-pause": Entry("operate", 302, 302, OF_SCHEDULE),
     "schedule-resume": Entry("operate", 302, 302, OF_SCHEDULE),
     "schedule-run": Entry("operate", 302, 302, OF_SCHEDULE),

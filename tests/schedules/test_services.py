@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 from django.contrib.auth.models import Group, User
+from django.core.management import call_command
 
+from machines.access.permissions import EVERYTHING, Scope
+from machines.alarms import Alarm
+from machines.connections import get_engine
 from machines.models import AuditEntry
-from machines.schedules import DeclaredSchedule, InvalidSchedule, Schedules, UnknownSchedule
+from machines.schedules import AuthorLost, DeclaredSchedule, InvalidSchedule, Schedules, UnknownSchedule
 from machines.schedules.errors import BackfillRefused
 from machines.services import Actor, Forbidden, schedules
+from machines.services.alarms.collection import detect_alarms
 
-from .clock import WHAT
+from .clock import HOUR, WHAT
 
 NIGHTLY = {"name": "nightly", "when": {"cron": "30 2 * * *"}, "zone": "Europe/Zurich", "what": WHAT}
 FIRE = {"do": "fire", "machine": "report", "instance": "r-1", "event": "remind"}
@@ -128,3 +135,99 @@ def test_a_preview_lists_the_next_runs_and_stores_nothing(clock, db):
     schedule, times = schedules.preview(DESK, NIGHTLY)
     assert (schedule.name, len(times), times == sorted(times)) == ("nightly", 5, True)
     assert schedules.listed(DESK) == []
+
+
+# Whose right was lost
+
+HOURLY = NIGHTLY | {"when": {"every": "1h"}}
+
+
+def deactivate(user: User) -> None:
+    User.objects.filter(pk=user.pk).update(is_active=False)
+
+
+def take_roles(user: User) -> None:
+    user.groups.clear()
+
+
+LOSSES = {
+    "deactivated": (deactivate, "the account supervisor is not active"),
+    "without the right": (take_roles, "supervisor lost the right to operate on report"),
+    "gone": (lambda user: user.delete(), "there is no account supervisor any more"),
+}
+
+
+def lose(clock, actor, loss: str) -> str:
+    """A schedule of a person whose rights end before it is due; why it does not run."""
+    act, why = LOSSES[loss]
+    schedules.put(actor, HOURLY)
+    clock.now = clock.schedules.get("nightly").next * 1000 - 1000
+    act(actor.user)
+    clock.run_until(clock.now + 3 * HOUR)
+    return why
+
+
+def alarms_of(scope=EVERYTHING) -> list[Alarm]:
+    survey = get_engine().survey()
+    return [alarm for alarm in detect_alarms(scope, survey.only(scope), {}) if alarm.kind == "schedule"]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_schedule_whose_author_lost_the_right_pauses_with_an_alarm(clock, person, loss):
+    why = lose(clock, person("supervisor"), loss)
+    row = clock.schedules.get("nightly")
+    assert (row.state, row.count) == ("paused", 1)
+    assert (row.last["o"], row.last["e"]) == ("failed", f"not run: {why}")
+    assert clock.engine.jobs("report", "make_report") == []
+    (alarm,) = alarms_of()
+    assert (alarm.key, alarm.machine, alarm.text) == (
+        "schedule:report/nightly", "report", f"schedule nightly on report paused: {why}"
+    )  # fmt: skip
+    assert alarms_of(Scope(False, frozenset({"report"}))) == [alarm]
+    assert alarms_of(Scope(False, frozenset({"other"}))) == []
+
+
+def test_one_that_is_paused_by_hand_raises_none(clock, person):
+    boss = person("supervisor")
+    schedules.put(boss, NIGHTLY)
+    schedules.pause(boss, "nightly")
+    assert alarms_of() == []
+
+
+def test_nobody_has_it_go_on_in_the_name_of_who_may_not(clock, person):
+    lose(clock, person("supervisor"), "deactivated")
+    for call in (schedules.resume, schedules.run):
+        with pytest.raises(AuthorLost, match="the account supervisor is not active: take it over"):
+            call(DESK, "nightly")
+    with pytest.raises(AuthorLost):
+        schedules.backfill(DESK, "nightly", "2026-11-01", "2026-11-04")
+    refused = AuditEntry.objects.filter(outcome="refused", action__startswith="schedule.")
+    assert [entry.detail["code"] for entry in refused] == ["SB654"] * 3
+
+
+def test_it_is_taken_over_and_goes_on_in_another_name(clock, person):
+    lose(clock, person("supervisor"), "deactivated")
+    boss = Actor(User.objects.create_superuser("boss"), "page 10.0.0.7")
+    taken = schedules.take_over(boss, "nightly", reason="still wanted")
+    assert (taken.state, taken.order.author) == ("active", "boss")
+    entry = AuditEntry.objects.get(action="schedule.take_over")
+    assert (entry.actor, entry.outcome, entry.target, entry.reason) == ("boss", "done", "nightly", "still wanted")
+    assert (entry.detail["was"], entry.detail["given"]) == ("supervisor", "boss")
+    assert alarms_of() == []
+    clock.schedules.run("nightly", by="boss")
+    clock.now += HOUR
+    clock.work()
+    assert clock.schedules.get("nightly").last["o"] == "done"
+
+
+def test_taking_over_takes_the_rights_to_make_it(clock, person):
+    lose(clock, person("supervisor"), "deactivated")
+    with pytest.raises(Forbidden):
+        schedules.take_over(person("viewer"), "nightly")
+
+
+def test_the_command_takes_one_over(clock, person):
+    lose(clock, person("supervisor"), "without the right")
+    call_command("schedule", "take-over", "nightly", reason="still wanted", stdout=io.StringIO())
+    row = clock.schedules.get("nightly")
+    assert (row.state, row.order.person) == ("active", False)

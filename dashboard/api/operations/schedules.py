@@ -138,13 +138,18 @@ def remove(request: HttpRequest, name: str) -> dict[str, str]:
     return {"name": name}
 
 
+def _camel(verb: str) -> str:
+    first, *others = verb.split("-")
+    return first + "".join(word.title() for word in others)
+
+
 def _declare(verb: str, summary: str, about: str, act: Callable[[Actor, HttpRequest, str, str], Row]) -> None:
     def operation(request: HttpRequest, name: str, body: ScheduleReason) -> dict[str, Any]:
         return act(actor_of(request), request, name, body.reason).as_dict()
 
     operation.__doc__ = about
     group.post(
-        f"{SCHEDULE}/{verb}", id=f"{verb}Schedule", right="operate", answers=ScheduleOut, summary=summary,
+        f"{SCHEDULE}/{verb}", id=f"{_camel(verb)}Schedule", right="operate", answers=ScheduleOut, summary=summary,
         example={"reason": "the printer is away"},
     )(operation)  # fmt: skip
 
@@ -156,6 +161,11 @@ _declare(
 _declare(
     "resume", "Resume a schedule", "Occurrences are planned from now on: what was planned meanwhile is not made up.",
     lambda actor, request, name, reason: schedules.resume(actor, name, reason=reason),
+)  # fmt: skip
+_declare(
+    "take-over", "Take a schedule over",
+    "It runs in the caller's name from now on, and goes on where it was paused. It takes the rights to make it.",
+    lambda actor, request, name, reason: schedules.take_over(actor, name, reason=reason),
 )  # fmt: skip
 _declare(
     "run", "Run it once now", "Also while it is paused.",

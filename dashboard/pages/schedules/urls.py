@@ -15,6 +15,7 @@ urlpatterns = [
     path(f"{SCHEDULE}change/", views.change, name="schedule-change"),
     path(f"{SCHEDULE}pause/", views.pause, name="schedule-pause"),
     path(f"{SCHEDULE}resume/", views.resume, name="schedule-resume"),
+    path(f"{SCHEDULE}take-over/", views.take_over, name="schedule-take-over"),
     path(f"{SCHEDULE}run/", views.run, name="schedule-run"),
     path(f"{SCHEDULE}backfill/", views.backfill, name="schedule-backfill"),
     path(f"{SCHEDULE}remove/", views.remove, name="schedule-remove"),

@@ -18,7 +18,7 @@ from dashboard.shared.access import Forbidden, View, allows, anywhere, demand, r
 from dashboard.shared.rendering import render_page
 from machines.connections import get_engine
 from machines.engine.errors import BadInput, SignalboxError
-from machines.schedules import DeclaredSchedule, InvalidSchedule, Row, UnknownSchedule
+from machines.schedules import DeclaredSchedule, InvalidSchedule, Row, UnknownSchedule, authors
 from machines.services import Actor
 from machines.services import schedules as services
 
@@ -27,7 +27,7 @@ from .presenters import list_facts, present, present_run
 
 RUNS = 50  # on a page
 TAKEN = "the name {!r} is taken: choose another one, or change that schedule"
-VERBS = ("put", "pause", "resume", "run", "backfill", "remove")
+VERBS = ("put", "take_over", "pause", "resume", "run", "backfill", "remove")
 
 
 @require("view")
@@ -68,6 +68,7 @@ def _show(
         "section": "schedules",
         "line": present(row),
         "row": row,
+        "lost": authors.find_lost_right(row.order),
         "next": [at * 1000 for at in services.list_next(actor, name)],
         "facts": list_facts(row),
         "what": {name: found for name, found in row.schedule.what.items() if name not in ("do", "machine")},
@@ -202,6 +203,10 @@ pause = _make_view(
 resume = _make_view(
     "resume", "Resumed: the next runs are planned from now on",
     lambda actor, request, name: services.resume(actor, name, reason=_reason(request)),
+)  # fmt: skip
+take_over = _make_view(
+    "take_over", "Taken over: it runs in your name",
+    lambda actor, request, name: services.take_over(actor, name, reason=_reason(request)),
 )  # fmt: skip
 run = _make_view("run", "Running once now; the history shows the result", _run)
 

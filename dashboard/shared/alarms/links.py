@@ -39,6 +39,7 @@ URLS: Mapping[str, Callable[[Alarm], str]] = MappingProxyType(
         "refused": lambda alarm: f"{_machine(alarm)}#chart-refused",
         "rollout": _machine,
         "paused": _queue,
+        "schedule": lambda alarm: reverse("signalbox:schedule", args=[alarm.subject]),
         "writes": lambda alarm: f"{reverse('signalbox:workers')}#unwritten",
         "metrics": lambda alarm: reverse("signalbox:workers"),
         "approvals": lambda alarm: reverse("signalbox:approvals"),

@@ -19,6 +19,7 @@ from machines.catalog.publishing import Diverged
 from machines.engine import errors
 from machines.offload import AtOnce, NoHelper, Overrun
 from machines.patterns.errors import PatternError
+from machines.schedules import AuthorLost, DeclaredSchedule
 from machines.services.errors import (
     ApprovalNeeded,
     DraftChanged,
@@ -68,6 +69,8 @@ STATUS: dict[type[Exception], int] = {
     NotMigrated: 409,
     NotNow: 409,
     Diverged: 409,
+    AuthorLost: 409,
+    DeclaredSchedule: 409,
     errors.InstanceExists: 409,
     errors.Conflict: 409,
     errors.VersionRefused: 409,
@@ -115,6 +118,8 @@ TITLES: dict[type[Exception], str] = {
     NotMigrated: "Nothing to move back",
     NotNow: "Not possible in this state",
     Diverged: "Database and Redis differ",
+    AuthorLost: "The author lost the right",
+    DeclaredSchedule: "The schedule is declared elsewhere",
     errors.Conflict: "Conflict: the instance changed",
     errors.VersionRefused: "Conflict: the versions do not allow it",
     errors.JobHandled: "The job is handled",

@@ -14,13 +14,15 @@ from machines.engine.records import Live
 @dataclass(frozen=True, slots=True)
 class Survey:
     """Figures of each machine and of its queues, by machine. ``faults``: machines that cannot be read, and why.
-    ``missing``: roots of partitions that did not answer; the figures are those of the others."""
+    ``missing``: roots of partitions that did not answer; the figures are those of the others. ``others``: machines that
+    ``only`` left out."""
 
     lives: dict[str, Live] = field(default_factory=dict)
     queues: dict[str, dict[str, QueueStats]] = field(default_factory=dict)
     faults: dict[str, SignalboxError] = field(default_factory=dict)
     workers: list[WorkerInfo] = field(default_factory=list)
     missing: tuple[str, ...] = ()
+    others: frozenset[str] = frozenset()
 
     def only(self, names: Container[str]) -> Survey:
         """Return a copy with some machines only, and every worker."""
@@ -29,5 +31,6 @@ class Survey:
             queues={name: queues for name, queues in self.queues.items() if name in names},
             faults={name: fault for name, fault in self.faults.items() if name in names},
             workers=self.workers,
+            others=frozenset(name for name in self.lives if name not in names),
             missing=tuple(root for root in self.missing if get_machine(root) in names),
         )

@@ -16,7 +16,7 @@ from machines.schedules import Row, describe_run, describe_time
 from machines.schedules.declarations import sync_code
 from machines.services import Actor, schedules
 
-ONE = ("show", "next", "history", "pause", "resume", "run", "backfill", "remove")
+ONE = ("show", "next", "history", "pause", "resume", "take-over", "run", "backfill", "remove")
 
 
 class Command(BaseCommand):
@@ -32,6 +32,7 @@ class Command(BaseCommand):
             "add": verbs.add_parser("add", help="make or change the schedules of a JSON file: one, or a list"),
             "pause": verbs.add_parser("pause", help="nothing is due until it is resumed"),
             "resume": verbs.add_parser("resume", help="go on from now"),
+            "take-over": verbs.add_parser("take-over", help="have it run in your name, and go on"),
             "run": verbs.add_parser("run", help="run it once now"),
             "backfill": verbs.add_parser("backfill", help="run each occurrence of a range of the past"),
             "remove": verbs.add_parser("remove", help="remove it with its history"),
@@ -41,7 +42,7 @@ class Command(BaseCommand):
             adding.add_argument("--json", action="store_true", help="print JSON")
             if verb in ONE:
                 adding.add_argument("name", metavar="NAME")
-            if verb in ("add", "pause", "resume", "run", "backfill", "remove"):
+            if verb in ("add", "pause", "resume", "take-over", "run", "backfill", "remove"):
                 adding.add_argument("--reason", default="", help="for the audit and the history")
         found["list"].add_argument("--machine", help="those that act on this machine")
         for verb in ("next", "history"):
@@ -56,7 +57,7 @@ class Command(BaseCommand):
 
     def handle(self, *, verb: str, **given: Any) -> None:
         try:
-            found, lines = getattr(self, f"_{verb}")(Actor.console(), **given)
+            found, lines = getattr(self, f"_{verb.replace('-', '_')}")(Actor.console(), **given)
         except SignalboxError as error:
             raise CommandError(f"{error} ({error.code})") from error
         self.stdout.write(json.dumps(found, indent=2) if given["json"] else "\n".join(lines))
@@ -99,6 +100,9 @@ class Command(BaseCommand):
 
     def _resume(self, actor: Actor, name: str, reason: str, **_: Any) -> tuple[Any, list[str]]:
         return _told(schedules.resume(actor, name, reason=reason))
+
+    def _take_over(self, actor: Actor, name: str, reason: str, **_: Any) -> tuple[Any, list[str]]:
+        return _told(schedules.take_over(actor, name, reason=reason))
 
     def _run(self, actor: Actor, name: str, reason: str, **_: Any) -> tuple[Any, list[str]]:
         return _told(schedules.run(actor, name, reason=reason))

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from machines.access.permissions import Scope
-from machines.alarms import Alarm, Stuck, raise_alarms
+from machines.alarms import Alarm, LostSchedule, Stuck, raise_alarms
 from machines.catalog.outlines import outlines_of
 from machines.connections import get_engine
 from machines.engine import Live, Survey
+from machines.schedules import SCHEDULES, Schedules, authors
 from machines.services import approvals
 from machines.statistics import Present, buffer_flush, last_measured, storms
 
@@ -52,6 +53,7 @@ def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present]) ->
         stopped=[
             each for name, each in get_engine().rollouts(recent=True).items() if name in survey.lives and each.by_guard
         ],
+        lost=find_lost_schedules(scope, survey),
         missing=survey.missing,
         now=_read_clock(survey.lives.values()),
     )
@@ -74,6 +76,19 @@ def find_stuck(survey: Survey) -> Iterator[Stuck]:
                 since = entered + state.sla if entered else 0
                 count, exact = live.breaches.get(state.name, 0), not live.unchecked.get(state.name)
                 yield Stuck(name, state.name, count, state.sla, since, exact)
+
+
+def find_lost_schedules(scope: Scope, survey: Survey) -> list[LostSchedule]:
+    """Find the paused schedules on machines in scope whose author lost the right. Reads where any is paused alone."""
+    live = survey.lives.get(SCHEDULES)
+    if not (live.counts.get("paused") if live else SCHEDULES in survey.others):
+        return []
+    rows = Schedules(get_engine()).find_paused()
+    return [
+        LostSchedule(row.name, row.schedule.machine, lost, row.entered)
+        for row in rows
+        if row.schedule.machine in scope and (lost := authors.find_lost_right(row.order))
+    ]
 
 
 def _read_clock(lives: Iterable[Live]) -> int:

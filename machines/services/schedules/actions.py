@@ -8,7 +8,7 @@ from machines.access import transition_groups
 from machines.audit.entries import AuditRecord
 from machines.catalog.outlines import every_outline
 from machines.connections import get_engine
-from machines.schedules import Finding, InvalidSchedule, Row, Schedule, Schedules
+from machines.schedules import AuthorLost, Finding, InvalidSchedule, Row, Schedule, Schedules, authors
 from machines.schedules.store import Store
 from machines.services import rules
 from machines.services.actor import Actor
@@ -30,10 +30,7 @@ def put(actor: Actor, document: object, *, reason: str = "") -> Row:
             deed.note(was=_noted(before.schedule))
         deed.note(given=_noted(schedule))
         _check_rules(actor, schedule)
-        person: dict[str, Any] = (
-            {"person": True, "groups": transition_groups.groups_of(actor.user)} if actor.is_person else {}
-        )
-        row = Schedules(get_engine()).put(document, author=actor.name, reason=reason, **person)
+        row = _put(actor, document, reason)
     return mask(actor, row)
 
 
@@ -47,6 +44,20 @@ def resume(actor: Actor, name: str, *, reason: str = "") -> Row:
     return _act(actor, name, "resume", reason)
 
 
+def take_over(actor: Actor, name: str, *, reason: str = "") -> Row:
+    """Have it run in the actor's name from now on, and go on where it was paused. Raises Forbidden, UnknownSchedule,
+    InvalidSchedule, DeclaredSchedule."""
+    row = find_known(actor, name, "operate", "schedule.take_over")
+    with actor.records("schedule.take_over", machine=row.schedule.machine, target=name, reason=reason) as deed:
+        demand_rights(actor, row.schedule, "take_over")
+        deed.note(was=row.order.author, given=actor.name)
+        _check_rules(actor, row.schedule)
+        _put(actor, row.schedule.as_dict(), reason)
+        after = Schedules(get_engine()).resume(name, by=actor.name, reason=reason)
+        _tell(deed, row, after)
+    return mask(actor, after)
+
+
 def run(actor: Actor, name: str, *, reason: str = "", key: str | None = None) -> Row:
     """Run it once now; the same ``key`` again is the same run. Raises Forbidden, UnknownSchedule."""
     return _act(actor, name, "run", reason, key=key)
@@ -58,6 +69,7 @@ def backfill(actor: Actor, name: str, start: str, end: str, *, reason: str = "",
     row = find_known(actor, name, "operate", "schedule.backfill")
     with actor.records("schedule.backfill", machine=row.schedule.machine, target=name, reason=reason) as deed:
         demand_rights(actor, row.schedule, "backfill")
+        _demand_author(row)
         deed.note(start=start, end=end)
         begin, stop = read_range(row.schedule, start, end)
         count = Schedules(get_engine()).backfill(name, begin, stop, by=actor.name, reason=reason, key=key)
@@ -76,13 +88,28 @@ def remove(actor: Actor, name: str, *, reason: str = "", declared: bool = False)
         Schedules(get_engine()).remove(name, by=actor.name, reason=reason, **source)
 
 
+def _put(actor: Actor, document: object, reason: str) -> Row:
+    person: dict[str, Any] = (
+        {"person": True, "groups": transition_groups.groups_of(actor.user)} if actor.is_person else {}
+    )
+    return Schedules(get_engine()).put(document, author=actor.name, reason=reason, **person)
+
+
 def _act(actor: Actor, name: str, verb: str, reason: str, **more: Any) -> Row:
     row = find_known(actor, name, "operate", f"schedule.{verb}")
     with actor.records(f"schedule.{verb}", machine=row.schedule.machine, target=name, reason=reason) as deed:
         demand_rights(actor, row.schedule, verb)
+        if verb != "pause":
+            _demand_author(row)
         after: Row = getattr(Schedules(get_engine()), verb)(name, by=actor.name, reason=reason, **more)
         _tell(deed, row, after)
     return mask(actor, after)
+
+
+def _demand_author(row: Row) -> None:
+    """Raises AuthorLost: in whose name should it run?"""
+    if lost := authors.find_lost_right(row.order):
+        raise AuthorLost(row.name, lost)
 
 
 def _tell(deed: AuditRecord, before: Row, after: Row) -> None:

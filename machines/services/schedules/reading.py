@@ -15,6 +15,7 @@ from machines.schedules import (
     Schedule,
     Schedules,
     UnknownSchedule,
+    authors,
     read,
     targets,
 )
@@ -25,8 +26,6 @@ from machines.services.actor import Actor
 from machines.services.errors import Forbidden
 from machines.services.reading import demand_findable, redactor_of
 
-RIGHTS = {"enqueue": ("operate",)}
-"""what a schedule does -> the rights that it takes; ``operate`` and ``fire`` for all others."""
 SHOWN = 5  # next runs
 
 
@@ -57,8 +56,8 @@ def history(actor: Actor, name: str, limit: int = 100) -> list[Run]:
 
 
 def may(actor: Actor, row: Row, verb: str) -> bool:
-    """Whether a lever is for this person: put, pause, resume, run, backfill or remove."""
-    if verb in ("put", "remove") and row.order.is_declared:
+    """Whether a lever is for this person: put, take_over, pause, resume, run, backfill or remove."""
+    if verb in ("put", "remove", "take_over") and row.order.is_declared:
         return False
     return all(actor.may(right, row.schedule.machine) for right in list_rights(row.schedule, verb))
 
@@ -125,9 +124,7 @@ def demand_rights(actor: Actor, schedule: Schedule, verb: str) -> None:
 
 
 def list_rights(schedule: Schedule, verb: str) -> tuple[str, ...]:
-    if verb in ("pause", "resume", "remove"):
-        return ("operate",)
-    return RIGHTS.get(schedule.does, ("operate", "fire"))
+    return ("operate",) if verb in ("pause", "resume", "remove") else authors.list_rights(schedule)
 
 
 def mask(actor: Actor, row: Row) -> Row:
