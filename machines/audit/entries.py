@@ -41,6 +41,7 @@ from .request_context import request_id
 log = logging.getLogger(__name__)
 
 ACTIONS = (
+    "explain",
     "fire", "create", "force", "edit", "reset", "retry", "skip", "cancel", "delete", "suspend", "resume", "publish",
     "draft.save", "draft.rebase", "draft.discard", "plan.store", "plan.try",
     "rollout.set", "rollout.stop", "rollout.finish", "version.pin", "version.withdraw",
@@ -64,7 +65,8 @@ ACTIONS = (
     "group.make", "group.change", "group.rights", "group.delete",
     "grant.make", "grant.change", "grant.delete", "token.change", "token.delete",
 )  # fmt: skip
-NO_LEVERS = ("login", "logout", "reveal", "user", "group", "grant")  # these, and what begins with one and a dot
+NO_LEVERS = ("explain", "login", "logout", "reveal", "user", "group", "grant")
+"""These, and what begins with one and a dot, do nothing."""
 DONE, REFUSED, FAILED = AuditEntry.Outcome.values
 SAID = 2000  # characters of an error's message
 PLAIN = ("error", "code", "before", "after", "version", "replayed")

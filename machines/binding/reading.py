@@ -25,7 +25,8 @@ from machines.engine import (
 )
 from machines.engine.definitions import EventOutline
 from machines.engine.definitions.outline import is_match
-from machines.services import Actor, instances
+from machines.services import Actor, guesses, instances
+from machines.services.errors import GuessedTooOften
 
 from . import delivery
 from .delivery import DOOR
@@ -64,13 +65,15 @@ def available(field: MachineField, id: str, user: Any) -> list[EventOutline]:
         return []
     listed = outline_of(field.machine, instance.definition).events_of(instance.configuration)
     told = get_engine().explain_all(field.machine, id, [event.name for event in listed]) if listed else {}
+    if user is not None:
+        told = guesses.withhold(Actor(user, DOOR), field.machine, id, instance.revision, told)
     groups = None if user is None else transition_groups.groups_of(user)
     return [event for event in listed if _is_taken(event, told[event.name], groups)]
 
 
 def _is_taken(event: EventOutline, told: Explanation | SignalboxError, groups: transition_groups.Groups) -> bool:
     if isinstance(told, SignalboxError):
-        return isinstance(told, BadPayload)  # it needs fields that a person will fill in
+        return isinstance(told, BadPayload | GuessedTooOften)  # it needs fields that a person will fill in
     try:
         transition_groups.check(groups, told)
     except NotAllowed:

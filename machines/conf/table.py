@@ -73,6 +73,7 @@ TABLE = (
     _setting("REPLICA_TIMEOUT", Integer(1, LONGEST_WAIT), 1000),
     # Limits over all processes.
     _setting("FIRE_RATE", Rate("120/m"), "120/m"),
+    _setting("GUESS_RATE", Rate("10/h"), "10/h"),
     _setting("API_RATE", Rate("1200/m"), "1200/m"),
     _setting("WEBHOOK_RATE", Rate("600/m"), "600/m"),
     _setting("LOGIN_ATTEMPTS", Integer(1, 10_000), 10),

@@ -23,7 +23,7 @@ from machines.catalog.outlines import every_outline
 from machines.connections import get_engine
 from machines.engine import Conflict, Instance, LookupFailed, Step
 
-from . import rules
+from . import guesses, rules
 from .actor import Actor
 from .errors import ApprovalNeeded, Forbidden
 from .reading import demand_findable, redactor_of
@@ -69,6 +69,7 @@ def start(
             does=f"{action} {order.target}".strip(), filter=order.filter, rate=rate or None, stored_plan=stored or None
         )
         _demand(actor, order)
+        _spend_guess(actor, order, deed)
         # The filter is kept, and shown with the bulk: it names no redacted value.
         demand_findable(False, machine, order.filter)
         bulk = Bulk.start(get_engine(), order, id=id)
@@ -246,6 +247,7 @@ def again(actor: Actor, id: str, *, reason: str, new: str | None = None) -> Bulk
     with actor.records("bulk.start", machine=order.machine, reason=reason) as deed:
         deed.note(does=f"{order.action} {order.target}".strip(), again=id)
         _demand(actor, order)
+        _spend_guess(actor, order, deed)
         made = bulk.again(actor.name, reason, id=new, **_person(actor))
         deed.name(target=made.id)
     return made
@@ -301,6 +303,16 @@ def _moved(deed: AuditRecord, bulk: Bulk, name: str, actor: Actor, **more: Any) 
     after: Instance = getattr(bulk, name)(actor.name, **more)
     deed.moved(before.state, after)
     return after
+
+
+def _spend_guess(actor: Actor, order: Order, deed: AuditRecord) -> None:
+    """Its dry run explains the event for each instance: one guess of all instances together."""
+    event = order.event if order.action == "fire" else ""
+    if not event and order.action not in guesses.COMPUTING:
+        return
+    asked = {"payload": order.payload} if event else {}
+    if guesses.spend(actor, order.machine, "", event, action="bulk.start", **asked):
+        deed.note(**asked)
 
 
 def _demand(actor: Actor, order: Order) -> None:

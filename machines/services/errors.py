@@ -18,6 +18,7 @@
     ├── NotMigrated       a stored plan has moved nothing that could go back
     ├── SystemMachine     the machine is the product's: its own pages and services change its instances
     ├── TooFast           more events in a short time than one account or address may send
+    │   └── GuessedTooOften   the same of what compares hidden values, of one instance
     └── TokenNeeded       only a token makes sessions: neither a session nor a person
 
 The engine's ``NotAllowed`` is the group rule.
@@ -25,6 +26,7 @@ The engine's ``NotAllowed`` is the group rule.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from machines.access.permissions import Forbidden
@@ -37,6 +39,7 @@ __all__ = [
     "DraftConflict",
     "DraftNeeded",
     "Forbidden",
+    "GuessedTooOften",
     "NotAccepted",
     "NotMigrated",
     "NotMoved",
@@ -251,6 +254,25 @@ class TooFast(SignalboxError):
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"rate": self.rate, "by": self.by, "retry_after": self.retry_after}
+
+
+class GuessedTooOften(TooFast):
+    """``fields``: hidden ones that decide or compute what was asked."""
+
+    code = "SB717"
+
+    def __init__(self, machine: str, fields: Sequence[str], rate: str, retry_after: float) -> None:
+        super().__init__(rate, "person and instance", retry_after)
+        self.machine = machine
+        self.fields = list(fields)
+        self.message = (
+            f"this reads {', '.join(self.fields)} of {machine}, which {'is' if len(self.fields) == 1 else 'are'} hidden"
+            f" from you: {rate} for each person and instance without the right to reveal; nothing was done"
+        )
+        self.args = (self.message,)
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"machine": self.machine, "fields": self.fields}
 
 
 class TokenNeeded(SignalboxError):

@@ -15,9 +15,9 @@ from machines.connections import get_engine
 from machines.engine import BadInput, Engine, Explanation, Instance, NeedsApproval, Permit, Preview
 from machines.engine.instances.repairs import PREVIEWS
 
-from . import rate_limit, rules
+from . import guesses, rate_limit, rules
 from .actor import Actor
-from .errors import ApprovalNeeded
+from .errors import ApprovalNeeded, GuessedTooOften
 from .reading import counts, explain, find, get, history, inspect, redacting, redactor_of, seen_by
 
 __all__ = [
@@ -146,6 +146,7 @@ def preview_event(
     rules.demand_open(machine)
     if is_mirror(machine) and (refusal := calls.find_refusals(machine, id, [event], actor.user).get(event)):
         raise MethodRefused(f"{event} cannot be called: {refusal}")
+    guesses.spend_explanation(actor, machine, id, event, payload)
     redactor = redactor_of(actor, machine)
     with redactor.raising():
         explanation = get_engine().explain(machine, id, event, payload)
@@ -159,6 +160,8 @@ def preview(actor: Actor, name: str, machine: str, id: str, **asked: Any) -> Pre
     actor.demand("operate", machine)
     rules.demand_open(machine)
     _refuse_repair_of_mirror(name, machine)
+    if name in guesses.COMPUTING:
+        guesses.spend(actor, machine, id, action=name)
     redactor = redactor_of(actor, machine)
     with redactor.raising():
         return redactor.of(id).preview(get_engine().preview(machine, id, name, **asked))
@@ -178,6 +181,7 @@ def perform(actor: Actor, call: Call, *, second: str = "", shows: bool = True) -
             deed.note(approved_by=second)
         actor.demand(call.right, call.machine)
         rules.demand_open(call.machine)
+        _spend_guess(actor, call, deed)
         if call.name != "fire":
             _refuse_repair_of_mirror(call.name, call.machine)
         if call.name != "fire" and not call.reason.strip():
@@ -194,6 +198,20 @@ def perform(actor: Actor, call: Call, *, second: str = "", shows: bool = True) -
     if second:
         return after
     return seen_by(actor, after) if shows else _without_data(after)
+
+
+def _spend_guess(actor: Actor, call: Call, deed: AuditRecord) -> None:
+    """The audit has what was asked. A refusal is written once, by ``guesses``."""
+    event = call.asked["event"] if call.name == "fire" else ""
+    if call.name not in ("fire", *guesses.COMPUTING):
+        return
+    asked = {"payload": call.asked["payload"]} if event else {}
+    try:
+        if guesses.spend(actor, call.machine, call.id, event, action=call.name, **asked):
+            deed.note(**asked)
+    except GuessedTooOften:
+        deed.void()
+        raise
 
 
 def _performed(actor: Actor, call: Call, deed: AuditRecord, second: str) -> tuple[str, Instance]:

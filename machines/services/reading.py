@@ -33,6 +33,7 @@ from machines.engine import (
     UnknownInstance,
 )
 
+from . import guesses
 from .actor import Actor
 
 
@@ -89,6 +90,7 @@ def inspect(
     except UnknownInstance:
         kept, told = opening.open_archived(machine, id)
         found = Inspection(kept, told[:steps], [], [], {}, get_engine().sensitive(machine))
+    explanations = guesses.withhold(actor, machine, id, found.instance.revision, found.explanations)
     redactor = redactor_of(actor, machine, found.sensitive)
     instance, inside = redactor.instance(among(found.instance, actor.scope())), redactor.of(id)
     seen = replace(
@@ -96,7 +98,7 @@ def inspect(
         instance=instance,
         steps=inside.steps(found.steps),
         jobs=[redactor.job(job) for job in found.jobs],
-        explanations={name: _explained(inside, told) for name, told in found.explanations.items()},
+        explanations={name: _explained(inside, told) for name, told in explanations.items()},
     )
     return seen, redactor
 
@@ -107,6 +109,8 @@ def explain_all(
     """What each of these events would do without a payload, or why that cannot be said. One round trip."""
     actor.demand("view", machine)
     told = get_engine().explain_all(machine, id, events)
+    revisions = [one.revision for one in told.values() if isinstance(one, Explanation)]
+    told = guesses.withhold(actor, machine, id, max(revisions, default=0), told)
     return {name: _explained(redactor.of(id), one) for name, one in told.items()}
 
 
@@ -151,6 +155,7 @@ def explain(
 ) -> Explanation:
     """What firing it would do, and why. It asks for no right to fire."""
     actor.demand("view", machine)
+    guesses.spend_explanation(actor, machine, id, event, payload)
     redactor = (redactor or redactor_of(actor, machine)).of(id)
     redactor.learn(payload)
     return redactor.explanation(get_engine().explain(machine, id, event, payload))

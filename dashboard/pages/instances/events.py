@@ -16,6 +16,7 @@ from machines.access.transition_groups import Groups, is_allowed
 from machines.attached import calls
 from machines.engine import Because, Candidate, Explanation, Instance, errors, expressions
 from machines.forms import TypedForm
+from machines.services.errors import GuessedTooOften
 
 MAX_EXPLAINED = 60  # events explained on one page
 
@@ -122,7 +123,8 @@ def _explain_action(
         return _judge_suspended(plan, instance, lever)
     if explanation is None:
         return lever
-    if isinstance(explanation, errors.BadPayload):  # a required field: the empty payload does not reach the guards
+    # A required field, so that the empty payload does not reach the guards; or they read what is hidden, too often.
+    if isinstance(explanation, errors.BadPayload | GuessedTooOften):
         return _judge_unfilled(plan, instance, lever, groups)
     if isinstance(explanation, errors.SignalboxError):
         raise explanation

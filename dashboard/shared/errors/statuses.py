@@ -7,6 +7,7 @@ SB709 too many attempts to log in         SB710 the site failed
 SB711 too many of the same in a short time  SB712 too many requests of one caller at a time
 SB713 a request that is too large         SB714 the site has too much to do
 SB715 the cookies are too large           SB716 work that takes too long
+SB717 too many guesses at a hidden value
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from machines.engine import limits, rates
+from machines.engine.expressions.expression import Expression, UseKind
 
 from .fields import ANY
 from .model import (
@@ -134,13 +135,17 @@ class LimitOutline:
     rate: str
 
 
+EAGER = ("always", "state done")
+"""Causes of transitions that a step takes by itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class TransitionOutline:
     """A transition. ``target`` is None when the state is not left; ``events`` is empty for ``always``.
 
-    ``reads`` are the payload fields its guard and actions use, in order. ``cause`` is ``on``, ``done``, ``error``,
-    ``state done``, ``after`` or ``always``; ``delay`` is the text of a timer's delay. ``allow``: groups of people who
-    may send its event, empty for anyone.
+    ``reads`` are the payload fields its guard and actions use, in order, ``data_reads`` the data fields. ``cause`` is
+    ``on``, ``done``, ``error``, ``state done``, ``after`` or ``always``; ``delay`` is the text of a timer's delay.
+    ``allow``: groups of people who may send its event, empty for anyone.
     """
 
     id: str
@@ -156,6 +161,7 @@ class TransitionOutline:
     delay: str = ""
     cause: str = "on"
     allow: tuple[str, ...] = ()
+    data_reads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +207,8 @@ class Outline:
     ``root`` is the name of the state that stands for the machine itself, if any: the first of ``states``. ``initial``
     is the first state that is entered; ``index``: data fields by which instances are found; ``approval``: what needs a
     second person, a repair's name or ``fire:<event>``; ``accepts``: machines that may send to it, None where the
-    definition does not say.
+    definition does not say. ``eager_reads``: data fields that decide or compute what a step takes further by itself:
+    ``always``, raised events, ends of states, actions of states.
     """
 
     id: str
@@ -217,6 +224,14 @@ class Outline:
     index: tuple[str, ...] = ()
     approval: tuple[str, ...] = ()
     accepts: tuple[str, ...] | None = None
+    eager_reads: tuple[str, ...] = ()
+
+    def list_data_reads(self, event: str = "") -> set[str]:
+        """List the data fields that decide or compute what an event does, in whatever state; without an event, those of
+        what any step may take further."""
+        taken = (each for state in self.states for each in state.transitions)
+        matching = (each for each in taken if event and any(is_match(name, event) for name in each.events))
+        return {*self.eager_reads, *(name for each in matching for name in each.data_reads)}
 
     @cached_property
     def _by_name(self) -> dict[str, StateOutline]:
@@ -313,6 +328,7 @@ def build_outline(machine: Machine) -> Outline:
         index=machine.index,
         approval=tuple(machine.approval),
         accepts=None if machine.accepts is None else tuple(machine.accepts),
+        eager_reads=_list_eager_reads(machine),
     )
 
 
@@ -355,19 +371,38 @@ def _transition(transition: Transition, source: str) -> TransitionOutline:
         actions=tuple(describe_action(action) for action in transition.actions),
         reenter=transition.reenter,
         description=transition.description,
-        reads=_reads(transition),
+        reads=_reads(transition, "payload"),
         targets=transition.targets,
         delay=transition.delay.text if transition.delay else "",
         cause=transition.cause,
         allow=transition.allow,
+        data_reads=_reads(transition, "data"),
     )
 
 
-def _reads(transition: Transition) -> tuple[str, ...]:
+def _reads(transition: Transition, kind: UseKind) -> tuple[str, ...]:
     expressions = [transition.guard.expression] if transition.guard else []
-    for action in flatten_actions(transition.actions):
-        expressions += [expression for _, expression in action.expressions]
-    return tuple(dict.fromkeys(use.name for e in expressions for use in e.uses if use.kind == "payload"))
+    return _names_in([*expressions, *_expressions_of(transition.actions)], kind)
+
+
+def _expressions_of(actions: Iterable[Action]) -> list[Expression]:
+    return [expression for action in flatten_actions(actions) for _, expression in action.expressions]
+
+
+def _names_in(expressions: Iterable[Expression], kind: UseKind) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(use.name for each in expressions for use in each.uses if use.kind == kind))
+
+
+def _list_eager_reads(machine: Machine) -> tuple[str, ...]:
+    states = list(machine.states.values())
+    raised = [action for state in states for action in state.actions if action.verb in ("raise", "send")]
+    names = [action.name for action in raised]
+    found = dict.fromkeys(name for state in states for name in _names_in(_expressions_of(state.own_actions), "data"))
+    for transition in (each for state in states for each in state.all_transitions):
+        inner = any(is_match(event, name) for event in transition.events for name in names)
+        if inner or transition.cause in EAGER or any(action.computed for action in raised):
+            found |= dict.fromkeys(_reads(transition, "data"))
+    return tuple(found)
 
 
 def _invoke(invoke: Invoke) -> InvokeOutline:

@@ -10,7 +10,7 @@ from machines.catalog.outlines import every_outline
 from machines.connections import get_engine
 from machines.schedules import AuthorLost, Finding, InvalidSchedule, Row, Schedule, Schedules, authors
 from machines.schedules.store import Store
-from machines.services import rules
+from machines.services import guesses, rules
 from machines.services.actor import Actor
 
 from .reading import check_document, demand_rights, find_known, mask, read_range
@@ -30,6 +30,9 @@ def put(actor: Actor, document: object, *, reason: str = "") -> Row:
             deed.note(was=_noted(before.schedule))
         deed.note(given=_noted(schedule))
         _check_rules(actor, schedule)
+        if schedule.does in EVENTS:
+            what = schedule.what
+            guesses.spend(actor, schedule.machine, what.get("instance", ""), what["event"], action="schedule.put")
         row = _put(actor, document, reason)
     return mask(actor, row)
 
