@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, TypeVar
 
 from machines.access.mirror_names import is_mirror
@@ -24,10 +23,15 @@ from machines.patterns.throttle import MAX_LIMIT
 from .actor import Actor
 from .errors import GuessedTooOften
 
-KEPT = 5  # seconds for which a process remembers what a machine hides
+KEPT = 30.0  # seconds for which a process remembers what a machine hides
+MAX_KNOWN = 256  # machines
 GUESS, SEEN, TOLD = "guess", "guess.seen", "guess.told"
 COMPUTING = ("force", "edit", "reset", "skip", "retry")
 """Repairs after which a step goes on by itself, by guards that read the data."""
+
+Hiding = tuple[frozenset[str], tuple[Outline, ...]]
+"""The sensitive fields of a machine, and the outlines of its versions if there are any."""
+_known: dict[tuple[str, str], tuple[float, Hiding]] = {}
 
 Told = TypeVar("Told", bound=Explanation | SignalboxError)
 
@@ -35,15 +39,25 @@ Told = TypeVar("Told", bound=Explanation | SignalboxError)
 def find_hidden(actor: Actor, machine: str, event: str = "") -> list[str]:
     """List the hidden fields that decide or compute what an event does; without one, what a repair sets going. Empty
     for actors who may reveal them, and for programs."""
-    if not actor.is_person or is_mirror(machine) or actor.may("reveal", machine):
+    if not actor.is_person or is_mirror(machine):
         return []
-    sensitive, outlines = _read(get_engine().keys.prefix, machine, int(time.monotonic() // KEPT))
-    return sorted({name for each in outlines for name in each.list_data_reads(event) & sensitive})
+    sensitive, outlines = _recall(machine)
+    found = sorted({name for each in outlines for name in each.list_data_reads(event) & sensitive})
+    return [] if not found or actor.may("reveal", machine) else found
 
 
-@lru_cache(maxsize=256)
-def _read(prefix: str, machine: str, _: int) -> tuple[frozenset[str], tuple[Outline, ...]]:
-    """Read the sensitive fields of a machine, and the outlines of its versions if there are any."""
+def _recall(machine: str) -> Hiding:
+    key, now = (get_engine().keys.prefix, machine), time.monotonic()
+    held = _known.get(key)
+    if held is not None and held[0] > now:
+        return held[1]
+    if len(_known) >= MAX_KNOWN:
+        _known.clear()
+    _known[key] = (now + KEPT, found := _read(machine))
+    return found
+
+
+def _read(machine: str) -> Hiding:
     try:
         sensitive = get_engine().sensitive(machine).data
     except UnknownMachine:

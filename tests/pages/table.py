@@ -14,7 +14,6 @@ OF_QUEUE = {"machine": "new_device", "queue": "todo"}
 OF_JOB = {"machine": "new_device", "id": "0-1"}
 OF_KEY = {"key": "signalbox-test:access:door"}
 OF_BULK = {"id": "3f2a"}
-OF_RUN = {"machine": "map_reduce", "id": "r1"}
 OF_SCHEDULE = {"name": "nightly"}
 OF_APPROVAL = {"id": "7"}
 OF_WEBHOOK = {"id": 7}
@@ -181,8 +180,8 @@ _TABLE = {
     "approval-approve": Entry("operate", 302, 302, OF_APPROVAL),
     "approval-decline": Entry("operate", 302, 400, OF_APPROVAL),
     "approval-withdraw": Entry("view", 302, 403, OF_APPROVAL),
-    "run-retry": Entry("operate", 302, 404, OF_RUN, of=ALL),
-    "run-remove": Entry("operate", 302, 404, OF_RUN, of=ALL),
+    "run-retry": Entry("operate", 404, 404, OF_INSTANCE),
+    "run-remove": Entry("operate", 404, 404, OF_INSTANCE),
     "bulk-results": Entry("view", 200, 200, OF_BULK),
     "workers": Entry("view", 200, 200),
     "errors": Entry("view", 200, 200),

@@ -241,8 +241,8 @@ def test_a_run_is_retried_and_removed_on_its_page(order, boss):
     page = client.get(reverse("signalbox:instance", args=[RUN, run.id])).content.decode()
     assert "Retry the run" in page
     assert "Fire retry" not in page
-    assert (browse(boss, "run-retry", run.id)[0], order.get(RUN, run.id).state) == (302, "mapping")
-    assert (browse(boss, "run-remove", run.id)[0], order.get(RUN, run.id).state) == (302, "removing")
+    assert (browse(boss, "run-retry", RUN, run.id)[0], order.get(RUN, run.id).state) == (302, "mapping")
+    assert (browse(boss, "run-remove", RUN, run.id)[0], order.get(RUN, run.id).state) == (302, "removing")
     assert [entry.outcome for entry in AuditEntry.objects.filter(action__startswith="run.")] == ["done", "done"]
 
 

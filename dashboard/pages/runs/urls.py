@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from django.urls import path
 
-from machines.mapreduce.builtin_machines import RUN
-
 from . import views
 
+RUNS = "machines/<name:machine>/runs/<instance:id>/"
+
 urlpatterns = [
-    path("runs/<instance:id>/retry/", views.retry, {"machine": RUN}, name="run-retry"),
-    path("runs/<instance:id>/remove/", views.remove, {"machine": RUN}, name="run-remove"),
+    path(f"{RUNS}retry/", views.retry, name="run-retry"),
+    path(f"{RUNS}remove/", views.remove, name="run-remove"),
 ]

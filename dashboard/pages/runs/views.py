@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from dashboard.pages.shared.permissions import require_audited
 from dashboard.shared.access import View
 from machines.engine import errors
+from machines.mapreduce.builtin_machines import RUN
 from machines.services import Actor, runs
 
 SUCCESS = {"retry": "Retrying what is not finished", "remove": "A worker removes the run"}
@@ -17,6 +18,8 @@ SUCCESS = {"retry": "Retrying what is not finished", "remove": "A worker removes
 def _make_view(name: str) -> View:
     @require_audited("operate", f"run.{name}", instance="id")
     def view(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+        if machine != RUN:
+            raise Http404("Runs are of map_reduce alone.")
         if request.method != "POST":
             return redirect("signalbox:instance", machine, id)
         try:
