@@ -25,8 +25,9 @@ from machines.engine import (
 )
 from machines.engine.definitions import EventOutline
 from machines.engine.definitions.outline import is_match
-from machines.services import Actor, guesses, instances
+from machines.services import Actor, instances
 from machines.services.errors import GuessedTooOften
+from machines.services.limits import guesses
 
 from . import delivery
 from .delivery import DOOR

@@ -15,9 +15,10 @@ from machines.connections import get_engine
 from machines.engine import BadInput, Engine, Explanation, Instance, NeedsApproval, Permit, Preview
 from machines.engine.instances.repairs import PREVIEWS
 
-from . import guesses, rate_limit, rules
+from . import rules
 from .actor import Actor
 from .errors import ApprovalNeeded, GuessedTooOften
+from .limits import guesses, rate_limit
 from .reading import counts, explain, find, get, history, inspect, redacting, redactor_of, seen_by
 
 __all__ = [

@@ -33,8 +33,8 @@ from machines.engine import (
     UnknownInstance,
 )
 
-from . import guesses
 from .actor import Actor
+from .limits import guesses
 
 
 def redactor_of(actor: Actor, machine: str, known: SensitiveFields | None = None) -> Redactor:

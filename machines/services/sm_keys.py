@@ -19,8 +19,8 @@ from machines.engine import sm_commands
 from machines.engine.connection import calls
 from machines.engine.connection.client import FAILURES
 
-from . import rate_limit
 from .actor import Actor
+from .limits import rate_limit
 
 log = logging.getLogger(__name__)
 SHOWN = 80  # characters of a key in a sentence

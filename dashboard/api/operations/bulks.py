@@ -183,8 +183,9 @@ def _declare(name: str) -> None:
 def _lever(pull: Callable[[Actor, str], Instance], about: str) -> Callable[..., Any]:
     def lever(request: HttpRequest, id: str) -> dict[str, Any]:
         actor = actor_of(request)
-        _, order = bulks.get(actor, id)
-        return shown(actor, pull(actor, id), order)
+        order = bulks.find_order(id)  # before: one that is removed may be gone afterwards
+        now = pull(actor, id)
+        return shown(actor, now, order) if order else shown(actor, *bulks.get(actor, id))
 
     lever.__doc__ = about
     return lever

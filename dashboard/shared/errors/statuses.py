@@ -28,6 +28,7 @@ from machines.services.errors import (
     DraftConflict,
     DraftNeeded,
     Forbidden,
+    GuessedTooOften,
     NotMigrated,
     NotMoved,
     NotOpen,
@@ -40,7 +41,7 @@ from machines.services.errors import (
 BAD_REQUEST, MISTAKE, FORBIDDEN, NO_PAGE, STALE_FORM, FAULT = "SB700", "SB701", "SB703", "SB704", "SB708", "SB710"
 NOT_MOVED, LOGIN_THROTTLED, OVER_PACE = "SB705", "SB709", "SB711"
 CROWDED, TOO_LARGE, BUSY, TOO_LONG = "SB712", "SB713", "SB714", "SB716"
-COOKIES_TOO_LARGE = "SB715"
+COOKIES_TOO_LARGE, GUESSED = "SB715", GuessedTooOften.code
 
 STATUS: dict[type[Exception], int] = {
     errors.LookupFailed: 404,

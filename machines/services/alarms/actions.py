@@ -21,9 +21,9 @@ from machines.alarms.recording import end_snooze, ensure_state, merge_states, wr
 from machines.connections import get_engine
 from machines.engine.limits import MAX_REASON
 from machines.models import AlarmEvent, AlarmState
-from machines.services import rate_limit
 from machines.services.actor import Actor
 from machines.services.errors import Forbidden
+from machines.services.limits import rate_limit
 from machines.statistics import present
 
 from .collection import detect_alarms

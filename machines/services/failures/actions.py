@@ -17,9 +17,10 @@ from machines.engine import Miscounted
 from machines.failures.dead_jobs import DeadJobs
 from machines.failures.open_jobs import list_open_of
 from machines.models import FailedJob, FailureAction, FailureGroup
-from machines.services import rate_limit, rules
+from machines.services import rules
 from machines.services.actor import Actor
 from machines.services.errors import Forbidden
+from machines.services.limits import rate_limit
 
 from .changes import check_reason
 from .errors import BadFailureAction

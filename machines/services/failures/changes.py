@@ -12,9 +12,9 @@ from django.db import transaction
 
 from machines.engine import BadInput
 from machines.models import FailureGroup, FailurePart
-from machines.services import rate_limit
 from machines.services.actor import Actor
 from machines.services.errors import Forbidden
+from machines.services.limits import rate_limit
 
 from .errors import BadFailureAction
 from .reading import GroupView, get

@@ -10,8 +10,9 @@ from machines.catalog.outlines import every_outline
 from machines.connections import get_engine
 from machines.schedules import AuthorLost, Finding, InvalidSchedule, Row, Schedule, Schedules, authors
 from machines.schedules.store import Store
-from machines.services import guesses, rules
+from machines.services import rules
 from machines.services.actor import Actor
+from machines.services.limits import guesses
 
 from .reading import check_document, demand_rights, find_known, mask, read_range
 

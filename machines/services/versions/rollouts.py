@@ -16,8 +16,9 @@ from machines.connections import get_engine
 from machines.engine import Instance
 from machines.engine.records import PartialList
 from machines.engine.versions import Rollout, VersionFigures, VersionPin, Withdrawal
-from machines.services import rate_limit, rules
+from machines.services import rules
 from machines.services.actor import Actor
+from machines.services.limits import rate_limit
 from machines.services.reading import redacting, seen_by
 
 

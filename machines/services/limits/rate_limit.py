@@ -17,9 +17,8 @@ from machines.connections import get_throttle, is_spread
 from machines.engine import EngineUnavailable, rates
 from machines.patterns import Verdict
 from machines.patterns.throttle import MAX_LIMIT
-
-from .actor import Actor
-from .errors import TooFast
+from machines.services.actor import Actor
+from machines.services.errors import TooFast
 
 log = logging.getLogger(__name__)
 

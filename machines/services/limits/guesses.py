@@ -19,9 +19,8 @@ from machines.connections import get_engine, get_throttle
 from machines.engine import Explanation, SignalboxError, UnknownMachine, rates
 from machines.engine.definitions import Outline
 from machines.patterns.throttle import MAX_LIMIT
-
-from .actor import Actor
-from .errors import GuessedTooOften
+from machines.services.actor import Actor
+from machines.services.errors import GuessedTooOften
 
 KEPT = 30.0  # seconds for which a process remembers what a machine hides
 MAX_KNOWN = 256  # machines
