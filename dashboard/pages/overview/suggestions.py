@@ -15,7 +15,7 @@ from dashboard.shared.access import allows, require, scope_of
 from dashboard.shared.global_search import Hit, search
 from machines.connections import get_engine, get_throttle
 from machines.engine.limits import MAX_INSTANCE_ID
-from machines.services.rate_limit import spend_if_available
+from machines.services.limits.rate_limit import spend_if_available
 
 MOST = 20  # rows of one answer
 MOST_OF_A_KIND = 8

@@ -24,7 +24,7 @@ from machines.catalog.outlines import stored
 from machines.connections import get_engine, get_throttle
 from machines.engine import BadInput
 from machines.engine.simulation.records import SimulatedStep
-from machines.services.rate_limit import spend_if_available
+from machines.services.limits.rate_limit import spend_if_available
 from machines.studio import runs
 from machines.studio.runs import Run
 from machines.studio.scenario_text import write_scenario
