@@ -16,7 +16,7 @@ from machines.audit.entries import REFUSED, record
 from machines.catalog.outlines import every_outline
 from machines.conf import conf
 from machines.connections import get_engine, get_throttle
-from machines.engine import Explanation, SignalboxError, UnknownMachine, rates
+from machines.engine import EngineUnavailable, Explanation, SignalboxError, UnknownMachine, rates
 from machines.engine.definitions import Outline
 from machines.patterns.throttle import MAX_LIMIT
 from machines.services.actor import Actor
@@ -100,12 +100,19 @@ def withhold(actor: Actor, machine: str, id: str, revision: int, told: Mapping[s
     if not guesses:
         return dict(told)
     rate, seen = rates.parse_rate(conf.GUESS_RATE), _key(actor, machine, id, str(revision))
-    if rate is not None and get_throttle().count(SEEN, seen, limit=1, per=rate[1] / 1000).allowed:
-        try:
+    if rate is None:
+        return dict(told)
+    try:
+        new = get_throttle().count(SEEN, seen, limit=1, per=rate[1] / 1000).allowed
+        if new:
             spend(actor, machine, id, guesses[0], action="explain", events=guesses)
-        except GuessedTooOften as error:
+    except (GuessedTooOften, EngineUnavailable) as error:
+        if isinstance(error, GuessedTooOften):
             get_throttle().forget(SEEN, seen)
-            return {event: error if event in guesses else one for event, one in told.items()}  # type: ignore[misc]
+        else:  # the page goes on without what cannot be counted
+            error = GuessedTooOften(machine, find_hidden(actor, machine, guesses[0]), conf.GUESS_RATE, 0)
+        return {event: error if event in guesses else one for event, one in told.items()}  # type: ignore[misc]
+    if new:
         detail = {"events": guesses, "revision": revision}
         record(actor.user, "explain", machine=machine, instance=id, source=actor.source, detail=detail)
     return dict(told)
