@@ -31,6 +31,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
         "sla": Kind(WARNING, "Open the oldest instance and see what it waits for."),
         "exhausted": Kind(WARNING, "See that another worker takes its place, and why these handlers do not end."),
         "blocked": Kind(WARNING, "Find the call without await in the handler, or make it a plain function."),
+        "clock": Kind(WARNING, "See which clock is right, correct the server's, and acknowledge this."),
         "quiet": Kind(WARNING, "Start another worker, or resume this one if it was made quiet by mistake."),
         "refused": Kind(WARNING, "Open the chart and find out who sends the events."),
         "rollout": Kind(WARNING, "Compare the two versions; withdraw the new one or publish a correction."),
@@ -45,7 +46,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
 
 
 OF_INSTALLATION = frozenset(
-    {"no-worker", "partitions", "exhausted", "blocked", "quiet", "writes", "metrics", "approvals"}
+    {"no-worker", "partitions", "exhausted", "blocked", "clock", "quiet", "writes", "metrics", "approvals"}
 )
 """Kinds of alarms that are about no single machine."""
 

@@ -10,6 +10,7 @@ from typing import Any
 from machines.ages import format_age, format_duration
 from machines.engine import QueueStats, Rollout, WorkerInfo
 from machines.engine.definitions import durations
+from machines.engine.jobs.clocks import ClockJump
 from machines.engine.keys import get_machine
 from machines.patterns import Stats
 from machines.statistics import Storm
@@ -67,6 +68,7 @@ def raise_alarms(
     stopped: Iterable[Rollout] = (),
     lost: Iterable[LostSchedule] = (),
     missing: Sequence[str] = (),
+    jumps: Iterable[ClockJump] = (),
     now: int = 0,
 ) -> list[Alarm]:
     """Make alarms of the figures, in no order.
@@ -75,12 +77,13 @@ def raise_alarms(
     since when its first ready job waits. ``late``: timers whose step failed. ``paused``: queues with their machine;
     queues that are not paused raise nothing. ``approvals``: pending requests. ``unmeasured``: ms since a worker last
     measured. ``unwritten``: pending writes to the database. ``stopped``: roll-outs that their guards stopped.
-    ``lost``: schedules whose author lost the right. ``missing``: roots of partitions that did not answer. ``now``: ms,
-    0 for unknown.
+    ``lost``: schedules whose author lost the right. ``missing``: roots of partitions that did not answer. ``jumps``: of
+    servers' clocks. ``now``: ms, 0 for unknown.
     """
     depths, workers = list(depths), list(workers)
     found = [_approvals_alarm(approvals)] if approvals else []
     found += _partitions_alarm(missing)
+    found += [_clock_alarm(each) for each in jumps if not (each.undone or each.acknowledged or 0 < each.over < now)]
     found += [_dead_alarm(depth) for depth in depths if depth.dead]
     found += raise_worker_alarms(depths, workers, overdue or {}, oldest or {})
     if any(is_alive(worker) for worker in workers):
@@ -134,6 +137,16 @@ def _partitions_alarm(missing: Sequence[str]) -> list[Alarm]:
     text = f"{pluralize(len(missing), 'partition')} of {of} {verb} not answer: a node of the cluster is away"
     causes = tuple(f"{name}: {pluralize(by_machine[name], 'partition')}" for name in names)
     return [_make("partitions", "partitions", text, count=len(missing), causes=causes, machines=tuple(names))]
+
+
+def _clock_alarm(jump: ClockJump) -> Alarm:
+    server = f"the server {jump.server}" if jump.server else "the server"
+    ahead = jump.by > 0
+    span = format_age(abs(jump.by) / 1000)
+    effect = f"timers fired up to {span} early" if ahead else f"timers that were set before fire up to {span} late"
+    text = f"the clock of {server} jumped {'forward' if ahead else 'back'} by {span}: {effect}"
+    key = f"clock:{jump.server}@{jump.shown // 1000}"
+    return _make("clock", key, text, since=jump.shown, subject=jump.server, causes=(f"noticed by {jump.worker}",))
 
 
 def _approvals_alarm(count: int) -> Alarm:

@@ -28,6 +28,7 @@ from .instances.inspection import InspectionMethods
 from .instances.repairs import RepairMethods
 from .instances.replication import Replication
 from .instances.retirement import Retirement
+from .jobs.clocks import ClockBounds, ClockJumps
 from .jobs.lifecycle import Queues
 from .jobs.methods import JobMethods
 from .jobs.queue_operations import QueueOperations
@@ -93,6 +94,7 @@ class Engine(
         self._worker_registry = WorkerRegistry(self._caller, self.keys)
         self._ready_queues = ReadyQueues(redis, self.keys, self._catalog)
         self.wakeups = Wakeups(self._caller, self.keys, self._catalog, self._worker_registry)
+        self.clock_jumps = ClockJumps(self._caller, self.keys)
         self.ids = Generator(Claims(self._caller, prefix=self.keys.prefix))
 
     @classmethod
@@ -572,10 +574,10 @@ class Engine(
             self._partitions(machines), arguments.encode_whole("now", now), retry=retry, look=look
         )
 
-    def drive_roots(self, roots: Sequence[str], *, look: bool) -> DeliveryReport:
+    def drive_roots(self, roots: Sequence[str], *, look: bool, clock: ClockBounds | None = None) -> DeliveryReport:
         """Do the same in single partitions, given by their roots. ``DeliveryReport.dues`` says when each is due
-        next."""
-        return self._delivery.drive([Partition(root) for root in roots], look=look)
+        next. Where the clock is later than it can be by ``clock``, nothing is done."""
+        return self._delivery.drive([Partition(root) for root in roots], look=look, clock=clock)
 
     def due_bells(self, machines: Iterable[str]) -> list[str]:
         """List the keys that are pushed to when something becomes due earlier than the last tick said, one for each

@@ -362,6 +362,11 @@ class Keys:
         """zset: ids of the workers that share the duties of partitions, by the ms of their last sign of life."""
         return f"{self.prefix}shares"
 
+    @property
+    def clock_jumps(self) -> str:
+        """hash: server, "" for the only one -> JSON of the latest jump of its clock."""
+        return f"{self.prefix}clock:jumps"
+
     def worker(self, worker: str) -> str:
         """hash with PX: one worker's heartbeat row."""
         return f"{self.prefix}worker:{worker}"

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from machines.engine.jobs.clocks import ClockJump
 from machines.models import AlarmEvent, AuditEntry
 from machines.services import Forbidden, alarms
 
@@ -28,6 +29,15 @@ def test_an_alarm_is_acknowledged_once(desk, actor_of):
     assert alarms.acknowledge(actor_of("supervisor", "bob"), KEY).acknowledged_by == "ann"
     assert events() == [("raised", ""), ("acknowledged", "ann")]
     assert audited() == [("alarm.acknowledge", "desk", KEY, "done")]
+
+
+def test_the_alarm_of_a_clock_that_was_set_ends_when_somebody_acknowledges_it(engine, actor_of):
+    engine.clock_jumps.note(ClockJump("", 1_000, 3_601_000, "w1"))
+    ann = actor_of("supervisor", "ann")
+    key = next(alarm.key for alarm in alarms.listed(ann) if alarm.kind == "clock")
+    assert alarms.acknowledge(ann, key).acknowledged_by == "ann"
+    assert not any(alarm.kind == "clock" for alarm in alarms.listed(ann))
+    assert engine.clock_jumps.read()[0].acknowledged, "workers know of it further"
 
 
 def test_an_alarm_has_an_owner(desk, actor_of):

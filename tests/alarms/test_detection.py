@@ -12,6 +12,7 @@ import pytest
 from machines.alarms import KINDS, Alarm, raise_alarms, read_machine, sort_alarms, worst_by_machine
 from machines.alarms.detection import Stuck
 from machines.engine import Pause, QueueStats, WorkerInfo
+from machines.engine.jobs.clocks import ClockJump
 from machines.patterns import Stats
 from machines.services.alarms.collection import QueueDepth
 
@@ -68,6 +69,23 @@ def test_a_worker_whose_handlers_hang_raises_an_alarm_that_names_them(status, wh
     assert (alarm.key, alarm.kind, alarm.severity, alarm.count) == (f"{status}:w1", status, "warning", 2)
     assert alarm.causes == ("order/q0: charge, ship", "bill/q0: charge")
     assert alarm.affected == ("order", "bill")
+
+
+@pytest.mark.parametrize(
+    ("by", "text"),
+    [
+        (HOUR, "the clock of the server one:1 jumped forward by 1 h: timers fired up to 1 h early"),
+        (-HOUR, "the clock of the server one:1 jumped back by 1 h: timers that were set before fire up to 1 h late"),
+    ],
+)
+def test_a_clock_that_was_set_raises_an_alarm_that_names_the_jump_until_it_is_over(by, text):
+    jump = ClockJump("one:1", NOW, NOW + by, "w1")
+    alarm = only(raise_alarms([], [], jumps=[jump], now=NOW))
+    assert (alarm.text, alarm.kind, alarm.severity, alarm.subject) == (text, "clock", "warning", "one:1")
+    assert alarm.causes == ("noticed by w1",)
+    for ended in (replace(jump, undone=True), replace(jump, acknowledged=True)):
+        assert raise_alarms([], [], jumps=[ended], now=NOW) == []
+    assert raise_alarms([], [], jumps=[jump], now=jump.over + 1) == []
 
 
 def test_an_exhausted_worker_serves_nothing_and_a_blocked_one_does():

@@ -35,6 +35,7 @@ URLS: Mapping[str, Callable[[Alarm], str]] = MappingProxyType(
         "sla": lambda alarm: f"{_machine(alarm)}?{urlencode(alarm.terms)}#instances",
         "exhausted": lambda alarm: reverse("signalbox:workers"),
         "blocked": lambda alarm: reverse("signalbox:workers"),
+        "clock": lambda alarm: reverse("signalbox:workers"),
         "quiet": lambda alarm: reverse("signalbox:workers"),
         "refused": lambda alarm: f"{_machine(alarm)}#chart-refused",
         "rollout": _machine,

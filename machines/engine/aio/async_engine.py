@@ -20,6 +20,7 @@ from machines.engine.instances.activity import Activity
 from machines.engine.instances.inspection import Inspection
 from machines.engine.instances.previews import Preview, Wait
 from machines.engine.instances.retirement import Batch, FinishedInstance, Retired, Retirement
+from machines.engine.jobs.clocks import ClockBounds
 from machines.engine.jobs.mending import MendReport
 from machines.engine.jobs.records import Enqueue, Job, Pause, QueueStats, Taken, WorkerInfo
 from machines.engine.keys import Partition
@@ -514,10 +515,12 @@ class AsyncEngine(AsyncCalls):
         """
         return await self._call(Engine.drive, machines, now=now, retry=retry, look=look)
 
-    async def drive_roots(self, roots: Sequence[str], *, look: bool) -> DeliveryReport:
+    async def drive_roots(
+        self, roots: Sequence[str], *, look: bool, clock: ClockBounds | None = None
+    ) -> DeliveryReport:
         """Do the same in single partitions, given by their roots. ``DeliveryReport.dues`` says when each is due
-        next."""
-        return await self._call(Engine.drive_roots, roots, look=look)
+        next. Where the clock is later than it can be by ``clock``, nothing is done."""
+        return await self._call(Engine.drive_roots, roots, look=look, clock=clock)
 
     async def due_bells(self, machines: Iterable[str]) -> list[str]:
         """List the keys that are pushed to when something becomes due earlier than the last tick said, one for each
@@ -676,10 +679,17 @@ class AsyncEngine(AsyncCalls):
         """Report the progress of a job, which pages show live. Raises LeaseLost."""
         await self._call(Engine.progress, job, done, total, note, now=now)
 
-    async def sweep(self, machine: str, *, partitions: Collection[int] | None = None, now: int | None = None) -> int:
+    async def sweep(
+        self,
+        machine: str,
+        *,
+        partitions: Collection[int] | None = None,
+        clock: ClockBounds | None = None,
+        now: int | None = None,
+    ) -> int:
         """Take back jobs whose lease ran out and make due jobs ready; return how many moved. ``partitions``: the
-        numbers of those to sweep; None for all."""
-        return await self._call(Engine.sweep, machine, partitions=partitions, now=now)
+        numbers of those to sweep; None for all. ``clock``: what is known of the servers' clocks."""
+        return await self._call(Engine.sweep, machine, partitions=partitions, clock=clock, now=now)
 
     async def mend(self, machine: str, *, now: int | None = None) -> MendReport:
         """Put every job where its hash says it is, after keys were damaged from outside; return what was repaired.

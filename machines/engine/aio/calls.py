@@ -28,6 +28,7 @@ Part = TypeVar("Part")
 
 LEFT_OUT = {
     "client": "it is a client for threads: commands of your own are sent by a client of redis.asyncio",
+    "clock_jumps": "they are what workers noticed: read them by Engine in a thread",
     "ids": "await new_id(), or create() without an id",
     "mending": "a worker does this; mend() does one round",
     "mover": "migrate() moves a fleet; to set the pace yourself, use Engine in a thread",

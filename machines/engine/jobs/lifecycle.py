@@ -24,6 +24,7 @@ from machines.engine.records import Instance, Outcome, PartialList
 
 from . import enqueue as enqueue_calls
 from . import rows
+from .clocks import ClockBounds, list_words
 from .records import Enqueue, Job, Taken
 
 PLACES = ("ready", "leased", "delayed", "dead", "handled")
@@ -287,22 +288,24 @@ class Queues:
                 found[number] = "" if str(word) == "1" else str(word)
         return found
 
-    def sweep(self, machine: str, now: int | None, only: Collection[int] | None = None) -> int:
+    def sweep(
+        self, machine: str, now: int | None, only: Collection[int] | None = None, clock: ClockBounds | None = None
+    ) -> int:
         """Take back expired leases and make due jobs ready; return how many jobs moved."""
         at, moved, failed = _encode_whole("now", now), 0, None
         for number, partition in enumerate(self._catalog.partitions(machine)):
             if only is not None and number not in only:
                 continue
             try:
-                moved += self._sweep(machine, partition, at)
+                moved += self._sweep(machine, partition, at, clock)
             except SignalboxError as error:
                 failed = error  # the other partitions are swept all the same
         if failed is not None:
             raise failed
         return moved
 
-    def _sweep(self, machine: str, partition: Partition, now: str) -> int:
-        reply = self._caller.call("sb_sweep", partition.root, now, SWEEP_LIMIT)
+    def _sweep(self, machine: str, partition: Partition, now: str, clock: ClockBounds | None) -> int:
+        reply = self._caller.call("sb_sweep", partition.root, now, SWEEP_LIMIT, *list_words(clock))
         if reply[0] != Status.OK:
             raise EngineFault(f"sweeping {machine}: {reply[1]}")
         return sum(int(n) for n in reply[1:4])

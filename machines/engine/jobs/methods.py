@@ -13,6 +13,7 @@ from machines.engine.permits import Permit
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Instance, Outcome, PartialDict, PartialList
 
+from .clocks import ClockBounds
 from .lifecycle import Queues
 from .mending import MendReport, MendWalk, finish_walk
 from .queue_operations import QueueOperations
@@ -158,10 +159,17 @@ class JobMethods:
         """Report the progress of a job, which pages show live. Raises LeaseLost."""
         self._queues.progress(job, done, total, note, now)
 
-    def sweep(self, machine: str, *, partitions: Collection[int] | None = None, now: int | None = None) -> int:
+    def sweep(
+        self,
+        machine: str,
+        *,
+        partitions: Collection[int] | None = None,
+        clock: ClockBounds | None = None,
+        now: int | None = None,
+    ) -> int:
         """Take back jobs whose lease ran out and make due jobs ready; return how many moved. ``partitions``: the
-        numbers of those to sweep; None for all."""
-        return self._queues.sweep(machine, now, partitions)
+        numbers of those to sweep; None for all. ``clock``: what is known of the servers' clocks."""
+        return self._queues.sweep(machine, now, partitions, clock)
 
     def mend(self, machine: str, *, now: int | None = None) -> MendReport:
         """Put every job where its hash says it is, after keys were damaged from outside; return what was repaired.

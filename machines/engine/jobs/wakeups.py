@@ -43,9 +43,12 @@ class Bell:
     due: int | None = None
 
 
-def ask_memory(caller: Caller, roots: Sequence[Root], what: str | int) -> tuple[int, list[tuple[Root, str]]]:
+def ask_memory(
+    caller: Caller, roots: Sequence[Root], what: str | int, clocks: dict[Root, int] | None = None
+) -> tuple[int, list[tuple[Root, str]]]:
     """Ask the servers' memory about partitions, 500 in a call (``sb_wakeups``). Return ms of the server's clock, and
-    (root, word) for each partition with something to say; those of nodes that are away say nothing."""
+    (root, word) for each partition with something to say; those of nodes that are away say nothing. ``clocks`` gets ms
+    of each partition's own server."""
     try:
         groups = routing.group_by_node(caller.client, roots)
     except FAILURES as error:
@@ -60,6 +63,8 @@ def ask_memory(caller: Caller, roots: Sequence[Root], what: str | int) -> tuple[
         if reply[0] != Status.OK:
             raise EngineFault(f"sb_wakeups: {reply[1]}")
         now = max(now, int(reply[1]))
+        if clocks is not None:
+            clocks |= dict.fromkeys(part, int(reply[1]))
         found += [(part[int(n) - 1], str(word)) for n, word in zip(reply[2::2], reply[3::2], strict=True)]
     if failed is not None and not now:
         translate(failed)
@@ -126,6 +131,20 @@ class Wakeups:
         except FAILURES as error:
             translate(error)
 
+    def find_server(self, root: Root) -> str:
+        """Return the address of the server that holds a partition; "" where there is but one. Raises
+        EngineUnavailable."""
+        if not isinstance(self.client, redis.RedisCluster):
+            return ""
+        try:
+            return str(self.client.get_node_from_key(root).name)  # type: ignore[no-untyped-call]
+        except FAILURES as error:
+            translate(error)
+
+    def reread_clock(self) -> None:
+        """Read the server's clock anew before it is needed next: it was set."""
+        self._registry.reread_clock()
+
     # The server's memory
 
     def rung(self, roots: Mapping[Root, tuple[str, int]]) -> dict[Queue, set[int]]:
@@ -137,10 +156,12 @@ class Wakeups:
                 found.setdefault((machine, queue), set()).add(number)
         return found
 
-    def due(self, roots: Sequence[Root], horizon: int) -> tuple[int, dict[Root, int | None]]:
+    def due(
+        self, roots: Sequence[Root], horizon: int, clocks: dict[Root, int] | None = None
+    ) -> tuple[int, dict[Root, int | None]]:
         """Return ms of the server's clock, and those of the partitions where something is due within ``horizon`` ms:
-        root -> ms, None where only the keys tell."""
-        now, found = ask_memory(self._caller, roots, horizon)
+        root -> ms, None where only the keys tell. ``clocks`` gets ms of each partition's own server."""
+        now, found = ask_memory(self._caller, roots, horizon, clocks)
         return now, {root: int(word) if word else None for root, word in found}
 
     # Shares

@@ -80,7 +80,8 @@ class WorkerRegistry:
     def join(self, worker: str, ttl: int) -> list[str]:
         """Note that a worker shares in the duties of partitions; list those that did so within ``ttl`` ms."""
         now, key = self._now(), self._keys.shares
-        words: list[Command] = [("ZADD", key, now, worker), ("ZRANGEBYSCORE", key, now - ttl, "+inf")]
+        # Up to a while ahead: a clock that was set back must not keep dead workers.
+        words: list[Command] = [("ZADD", key, now, worker), ("ZRANGEBYSCORE", key, now - ttl, now + ttl)]
         if self._joined_until < now:  # now and then
             words.append(("ZREMRANGEBYSCORE", key, "-inf", now - LISTED_MS))
             self._joined_until = now + LISTED_MS / 60
@@ -124,6 +125,10 @@ class WorkerRegistry:
                 raise
             self._caller.everywhere("TIME")  # raises where nothing answers
             return [error] * len(keys)
+
+    def reread_clock(self) -> None:
+        """Read the server's clock anew with the next call."""
+        self._offset = None
 
     def _now(self) -> int:
         """Return ms by the server's clock, which is read once a minute."""

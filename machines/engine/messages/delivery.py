@@ -22,6 +22,7 @@ from redis.exceptions import NoPermissionError
 from machines.engine.connection.calls import Caller, translate
 from machines.engine.connection.replies import Status
 from machines.engine.errors import EngineFault, EngineUnavailable, SignalboxError
+from machines.engine.jobs.clocks import ClockBounds, list_words
 from machines.engine.keys import Partition, get_machine
 from machines.engine.publishing.catalog import Catalog
 
@@ -118,14 +119,21 @@ class Delivery:
         self._apart = False
 
     def drive(
-        self, partitions: Iterable[Partition], now: str = "", *, retry: bool = False, look: bool = True
+        self,
+        partitions: Iterable[Partition],
+        now: str = "",
+        *,
+        retry: bool = False,
+        look: bool = True,
+        clock: ClockBounds | None = None,
     ) -> DeliveryReport:
         """Do what is due and deliver what waits. ``retry``: also messages that could not be delivered lately.
-        Without ``look`` the server's memory is trusted where it says that nothing is due."""
+        Without ``look`` the server's memory is trusted where it says that nothing is due. ``clock``: what is known of
+        the servers' clocks."""
         progress, limits = _Progress(), THOROUGH if retry else STEADY
         self._tick(
             [partition.root for partition in partitions],
-            (now, TIMERS, "look" if look else "", "hears"),
+            (now, TIMERS, "look" if look else "", "hears", *list_words(clock)),
             progress,
             limits,
         )
@@ -148,7 +156,7 @@ class Delivery:
     def _tick(self, roots: Sequence[str], words: Sequence[Any], progress: _Progress, limits: DeliveryLimits) -> None:
         """Call ``sb_tick`` for many partitions at once, where all live on one server.
 
-        ``words``: now, limit, "look" or "", and "hears".
+        ``words``: now, limit, "look" or "", "hears", and what is known of the clock.
         """
         waiting, together = list(roots), 1 if self._caller.spread or self._apart else TOGETHER
         for _ in range(limits.rounds):

@@ -60,7 +60,8 @@ def may_act(actor: Actor, alarm: Alarm) -> bool:
 
 
 def acknowledge(actor: Actor, key: str) -> Alarm:
-    """Note that the actor knows of an alarm. A second time changes nothing. Raises Forbidden, UnknownAlarm."""
+    """Note that the actor knows of an alarm. A second time changes nothing. The alarm of a clock that jumped ends with
+    it. Raises Forbidden, UnknownAlarm."""
 
     def change(row: AlarmState, now: datetime) -> dict[str, Any] | None:
         if row.acknowledged_by:
@@ -68,7 +69,10 @@ def acknowledge(actor: Actor, key: str) -> Alarm:
         row.acknowledged_by, row.acknowledged_at = actor.name, now
         return {"event": Event.ACKNOWLEDGED}
 
-    return _change(actor, "alarm.acknowledge", key, change)
+    alarm = _change(actor, "alarm.acknowledge", key, change)
+    if alarm.kind == "clock":
+        get_engine().clock_jumps.acknowledge(alarm.subject)
+    return alarm
 
 
 def assign(actor: Actor, key: str, owner: str) -> Alarm:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -10,6 +11,8 @@ from machines.alarms import Alarm, LostSchedule, Stuck, raise_alarms
 from machines.catalog.outlines import outlines_of
 from machines.connections import get_engine
 from machines.engine import Live, Survey
+from machines.engine.errors import EngineUnavailable
+from machines.engine.jobs.clocks import ClockJump
 from machines.schedules import SCHEDULES, Schedules, authors
 from machines.services import approvals
 from machines.statistics import Present, buffer_flush, last_measured, storms
@@ -55,6 +58,7 @@ def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present]) ->
         ],
         lost=find_lost_schedules(scope, survey),
         missing=survey.missing,
+        jumps=_read_jumps(),
         now=_read_clock(survey.lives.values()),
     )
 
@@ -89,6 +93,13 @@ def find_lost_schedules(scope: Scope, survey: Survey) -> list[LostSchedule]:
         for row in rows
         if row.schedule.machine in scope and (lost := authors.find_lost_right(row.order))
     ]
+
+
+def _read_jumps() -> list[ClockJump]:
+    """Return the jumps of servers' clocks; none where the shard that has them is away."""
+    with contextlib.suppress(EngineUnavailable):
+        return get_engine().clock_jumps.read()
+    return []
 
 
 def _read_clock(lives: Iterable[Live]) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from machines.engine import Engine, errors
 
+from .clock_watch import ClockWatch
 from .partition_shares import PartitionShares
 
 MOST = 20  # partitions of one pass: three commands for each
@@ -24,29 +25,37 @@ class LeaseRecovery:
         *,
         pause: float = 15.0,
         shares: PartitionShares | None = None,
+        watch: ClockWatch | None = None,
     ) -> None:
+        """``watch``: the clocks of the servers. After a jump all partitions are swept at once."""
         self._engine = engine
         self._alone = shares is None  # nobody else refreshes them
         self._shares = shares or PartitionShares(engine, machines)
+        self._watch = watch or ClockWatch(engine)
+        self._jumps = 0  # that were noticed before the last pass
+        self._left = 0  # partitions to sweep at once
         self._pause = pause
         self._last = ""  # the root that was swept last
 
     def once(self) -> bool:
         """One pass over some partitions: expired leases are taken back and due retries released. Says whether there
-        were any."""
+        were any, or further partitions are to be swept at once."""
         if self._alone:
             self._shares.refresh()
-        moved, failed = 0, None
-        for machine, number in self._choose():
+        if self._watch.jumps != self._jumps:
+            self._jumps, self._left = self._watch.jumps, len(self._shares.own)
+        moved, failed, chosen = 0, None, self._choose()
+        self._left = max(0, self._left - len(chosen))
+        for machine, number in chosen:
             try:
-                moved += self._engine.sweep(machine, partitions=[number])
+                moved += self._engine.sweep(machine, partitions=[number], clock=self._watch.bounds())
             except errors.LookupFailed:
                 continue  # gone since the list was made
             except errors.SignalboxError as error:
                 failed = error  # one partition that cannot be swept must not keep the others from it
         if failed is not None:
             raise failed
-        return moved > 0
+        return moved > 0 or self._left > 0
 
     def _choose(self) -> list[tuple[str, int]]:
         """The next partitions after those of the last pass."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 
 from machines.engine import Engine, errors
 
+from .clock_watch import ClockWatch
 from .partition_shares import PartitionShares
 from .timer_waiter import TimerWaiter
 
@@ -36,11 +37,15 @@ class DueWork:
         pause: float = 5.0,
         shares: PartitionShares | None = None,
         waiter: TimerWaiter | None = None,
+        watch: ClockWatch | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``watch``: the clocks of the servers, which is told of each look. What is due by a clock that was set waits
+        until that is noticed."""
         self._engine = engine
         self._shares = shares or PartitionShares(engine, machines)
         self._waiter = waiter
+        self._watch = watch or ClockWatch(engine, clock=clock)
         self._pause = pause
         self._clock = clock
         self._horizon = round(pause * 1000 * self.HORIZON)
@@ -59,18 +64,15 @@ class DueWork:
         changed = self._shares.refresh()
         doubts = self._collect() or doubts
         looked = doubts or changed or self._waiter is None or self._clock() >= self._look_at
-        if doubts:
-            ready, looked = list(self._shares.own), True
-        else:
-            if looked:
-                self._look()
-            ready = self._take_ready()
-        moved = self._drive(ready, doubts) if ready else 0
-        self._doubts = False
+        if looked:
+            self._look()
+        ready = list(self._shares.own) if doubts else self._take_ready()
+        moved, was_set = self._drive(ready, doubts) if ready else (0, False)
+        self._doubts = was_set
         if looked:
             self._look_at = self._clock() + self._pause
         self._plan(looked)
-        return moved > 0
+        return moved > 0 or was_set
 
     def pause(self) -> float:
         return self._wait
@@ -93,7 +95,10 @@ class DueWork:
         """Ask the server's memory."""
         own, everything = self._shares.own, self._looks % self.ALL_EVERY == 0
         self._looks += 1
-        now, found = self._engine.wakeups.due(list(self._shares.all if everything else own), self._horizon)
+        clocks: dict[str, int] = {}
+        asked = self._watch.now()
+        now, found = self._engine.wakeups.due(list(self._shares.all if everything else own), self._horizon, clocks)
+        self._watch.observe(clocks, asked)
         self._set_clock(now)
         self._dues = {root: due for root, due in self._dues.items() if root in own}
         for root, due in found.items():
@@ -109,16 +114,20 @@ class DueWork:
             del self._dues[root]
         return ready
 
-    def _drive(self, roots: list[str], look: bool) -> int:
-        done = self._engine.drive_roots(roots, look=look)
+    def _drive(self, roots: list[str], look: bool) -> tuple[int, bool]:
+        """Do what is due; return how much moved, and whether a clock was later than it can be, so that nothing did."""
+        clock = self._watch.bounds()
+        done = self._engine.drive_roots(roots, look=look, clock=clock)
         self._set_clock(done.now)
+        for root in roots:
+            self._dues.pop(root, None)
         self._dues |= {root: due for root, due in done.dues.items() if due <= done.now + self._horizon}
         soon = round(self._now() + self.FAULTY * 1000)
         for root in done.troubled:
             self._dues[root] = min(soon, self._dues.get(root, soon))
         self._troubled = (self._troubled - set(roots)) | set(done.troubled)
         self._tell(done.faults)
-        return done.moved
+        return done.moved, clock.latest is not None and done.now > clock.latest
 
     def _plan(self, looked: bool) -> None:
         """Compute the wait: to what is due next, the next look at the latest."""

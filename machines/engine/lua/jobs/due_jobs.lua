@@ -1,4 +1,4 @@
--- needs: completion, jobs, keys, queue_counters, replies
+-- needs: completion, jobs, json, keys, queue_counters, replies
 -- Takes back jobs whose lease has expired and makes delayed jobs ready whose time has come.
 local due_jobs = {}
 
@@ -6,11 +6,36 @@ local LOST = { error = 'the worker stopped renewing its lease', kind = 'LeaseExp
 local TIMED_OUT = { error = 'the job ran longer than its timeout', kind = 'Timeout', trace = '' }
 local RETRY_MS = 5000 -- pause before the next try for a job that could not be taken back
 local MAX_QUEUES = 1000 -- queues
+local SLACK_MS = 1000 -- by which a lease may seem to begin in the future
 
 -- Starts the counts of a pass: moved jobs, errors, and the next due time in ms. `leeway`: ms after its end for which a lease
--- is left alone; `over` tells whether the call has used its time.
-function due_jobs.new_tally(leeway, over)
-    return { taken_back = 0, woken = 0, dead = 0, due = math.huge, leeway = leeway, is_over = over, why = {} }
+-- is left alone; `over` tells whether the call has used its time; `since`: ms of the clock when it had been set, or nil.
+function due_jobs.new_tally(leeway, over, since)
+    return { taken_back = 0, woken = 0, dead = 0, due = math.huge, leeway = leeway, is_over = over, why = {}, since = since }
+end
+
+-- Lets a lease begin anew: it began before the clock was set, so neither its end nor the deadline of the job counts.
+local function restart_lease(root, queue, job, row, now)
+    local lease_end = now + jobs.get_lease(row)
+    local timeout = row.deadline and tonumber(row.timeout)
+    if timeout then
+        lease_end = math.min(lease_end, now + timeout)
+        redis.call('HSET', keys.job(root, job), 'deadline', json.number(now + timeout))
+    end
+    redis.call('ZADD', keys.leased(root, queue), lease_end, job)
+end
+
+-- Restarts the leases that end too late: they began by a clock that was set back since. The latest `limit` are looked at.
+function due_jobs.shorten_leases(root, queues, now, limit)
+    for _, queue in ipairs(queues) do
+        local found = redis.call('ZREVRANGE', keys.leased(root, queue), 0, limit - 1, 'WITHSCORES')
+        for i = 1, #found, 2 do
+            local job, lease_end = found[i], tonumber(found[i + 1])
+            if lease_end <= now then break end
+            local row = jobs.read(root, job)
+            if row and lease_end - jobs.get_lease(row) > now + SLACK_MS then restart_lease(root, queue, job, row, now) end
+        end
+    end
 end
 
 -- Describes a thrown value in words.
@@ -41,11 +66,15 @@ local function kill(root, queue, job, row, now, tally, why)
     end
 end
 
-local function take_back(root, queue, job, now, tally)
+local function take_back(root, queue, job, lease_end, now, tally)
     local row = jobs.read(root, job)
     if not row then
         redis.call('ZREM', keys.leased(root, queue), job)
         return
+    end
+    local since = tally.since
+    if since and now >= since and lease_end - jobs.get_lease(row) < since then
+        return restart_lease(root, queue, job, row, now)
     end
     local timed_out = row.deadline and now >= tonumber(row.deadline)
     local why = timed_out and TIMED_OUT or LOST
@@ -57,8 +86,10 @@ end
 
 local function recover_expired(root, queue, now, limit, tally)
     local before = tally.taken_back + tally.dead
-    for _, job in ipairs(redis.call('ZRANGEBYSCORE', keys.leased(root, queue), '-inf', now - tally.leeway, 'LIMIT', 0, limit)) do
-        take_back(root, queue, job, now, tally)
+    local leased, latest = keys.leased(root, queue), now - tally.leeway
+    local ended = redis.call('ZRANGEBYSCORE', leased, '-inf', latest, 'WITHSCORES', 'LIMIT', 0, limit)
+    for i = 1, #ended, 2 do
+        take_back(root, queue, ended[i], tonumber(ended[i + 1]), now, tally)
         if tally.is_over() then break end
     end
     local lost = tally.taken_back + tally.dead - before

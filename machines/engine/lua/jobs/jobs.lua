@@ -247,6 +247,11 @@ function jobs.read_held(root, job, token, names)
     return row
 end
 
+-- Answers the length of a job's lease in ms, as it was taken or extended last.
+function jobs.get_lease(row)
+    return tonumber(row.extended or row.lease or jobs.DEFAULT.lease)
+end
+
 -- Appends the attempt that ends now to the log in the job's hash: JSON of the latest few. `outcome`: failed, lost, timeout
 -- or handed back; `failure`: error and kind.
 function jobs.append_attempt(row, now, outcome, failure)

@@ -33,7 +33,7 @@ end
 
 -- A worker elsewhere may hold a leased job: here it is ready again, without that attempt.
 local function release(row, now)
-    row.place, row.token, row.worker, row.deadline, row.due = 'ready', '', nil, nil, now
+    row.place, row.token, row.worker, row.deadline, row.extended, row.due = 'ready', '', nil, nil, nil, now
     row.attempt = math.max(0, tonumber(row.attempt or 1) - 1)
 end
 

@@ -116,7 +116,9 @@ end
 -- Writes a job again as it was before the plan withdrew it. One that was running is ready again: its worker was told.
 local function restore_job(root, held, now)
     local row, queue = held.row, held.row.queue
-    if row.place == 'leased' then row.place, row.token, row.worker, row.deadline, row.due = 'ready', '', nil, nil, now end
+    if row.place == 'leased' then
+        row.place, row.token, row.worker, row.deadline, row.extended, row.due = 'ready', '', nil, nil, nil, now
+    end
     local key, flat = keys.job(root, held.id), {}
     for name, value in pairs(row) do flat[#flat + 1], flat[#flat + 2] = name, value end
     call('HSET', key, unpack(flat))

@@ -1,12 +1,13 @@
--- needs: arguments, due_times, jobs, keys, replies
--- sb_extend: renews leases that a worker still holds, none beyond the deadline of its job.
+-- needs: arguments, due_times, jobs, json, keys, replies
+-- sb_extend: renews leases that a worker still holds, none beyond the deadline of its job. A length that is not the job's own
+-- is noted in its hash (extended).
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · 2 lease in ms · then job, token, job, token, ...
 -- Returns: {OK, word, ...} for each pair in order: '1' still held · 'gone' · 'withdrawn' · 'taken back' · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(pairs * log(queue))
 
-local FIELDS = { 'queue', 'token', 'deadline' }
+local FIELDS = { 'queue', 'token', 'deadline', 'lease', 'extended' }
 
 -- Leases of one queue are written together.
 local function add_renewal(renewed, root, queue, lease_end, job)
@@ -21,7 +22,7 @@ return function(KEYS, ARGV)
     if not lease then bad = 'a lease has 1 to ' .. arguments.MAX_MS .. ' ms' end
     if #ARGV > 4002 then bad = 'at most 2000 leases are renewed at a time' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
-    local now, reply, renewed = arguments.read_now(ARGV[1]), { replies.OK }, {}
+    local now, reply, renewed, lengths = arguments.read_now(ARGV[1]), { replies.OK }, {}, {}
     for i = 3, #ARGV - 1, 2 do
         local job = ARGV[i]
         local row, lost = jobs.read_held(root, job, ARGV[i + 1], FIELDS)
@@ -29,11 +30,13 @@ return function(KEYS, ARGV)
             local lease_end = math.min(now + lease, tonumber(row.deadline or now + lease))
             add_renewal(renewed, root, row.queue, lease_end, job)
             due_times.note(root, lease_end, now)
+            if jobs.get_lease(row) ~= lease then lengths[#lengths + 1] = keys.job(root, job) end
         end
         reply[#reply + 1] = lost or '1'
     end
     for key in pairs(renewed) do redis.call('ZCARD', key) end -- throws before the first write
     for key, list in pairs(renewed) do redis.call('ZADD', key, unpack(list)) end
+    for _, key in ipairs(lengths) do redis.call('HSET', key, 'extended', json.number(lease)) end
     due_times.ring_bell(root)
     return reply
 end

@@ -3,7 +3,9 @@
 -- queue; and corrects the remembered due times. Once for a partition it moves dead jobs of an
 -- earlier release to the handled ones, 200 in a call. A slower check of what sb_tick does all the time.
 -- KEYS:    1 root of the partition
--- ARGV:    1 now (ms, or '') · 2 limit for each queue (1..1000)
+-- ARGV:    1 now (ms, or '') · 2 limit for each queue (1..1000) · 3 ms that the clock cannot have passed as far as the caller
+--          knows, or '': a later clock was set, and nothing moves · 4 ms of the clock when it had been set, or '': leases from
+--          before begin anew instead of being taken back, and so do those that end too late
 -- Returns: {OK, taken back, woken, dead} · {BADARG, why} · {FAULT, why} of the first queue that failed
 -- Notifies: <root>:pulse when anything moved
 -- Cost:    O(queues + jobs moved * log(queue))
@@ -22,10 +24,13 @@ return function(KEYS, ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, clock = arguments.read_now(ARGV[1])
     instances.drop_outdated_programs(root)
-    local tally, queues = due_jobs.new_tally(0, never), redis.call('SMEMBERS', keys.queues(root))
+    if now > (tonumber(ARGV[3] or '') or now) then return { replies.OK, 0, 0, 0 } end
+    local since = tonumber(ARGV[4] or '')
+    local tally, queues = due_jobs.new_tally(0, never, since), redis.call('SMEMBERS', keys.queues(root))
     local ok, settled = pcall(dead_jobs.settle, root, queues, now)
     if ok and settled > 0 then commit.ring_pulse(root, clock) end
     if due_jobs.has_none(root, queues) then return { replies.OK, 0, 0, 0 } end
+    if since then due_jobs.shorten_leases(root, queues, now, limit) end
     due_jobs.sweep(root, queues, now, limit, tally)
     pcall(note_due_times, root, tally, now)
     due_times.ring_bell(root)

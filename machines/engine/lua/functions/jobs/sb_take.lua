@@ -56,6 +56,7 @@ local function lease_job(key, row, taking)
         words[#words + 1], words[#words + 2] = 'deadline', json.number(now + timeout)
     end
     call('HSET', key, unpack(words))
+    if row.extended then call('HDEL', key, 'extended') end
     return token, lease_end
 end
 

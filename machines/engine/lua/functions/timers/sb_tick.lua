@@ -6,7 +6,9 @@
 -- KEYS:    1 root of a partition, and any further ones that live on the same node
 -- ARGV:    1 now (ms, or '') · 2 limit (1..1000) of timers for each partition and of jobs for each queue · 3 'look' to read
 --          the keys also of partitions in which nothing is remembered as due; with now they are always read · 4 'hears' from
---          a caller that hears the channel <root>:bells and does not wait on the list <root>:bell
+--          a caller that hears the channel <root>:bells and does not wait on the list <root>:bell · 5 ms that the clock cannot
+--          have passed as far as the caller knows, or '': a later clock was set, and nothing is done · 6 ms of the clock when it
+--          had been set, or '': leases from before begin anew instead of being taken back
 -- Returns: {OK, now in ms, {fired, postponed, jobs moved, next timer in ms or '', next due in ms or '', messages in the
 --          outbox, why, ...}, ...}: a list for each partition, with its errors at the end. The next timer and the messages
 --          are only known after the keys were read. A slow call leaves some that are due · {BADARG, why}
@@ -130,7 +132,7 @@ end
 -- Checks one partition. `call.is_over` tells whether the whole call has used its time; it starts with the first work.
 local function check_partition(root, now, limit, call)
     due_times.begin_check(root)
-    local tally, swept = { fired = 0, postponed = 0, limit = limit }, due_jobs.new_tally(LEEWAY_MS)
+    local tally, swept = { fired = 0, postponed = 0, limit = limit }, due_jobs.new_tally(LEEWAY_MS, nil, call.since)
     local why, timer, mail = swept.why, math.huge, 0
     local queues = try_part(why, redis.call, 'SMEMBERS', keys.queues(root)) or {}
     if not try_part(why, due_jobs.has_none, root, queues) then
@@ -156,10 +158,13 @@ return function(KEYS, ARGV)
     if not KEYS[1] then bad = 'the partition is missing' end
     if bad then return { replies.BAD_ARGUMENT, bad } end
     local now, clock = arguments.read_now(ARGV[1])
-    local remembered, call, reply = clock and ARGV[3] ~= 'look', {}, { replies.OK, now }
+    local call, reply = { since = tonumber(ARGV[6] or '') }, { replies.OK, now }
+    local remembered, was_set = clock and ARGV[3] ~= 'look', now > (tonumber(ARGV[5] or '') or now)
     for i, root in ipairs(KEYS) do
-        local next_due = remembered and due_times.find_next(root, now)
-        if next_due then
+        local next_due = not was_set and remembered and due_times.find_next(root, now)
+        if was_set then
+            reply[i + 2] = { 0, 0, 0, '', '', 0 }
+        elseif next_due then
             reply[i + 2] = { 0, 0, 0, '', format_ms(next_due), 0 }
         else
             local found = check_partition(root, now, limit, call)

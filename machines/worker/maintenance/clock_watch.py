@@ -1,0 +1,106 @@
+"""Notices that a server's clock was set, by this process's monotonic clock."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+
+from machines.engine import Engine
+from machines.engine.jobs.clocks import ClockBounds, ClockJump
+
+log = logging.getLogger(__name__)
+
+LEAST = 3_000  # ms by which a clock has to be off: more than a failover to a server with a sensible clock makes
+DRIFT = 0.001  # of the time between two looks, for clocks that are slewed: NTP does so by half of that
+STEADY = 60.0  # seconds between two looks at whether other workers have noticed a jump
+
+
+class ClockWatch:
+    """Keeps for each partition by how much its server's clock differs from this process's. The partition counts, not
+    the server: its clock jumps as well when another server takes over.
+
+    This process may have stood still itself (a paused virtual machine): that looks the same, and costs leases no more
+    than a longer wait.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        worker: str = "",
+        *,
+        on_jump: Callable[[], object] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``on_jump`` is called after a jump."""
+        self._engine = engine
+        self._worker = worker
+        self._on_jump = on_jump
+        self._clock = clock
+        self._offsets: dict[str, float] = {}  # root -> ms of the server's clock less those of this process's
+        self._most: float | None = None  # of these
+        self._seen = 0.0  # when they were taken
+        self._since: int | None = None
+        self._read = -float("inf")
+        self.jumps = 0  # how many were noticed here
+
+    def now(self) -> float:
+        """Return seconds of this process's clock."""
+        return self._clock()
+
+    def bounds(self) -> ClockBounds:
+        """Return what is known of the servers' clocks at this moment."""
+        if self._most is None:
+            return ClockBounds(None, self._since)
+        now = self._clock()
+        slack = LEAST + DRIFT * (now - self._seen) * 1000
+        return ClockBounds(round(now * 1000 + self._most + slack), self._since)
+
+    def observe(self, clocks: Mapping[str, int], asked: float) -> bool:
+        """Compare clocks, root -> ms, that were asked for at ``asked``; return whether one was set since the last time.
+        Raises EngineUnavailable."""
+        self._read_others()
+        answered = self._clock()
+        slack = LEAST + DRIFT * (answered - self._seen) * 1000
+        found: dict[str, tuple[int, int]] = {}  # server -> what its clock should have shown, and what it showed
+        for root, shown in clocks.items():
+            offset = self._offsets.get(root)
+            if offset is None:
+                continue
+            early, late = asked * 1000 + offset, answered * 1000 + offset
+            if not early - slack <= shown <= late + slack:
+                found.setdefault(self._engine.wakeups.find_server(root), (round(late), shown))
+        for server, (expected, shown) in found.items():
+            self._note(ClockJump(server, expected, shown, self._worker))
+        self._offsets = {root: shown - answered * 1000 for root, shown in clocks.items()} | {
+            root: offset for root, offset in self._offsets.items() if root not in clocks and not found
+        }
+        self._most, self._seen = max(self._offsets.values(), default=None), answered
+        if found:
+            self.jumps += len(found)
+            self._engine.wakeups.reread_clock()
+            self._on_jump()
+        return bool(found)
+
+    def _note(self, jump: ClockJump) -> None:
+        log.error(
+            "the clock of the server%s jumped by %+.1f s; or this process stood still",
+            f" {jump.server}" if jump.server else "",
+            jump.by / 1000,
+        )
+        self._engine.clock_jumps.note(jump)  # not noted: the next look notices it again
+        self._since = jump.shown
+
+    def _read_others(self) -> None:
+        """Take over the jumps that other workers noticed, as before this one started; forget those that are over."""
+        now = self._clock()
+        if now - self._read < STEADY:
+            return
+        jumps = self._engine.clock_jumps.read()
+        shown = [jump.shown for jump in jumps]
+        if self._most is not None:
+            for jump in jumps:
+                if now * 1000 + self._most > jump.over:
+                    self._engine.clock_jumps.forget(jump.server)
+                    shown.remove(jump.shown)
+        self._since, self._read = max(shown, default=None), now
