@@ -10,7 +10,7 @@ from typing import Any
 from machines.ages import format_age, format_duration
 from machines.engine import QueueStats, Rollout, WorkerInfo
 from machines.engine.definitions import durations
-from machines.engine.jobs.clocks import ClockJump
+from machines.engine.jobs.clock_jump import ClockJump
 from machines.engine.keys import get_machine
 from machines.patterns import Stats
 from machines.statistics import Storm

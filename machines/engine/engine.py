@@ -28,7 +28,7 @@ from .instances.inspection import InspectionMethods
 from .instances.repairs import RepairMethods
 from .instances.replication import Replication
 from .instances.retirement import Retirement
-from .jobs.clocks import ClockBounds, ClockJumps
+from .jobs.clock_jump import ClockBounds, ClockJumps
 from .jobs.lifecycle import Queues
 from .jobs.methods import JobMethods
 from .jobs.queue_operations import QueueOperations

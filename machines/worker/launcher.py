@@ -26,7 +26,7 @@ from .intake.queue_waiter import QueueWaiter
 from .intake.served_queues import ServedQueues
 from .job import Job
 from .lease_renewal import LeaseRenewal
-from .maintenance.clock_watch import ClockWatch
+from .maintenance.clock_monitor import ClockMonitor
 from .maintenance.expired_leases import LeaseRecovery
 from .maintenance.partition_shares import PartitionShares
 from .maintenance.periodic import Duty, Periodic
@@ -99,12 +99,14 @@ class Launcher:
             engine, self.in_flight, info, pause=options.beat, on_order=self._obey, on_renewed=self._helper.beat
         )
         self._shares = PartitionShares(engine, lambda: self.served_queues.machines, options.id)
-        watch = ClockWatch(engine, options.id, on_jump=lambda: self._sweeping.wake())
-        self.lease_recovery = LeaseRecovery(engine, pause=options.sweep, shares=self._shares, watch=watch)
+        monitor = ClockMonitor(engine, options.id, on_jump=lambda: self._sweeping.wake())
+        self.lease_recovery = LeaseRecovery(engine, pause=options.sweep, shares=self._shares, monitor=monitor)
         self._beating = Periodic("heartbeat", self.lease_renewal, backoff=options.backoff)
         self._sweeping = Periodic("sweeper", self.lease_recovery, backoff=options.backoff)
         self._timer_waiter = TimerWaiter(self._listener)
-        self.due_work = DueWork(engine, pause=options.tick, shares=self._shares, waiter=self._timer_waiter, watch=watch)
+        self.due_work = DueWork(
+            engine, pause=options.tick, shares=self._shares, waiter=self._timer_waiter, monitor=monitor
+        )
         ticking = DueWorkLoop(self.due_work, self._timer_waiter, self._shares)
         self._ticking = Periodic("ticker", ticking, backoff=options.backoff)
         self._others = [Periodic(name, duty, backoff=options.backoff) for name, duty in (duties or {}).items()]

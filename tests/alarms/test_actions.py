@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from machines.engine.jobs.clocks import ClockJump
+from machines.engine.jobs.clock_jump import ClockJump
 from machines.models import AlarmEvent, AuditEntry
 from machines.services import Forbidden, alarms
 

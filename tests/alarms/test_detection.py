@@ -12,7 +12,7 @@ import pytest
 from machines.alarms import KINDS, Alarm, raise_alarms, read_machine, sort_alarms, worst_by_machine
 from machines.alarms.detection import Stuck
 from machines.engine import Pause, QueueStats, WorkerInfo
-from machines.engine.jobs.clocks import ClockJump
+from machines.engine.jobs.clock_jump import ClockJump
 from machines.patterns import Stats
 from machines.services.alarms.collection import QueueDepth
 

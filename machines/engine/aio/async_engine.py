@@ -20,7 +20,7 @@ from machines.engine.instances.activity import Activity
 from machines.engine.instances.inspection import Inspection
 from machines.engine.instances.previews import Preview, Wait
 from machines.engine.instances.retirement import Batch, FinishedInstance, Retired, Retirement
-from machines.engine.jobs.clocks import ClockBounds
+from machines.engine.jobs.clock_jump import ClockBounds
 from machines.engine.jobs.mending import MendReport
 from machines.engine.jobs.records import Enqueue, Job, Pause, QueueStats, Taken, WorkerInfo
 from machines.engine.keys import Partition

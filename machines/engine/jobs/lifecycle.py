@@ -24,7 +24,7 @@ from machines.engine.records import Instance, Outcome, PartialList
 
 from . import enqueue as enqueue_calls
 from . import rows
-from .clocks import ClockBounds, list_words
+from .clock_jump import ClockBounds, list_words
 from .records import Enqueue, Job, Taken
 
 PLACES = ("ready", "leased", "delayed", "dead", "handled")

@@ -13,7 +13,7 @@ from machines.engine.permits import Permit
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Instance, Outcome, PartialDict, PartialList
 
-from .clocks import ClockBounds
+from .clock_jump import ClockBounds
 from .lifecycle import Queues
 from .mending import MendReport, MendWalk, finish_walk
 from .queue_operations import QueueOperations

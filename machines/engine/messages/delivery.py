@@ -22,7 +22,7 @@ from redis.exceptions import NoPermissionError
 from machines.engine.connection.calls import Caller, translate
 from machines.engine.connection.replies import Status
 from machines.engine.errors import EngineFault, EngineUnavailable, SignalboxError
-from machines.engine.jobs.clocks import ClockBounds, list_words
+from machines.engine.jobs.clock_jump import ClockBounds, list_words
 from machines.engine.keys import Partition, get_machine
 from machines.engine.publishing.catalog import Catalog
 

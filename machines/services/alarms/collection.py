@@ -12,7 +12,7 @@ from machines.catalog.outlines import outlines_of
 from machines.connections import get_engine
 from machines.engine import Live, Survey
 from machines.engine.errors import EngineUnavailable
-from machines.engine.jobs.clocks import ClockJump
+from machines.engine.jobs.clock_jump import ClockJump
 from machines.schedules import SCHEDULES, Schedules, authors
 from machines.services import approvals
 from machines.statistics import Present, buffer_flush, last_measured, storms

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from machines.engine import Engine, errors
 
-from .clock_watch import ClockWatch
+from .clock_monitor import ClockMonitor
 from .partition_shares import PartitionShares
 
 MOST = 20  # partitions of one pass: three commands for each
@@ -25,13 +25,13 @@ class LeaseRecovery:
         *,
         pause: float = 15.0,
         shares: PartitionShares | None = None,
-        watch: ClockWatch | None = None,
+        monitor: ClockMonitor | None = None,
     ) -> None:
-        """``watch``: the clocks of the servers. After a jump all partitions are swept at once."""
+        """``monitor``: the clocks of the servers. After a jump all partitions are swept at once."""
         self._engine = engine
         self._alone = shares is None  # nobody else refreshes them
         self._shares = shares or PartitionShares(engine, machines)
-        self._watch = watch or ClockWatch(engine)
+        self._monitor = monitor or ClockMonitor(engine)
         self._jumps = 0  # that were noticed before the last pass
         self._left = 0  # partitions to sweep at once
         self._pause = pause
@@ -42,13 +42,13 @@ class LeaseRecovery:
         were any, or further partitions are to be swept at once."""
         if self._alone:
             self._shares.refresh()
-        if self._watch.jumps != self._jumps:
-            self._jumps, self._left = self._watch.jumps, len(self._shares.own)
+        if self._monitor.jumps != self._jumps:
+            self._jumps, self._left = self._monitor.jumps, len(self._shares.own)
         moved, failed, chosen = 0, None, self._choose()
         self._left = max(0, self._left - len(chosen))
         for machine, number in chosen:
             try:
-                moved += self._engine.sweep(machine, partitions=[number], clock=self._watch.bounds())
+                moved += self._engine.sweep(machine, partitions=[number], clock=self._monitor.bounds())
             except errors.LookupFailed:
                 continue  # gone since the list was made
             except errors.SignalboxError as error:

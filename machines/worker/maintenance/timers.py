@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from machines.engine import Engine, errors
 
-from .clock_watch import ClockWatch
+from .clock_monitor import ClockMonitor
 from .partition_shares import PartitionShares
 from .timer_waiter import TimerWaiter
 
@@ -37,15 +37,15 @@ class DueWork:
         pause: float = 5.0,
         shares: PartitionShares | None = None,
         waiter: TimerWaiter | None = None,
-        watch: ClockWatch | None = None,
+        monitor: ClockMonitor | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``watch``: the clocks of the servers, which is told of each look. What is due by a clock that was set waits
+        """``monitor``: the clocks of the servers, which is told of each look. What is due by a clock that was set waits
         until that is noticed."""
         self._engine = engine
         self._shares = shares or PartitionShares(engine, machines)
         self._waiter = waiter
-        self._watch = watch or ClockWatch(engine, clock=clock)
+        self._monitor = monitor or ClockMonitor(engine, clock=clock)
         self._pause = pause
         self._clock = clock
         self._horizon = round(pause * 1000 * self.HORIZON)
@@ -96,9 +96,9 @@ class DueWork:
         own, everything = self._shares.own, self._looks % self.ALL_EVERY == 0
         self._looks += 1
         clocks: dict[str, int] = {}
-        asked = self._watch.now()
+        asked = self._monitor.now()
         now, found = self._engine.wakeups.due(list(self._shares.all if everything else own), self._horizon, clocks)
-        self._watch.observe(clocks, asked)
+        self._monitor.observe(clocks, asked)
         self._set_clock(now)
         self._dues = {root: due for root, due in self._dues.items() if root in own}
         for root, due in found.items():
@@ -116,7 +116,7 @@ class DueWork:
 
     def _drive(self, roots: list[str], look: bool) -> tuple[int, bool]:
         """Do what is due; return how much moved, and whether a clock was later than it can be, so that nothing did."""
-        clock = self._watch.bounds()
+        clock = self._monitor.bounds()
         done = self._engine.drive_roots(roots, look=look, clock=clock)
         self._set_clock(done.now)
         for root in roots:

@@ -7,16 +7,17 @@ import time
 from collections.abc import Callable, Mapping
 
 from machines.engine import Engine
-from machines.engine.jobs.clocks import ClockBounds, ClockJump
+from machines.engine.jobs.clock_jump import ClockBounds, ClockJump
 
 log = logging.getLogger(__name__)
 
 LEAST = 3_000  # ms by which a clock has to be off: more than a failover to a server with a sensible clock makes
+QUICK = 1.0  # seconds that an answer may take to tell by how much two clocks differ
 DRIFT = 0.001  # of the time between two looks, for clocks that are slewed: NTP does so by half of that
 STEADY = 60.0  # seconds between two looks at whether other workers have noticed a jump
 
 
-class ClockWatch:
+class ClockMonitor:
     """Keeps for each partition by how much its server's clock differs from this process's. The partition counts, not
     the server: its clock jumps as well when another server takes over.
 
@@ -59,8 +60,8 @@ class ClockWatch:
     def observe(self, clocks: Mapping[str, int], asked: float) -> bool:
         """Compare clocks, root -> ms, that were asked for at ``asked``; return whether one was set since the last time.
         Raises EngineUnavailable."""
-        self._read_others()
         answered = self._clock()
+        self._read_others()
         slack = LEAST + DRIFT * (answered - self._seen) * 1000
         found: dict[str, tuple[int, int]] = {}  # server -> what its clock should have shown, and what it showed
         for root, shown in clocks.items():
@@ -72,9 +73,10 @@ class ClockWatch:
                 found.setdefault(self._engine.wakeups.find_server(root), (round(late), shown))
         for server, (expected, shown) in found.items():
             self._note(ClockJump(server, expected, shown, self._worker))
-        self._offsets = {root: shown - answered * 1000 for root, shown in clocks.items()} | {
-            root: offset for root, offset in self._offsets.items() if root not in clocks and not found
-        }
+        if found:
+            self._offsets.clear()
+        if answered - asked <= QUICK:  # else nobody knows when the clock showed that
+            self._offsets |= {root: shown - answered * 1000 for root, shown in clocks.items()}
         self._most, self._seen = max(self._offsets.values(), default=None), answered
         if found:
             self.jumps += len(found)
