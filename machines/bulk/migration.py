@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from machines.catalog.version_rules import Rule, find_outside_rule, find_version_rule
 from machines.engine import Engine, Permit
 from machines.engine.errors import BadInput, NeedsApproval
 from machines.engine.versions import KEPT, MOVES, REFUSED, SUSPENDS, MigrationClass, MigrationPlan
@@ -115,8 +116,8 @@ def _list_versions(plan: MigrationPlan) -> frozenset[int]:
 def move(engine: Engine, order: Order, ids: Sequence[str], reason: str, permit: Permit | None) -> dict[str, Note]:
     """Move instances; return the outcome of each that was not moved. What asks for an approval that nobody gave, since
     a version was published after the run began, moves nothing."""
-    if permit is not None and permit.action != MIGRATE and _needs_approval(engine, order.machine):
-        error = NeedsApproval(order.machine, "", MIGRATE, version=None, subject=order.machine)
+    if permit is not None and permit.action != MIGRATE and (rule := _find_rule(engine, order)) is not None:
+        error = NeedsApproval(order.machine, "", MIGRATE, version=None, subject=order.machine, by=str(rule))
         return dict.fromkeys(ids, Note.of_all("refused", f"{error} ({error.code})"[:SAID]))
     notes = {}
     mover = engine.mover(order.migration, actor=order.actor, reason=reason)
@@ -128,17 +129,21 @@ def move(engine: Engine, order: Order, ids: Sequence[str], reason: str, permit: 
     return notes
 
 
-def _needs_approval(engine: Engine, machine: str) -> bool:
-    """Tell whether any published version asks for the approval of a migration."""
-    key = (engine.keys.prefix, machine)
-    revision = engine.catalog_revision()
-    if _demands.get(key, ("",))[0] != revision:
-        found = [engine.definition(machine, number).get("approval") or () for number in engine.versions(machine)]
-        _demands[key] = (revision, any(MIGRATE in names for names in found))
-    return _demands[key][1]
+def _find_rule(engine: Engine, order: Order) -> Rule | None:
+    """Return what asks for the approval of this migration now. What versions ask for is read again when any machine's
+    versions were changed."""
+    if (rule := find_outside_rule(MIGRATE, order.machine)) is not None:
+        return rule
+    moves = tuple((source.version, source.to) for source in order.migration.sources)
+    key, revision = (engine.keys.prefix, order.machine, moves), engine.catalog_revision()
+    if _rules.get(key, ("",))[0] != revision:
+        _rules.clear()
+        _rules[key] = revision, find_version_rule(MIGRATE, order.machine, moves=moves)
+    return _rules[key][1]
 
 
-_demands: dict[tuple[str, str], tuple[str, bool]] = {}  # prefix and machine -> revision of the catalog, and the answer
+_rules: dict[tuple[str, str, tuple[tuple[int, int], ...]], tuple[str, Rule | None]] = {}
+"""The rule that was found for the latest migration, with the revision of the catalog."""
 
 
 def complete(row: Row, is_done: bool) -> Row:

@@ -195,13 +195,15 @@ def _restore(machine: Machine) -> list[MachineVersion]:
     except UnknownMachine:
         held = []
     missing = list(machine.versions.exclude(number__in=held).order_by("number"))
+    if not held:  # what is published last is current, and the newest version need not have been that
+        missing.sort(key=lambda version: version.number == machine.current)
     for version in missing:
         _restore_along(version)
         engine.publish(version.definition, version=version.number, alone=True)
-    newest = max([*held, *(version.number for version in missing)], default=None)
+    newest = max(held, default=0)
     if missing and not held:
         accepted_senders.give_back(engine, machine)
-    if missing and newest != missing[-1].number:
+    if held and missing and newest > missing[-1].number:
         # What is published last is current; a gap that was filled must not be.
         engine.publish(engine.definition(machine.name, newest), version=newest, alone=True)
     for number in diverged(machine) if held else ():

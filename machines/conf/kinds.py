@@ -16,9 +16,11 @@ from urllib.parse import urlsplit
 from machines.engine import rates
 from machines.engine.connection.redis_url import read_url
 from machines.engine.errors import BadInput
+from machines.engine.limits import check_machine_name
 
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
+ANY = "*"  # every machine
 
 
 class Unfit(ValueError):
@@ -105,6 +107,30 @@ class Networks(Words):
 
     def parse(self, label: str, text: str) -> list[str]:
         return self.read(label, super().parse(label, text))
+
+
+@dataclass(frozen=True)
+class WordsByMachine(Kind):
+    """Words for all machines, as a list, or for each by its name, as a dict of lists in which ``*`` stands for all.
+
+    In a variable: ``publish, order=migrate``."""
+
+    allowed: tuple[str, ...]
+
+    def parse(self, label: str, text: str) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for word in Words().parse(label, text):
+            machine, sign, action = word.partition("=")
+            found.setdefault(machine.strip() if sign else ANY, []).append(action.strip() if sign else word)
+        return self.read(label, found)
+
+    def read(self, label: str, value: Any) -> dict[str, list[str]]:
+        found = value if isinstance(value, Mapping) else {ANY: value}
+        for machine in found:
+            if machine != ANY and (why := check_machine_name(machine)) is not None:
+                raise Unfit(f"{label}: the machine name {machine!r} {why}; write {ANY!r} for all machines")
+        words = Words(self.allowed)
+        return {name: words.read(f"{label}[{name!r}]" if found is value else label, of) for name, of in found.items()}
 
 
 @dataclass(frozen=True)

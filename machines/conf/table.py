@@ -29,8 +29,10 @@ from .kinds import (
     Unfit,
     Url,
     Words,
+    WordsByMachine,
 )
 
+VERSIONING = ("publish", "migrate")  # actions on the versions of a machine
 REDIS = "redis://127.0.0.1:6379/0"
 
 
@@ -103,7 +105,9 @@ TABLE = (
     _setting("METRICS", Choice(("off", "login", "token", "open")), "login"),
     _setting("METRICS_TOKEN", Secret(least=16), "", secret=True),
     # Actions that take a second person on every machine, as `approval` of a definition names them.
-    _setting("APPROVAL", Words(("publish", "migrate")), []),
+    _setting("APPROVAL", Words(VERSIONING), []),
+    # The same for all machines, or for some by name.
+    _setting("VERSION_POLICY", WordsByMachine(VERSIONING), {}),
     # Whether changes of all users and groups are audited, and not those of rights and tokens alone.
     _setting("AUDIT_ACCOUNTS", Flag(), False, ""),
     # Signalbox's own site and its demo.

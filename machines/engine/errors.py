@@ -289,7 +289,7 @@ class NeedsApproval(SignalboxError):
     ``action``: as the definition names it, ``delete`` or ``fire:refund``. What would be done: to the instance at
     ``version``, by the definition numbered ``definition``; of an event, ``transitions`` are the ids of those it
     selects, and ``approved`` those that were approved, where that was something else. ``subject``: what the text
-    names in place of the instance.
+    names in place of the instance; ``by``: what asks for the second person, its definition by default.
     """
 
     code = "SB435"
@@ -305,6 +305,7 @@ class NeedsApproval(SignalboxError):
         transitions: Sequence[str] = (),
         approved: Sequence[str] = (),
         subject: str = "",
+        by: str = "",
     ) -> None:
         self.machine = machine
         self.id = id
@@ -314,7 +315,7 @@ class NeedsApproval(SignalboxError):
         self.transitions = list(transitions)
         self.approved = list(approved)
         on = f"{action} on {subject or f'{machine}/{id}'}"
-        text = f"{on} needs approval, as its definition declares"
+        text = f"{on} needs approval, {f'by {by}' if by else 'as its definition declares'}"
         if approved:
             taken = ", ".join(transitions) or "nothing"
             text = (

@@ -16,6 +16,7 @@ from machines.engine import Engine
 from machines.engine.versions import KEPT, MOVES, REFUSED, DryRun, MigrationClass, MigrationPlan, RefusedInstance
 from machines.engine.versions.mover import ALREADY
 from machines.services import Actor
+from machines.services.rules import MIGRATE, prepare_change
 from machines.services.versions import rollouts
 
 TOGETHER = 200  # instances in one call
@@ -61,10 +62,15 @@ def run(
     if rate < 0:
         raise CommandError(f"--rate is 0, for no limit, or instances per second, not {rate}")
     console = Actor.console()
-    if make_current:
-        rollouts.make_current(console, name, made.to, reason=reason)
-        command.stdout.write(f"version {made.to} is current and pinned: unpin it before another version is current")
     with console.records("machine.migrate", machine=name, target=made.id, reason=reason) as deed:
+        moves = [(source.version, source.to) for source in made.sources]
+        prepare_change(MIGRATE, name, moves=moves).demand_second(
+            console, "", action=MIGRATE, asked={}, reason=reason,
+            hint="store the plan in the room (`POST /plans`) and run the bulk action there",
+        )  # fmt: skip
+        if make_current:
+            rollouts.make_current(console, name, made.to, reason=reason)
+            command.stdout.write(f"version {made.to} is current and pinned: unpin it before another version is current")
         mover = Mover(engine, made, actor or console.name, reason, rate)
         found = engine.dry_run(made, each=mover.add)
         sums = mover.sum_up(found.total)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 
 from django.core.management.base import BaseCommand, CommandError
 
@@ -14,8 +15,11 @@ from machines.catalog.app_definitions import FOLDER, AppFile
 from machines.catalog.definition_files import shown
 from machines.catalog.sync import NEWER, UNCHANGED, Comparison
 from machines.engine.errors import EngineUnavailable, SignalboxError
-from machines.models import Draft
-from machines.services import Actor, definitions
+from machines.management.publishing import add_user_argument, find_actor, publish
+from machines.models import Approval, Draft
+from machines.services import Actor
+from machines.services.errors import DraftNeeded
+from machines.services.rules import prepare_change
 from machines.services.versions import drafts
 from machines.worker.registry import discover
 
@@ -32,6 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--app", metavar="LABEL", help="the definitions of this app only")
     parser.add_argument("--draft", action="store_true", help="publish nothing; save what differs as drafts for review")
+    add_user_argument(parser)
     parser.add_argument(
         "--commit", metavar="ID", default="", help="with --draft: the commit, for the notes of the drafts"
     )
@@ -48,6 +53,7 @@ def run(
     app: str | None,
     draft: bool,
     commit: str,
+    user: str,
 ) -> None:
     """Run the command. Raises CommandError for findings, differences that were asked for, and what was left."""
     if offline and not check:
@@ -62,7 +68,9 @@ def run(
         raise CommandError(f"nothing was published: {_count(findings)}")
     comparisons = None if offline else _compare(command, files, check)
     if comparisons is not None:
-        outcomes = {} if check or dry_run else _write(command, comparisons, overwrite, commit if draft else None)
+        outcomes = (
+            {} if check or dry_run else _write(comparisons, overwrite, commit if draft else None, find_actor(user))
+        )
         _print_table(command, comparisons, outcomes)
     _print_summary(command, files, comparisons, findings)
     if check:
@@ -116,19 +124,20 @@ def _compare(command: BaseCommand, files: Sequence[AppFile], check: bool) -> lis
         return None
 
 
-def _write(
-    command: BaseCommand, comparisons: Sequence[Comparison], overwrite: bool, commit: str | None
-) -> dict[str, str]:
+def _write(comparisons: Sequence[Comparison], overwrite: bool, commit: str | None, actor: Actor) -> dict[str, str]:
     """Publish what differs, those that others send to first, or with ``commit`` make drafts; return name -> version or
     draft. Calling again goes on where an error ended it."""
-    actor, done = Actor.console(), {}
-    for one in comparisons:
-        if one.status == UNCHANGED or (one.status == NEWER and not overwrite):
-            continue
+    done: dict[str, str] = {}
+    wanted = [one for one in comparisons if one.status != UNCHANGED and (one.status != NEWER or overwrite)]
+    if commit is None and not actor.is_person:
+        _refuse_for_second(actor, wanted)
+    for one in wanted:
         note = f"{sync.NOTE}{one.file.name}"
         try:
             if commit is None:
-                done[one.name] = f"v{definitions.publish(actor, one.compiled, reason=note).number}"
+                made = publish(actor, one.compiled, note, operation="sync")
+                asked = isinstance(made, Approval)
+                done[one.name] = f"{made.target}, request {made.pk}" if asked else f"v{made.number}"
             else:
                 done[one.name] = f"draft {_save_draft(actor, one, note, commit).pk}"
         except SignalboxError as error:
@@ -137,6 +146,25 @@ def _write(
             raise CommandError(f"{what}. It is safe to run the command again") from error
     sync.adopt_unrecorded(comparisons)
     return done
+
+
+def _refuse_for_second(actor: Actor, wanted: Sequence[Comparison]) -> None:
+    """Refuse all before anything is written, where one takes a second person. Raises CommandError."""
+    held = []
+    for one in wanted:
+        change = prepare_change("sync", one.name, definition=one.compiled.outline)
+        if change.rule is not None:
+            held.append(f"{one.name} ({change.rule})")
+            with (
+                suppress(DraftNeeded),
+                actor.records("publish", machine=one.name, reason=f"{sync.NOTE}{one.file.name}"),
+            ):
+                raise DraftNeeded(one.name, change.rule)
+    if held:
+        raise CommandError(
+            f"{DraftNeeded.code} nothing was published: these take the approval of a second person: {', '.join(held)}."
+            " --draft saves drafts for review; --user NAME asks for the approval of drafts as that account"
+        )
 
 
 def _save_draft(actor: Actor, one: Comparison, note: str, commit: str) -> Draft:

@@ -18,9 +18,11 @@ from machines.catalog.builtin_machines import NAMES as BUILT_IN
 from machines.catalog.builtin_machines import demand_unreserved
 from machines.catalog.publishing import adopt
 from machines.connections import get_engine
+from machines.engine.definitions import outline
 from machines.engine.transfer import Export, Import, Repartition
 from machines.engine.transfer.repartitioning import PATIENCE
 from machines.services import Actor
+from machines.services.rules import prepare_change
 
 GZIP = b"\x1f\x8b"
 EVERY = 0.5  # seconds between two lines of progress
@@ -89,8 +91,18 @@ def import_machine(
     if partitions is not None and not 1 <= partitions <= 65536:
         raise CommandError("--partitions is 1 to 65536")
     engine = get_engine()
-    with Actor.console().records("machine.import", machine="", target=path.name) as deed, _interruptible(command):
-        report = Import(engine.client, engine.keys, path, partitions=partitions, check=_check_definition).run(
+    console = Actor.console()
+    with console.records("machine.import", machine="", target=path.name) as deed, _interruptible(command):
+
+        def check(source: dict[str, Any]) -> None:
+            _check_definition(source)
+            deed.name(machine=source["id"])
+            prepare_change("import", source["id"], definition=outline(source)).demand_second(
+                console, "", action="import", asked={}, reason="",
+                hint="have the rule relaxed in the room, import the file, and set the rule again",
+            )  # fmt: skip
+
+        report = Import(engine.client, engine.keys, path, partitions=partitions, check=check).run(
             Meter(command, "imported", progress)
         )
         deed.name(machine=report.machine)

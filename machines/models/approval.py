@@ -107,16 +107,21 @@ class Approval(models.Model):
         return self.action.partition(":")[0]
 
     @property
+    def is_of_versions(self) -> bool:
+        """Whether it changes which versions of the machine count, or who may change that."""
+        return self.name == "publish" or self.name.startswith(("version.", "rollout."))
+
+    @property
     def right(self) -> str:
         """What it takes to ask for it, and to decide it."""
-        if self.name == "publish":
+        if self.is_of_versions:
             return "publish"
         return "fire" if self.name == "fire" and not self.bulk else "operate"
 
     @property
     def subject(self) -> str:
-        if self.name == "publish":
-            return f"{self.target} of {self.machine}"
+        if self.is_of_versions:
+            return f"{self.target} of {self.machine}" if self.target else self.machine
         return f"{self.machine}/{self.instance}" if self.instance else f"bulk {self.bulk} of {self.machine}"
 
     @property

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 
 class Machine(models.Model):
-    """Written by ``machines.catalog.publishing`` alone. What instances do is in Redis, never here."""
+    """Written by ``machines.catalog.publishing`` alone, its policy by ``machines.services.versions.policy``. What
+    instances do is in Redis, never here."""
 
     name = models.CharField(max_length=64, unique=True)
     description = models.TextField(blank=True, default="")
@@ -25,6 +26,9 @@ class Machine(models.Model):
         help_text="machines that go on sending to it since they did before its definition named any",
     )
     """Their names; NULL where nobody has looked yet: see ``machines.catalog.accepted_senders``."""
+    version_policy = models.JSONField(
+        blank=True, default=list, null=True, help_text="actions on its versions that take a second person"
+    )
 
     class Meta:
         ordering = ["name"]

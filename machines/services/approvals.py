@@ -20,6 +20,7 @@ from machines.access.permissions import Scope
 from machines.audit.entries import record
 from machines.bulk import Bulk
 from machines.bulk.store import OrderLost
+from machines.catalog.version_rules import OPERATIONS
 from machines.connections import get_engine
 from machines.engine import BadInput, Explanation, Preview, SignalboxError
 from machines.engine.limits import MAX_REASON
@@ -33,7 +34,7 @@ from .errors import ApprovalNeeded, Forbidden, NotOpen, OwnRequest
 from .instances import Call, perform
 from .reading import redactor_of
 from .rules import PUBLISH
-from .versions import drafts, plans
+from .versions import drafts, plans, rollouts
 
 State = Approval.State
 DECIDED = tuple(state for state in State.values if state != State.OPEN)
@@ -129,9 +130,13 @@ def preview(actor: Actor, approval: Approval) -> Preview | Explanation | None:
         return None
     if approval.name == PUBLISH:
         drafts.demand_same(Draft.objects.get(pk=approval.draft), approval.asked["digest"])
+        rollouts.demand_turn(approval.machine, PUBLISH, approval.asked)
         return None
     if approval.bulk:
         bulks.demand_unmoved(approval.bulk, approval.expect)
+    if approval.bulk or approval.name in rollouts.CHANGES:
+        if approval.name in OPERATIONS:
+            rollouts.demand_turn(approval.machine, approval.name, approval.asked)
         return None
     engine, asked, redactor = get_engine(), approval.asked, redactor_of(actor, approval.machine)
     machine, id = approval.machine, approval.instance
@@ -258,7 +263,8 @@ def _do(approval: Approval, second: str) -> str:
         raise SignalboxError(f"the account {approval.asker} no longer exists", code=Forbidden.code)
     asker = Actor(account, f"approval {approval.pk}")
     if approval.bulk:
-        after = bulks.release(asker, approval.bulk, second=second, expect=approval.expect)
+        turn = approval.asked.get("turn")
+        after = bulks.release(asker, approval.bulk, second=second, expect=approval.expect, turn=turn)
         plans.note_approval(approval.bulk, second)
         return f"the bulk is {after.state}"
     asked = dict(approval.asked)
@@ -266,6 +272,10 @@ def _do(approval: Approval, second: str) -> str:
         id = asked.pop("draft")
         version = drafts.publish(asker, id, reason=approval.reason, second=second, **asked)
         return f"published as v{version.number}"
+    if change := rollouts.CHANGES.get(approval.name):
+        turn = asked.pop("turn")
+        change(asker, approval.machine, **asked, reason=approval.reason, expect=turn, second=second)
+        return "changed"
     call = Call(
         approval.name, approval.machine, approval.instance, asked, approval.reason, approval.expect,
         f"approval-{approval.pk}-{approval.asked_at.timestamp()}",
@@ -301,6 +311,6 @@ def _detail(needed: ApprovalNeeded) -> str:
     if needed.bulk:
         order = Bulk(get_engine(), needed.bulk).order()
         return order.target
-    if needed.name == PUBLISH:
-        return f"draft {needed.asked['draft']}"
+    if needed.name in OPERATIONS:
+        return needed.target
     return Call(needed.name, needed.machine, needed.id, needed.asked).target

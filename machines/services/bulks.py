@@ -192,12 +192,13 @@ def run(actor: Actor, id: str) -> Instance:
     return _let(actor, id, "run", "bulk.run")
 
 
-def release(actor: Actor, id: str, *, second: str, expect: int | None = None) -> Instance:
+def release(actor: Actor, id: str, *, second: str, expect: int | None = None, turn: int | None = None) -> Instance:
     """``second``: who approved it; then no rule asks for one any more. It goes on from wherever it waits.
 
-    ``expect``: the revision they looked at. Raises Conflict for any other: it may have found something else since."""
+    ``expect``: the revision they looked at. Raises Conflict for any other: it may have found something else since.
+    ``turn``: of the versions that a migration was approved for; raises VersionRefused for any other."""
     lever = WAITING.get(_known(actor, id)[0].get().state, "run")
-    return _let(actor, id, lever, "bulk.run", second=second, expect=expect)
+    return _let(actor, id, lever, "bulk.run", second=second, expect=expect, turn=turn)
 
 
 def demand_unmoved(id: str, expect: int | None) -> Instance:
@@ -210,12 +211,19 @@ def demand_unmoved(id: str, expect: int | None) -> Instance:
 
 
 def needs_second(actor: Actor, order: Order) -> bool:
-    """By any version of the machine; of a migration by those that its plan is about, or by the setting for all."""
-    if order.action == rules.MIGRATE:
-        plan = order.migration
-        versions = {number for source in plan.sources for number in (source.version, source.to)}
-        return rules.takes_second(actor, order.machine, rules.MIGRATE, versions)
+    """By any version of the machine; of a migration by the rules for changes of versions."""
+    change = _prepare_migration(order)
+    if change is not None:
+        return change.rule is not None
     return actor.is_person and rules.needs_approval(every_outline(order.machine), order.demanded)
+
+
+def _prepare_migration(order: Order) -> rules.VersionChange | None:
+    """None for other actions."""
+    if order.action != rules.MIGRATE:
+        return None
+    moves = [(source.version, source.to) for source in order.migration.sources]
+    return rules.prepare_change(rules.MIGRATE, order.machine, moves=moves)
 
 
 def pause(actor: Actor, id: str) -> Instance:
@@ -273,7 +281,10 @@ def _known(actor: Actor, id: str, right: str = "operate") -> tuple[Bulk, Order]:
         raise OrderLost(f"bulk action {id[:100]} not found, or expired") from None
 
 
-def _let(actor: Actor, id: str, name: str, action: str, *, second: str = "", expect: int | None = None) -> Instance:
+def _let(
+    actor: Actor, id: str, name: str, action: str, *, second: str = "", expect: int | None = None,
+    turn: int | None = None,
+) -> Instance:  # fmt: skip
     """Carry out an action that moves instances."""
     bulk, order = _known(actor, id)
     with actor.records(action, machine=order.machine, target=id) as deed:
@@ -281,23 +292,31 @@ def _let(actor: Actor, id: str, name: str, action: str, *, second: str = "", exp
         if second:
             deed.note(approved_by=second)
         elif needs_second(actor, order) and not bulk.is_approved():
-            _ask(deed, bulk, order, name)
+            _ask(actor, deed, bulk, order, name)
+        if second and (change := _prepare_migration(order)):
+            change.demand_turn(turn)
         if second:  # before anything is moved by it
             bulk.approve(second, demand_unmoved(id, expect))
         return _moved(deed, bulk, name, actor, **({} if expect is None else {"expect": expect}))
 
 
-def _ask(deed: AuditRecord, bulk: Bulk, order: Order, name: str) -> None:
+def _ask(actor: Actor, deed: AuditRecord, bulk: Bulk, order: Order, name: str) -> None:
     """Whatever state it was brought into, by whichever door, nothing moves before a second person has looked at it."""
     now = bulk.get()
     if now.state == "failed" and now.data["stage"] in DRY:
         return
     if now.state not in WAITING:
         raise NotNow(bulk.id, name, now.state)
-    deed.void()
-    raise ApprovalNeeded(
-        order.machine, "", order.demanded, asked={}, reason=order.reason, expect=now.version, bulk=bulk.id
-    )
+    asked: dict[str, Any] = {"asked": {}, "reason": order.reason, "expect": now.version, "bulk": bulk.id}
+    change = _prepare_migration(order)
+    try:
+        if change is not None:
+            change.demand_second(actor, "", action=order.demanded, hint="run it in the room, with an account", **asked)
+            return
+        raise ApprovalNeeded(order.machine, "", order.demanded, **asked)
+    except ApprovalNeeded:
+        deed.void()
+        raise
 
 
 def _told(actor: Actor, id: str, name: str, action: str) -> Instance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from machines.audit.entries import AuditRecord
@@ -9,9 +10,9 @@ from machines.catalog import accepted_senders, publishing
 from machines.engine.definitions import CompiledDefinition
 from machines.models import MachineVersion
 
-from . import rules
 from .actor import Actor
-from .errors import DraftNeeded, Forbidden, NotAccepted
+from .errors import ApprovalNeeded, DraftNeeded, Forbidden, NotAccepted
+from .rules import VersionChange, lock_versions, prepare_change
 
 
 def publish(
@@ -22,11 +23,14 @@ def publish(
     rollout: float | None = None,
     second: str = "",
     draft: int | None = None,
+    check: Callable[[VersionChange], None] | None = None,
+    operation: str = "publish",
 ) -> MachineVersion:
     """Make it its machine's current version; the same document is the same version. ``reason``: what changed, kept with
     the version. A new machine takes the right on all of them. A definition that is compiled is not read again.
     ``rollout``: per cent of new instances that get it. ``draft``: the number of the draft that it was; ``second``: who
-    approved that.
+    approved that. ``check``: called once no other change of the versions can come in between, raises what forbids it.
+    ``operation``: as ``version_rules`` names it.
 
     The machines it brings along are published first, by the same rule: each that is new or changes takes the right on
     it and leaves an entry of its own. One right that is missing refuses all of them, before anything is written.
@@ -35,27 +39,39 @@ def publish(
     second person has to approve it, or a machine that it brings along.
     """
     machine = _named(definition)
-    with actor.records("publish", machine=machine, reason=reason) as deed:
+    target = "" if draft is None else f"draft {draft}"
+    with actor.records("publish", machine=machine, target=target, reason=reason) as deed:
         deed.note(**({"draft": draft} if draft is not None else {}), **({"approved_by": second} if second else {}))
         actor.demand("publish", machine)
         publication = publishing.prepare(definition)
-        _demand_draft(actor, publication, second)
-        for name in publication.along:
-            _demand_along(actor, name, machine, reason)
-        _demand_recipients(actor, publication)
-        for name, inner in publication.along.items():
-            with actor.records("publish", machine=name, reason=reason) as deed_along:
-                deed_along.note(within=machine)
-                _written(actor, inner, reason, deed_along)
-        return _written(actor, publication.compiled, reason, deed, rollout)
+        with lock_versions(actor, *publication.own):
+            change = prepare_change(operation, machine, definition=publication.compiled.outline)
+            if check is not None:
+                try:
+                    check(change)
+                except ApprovalNeeded:  # the request has an entry of its own
+                    deed.void()
+                    raise
+            _demand_drafts(publication, change, second)
+            for name in publication.along:
+                _demand_along(actor, name, machine, reason)
+            _demand_recipients(actor, publication)
+            for name, inner in publication.along.items():
+                with actor.records("publish", machine=name, reason=reason) as deed_along:
+                    deed_along.note(within=machine)
+                    _written(actor, inner, reason, deed_along)
+            return _written(actor, publication.compiled, reason, deed, rollout)
 
 
-def _demand_draft(actor: Actor, publication: publishing.Publication, second: str) -> None:
+def _demand_drafts(publication: publishing.Publication, change: VersionChange, second: str) -> None:
     """What takes a second person is published as a draft that they approve; a machine that is brought along, as one of
     its own before. Raises DraftNeeded."""
-    for name in (*publication.along, *(() if second else (publication.name,))):
-        if rules.takes_second(actor, name, rules.PUBLISH):
-            raise DraftNeeded(name)
+    changes = [
+        prepare_change(change.operation, name, definition=inner.outline) for name, inner in publication.along.items()
+    ]
+    for one in (*changes, *(() if second else (change,))):
+        if one.rule is not None:
+            raise DraftNeeded(one.machine, one.rule)
 
 
 def _demand_along(actor: Actor, name: str, within: str, reason: str) -> None:

@@ -13,7 +13,8 @@
     ├── DraftConflict     the base of a draft is no longer the current version
     ├── DraftClosed       a draft is published or discarded
     ├── DraftChanged      a draft is not the text that was looked at
-    ├── DraftNeeded       publishing this machine takes a second person, who looks at a draft
+    ├── SecondNeeded      an operation on versions takes a second person, and its actor has no account to ask with
+    │   └── DraftNeeded   publishing this machine takes a second person, who looks at a draft
     ├── PlanInUse         a stored plan has moved instances, or is moving them
     ├── NotMigrated       a stored plan has moved nothing that could go back
     ├── SystemMachine     the machine is the product's: its own pages and services change its instances
@@ -30,6 +31,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from machines.access.permissions import Forbidden
+from machines.catalog.version_rules import Rule
 from machines.engine import BadInput, NeedsApproval, SignalboxError
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "NotOpen",
     "OwnRequest",
     "PlanInUse",
+    "SecondNeeded",
     "SystemMachine",
     "TokenNeeded",
     "TooFast",
@@ -74,20 +77,24 @@ class ApprovalNeeded(NeedsApproval):
     """The same with all that a request is filed from. ``name``: the action, ``delete`` or ``fire``; ``asked``: what it
     takes beside who and why; ``expect``: the revision that was looked at.
 
-    ``bulk``: of a bulk that may not run yet, its id; ``id`` is "" then.
+    ``bulk``: of a bulk that may not run yet, its id; ``id`` is "" then. Of a change of versions, ``target`` is what the
+    audit names and ``rule`` what asks for the second person.
     """
 
     def __init__(
         self, machine: str, id: str, action: str, *, asked: dict[str, Any], reason: str, expect: int | None = None,
-        bulk: str = "",
+        bulk: str = "", target: str = "", rule: Rule | None = None,
     ) -> None:  # fmt: skip
         self.asked = asked
         self.reason = reason
         self.expect = expect
         self.bulk = bulk
+        self.target = target
+        self.rule = rule
         super().__init__(
             machine, id, action, version=expect, definition=asked.get("definition"),
-            transitions=asked.get("transitions", ()), subject=_subject(machine, bulk, asked.get("draft")),
+            transitions=asked.get("transitions", ()), subject=_subject(machine, id, bulk, target),
+            by="" if rule is None else str(rule),
         )  # fmt: skip
 
     @property
@@ -95,7 +102,7 @@ class ApprovalNeeded(NeedsApproval):
         return self.action.partition(":")[0]
 
     def facts(self) -> dict[str, Any]:
-        return super().facts() | {"bulk": self.bulk}
+        return super().facts() | {"bulk": self.bulk} | ({} if self.rule is None else {"rule": str(self.rule)})
 
 
 class OwnRequest(SignalboxError):
@@ -185,18 +192,28 @@ class DraftChanged(SignalboxError):
         return super().facts() | {"draft": self.draft, "expected": self.expected, "actual": self.actual}
 
 
-class DraftNeeded(SignalboxError):
+class SecondNeeded(SignalboxError):
+    """``operation``: of ``machines.catalog.version_rules``; ``rule``: what asks for a second person; ``hint``: what to
+    do."""
+
     code = "SB644"
 
-    def __init__(self, machine: str) -> None:
+    def __init__(self, machine: str, operation: str, rule: Rule, hint: str) -> None:
         self.machine = machine
+        self.operation = operation
+        self.rule = rule
         super().__init__(
-            f"publishing {machine!r} needs the approval of a second person: save the definition as a draft and publish"
-            " that; nothing was published"
+            f"{operation} of {machine!r} needs the approval of a second person, by {rule}: {hint}; nothing was changed"
         )
 
     def facts(self) -> dict[str, Any]:
-        return super().facts() | {"machine": self.machine}
+        return super().facts() | {"machine": self.machine, "operation": self.operation, "rule": str(self.rule)}
+
+
+class DraftNeeded(SecondNeeded):
+    def __init__(self, machine: str, rule: Rule) -> None:
+        hint = "save the definition as a draft and publish that (`machine sync --draft`, or --user NAME of the command)"
+        super().__init__(machine, "publish", rule, hint)
 
 
 class PlanInUse(SignalboxError):
@@ -286,8 +303,8 @@ def _numbered(version: int | None) -> str:
     return "no version" if version is None else f"v{version}"
 
 
-def _subject(machine: str, bulk: str, draft: int | None) -> str:
+def _subject(machine: str, id: str, bulk: str, target: str) -> str:
     """In place of an instance."""
     if bulk:
         return f"bulk {bulk} of {machine}"
-    return "" if draft is None else f"draft {draft} of {machine}"
+    return "" if id else f"{target} of {machine}" if target else machine

@@ -7,22 +7,40 @@ are for pages, which show it before a person tries.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 from machines.access import transition_groups
-from machines.catalog import builtin_machines, outlines
+from machines.catalog import builtin_machines, version_rules
 from machines.catalog.outlines import every_outline
-from machines.conf import conf
-from machines.engine import BadInput, NeedsApproval, Permit
+from machines.catalog.version_rules import MIGRATE, PUBLISH, Rule
+from machines.connections import get_pattern
+from machines.engine import BadInput, NeedsApproval, Permit, VersionRefused
 from machines.engine.definitions import Outline
-from machines.engine.definitions.outline import is_match
+from machines.engine.definitions.outline import FIRE, covers_action
+from machines.engine.errors import UnknownMachine
+from machines.patterns.locks import Locks
 
 from .actor import Actor
-from .errors import ApprovalNeeded, SystemMachine
+from .errors import ApprovalNeeded, SecondNeeded, SystemMachine
 
-FIRE = "fire:"
-PUBLISH, MIGRATE = "publish", "migrate"
-"""Actions on the versions of a machine."""
+__all__ = [
+    "FIRE",
+    "MIGRATE",
+    "PUBLISH",
+    "REMOVING",
+    "VersionChange",
+    "alone",
+    "demand_open",
+    "groups_among",
+    "lock_versions",
+    "needs_approval",
+    "permit_of",
+    "prepare_change",
+]
+
+CHANGING = 60.0  # seconds for which one change of a machine's versions keeps others out
 
 
 REMOVING = ("cancel", "skip")
@@ -49,27 +67,66 @@ def groups_among(actor: Actor, outline: Outline) -> transition_groups.Groups:
 
 def needs_approval(outlines: Iterable[Outline], action: str) -> bool:
     """Whether one of these versions asks for a second person. ``action``: a repair's name, or ``fire:<event>``."""
-    return any(_covers(named, action) for outline in outlines for named in outline.approval)
+    return any(covers_action(named, action) for outline in outlines for named in outline.approval)
 
 
-def takes_second(actor: Actor, machine: str, action: str, versions: Iterable[int] | None = None) -> bool:
-    """Whether ``publish`` or ``migrate`` on a machine takes a second person: by one of these published versions (the
-    current one where none is named), or by the setting ``APPROVAL``. Programs are not asked. Raises UnknownMachine."""
-    if not actor.is_person:
-        return False
-    if action in conf.APPROVAL:
-        return True
-    if versions is None:
-        current = outlines.find_current(machine)
-        versions = () if current is None else (current,)
-    return needs_approval((outlines.outline_of(machine, one) for one in versions), action)
+@dataclass(frozen=True, slots=True)
+class VersionChange:
+    """An operation on the versions of a machine that an actor is about to do. ``operation``: of
+    ``version_rules.OPERATIONS``; ``turn``: of the versions that were looked at, None where Redis does not have the
+    machine; ``rule``: by which it takes a second person."""
+
+    operation: str
+    machine: str
+    turn: int | None
+    rule: Rule | None
+
+    def demand_turn(self, turn: int | None) -> None:
+        """Raise VersionRefused where the versions are not those that somebody looked at; ``turn``: None for any."""
+        if turn is None or turn == self.turn:
+            return
+        by = f"; {self.operation} takes a second person, by {self.rule}" if self.rule else ""
+        why = (
+            "the versions were changed since they were looked at, and nothing was done: read them again, and ask again"
+        )
+        raise VersionRefused(self.machine, f"{why}{by}", code="SB630")
+
+    def demand_second(
+        self, actor: Actor, second: str, *, action: str, asked: dict[str, Any], reason: str, hint: str, **more: Any
+    ) -> None:
+        """Raise ApprovalNeeded where the rule asks for a second person and nobody is one: ``second`` is the name of who
+        approved it; the others are its arguments. An actor without an account cannot ask for an approval: SecondNeeded,
+        with ``hint``."""
+        if second or self.rule is None:
+            return
+        if not actor.is_person:
+            raise SecondNeeded(self.machine, self.operation, self.rule, hint)
+        raise ApprovalNeeded(
+            self.machine, "", action, asked=asked | {"turn": self.turn}, reason=reason, rule=self.rule, **more
+        )
 
 
-def _covers(named: str, action: str) -> bool:
-    """``fire:door`` covers ``fire:door.open`` too, as a transition on ``door`` does."""
-    if action.startswith(FIRE) and named.startswith(FIRE):
-        return is_match(named.removeprefix(FIRE), action.removeprefix(FIRE))
-    return named == action
+def prepare_change(operation: str, machine: str, **terms: Any) -> VersionChange:
+    """Read by which rule an operation takes a second person, and the turn of what that was read from; ``terms`` as
+    ``version_rules.find_rule`` takes them. Raises VersionRefused for a version that is not published."""
+    choice = version_rules.read_choice(machine)  # before the rules, so that the turn is never newer than these
+    try:
+        rule = version_rules.find_rule(operation, machine, **terms)
+    except UnknownMachine as error:
+        raise VersionRefused(machine, f"version {error.version} is not published", code="SB420") from None
+    return VersionChange(operation, machine, None if choice is None else choice.turn, rule)
+
+
+@contextmanager
+def lock_versions(actor: Actor, *machines: str) -> Iterator[None]:
+    """Let one actor at a time change which versions of these machines count, so that the rules that were read hold
+    until it is done. Waits for others. Raises Taken."""
+    locks = get_pattern(Locks)
+    with ExitStack() as held:
+        for name in sorted(set(machines)):
+            lock = locks.lock(f"publish.{name}", ttl=CHANGING, owner=actor.name)
+            held.enter_context(lock.acquire(wait=CHANGING))
+        yield
 
 
 @contextmanager

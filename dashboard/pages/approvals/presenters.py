@@ -41,6 +41,8 @@ def _find_page(approval: Approval) -> str:
         return page_of("bulk", approval.bulk)
     if approval.draft is not None:
         return page_of("draft", approval.machine, str(approval.draft))
+    if approval.is_of_versions:
+        return page_of("versions", approval.machine)
     return page_of("instance", approval.machine, approval.instance)
 
 

@@ -14,6 +14,7 @@ from dashboard.shared.times import in_ms
 from dashboard.shared.version_view import load_versions_of
 from machines.access.redaction import MASK
 from machines.bulk.store import OrderLost
+from machines.catalog.version_rules import ACTIONS, read_policy
 from machines.engine import Live, LookupFailed
 from machines.engine.versions import DryRun, MigrationClass, VersionFigures
 from machines.engine.versions.records import OUTCOMES
@@ -77,9 +78,13 @@ def _row(count: VersionCount, figures: VersionFigures, facts: tuple[datetime, st
 
 
 def present_choice(actor: Actor, machine: str) -> dict[str, Any]:
-    """Return the context of what decides about new instances: roll-out, pin, withdrawn versions."""
-    found = rollouts.get(actor, machine)
-    return {"rollout": found.rollout, "pinned": found.pin, "withdrawn": found.withdrawn}
+    """Return the context of what decides about new instances: roll-out, pin, withdrawn versions, and which changes of
+    that take a second person."""
+    found, held = rollouts.get(actor, machine), read_policy(machine)
+    return {
+        "rollout": found.rollout, "pinned": found.pin, "withdrawn": found.withdrawn,
+        "rules": rollouts.find_rules(machine), "policy": [(name, name in held) for name in ACTIONS],
+    }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ urlpatterns = [
     path(f"{VERSIONS}rollout/", views.rollout, name="version-rollout"),
     path(f"{VERSIONS}pin/", views.pin, name="version-pin"),
     path(f"{VERSIONS}withdraw/", views.withdraw, name="version-withdraw"),
+    path(f"{VERSIONS}policy/", views.policy, name="version-policy"),
     path(f"{VERSIONS}replay/", replays.show, name="version-replay"),
     path(f"{VERSIONS}step.svg", replays.picture, name="version-step"),
     path(f"{VERSIONS}drafts/", draft_views.new, name="draft-new"),

@@ -9,17 +9,19 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from dashboard.pages.shared.approval_requests import redirect_to_request
 from dashboard.pages.shared.missing_partitions import count_missing
 from dashboard.pages.shared.permissions import require_audited
 from dashboard.pages.shared.version_counts import count_versions
 from dashboard.shared.access import allows, require
 from dashboard.shared.rendering import render_page
+from machines.catalog.version_rules import ACTIONS, OPERATIONS
 from machines.connections import get_engine
 from machines.engine import BadInput
 from machines.engine.errors import VersionRefused
 from machines.engine.limits import MAX_REASON
 from machines.models import StoredPlan
-from machines.services import Actor, approvals
+from machines.services import Actor, ApprovalNeeded, approvals
 from machines.services.versions import drafts, plans
 from machines.services.versions import rollouts as services
 
@@ -75,7 +77,7 @@ def version(request: HttpRequest, machine: str, number: int) -> HttpResponse:
     before = max((other.version for other in context["rows"] if other.version < number), default=None)
     context |= {
         "row": row, "before": before, "number": number, "plans": _list_plans(actor, machine, to=number),
-        "requests": approvals.waiting().filter(machine=machine, action__in=["publish", "migrate"]),
+        "requests": approvals.waiting().filter(machine=machine, action__in=OPERATIONS),
         "behind": sum(each.instances for each in context["versions"].rows if each.version != number),
     }  # fmt: skip
     if before is not None:
@@ -110,6 +112,11 @@ def _change(request: HttpRequest, machine: str, act: Callable[[Actor, str], str]
         if len(reason) > MAX_REASON:
             raise BadInput(f"a reason has at most {MAX_REASON} characters")
         said = act(Actor.of(request), reason)
+    except ApprovalNeeded as needed:
+        try:
+            return redirect_to_request(request, approvals.ask(Actor.of(request), needed))
+        except BadInput as error:
+            return versions_page(request, machine, mistake=f"Not done: {error.message} ({error.code})", status=400)
     except (BadInput, VersionRefused) as error:
         return versions_page(request, machine, mistake=f"Not done: {error.message} ({error.code})", status=409)
     messages.success(request, said)
@@ -170,5 +177,17 @@ def withdraw(request: HttpRequest, machine: str) -> HttpResponse:
         number, back = _number(request), request.POST.get("do") == "allow"
         services.withdraw(actor, machine, number, withdrawn=not back, reason=reason)
         return f"Version {number} is {'allowed again' if back else 'withdrawn'}"
+
+    return _change(request, machine, act)
+
+
+@require_audited("publish", "version.policy")
+def policy(request: HttpRequest, machine: str) -> HttpResponse:
+    """Say which changes of versions take a second person."""
+
+    def act(actor: Actor, reason: str) -> str:
+        wanted = [name for name in ACTIONS if name in request.POST.getlist("actions")]
+        services.set_policy(actor, machine, wanted, reason=reason)
+        return f"A second person approves: {', '.join(wanted)}" if wanted else "The policy asks for no second person"
 
     return _change(request, machine, act)

@@ -47,7 +47,7 @@ from machines.engine.verification.findings import VerificationFinding
 from machines.engine.versions.diff import DefinitionDiff
 from machines.engine.versions.plan import MigrationPlan
 from machines.engine.versions.records import DryRun, Migrated, MigrationClass, Replay
-from machines.engine.versions.rollout.records import Rollout, VersionFigures, VersionPin, Withdrawal
+from machines.engine.versions.rollout.records import Rollout, VersionChoice, VersionFigures, VersionPin, Withdrawal
 
 from .calls import AsyncCalls, AsyncPart
 
@@ -1350,6 +1350,10 @@ class AsyncEngine(AsyncCalls):
         do not exist. Raises as ``dry_run``."""
         return await self._call(Engine.classify, plan, ids)
 
+    async def version_choice(self, machine: str) -> VersionChoice:
+        """Return which version new instances get, and the ``turn`` of it. One round trip."""
+        return await self._call(Engine.version_choice, machine)
+
     async def rollout(self, machine: str) -> Rollout | None:
         """Return the version that is rolled out, or whose roll-out was stopped; None when there is none."""
         return await self._call(Engine.rollout, machine)
@@ -1419,10 +1423,13 @@ class AsyncEngine(AsyncCalls):
         of versions lack. Two round trips, however many machines there are."""
         return await self._call(Engine.unsettled_machines)
 
-    async def pin(self, machine: str, version: int | None, *, actor: str = "", reason: str = "") -> VersionPin | None:
+    async def pin(
+        self, machine: str, version: int | None, *, expect: int | None = None, actor: str = "", reason: str = ""
+    ) -> VersionPin | None:
         """Make a version current and keep it so, whatever is published, until it is unpinned with None: then the
-        version that was published last becomes current. No plan moves instances of a pinned version."""
-        return await self._call(Engine.pin, machine, version, actor=actor, reason=reason)
+        version that was published last becomes current. No plan moves instances of a pinned version. ``expect``: the
+        ``turn`` the caller saw."""
+        return await self._call(Engine.pin, machine, version, expect=expect, actor=actor, reason=reason)
 
     async def pinned(self, machine: str) -> VersionPin | None:
         """Return the version to which a machine is pinned, or None."""
@@ -1463,13 +1470,22 @@ class AsyncEngine(AsyncCalls):
         withdrawn: bool = True,
         *,
         instead: int | None = None,
+        expect: int | None = None,
         actor: str = "",
         reason: str = "",
     ) -> Withdrawal | None:
         """Withdraw a version: no new instance gets it, and no plan leads to it; its roll-out stops. With
-        ``withdrawn=False`` take that back. ``instead``: the version that becomes current in place of a current one."""
+        ``withdrawn=False`` take that back. ``instead``: the version that becomes current in place of a current one;
+        ``expect``: the ``turn`` the caller saw."""
         return await self._call(
-            Engine.withdraw_version, machine, version, withdrawn, instead=instead, actor=actor, reason=reason
+            Engine.withdraw_version,
+            machine,
+            version,
+            withdrawn,
+            instead=instead,
+            expect=expect,
+            actor=actor,
+            reason=reason,
         )
 
     async def withdrawn_versions(self, machine: str) -> dict[int, Withdrawal]:

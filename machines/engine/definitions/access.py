@@ -6,7 +6,7 @@ from __future__ import annotations
 from machines.engine import limits
 
 from .model import Machine
-from .outline import is_match
+from .outline import FIRE, is_match
 from .place import Place
 from .program import list_descriptors, list_known_events
 from .report import Path, Report, quote
@@ -61,8 +61,6 @@ REPAIRS = ("force", "edit", "reset", "retry", "skip", "cancel", "suspend", "resu
 
 VERSIONING = ("publish", "migrate")
 """Actions on the machine: publish a definition, and move instances to another version."""
-
-FIRE = "fire:"
 
 
 def read_approval(place: Place | None) -> dict[str, Path]:

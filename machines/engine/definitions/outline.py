@@ -306,11 +306,22 @@ class Outline:
         return EventOutline(name, declared.description, tuple(FieldOutline(read) for read in names), open=True)
 
 
+FIRE = "fire:"
+
+
 def is_match(descriptor: str, event: str) -> bool:
     """Tell whether a descriptor matches an event (SCXML 3.12.1): equal, or the event begins with the descriptor and
     a dot."""
     prefix = descriptor.removesuffix(".*")
     return descriptor == "*" or event == prefix or event.startswith(f"{prefix}.")
+
+
+def covers_action(named: str, action: str) -> bool:
+    """Tell whether an entry of ``approval`` is about an action. ``fire:door`` covers ``fire:door.open`` too, as a
+    transition on ``door`` does."""
+    if action.startswith(FIRE) and named.startswith(FIRE):
+        return is_match(named.removeprefix(FIRE), action.removeprefix(FIRE))
+    return named == action
 
 
 def build_outline(machine: Machine) -> Outline:

@@ -15,7 +15,7 @@ from .records import (
     Replay,
     StepOutcome,
 )
-from .rollout import Attempts, Guard, Rollout, StateTime, VersionFigures, VersionPin, Withdrawal
+from .rollout import Attempts, Guard, Rollout, StateTime, VersionChoice, VersionFigures, VersionPin, Withdrawal
 
 __all__ = [
     "KEPT",
@@ -37,6 +37,7 @@ __all__ = [
     "SourcePlan",
     "StateTime",
     "StepOutcome",
+    "VersionChoice",
     "VersionFigures",
     "VersionPin",
     "Withdrawal",

@@ -34,8 +34,8 @@ from machines.management import (
     verifying,
     versions,
 )
-from machines.models import Machine
-from machines.services import Actor, definitions
+from machines.management.publishing import add_user_argument, find_actor, publish
+from machines.models import Approval, Machine
 from machines.testing.scenarios import schema as scenario_schema
 
 
@@ -48,6 +48,7 @@ class Command(BaseCommand):
         _takes_file(verbs.add_parser("validate", help="print every finding; exit with 1 when one is an error"))
         publishing = _takes_file(verbs.add_parser("publish", help="publish a definition as the current version"))
         publishing.add_argument("--notes", default="", help="what changed")
+        add_user_argument(publishing)
         syncing.add_arguments(
             verbs.add_parser("sync", help="publish the definitions of the apps' statemachines/ folders that changed")
         )
@@ -74,6 +75,7 @@ class Command(BaseCommand):
         )
         importing.add_argument("--publish", action="store_true", help="also publish it as the current version")
         importing.add_argument("--notes", default="", help="what changed")
+        add_user_argument(importing)
         _takes_output(importing, formats.WRITERS, "json")
         transfers.add_import_arguments(importing)
         exporting = verbs.add_parser(
@@ -136,14 +138,14 @@ class Command(BaseCommand):
         if submission.errors:
             raise CommandError("this definition cannot be published")
 
-    def _publish(self, file: str, format: str, notes: str, **_: Any) -> None:
+    def _publish(self, file: str, format: str, notes: str, user: str, **_: Any) -> None:
         submission = self._read(file, format)
         if submission.errors:
             raise CommandError(f"nothing was published: {submission.summary}")
-        self._make_current(submission.compiled, notes)
+        self._make_current(submission.compiled, notes, user)
 
     def _sync(self, **options: Any) -> None:
-        names = ("check", "dry_run", "offline", "strict", "overwrite", "app", "draft", "commit")
+        names = ("check", "dry_run", "offline", "strict", "overwrite", "app", "draft", "commit", "user")
         syncing.run(self, **{name: options[name] for name in names})
 
     def _list(self, **_: Any) -> None:
@@ -184,7 +186,7 @@ class Command(BaseCommand):
             self._convert(file, format, **options)
 
     def _convert(
-        self, file: str, format: str, id: str, publish: bool, notes: str, output: str | None, **_: Any
+        self, file: str, format: str, id: str, publish: bool, notes: str, user: str, output: str | None, **_: Any
     ) -> None:
         submission = self._read(file, format, to=self.stderr, id=id)
         if submission.definition is None:
@@ -195,7 +197,7 @@ class Command(BaseCommand):
             left = "" if output is None and publish else "; what was written is a draft"
             raise CommandError(f"this definition cannot be published: {submission.summary}{left}")
         if publish:
-            self._make_current(submission.compiled, notes)
+            self._make_current(submission.compiled, notes, user)
 
     def _export(
         self, name: str, number: int | None, format: str | None, output: str | None, target: str | None, **options: Any
@@ -223,11 +225,15 @@ class Command(BaseCommand):
             _write(output, text)
             self.stderr.write(f"{output}: {format}, {len(text.encode())} bytes")
 
-    def _make_current(self, compiled: CompiledDefinition | None, notes: str) -> None:
-        for finding in list_changes(compiled) if compiled is not None else ():
+    def _make_current(self, compiled: CompiledDefinition | None, notes: str, user: str) -> None:
+        assert compiled is not None  # it has no errors
+        for finding in list_changes(compiled):
             self.stdout.write(str(finding))
-        version = definitions.publish(Actor.console(), compiled, reason=notes)
-        self.stdout.write(f"{version.machine.name} v{version.number} is current ({version.digest})")
+        made = publish(find_actor(user), compiled, notes)
+        if isinstance(made, Approval):
+            self.stdout.write(f"{made.machine} {made.target}: request {made.pk} waits for a second person")
+        else:
+            self.stdout.write(f"{made.machine.name} v{made.number} is current ({made.digest})")
 
     def _diff(self, name: str, a: str, b: str, as_json: bool, as_text: bool, **_: Any) -> None:
         versions.run_diff(self, self._read_draft, name, a, b, as_json=as_json, as_text=as_text)

@@ -6,6 +6,7 @@ revision that they saw, and a draft whose base is no longer the current version 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,22 +19,20 @@ from machines import offload
 from machines.access.permissions import Forbidden
 from machines.catalog import outlines, submissions
 from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission
-from machines.connections import get_pattern
-from machines.engine import BadInput, DefinitionError, arguments
+from machines.catalog.version_rules import PUBLISH, find_rule
+from machines.engine import BadInput, DefinitionError, SignalboxError, arguments
 from machines.engine.limits import MAX_DEFINITION, MAX_REASON
 from machines.models import Draft, MachineVersion
-from machines.patterns.locks import Locks
-from machines.services import definitions, rules
+from machines.services import definitions
 from machines.services.actor import Actor
-from machines.services.errors import ApprovalNeeded, DraftChanged, DraftClosed, DraftConflict
-from machines.services.rules import PUBLISH
+from machines.services.errors import DraftChanged, DraftClosed, DraftConflict
+from machines.services.rules import VersionChange
 
 CPU = 20.0  # seconds of processor time that reading one draft may take
 REPOSITORY = "repository"
 """The author of drafts that ``machine sync --draft`` makes."""
 SITTING = timedelta(minutes=15)  # between two writes of one person that are one entry of the audit
 MOST_OPEN = 200  # open drafts of one machine
-PUBLISHING = 60.0  # seconds for which one publication keeps others of the machine out
 State = Draft.State
 Charge = Callable[[float], None]
 
@@ -41,8 +40,8 @@ Charge = Callable[[float], None]
 @dataclass(frozen=True, slots=True)
 class Check:
     """What is to be known of a draft before it is published. ``current``: the version that the next one comes after, so
-    the current one or the one that is rolled out, None for a new machine; ``needs_second``: whether this actor's
-    publication takes the approval of another person."""
+    the current one or the one that is rolled out, None for a new machine; ``needs_second``: whether its publication
+    takes the approval of another person."""
 
     draft: Draft
     submission: Submission
@@ -161,8 +160,9 @@ def check(actor: Actor, id: int, *, charge: Charge | None = None) -> Check:
     """Every finding of a draft, and whether it can be published now. ``charge`` gets the seconds of processor time."""
     draft = get(actor, id)
     current = outlines.find_latest(draft.machine)
-    needs = rules.takes_second(actor, draft.machine, PUBLISH)
-    return Check(draft, read(actor, draft, charge=charge), current, needs)
+    submission = read(actor, draft, charge=charge)
+    outline = None if submission.errors else outlines.outline_from(json.dumps(submission.definition))
+    return Check(draft, submission, current, find_rule(PUBLISH, draft.machine, definition=outline) is not None)
 
 
 def read(actor: Actor, draft: Draft, *, whole: bool = False, charge: Charge | None = None) -> Submission:
@@ -210,34 +210,45 @@ def publish(
     expect: int | None = None,
     digest: str = "",
     second: str = "",
+    turn: int | None = None,
     charge: Charge | None = None,
 ) -> MachineVersion:
     """Make the draft its machine's current version, or with ``rollout`` that of so many per cent of new instances.
 
     ``reason``: kept with the version, the draft's note where there is none. ``second``: who approved it; ``digest``: of
-    the text that was approved then. Raises Forbidden, DraftClosed, DraftConflict, DraftChanged, ApprovalNeeded,
-    DefinitionError, and what ``definitions.publish`` raises. Of several who publish at once, one goes first, and the
-    base of the others is no longer current.
+    the text that was approved then, and ``turn`` of the machine's versions. Raises Forbidden, DraftClosed,
+    DraftConflict, DraftChanged, VersionRefused, ApprovalNeeded, DefinitionError, and what ``definitions.publish``
+    raises. Of several who publish at once, one goes first, and the base of the others is no longer current.
     """
     draft = get(actor, id, action="publish")
     why, seen = reason or draft.note, digest or draft.digest
-    _demand_publishable(actor, draft, why, expect=expect, digest=seen, rollout=rollout, second=second)
+
+    def check(change: VersionChange) -> None:
+        draft.refresh_from_db()
+        _check_publishable(draft, expect=expect, digest=seen)
+        change.demand_turn(turn)
+        change.demand_second(
+            actor, second, action=PUBLISH, asked={"draft": draft.pk, "digest": draft.digest, "rollout": rollout},
+            reason=why, target=f"draft {draft.pk}", hint=f"publish draft {draft.pk} in the room",
+        )  # fmt: skip
+
+    try:
+        _check_publishable(draft, expect=expect, digest=seen)
+    except SignalboxError as error:
+        _refuse(actor, draft, why, error)
     submission = read(actor, draft, whole=True, charge=charge)
     if submission.definition is None or submission.errors:
         _refuse(actor, draft, why, DefinitionError(list(submission.findings)))
     named = (submission.definition or {}).get("id")
     if named != draft.machine:
         _refuse(actor, draft, why, _other_machine(draft, named))
-    with get_pattern(Locks).lock(f"publish.{draft.machine}", ttl=PUBLISHING, owner=actor.name).acquire(wait=PUBLISHING):
-        draft.refresh_from_db()
-        _demand_publishable(actor, draft, why, expect=expect, digest=seen, rollout=rollout, second=second)
-        version = definitions.publish(
-            actor, submission.compiled, reason=why, rollout=rollout, second=second, draft=draft.pk
-        )
-        # Other words that were saved meanwhile stay an open draft, whose base is no longer current.
-        Draft.objects.filter(pk=draft.pk, state=State.OPEN, revision=draft.revision).update(
-            state=State.PUBLISHED, published=version.number, closed_by=actor.name, updated_at=timezone.now()
-        )
+    version = definitions.publish(
+        actor, submission.compiled, reason=why, rollout=rollout, second=second, draft=draft.pk, check=check
+    )
+    # Other words that were saved meanwhile stay an open draft, whose base is no longer current.
+    Draft.objects.filter(pk=draft.pk, state=State.OPEN, revision=draft.revision).update(
+        state=State.PUBLISHED, published=version.number, closed_by=actor.name, updated_at=timezone.now()
+    )
     return version
 
 
@@ -258,23 +269,14 @@ def base_of(draft: Draft) -> dict[str, Any] | None:
     return None if draft.base is None else outlines.stored(draft.machine, draft.base, without=("drawing",)).definition
 
 
-def _demand_publishable(
-    actor: Actor, draft: Draft, why: str, *, expect: int | None, digest: str, rollout: float | None, second: str
-) -> None:
-    """All that can be said without reading the text. A refusal stands in the audit; a request for approval has an entry
-    of its own."""
-    try:
-        if expect is not None and draft.is_open and draft.revision != expect:
-            raise DraftChanged(draft.pk, expected=expect, actual=draft.revision)
-        demand_same(draft, digest)
-        current = outlines.find_latest(draft.machine)
-        if current != draft.base:
-            raise DraftConflict(draft.pk, draft.machine, draft.base, current)
-    except (DraftClosed, DraftChanged, DraftConflict) as error:
-        _refuse(actor, draft, why, error)
-    if not second and rules.takes_second(actor, draft.machine, PUBLISH):
-        asked = {"draft": draft.pk, "digest": draft.digest, "rollout": rollout}
-        raise ApprovalNeeded(draft.machine, "", PUBLISH, asked=asked, reason=why)
+def _check_publishable(draft: Draft, *, expect: int | None, digest: str) -> None:
+    """All that can be said without reading the text. Raises DraftClosed, DraftChanged, DraftConflict."""
+    if expect is not None and draft.is_open and draft.revision != expect:
+        raise DraftChanged(draft.pk, expected=expect, actual=draft.revision)
+    demand_same(draft, digest)
+    current = outlines.find_latest(draft.machine)
+    if current != draft.base:
+        raise DraftConflict(draft.pk, draft.machine, draft.base, current)
 
 
 def _refuse(actor: Actor, draft: Draft, why: str, error: Exception) -> None:

@@ -19,15 +19,15 @@ from machines.access.permissions import Forbidden
 from machines.bulk import Bulk
 from machines.bulk.bulk import LIVE
 from machines.bulk.store import OrderLost
+from machines.catalog.version_rules import MIGRATE, find_rule
 from machines.connections import get_engine
 from machines.engine import BadInput, Instance, LookupFailed, arguments
 from machines.engine.limits import MAX_REASON
 from machines.engine.versions import DryRun, MigrationPlan
 from machines.models import StoredPlan
-from machines.services import bulks, rules
+from machines.services import bulks
 from machines.services.actor import Actor
 from machines.services.errors import NotMigrated, PlanInUse
-from machines.services.rules import MIGRATE
 
 from . import redacted, rollouts
 
@@ -149,8 +149,9 @@ def move_back(actor: Actor, id: int, *, reason: str, rate: int = 0, make_current
 
 def progress(actor: Actor, row: StoredPlan) -> Progress:
     """How far a stored plan is. Raises EngineUnavailable."""
-    needs = rules.takes_second(actor, row.machine, MIGRATE, versions_of(row.plan))
-    return Progress(_find_bulk(row.bulk), _find_bulk(row.back), needs)
+    moves = [(source["version"], source["to"]) for source in row.plan["sources"]]
+    rule = find_rule(MIGRATE, row.machine, moves=moves)
+    return Progress(_find_bulk(row.bulk), _find_bulk(row.back), rule is not None)
 
 
 def status(row: StoredPlan) -> str:
@@ -160,11 +161,6 @@ def status(row: StoredPlan) -> str:
         return str(row.outcome["state"])
     bulk = _find_bulk(row.bulk)
     return bulk.state if bulk else ""
-
-
-def versions_of(plan: Mapping[str, Any]) -> set[int]:
-    """The versions that a plan moves from, and to."""
-    return {number for source in plan["sources"] for number in (source["version"], source["to"])}
 
 
 def note_approval(bulk: str, second: str) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from ninja import Query
 from pydantic import Field
 
+from dashboard.api.framework.approvals import answers_of
 from dashboard.api.framework.operation import Group, actor_of, engine_key
 from dashboard.api.framework.preconditions import expected, tagged
 from dashboard.api.framework.schemas import Acting, Ms, Out
 from dashboard.api.operations.instances import INSTANCE, InstanceOut, shown
+from machines.catalog.version_rules import read_policy
 from machines.services.versions import rollouts
 
 group = Group("rollouts", "Which version new instances get, and the figures of each version.")
@@ -60,12 +62,20 @@ class WithdrawalOut(Out):
     reason: str
 
 
+class RuleOut(Out):
+    action: str = Field(description="publish: every change of which version counts; migrate: moves of instances")
+    source: str = Field(description="the version, the setting or the policy that asks for it")
+
+
 class ChoiceOut(Out):
     machine: str
     current: int
     rollout: RolloutOut | None
     pin: PinOut | None
     withdrawn: list[WithdrawalOut]
+    turn: int = Field(description="each change of this increments it; send it back as `expect`")
+    policy: list[str] = Field(description="actions that take a second person whatever the definition says")
+    rules: list[RuleOut] = Field(description="what asks for a second person now, for each action")
 
 
 class StateTimeOut(Out):
@@ -111,16 +121,26 @@ class EndingRollout(Acting):
 
 
 class Pinning(Acting):
+    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
     version: int | None = Field(ge=1, description="stays current whatever is published; null: no longer")
 
 
+class PolicySetting(Acting):
+    actions: list[Literal["publish", "migrate"]] = Field(description="none: the definition and the settings decide")
+    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
+
+
 class Withdrawing(Acting):
+    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
     withdrawn: bool = Field(True, description="false takes it back")
     instead: int | None = Field(None, ge=1, description="becomes current in place of a current one")
 
 
 class PinningInstance(Acting):
     pinned: bool = Field(True, description="false takes it back")
+
+
+CHANGED = answers_of(ChoiceOut)
 
 
 def _choice(request: HttpRequest, machine: str) -> dict[str, Any]:
@@ -131,6 +151,9 @@ def _choice(request: HttpRequest, machine: str) -> dict[str, Any]:
         "rollout": found.rollout,
         "pin": found.pin,
         "withdrawn": [found.withdrawn[number] for number in sorted(found.withdrawn)],
+        "turn": found.turn,
+        "policy": read_policy(machine),
+        "rules": rollouts.find_rules(machine),
     }
 
 
@@ -151,7 +174,7 @@ def figures(request: HttpRequest, machine: str, sample: int = Query(100, ge=0, l
 
 
 @group.post(
-    ROLLOUT, id="startRollout", right="publish", answers=ChoiceOut, summary="Roll out a published version",
+    ROLLOUT, id="startRollout", right="publish", answers=CHANGED, summary="Roll out a published version",
     example={"version": 3, "percent": 5, "reason": "first customers"},
 )  # fmt: skip
 def start(request: HttpRequest, machine: str, body: StartingRollout) -> dict[str, Any]:
@@ -161,7 +184,7 @@ def start(request: HttpRequest, machine: str, body: StartingRollout) -> dict[str
 
 
 @group.put(
-    ROLLOUT, id="setRollout", right="publish", answers=ChoiceOut, summary="Change the percentage of a roll-out",
+    ROLLOUT, id="setRollout", right="publish", answers=CHANGED, summary="Change the percentage of a roll-out",
     example={"percent": 20, "reason": "nothing is refused"},
 )  # fmt: skip
 def change(request: HttpRequest, machine: str, body: SettingRollout) -> dict[str, Any]:
@@ -177,7 +200,7 @@ def stop(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str, A
     return _choice(request, machine)
 
 
-@group.post(f"{ROLLOUT}/finish", id="finishRollout", right="publish", answers=ChoiceOut, summary="Finish a roll-out")
+@group.post(f"{ROLLOUT}/finish", id="finishRollout", right="publish", answers=CHANGED, summary="Finish a roll-out")
 def finish(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str, Any]:
     """The version becomes the current one."""
     rollouts.finish(actor_of(request), machine, **_terms(body))
@@ -185,22 +208,34 @@ def finish(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str,
 
 
 @group.post(
-    "/machines/{name:machine}/pin", id="pinVersion", right="publish", answers=ChoiceOut, summary="Pin a version",
+    "/machines/{name:machine}/pin", id="pinVersion", right="publish", answers=CHANGED, summary="Pin a version",
     example={"version": 2, "reason": "until the audit is over"},
 )  # fmt: skip
 def pin(request: HttpRequest, machine: str, body: Pinning) -> dict[str, Any]:
     """It stays current whatever is published, and no plan moves its instances."""
-    rollouts.pin(actor_of(request), machine, body.version, reason=body.reason)
+    rollouts.pin(actor_of(request), machine, body.version, **_terms(body, "version"))
     return _choice(request, machine)
 
 
 @group.post(
-    f"{VERSION}/withdraw", id="withdrawVersion", right="publish", answers=ChoiceOut, summary="Withdraw a version",
+    f"{VERSION}/withdraw", id="withdrawVersion", right="publish", answers=CHANGED, summary="Withdraw a version",
     example={"instead": 2, "reason": "it charges twice"},
 )  # fmt: skip
 def withdraw(request: HttpRequest, machine: str, version: int, body: Withdrawing) -> dict[str, Any]:
     """No new instance gets it, and no plan leads to it."""
     rollouts.withdraw(actor_of(request), machine, version, **_terms(body))
+    return _choice(request, machine)
+
+
+@group.put(
+    "/machines/{name:machine}/version-policy", id="setVersionPolicy", right="publish", answers=CHANGED,
+    summary="Set which changes of versions take a second person",
+    example={"actions": ["publish"], "reason": "two people look at each version"},
+)  # fmt: skip
+def set_policy(request: HttpRequest, machine: str, body: PolicySetting) -> dict[str, Any]:
+    """Beside what the definition and the settings ask for. Where anything asks for a second person already, changing
+    this takes one, too."""
+    rollouts.set_policy(actor_of(request), machine, body.actions, **_terms(body, "actions"))
     return _choice(request, machine)
 
 

@@ -22,6 +22,7 @@ from .records import (
     Attempts,
     Guard,
     Rollout,
+    VersionChoice,
     VersionFigures,
     VersionPin,
     Withdrawal,
@@ -44,6 +45,10 @@ class RolloutMethods:
 
     _caller: Caller
     _catalog: Catalog
+
+    def version_choice(self, machine: str) -> VersionChoice:
+        """Return which version new instances get, and the ``turn`` of it. One round trip."""
+        return VersionChoice.read(machine, self._catalog.policy(machine))
 
     # Roll-outs
 
@@ -145,10 +150,13 @@ class RolloutMethods:
 
     # Pins and withdrawn versions
 
-    def pin(self, machine: str, version: int | None, *, actor: str = "", reason: str = "") -> VersionPin | None:
+    def pin(
+        self, machine: str, version: int | None, *, expect: int | None = None, actor: str = "", reason: str = ""
+    ) -> VersionPin | None:
         """Make a version current and keep it so, whatever is published, until it is unpinned with None: then the
-        version that was published last becomes current. No plan moves instances of a pinned version."""
-        self._change_policy(machine, "pin", _encode_version(version), "", {}, None, actor, reason)
+        version that was published last becomes current. No plan moves instances of a pinned version. ``expect``: the
+        ``turn`` the caller saw."""
+        self._change_policy(machine, "pin", _encode_version(version), "", {}, expect, actor, reason)
         return self.pinned(machine)
 
     def pinned(self, machine: str) -> VersionPin | None:
@@ -181,14 +189,16 @@ class RolloutMethods:
         withdrawn: bool = True,
         *,
         instead: int | None = None,
+        expect: int | None = None,
         actor: str = "",
         reason: str = "",
     ) -> Withdrawal | None:
         """Withdraw a version: no new instance gets it, and no plan leads to it; its roll-out stops. With
-        ``withdrawn=False`` take that back. ``instead``: the version that becomes current in place of a current one."""
+        ``withdrawn=False`` take that back. ``instead``: the version that becomes current in place of a current one;
+        ``expect``: the ``turn`` the caller saw."""
         action = "withdraw" if withdrawn else "allow"
         other = _encode_version(instead) if withdrawn else ""
-        self._change_policy(machine, action, _encode_version(version), other, {}, None, actor, reason)
+        self._change_policy(machine, action, _encode_version(version), other, {}, expect, actor, reason)
         return self.withdrawn_versions(machine).get(version)
 
     def withdrawn_versions(self, machine: str) -> dict[int, Withdrawal]:

@@ -187,6 +187,32 @@ class Withdrawal:
 
 
 @dataclass(frozen=True, slots=True)
+class VersionChoice:
+    """Which version new instances of a machine get. ``current``: all but those of the roll-out; ``pin``: it stays
+    current whatever is published; ``withdrawn``: versions that none gets, by their numbers; ``turn``: a number that
+    each change of this increments, for ``expect``."""
+
+    turn: int
+    current: int
+    rollout: Rollout | None
+    pin: VersionPin | None
+    withdrawn: dict[int, Withdrawal]
+
+    @property
+    def versions(self) -> set[int]:
+        """Return the versions that new instances get, or may get without a further publication: current, rolled out
+        (also where that was stopped), and the one behind the pin."""
+        rolled = (self.rollout.version, self.rollout.base) if self.rollout else ()
+        return {self.current, *rolled, *((self.pin.version, self.pin.next) if self.pin else ())}
+
+    @classmethod
+    def read(cls, machine: str, policy: PolicyTexts) -> Self:
+        """Read the texts of a partition's meta."""
+        found = Rollout.read(machine, policy), read_pin(policy), read_withdrawn(policy)
+        return cls(policy.turn, read_version(policy.current), *found)
+
+
+@dataclass(frozen=True, slots=True)
 class StateTime:
     """How long the instances of a version that are in a state have been there: the median in ms of the ``sampled``
     ones. ``exact``: all of the state were looked at; then ``sampled`` is their number."""
