@@ -60,6 +60,7 @@ LONG = (
     "tests/installation/packages/test_extras.py",
     "tests/deployment/test_recipe.py",
     "tests/versions/test_generated_pairs.py",
+    "tests/services/test_version_rules.py",
     "tests/worker/execution/test_process.py::test_work_that_kills_its_worker_each_time_ends_dead",
     "tests/versions/test_replay_generated.py",
     "tests/security/fuzz/test_fuzz.py::test_nothing_breaks",

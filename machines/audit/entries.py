@@ -45,6 +45,7 @@ ACTIONS = (
     "fire", "create", "force", "edit", "reset", "retry", "skip", "cancel", "delete", "suspend", "resume", "publish",
     "draft.save", "draft.rebase", "draft.discard", "plan.store", "plan.try",
     "rollout.set", "rollout.stop", "rollout.finish", "version.pin", "version.withdraw",
+    "version.policy",
     "machine.export", "machine.import", "machine.repartition", "machine.erase", "machine.migrate", "machine.reconcile",
     "queue.pause", "queue.resume", "queue.limit", "queue.purge", "queue.redrive",
     "job.redrive", "job.withdraw", "job.move",

@@ -60,7 +60,7 @@ def ask(actor: Actor, needed: ApprovalNeeded, *, reason: str = "") -> Approval:
         made = Approval.objects.create(
             **facts, asked=needed.asked, target=_detail(needed), reason=why, asker=actor.name
         )
-        deed.note(**made.facts())
+        deed.note(**made.facts(), **({} if needed.rule is None else {"rule": str(needed.rule)}))
     return made
 
 

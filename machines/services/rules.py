@@ -6,6 +6,7 @@ are for pages, which show it before a person tries.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -85,11 +86,12 @@ class VersionChange:
         """Raise VersionRefused where the versions are not those that somebody looked at; ``turn``: None for any."""
         if turn is None or turn == self.turn:
             return
-        by = f"; {self.operation} takes a second person, by {self.rule}" if self.rule else ""
-        why = (
-            "the versions were changed since they were looked at, and nothing was done: read them again, and ask again"
-        )
-        raise VersionRefused(self.machine, f"{why}{by}", code="SB630")
+        now = f"a second person, by {self.rule}" if self.rule else "no second person any more"
+        raise VersionRefused(
+            self.machine,
+            "the versions were changed since they were looked at, and nothing was done: read them again, and ask again;"
+            f" {self.operation} takes {now}", code="SB630",
+        )  # fmt: skip
 
     def demand_second(
         self, actor: Actor, second: str, *, action: str, asked: dict[str, Any], reason: str, hint: str, **more: Any
@@ -124,7 +126,8 @@ def lock_versions(actor: Actor, *machines: str) -> Iterator[None]:
     locks = get_pattern(Locks)
     with ExitStack() as held:
         for name in sorted(set(machines)):
-            lock = locks.lock(f"publish.{name}", ttl=CHANGING, owner=actor.name)
+            key = hashlib.sha256(name.encode()).hexdigest()[:32]  # a name of a machine may be as long as that of a lock
+            lock = locks.lock(f"publish.{key}", ttl=CHANGING, owner=actor.name)
             held.enter_context(lock.acquire(wait=CHANGING))
         yield
 

@@ -133,6 +133,7 @@ TABLE: dict[str, Case] = {
     "finishRollout": Case("publish", "/machines/door/rollout/finish", WHY, stands="rollout"),
     "pinVersion": Case("publish", "/machines/door/pin", {"version": 1, **WHY}),
     "withdrawVersion": Case("publish", "/machines/door/versions/2/withdraw", WHY, stands="plan"),
+    "setVersionPolicy": Case("publish", "/machines/door/version-policy", {"actions": ["publish"], **WHY}),
     "pinInstance": Case("operate", f"{HERE}/pin", WHY),
     "findInstances": Case("view", "/machines/door/instances?state=shut"),
     "createInstance": Case("fire", "/machines/door/instances", {"id": "back", "data": {"serial": "D-2"}}, 201),

@@ -76,6 +76,7 @@ _TABLE = {
     "version-rollout": Entry("publish", 302, 409, {"machine": "activation"}),
     "version-pin": Entry("publish", 302, 409, {"machine": "activation"}),
     "version-withdraw": Entry("publish", 302, 409, {"machine": "activation"}),
+    "version-policy": Entry("publish", 302, 409, {"machine": "activation"}),
     "version-replay": Entry("view", 200, 200, {"machine": "activation"}),
     "version-step": Entry("view", 200, 200, {"machine": "activation"}, "?version=1"),
     "studio-new": Entry("publish", 200, 400, of=ALL),

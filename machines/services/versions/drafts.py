@@ -26,7 +26,7 @@ from machines.models import Draft, MachineVersion
 from machines.services import definitions
 from machines.services.actor import Actor
 from machines.services.errors import DraftChanged, DraftClosed, DraftConflict
-from machines.services.rules import VersionChange
+from machines.services.rules import VersionChange, prepare_change
 
 CPU = 20.0  # seconds of processor time that reading one draft may take
 REPOSITORY = "repository"
@@ -224,15 +224,17 @@ def publish(
     why, seen = reason or draft.note, digest or draft.digest
 
     def check(change: VersionChange) -> None:
+        change.demand_turn(turn)
         draft.refresh_from_db()
         _check_publishable(draft, expect=expect, digest=seen)
-        change.demand_turn(turn)
         change.demand_second(
             actor, second, action=PUBLISH, asked={"draft": draft.pk, "digest": draft.digest, "rollout": rollout},
             reason=why, target=f"draft {draft.pk}", hint=f"publish draft {draft.pk} in the room",
         )  # fmt: skip
 
     try:
+        if turn is not None:
+            prepare_change(PUBLISH, draft.machine).demand_turn(turn)
         _check_publishable(draft, expect=expect, digest=seen)
     except SignalboxError as error:
         _refuse(actor, draft, why, error)

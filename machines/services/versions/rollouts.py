@@ -46,9 +46,8 @@ def start(
     """Give a published version to so many per cent of the new instances. ``guard``: when that stops by itself;
     ``expect``: the ``turn`` that was seen; ``second``: who approved it. As the others here it raises Forbidden,
     VersionRefused, and ApprovalNeeded where it takes a second person."""
-    call = Call(
-        "rollout.start", {"version": version, "percent": percent, "guard": guard}, f"v{version}", expect, second
-    )
+    asked = {"version": version, "percent": percent, "guard": guard}
+    call = Call("rollout.start", asked, f"v{version}", expect, second, action="rollout.set")
     with _recorded(actor, machine, call, reason, versions=[version]) as (deed, who):
         deed.note(percent=percent)
         return get_engine().start_rollout(machine, version, percent, guard=guard, **who)
