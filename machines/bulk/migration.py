@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from machines.catalog.version_rules import Rule, find_outside_rule, find_version_rule
 from machines.engine import Engine, Permit
 from machines.engine.errors import BadInput, NeedsApproval
 from machines.engine.versions import KEPT, MOVES, REFUSED, SUSPENDS, MigrationClass, MigrationPlan
@@ -116,8 +115,8 @@ def _list_versions(plan: MigrationPlan) -> frozenset[int]:
 def move(engine: Engine, order: Order, ids: Sequence[str], reason: str, permit: Permit | None) -> dict[str, Note]:
     """Move instances; return the outcome of each that was not moved. What asks for an approval that nobody gave, since
     a version was published after the run began, moves nothing."""
-    if permit is not None and permit.action != MIGRATE and (rule := _find_rule(engine, order)) is not None:
-        error = NeedsApproval(order.machine, "", MIGRATE, version=None, subject=order.machine, by=str(rule))
+    if permit is not None and permit.action != MIGRATE and (rule := _find_rule(engine, order)):
+        error = NeedsApproval(order.machine, "", MIGRATE, version=None, subject=order.machine, by=rule)
         return dict.fromkeys(ids, Note.of_all("refused", f"{error} ({error.code})"[:SAID]))
     notes = {}
     mover = engine.mover(order.migration, actor=order.actor, reason=reason)
@@ -129,20 +128,25 @@ def move(engine: Engine, order: Order, ids: Sequence[str], reason: str, permit: 
     return notes
 
 
-def _find_rule(engine: Engine, order: Order) -> Rule | None:
-    """Return what asks for the approval of this migration now. What versions ask for is read again when any machine's
-    versions were changed."""
-    if (rule := find_outside_rule(MIGRATE, order.machine)) is not None:
-        return rule
+def _find_rule(engine: Engine, order: Order) -> str:
+    """Return what asks for the approval of this migration now, "" for nothing. What versions ask for is read again when
+    any machine's versions were changed."""
+    from machines.catalog import version_rules  # needs Django
+
+    if (rule := version_rules.find_outside_rule(MIGRATE, order.machine)) is not None:
+        return str(rule)
     moves = tuple((source.version, source.to) for source in order.migration.sources)
     key, revision = (engine.keys.prefix, order.machine, moves), engine.catalog_revision()
-    if _rules.get(key, ("",))[0] != revision:
+    found = _rules.get(key)
+    if found is None or found[0] != revision:
+        rule = version_rules.find_version_rule(MIGRATE, order.machine, moves=moves)
+        found = revision, "" if rule is None else str(rule)
         _rules.clear()
-        _rules[key] = revision, find_version_rule(MIGRATE, order.machine, moves=moves)
-    return _rules[key][1]
+        _rules[key] = found
+    return found[1]
 
 
-_rules: dict[tuple[str, str, tuple[tuple[int, int], ...]], tuple[str, Rule | None]] = {}
+_rules: dict[tuple[str, str, tuple[tuple[int, int], ...]], tuple[str, str]] = {}
 """The rule that was found for the latest migration, with the revision of the catalog."""
 
 

@@ -75,7 +75,7 @@ class ChoiceOut(Out):
     withdrawn: list[WithdrawalOut]
     turn: int = Field(description="each change of this increments it; send it back as `expect`")
     policy: list[str] = Field(description="actions that take a second person whatever the definition says")
-    rules: list[RuleOut] = Field(description="what asks for a second person now, for each action")
+    rules: list[RuleOut] = Field(description="what needs approval now, by which rule: one for each action")
 
 
 class StateTimeOut(Out):
@@ -233,8 +233,8 @@ def withdraw(request: HttpRequest, machine: str, version: int, body: Withdrawing
     example={"actions": ["publish"], "reason": "two people look at each version"},
 )  # fmt: skip
 def set_policy(request: HttpRequest, machine: str, body: PolicySetting) -> dict[str, Any]:
-    """Beside what the definition and the settings ask for. Where anything asks for a second person already, changing
-    this takes one, too."""
+    """Beside what the definition and the settings ask for. Where any rule holds already, changing this needs approval,
+    too."""
     rollouts.set_policy(actor_of(request), machine, body.actions, **_terms(body, "actions"))
     return _choice(request, machine)
 
