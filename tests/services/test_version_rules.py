@@ -38,8 +38,8 @@ VERSIONS = ("current", "target", "rollout", "behind")
 OUTSIDE = ("APPROVAL", "VERSION_POLICY", "VERSION_POLICY of the machine", "room")
 IMPOSSIBLE = {("version.unpin", "rollout"), *((name, "behind") for name in OPERATIONS if name.startswith("rollout."))}
 """A pin excludes roll-outs."""
-WITHOUT_TARGET = {("version.policy", "target"), ("import", "target")}
-"""No version begins to count by these."""
+WITHOUT_TARGET = {("version.policy", "target")}
+"""No version begins to count by this."""
 
 
 @pytest.mark.parametrize(("operation", "door"), CASES, ids=[" ".join(case) for case in CASES])
@@ -132,7 +132,8 @@ API = {
     "setVersionPolicy": "version.policy", "runBulk": "migrate",
     "pinInstance": READS,  # the instance keeps the version, and the rules, that it has
     **dict.fromkeys(("saveDraft", "changeDraft", "checkDraft", "rebaseDraft", "discardDraft", "replayDraft"), READS),
-    **dict.fromkeys(("makePlan", "storePlan", "tryPlan", "movePlan", "movePlanBack", "replayVersion"), READS),
+    **dict.fromkeys(("makePlan", "storePlan", "tryPlan", "movePlan", "replayVersion"), READS),
+    "movePlanBack": "version.pin",  # with `make_current`
 }  # fmt: skip
 PAGES = {
     "version-rollout": "rollout.set", "version-pin": "version.pin", "version-withdraw": "version.withdraw",
@@ -375,6 +376,23 @@ def test_a_command_with_an_account_asks_for_the_approval(engine, guarded, person
     assert engine.version_choice("door").current == 3
     with pytest.raises(CommandError, match="no active account 'eve'"):
         one.run("publish", file, "--user", "eve")
+
+
+@pytest.mark.parametrize("door", ["page", "api"])
+def test_going_back_makes_no_version_current_alone(engine, guarded, person, tmp_path, door):
+    discover()
+    one = Try(engine, person("ann", boss=True), "door", tmp_path)
+    row = plans.store(one.actor, engine.plan("door", 2, from_versions=[1]))
+    bulk = plans.move(one.actor, row.pk, reason=WHY).bulk
+    work_off(engine)
+    bulks.run(one.actor, bulk)
+    work_off(engine)
+    if door == "page":
+        one.post("plan-back", "door", row.pk, make_current="1")
+    else:
+        one.call(f"plans/{row.pk}/back", make_current=True)
+    assert Approval.objects.get().action == "version.pin"
+    assert engine.version_choice("door").pin is None
 
 
 def test_a_restored_machine_has_the_current_version_that_it_had(engine, guarded, prefix):

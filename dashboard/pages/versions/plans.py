@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
+from dashboard.pages.shared.approval_requests import redirect_to_request
 from dashboard.pages.shared.csv_export import stream_csv
 from dashboard.pages.shared.permissions import require_audited
 from dashboard.pages.shared.version_counts import VersionCounts, count_versions
@@ -19,7 +20,7 @@ from machines.bulk.order import MAX_RATE, MAX_REASON
 from machines.connections import get_engine
 from machines.engine import BadInput, Live, MigrationPlan, PlanError, VersionRefused
 from machines.models import StoredPlan
-from machines.services import Actor
+from machines.services import Actor, ApprovalNeeded, approvals
 from machines.services.errors import NotMigrated, PlanInUse
 from machines.services.versions import plans as services
 from machines.services.versions import redacted
@@ -199,6 +200,8 @@ def _start_bulk(request: HttpRequest, machine: str, id: int, name: str, begin: A
         )
     try:
         row = begin(Actor.of(request), stored.pk, reason=reason, rate=int(rate))
+    except ApprovalNeeded as needed:
+        return redirect_to_request(request, approvals.ask(Actor.of(request), needed))
     except (BadInput, PlanInUse, NotMigrated, VersionRefused) as error:
         return plan_page(request, machine, id, mistake=f"{error.message} ({error.code})", reason=reason, status=409)
     messages.success(request, "The instances are being collected and previewed. Nothing moves before you run it.")

@@ -90,7 +90,8 @@ def pin(
 
 def make_current(actor: Actor, machine: str, version: int, *, reason: str) -> None:
     """Make an older version current as its instances go back, and keep it so: a pin, since programs that publish at
-    their start would make the newer one current again. Stops a roll-out first."""
+    their start would make the newer one current again. Stops a roll-out first, also where the pin then takes a second
+    person."""
     rollout = get_engine().rollout(machine)
     if rollout is not None and rollout.under_way:
         stop(actor, machine, reason=reason)

@@ -10,6 +10,7 @@ from ninja import Query, Status
 from pydantic import Field
 
 from dashboard.api.framework import cursors
+from dashboard.api.framework.approvals import ApprovalOut
 from dashboard.api.framework.operation import Group, actor_of, charge
 from dashboard.api.framework.schemas import Body, Listed, Mistaken, Ms, Out, Reason, Why
 from dashboard.api.operations.machines import FindingOut
@@ -282,12 +283,13 @@ def move(request: HttpRequest, plan: int, body: Migrating) -> Status:
 
 
 @group.post(
-    f"{PLAN}/back", id="movePlanBack", right="operate", answers={201: StoredOut}, summary="Start to take a plan back",
-    example={"reason": "the bank does not know this state"},
+    f"{PLAN}/back", id="movePlanBack", right="operate", answers={201: StoredOut, 202: ApprovalOut},
+    summary="Start to take a plan back", example={"reason": "the bank does not know this state"},
 )  # fmt: skip
 def move_back(request: HttpRequest, plan: int, body: TakingBack) -> Status:
     """Starts the bulk action of the inverse plan. It is for the instances that the plan moved; all others stay. An
-    instance that took no step since is as it was before."""
+    instance that took no step since is as it was before. Where `make_current` needs approval, nothing moves: 202 and the
+    request to pin that version."""
     actor = actor_of(request)
     given = {"reason": body.reason, "rate": body.rate, "make_current": body.make_current}
     return Status(201, _stored(actor, plans.move_back(actor, plan, **given)))
