@@ -288,8 +288,8 @@ def move(request: HttpRequest, plan: int, body: Migrating) -> Status:
 )  # fmt: skip
 def move_back(request: HttpRequest, plan: int, body: TakingBack) -> Status:
     """Starts the bulk action of the inverse plan. It is for the instances that the plan moved; all others stay. An
-    instance that took no step since is as it was before. Where `make_current` needs approval, nothing moves: 202 and the
-    request to pin that version."""
+    instance that took no step since is as it was before. Where `make_current` needs approval, nothing moves: 202 and
+    the request to pin that version."""
     actor = actor_of(request)
     given = {"reason": body.reason, "rate": body.rate, "make_current": body.make_current}
     return Status(201, _stored(actor, plans.move_back(actor, plan, **given)))
