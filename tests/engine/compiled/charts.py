@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from random import Random
 from typing import Any
 
-from . import twins
-from .twins import EVENTS, IDS, NOW, QUEUES, SENT, Twins
+from . import definitions
+from .definitions import EVENTS, NO_EVENT, QUEUES
 
 NAMES = ["S{}", 'say "{}"', "back\\{}", "é {}"]
 MOST_STATES = 14
 
 
-class Writer(twins.Writer):
+class Writer(definitions.Writer):
     """Writes charts. Their states are numbered in the order of the document."""
 
-    def __init__(self, random: Random) -> None:
-        super().__init__(random)
+    ticks = 0.1
+    sound_depth, odd_depth = 1, 2
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.jobs /= 2
         self.names: list[str] = []
         self.histories: list[str] = []
-        self.invokes = 0
-
-    def odds(self, chance: float) -> bool:
-        return self.random.random() < chance
 
     def definition(self) -> dict[str, Any]:
         made = super().definition()
-        if "events" in made:
-            made["events"]["go"]["payload"]["result"] = {}
         if self.odds(0.2):
             made["errors"] = "raise"
-        if self.odds(0.3):
+        nested = any("states" in state for state in made["states"].values())
+        if self.odds(0.3) and (nested or self.odd):  # a flat machine with this index is interpreted
             made["index"] = [*made.get("index", []), "instance.transition"]
         return made
 
@@ -40,7 +37,8 @@ class Writer(twins.Writer):
         made: dict[str, Any] = {"states": {name: self.furnish(name, state) for name, state in tree.items()}}
         if self.odds(0.1) and not any(state.get("type") == "final" for state in tree.values()):
             return made | {"type": "parallel"}
-        return made | {"initial": self.random.choice(list(tree))}
+        beginnings = [name for name, state in tree.items() if self.odd or state.get("type") != "final"]
+        return made | {"initial": self.random.choice(beginnings or list(tree))}
 
     # The tree
 
@@ -80,106 +78,64 @@ class Writer(twins.Writer):
         if state.get("type") == "history":
             return state
         if self.odds(0.2):
-            state["entry"] = self.without_event(self.actions) if self.odds(0.8) else self.actions()
+            state["entry"] = self.actions()
         if state.get("type") == "final":
             return state
-        if self.odds(0.2):
-            state["exit"] = self.actions()
-        state["on"] = {event: self.transitions() for event in [*EVENTS, "inner"] if self.odds(0.55)}
+        with self.reading(self.fired() if self.odd else NO_EVENT):
+            if self.odds(0.2):
+                state["exit"] = self.actions()
+        with self.reading(self.fired()):
+            state["on"] = {event: self.transitions() for event in EVENTS if self.odds(0.75)}
+        if self.odds(0.55):
+            with self.reading(self.fired() if self.odd else NO_EVENT):
+                state["on"]["inner"] = self.transitions()
         if self.odds(0.3):
-            state["after"] = {
-                self.delay(): self.without_event(self.transition) for _ in range(self.random.randint(1, 2))
-            }
+            state["after"] = {self.delay(): self.transition() for _ in range(self.random.randint(1, 2))}
         if self.odds(0.12):
             state["always"] = self.eventless()
-        if self.odds(self.jobs / 2):
-            self.invokes += 1
-            state["invoke"] = [self.invoke(f"work{self.invokes}")]
+        if self.odds(self.jobs):
+            state["invoke"] = [self.invoke()]
         return state
-
-    def invoke(self, id: str) -> dict[str, Any]:
-        made = super().invoke(id)
-        if "onDone" in made:
-            first, last = (self.without_event(self.transition) for _ in range(2))
-            made["onDone"] = [{"guard": "event.result.count == 2 or n", **first}, last]
-        if "onError" in made:
-            made["onError"] = self.target()
-        return made
 
     def target(self) -> Any:
         if self.histories and self.odds(0.25):
             return self.random.choice(self.histories)
         return self.random.choice(self.names)
 
-    def guard(self) -> str:
+    def guard(self, depth: int) -> str:
         state = self.random.choice(self.names).replace("\\", "\\\\").replace("'", "\\'")
-        within = f"In('{state}')"
-        return self.random.choice([within, f"not {within}", f"{within} and ({{}})", f"{within} or ({{}})", "{}", "{}"])
+        within, other = f"In('{state}')", super().guard(depth)
+        return self.random.choice(
+            [within, f"not {within}", f"{within} and ({other})", f"{within} or ({other})", other, other]
+        )
 
     def eventless(self) -> dict[str, Any]:
         made = self.transition()
-        made["guard"] = self.guard().format(self.condition(1))
+        made["guard"] = self.guard(1)
+        if not self.odd:  # which comes to rest
+            made |= {"guard": f"n == {self.random.randint(0, 9)}", "actions": [{"set": {"n": "n + 1"}}]}
         made.setdefault("target", self.target())
         return made
 
     def transition(self) -> dict[str, Any]:
         made: dict[str, Any] = {"actions": self.actions()}
         if self.odds(0.6):
-            made["guard"] = self.guard().format(self.condition(2))
+            made["guard"] = self.guard(self.depth)
         if self.odds(0.75):
             made["target"] = self.target()
             if self.odds(0.2):
                 made["reenter"] = True
         return made
 
-    def without_event(self, make: Callable[[], Any]) -> Any:
-        """What looks at no event: those of timers have no data, and a new instance has none."""
-        while "event" in str(made := make()):
-            pass
-        return made
-
     def delay(self) -> str:
-        return self.random.choice(["1s", "90s", "2d", "n * 1000", "x + 1"])
+        return self.random.choice(["1s", "90s", "2d", *(["n * 1000", "x + 1"] if self.odd else ["len(s) * 1000 + 1"])])
 
     def actions(self) -> list[dict[str, Any]]:
         found = super().actions()
         if found and self.odds(0.3):
             found += super().actions()
-        if self.odds(0.1):
+        if self.odds(0.1 if self.odd else 0.04):
             found.insert(self.random.randint(0, len(found)), {"raise": "inner"})
-        if self.odds(self.jobs / 3):
+        if self.odds(self.jobs / 2):
             found.append({"enqueue": {"src": "tell", "queue": self.random.choice(QUEUES)}})
         return found
-
-
-def play(twins_: Twins, seed: int, calls: int = 60) -> int:
-    """Play one generated chart on both. Return how many steps were taken; None where its definition is refused."""
-    pick = Random(seed)
-    writer, taken = Writer(pick), 0
-    if not twins_.publish(writer.definition()):
-        return 0
-    for number, id in enumerate(IDS):
-        twins_.call("sb_create", id, "{}", "", "", "", "", NOW + number)
-    now, held = NOW + 1000, twins.HeldJobs(twins_, pick)
-    for _ in range(calls):
-        now += pick.choice([0, 1, 999, 86_400_000])
-        if pick.random() < 0.1:
-            taken += twins_.call("sb_tick", now, 100)[2][0]
-            continue
-        if pick.random() < writer.jobs / 2:
-            taken += held.work(now)
-            continue
-        id, event = pick.choice(IDS), pick.choice(SENT)
-        if pick.random() < 0.02:
-            twins.damage(twins_, pick, id)
-        expect = pick.choice(["", "", "", "", "", "3", "x"])
-        key = pick.choice(["", "", "", "k1", "k2"])
-        actor, reason = pick.choice(["", "ann", 'bo"b']), pick.choice(["", "", 'why "not"'])
-        permit = pick.choice(["", "", '{"groups":["a"]}', '{"groups":null}'])
-        returning = pick.choice(["", "", "version"])
-        if pick.random() < 0.15:
-            twins_.call("sb_explain", id, event, writer.payload(), now)
-        reply = twins_.call("sb_fire", id, event, writer.payload(), expect, key, actor, reason, now, permit, returning)
-        taken += reply[0] == b"OK"
-    twins_.compare()
-    return taken

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,17 +19,17 @@ from machines.engine.connection import library
 from machines.engine.errors import DefinitionError
 from machines.server import Server
 
+from .definitions import QUEUES, TEXTS, Writer
+
 NOW = 1_700_000_000_000
-STATES = ["A", "B", 'say "hi"', "C\\d"]
-EVENTS = ["go", "hop", 'odd."name']
-SENT = [*EVENTS * 6, "go.on", 'un"known', "done.state.x"]
-QUEUES = ["q", "r"]
 PLACES = ["", ":leased", ":dead", ":handled"]
 IDS = ["a", 'quo"te', "é\\n", "d" * 60]
-TEXTS = ["", "x", 'quo"te', "back\\slash", "line\nend", "é😀", "\x7f", "y" * 90, "12", "]]..call('x')--", "true"]
-NUMBERS = [0, 1, -1, 3, 2.5, 1e20, 2**53, 12345678901234]
-RESULTS = ["", "", "null", "3", '"text"', '{"count":2}', "[1]", "{"]
 ROOT = "t:{m:0}"
+LOCALS = "has more than 200 local variables"
+REGISTERS = "function or expression too complex"
+LEVELS = "chunk has too many syntax levels"
+LIMITS = (LOCALS, REGISTERS, LEVELS)
+MANY = int(os.environ.get("TWIN_MACHINES", 300))
 
 
 def patient(text: str) -> str:
@@ -43,8 +46,11 @@ def interpreted_library() -> str:
 
 
 def counting_library() -> str:
-    """The library with a count of the steps that ran compiled."""
+    """The library with counts of the steps that ran compiled, and of those that did not."""
     text = patient(library.text()).replace("local CHARTS_FROM = 3", "local CHARTS_FROM = 1")
+    written = "if ctx.batch then add_to_batch(ctx, ctx.batch) else commit.ring_pulse("
+    assert text.count(written) == 1
+    text = text.replace(written, f"if event:sub(1, 1) ~= '(' then redis.call('INCR', 'interpreted') end\n{written}")
     answered = "if ok then return reply end\nstep_compiler.undo("
     assert text.count(answered) == 1
     count = "if reply then redis.call('INCR', reply[1] == 'OK' and 'compiled' or 'refused') end return reply"
@@ -102,6 +108,10 @@ class Twins:
         """Return how many steps ran compiled since the last call."""
         return int(self.clients[0].getdel("compiled") or 0)
 
+    def count_interpreted(self) -> int:
+        """Return how many steps the first server interpreted since the last call."""
+        return int(self.clients[0].getdel("interpreted") or 0)
+
     def count_refused(self) -> int:
         """Return how many refusals by guards were answered compiled since the last call."""
         return int(self.clients[0].getdel("refused") or 0)
@@ -138,6 +148,8 @@ def decoded(item: bytes) -> Any:
         found = json.loads(item) if item[:1] == b"{" else item
         if isinstance(found, dict):
             found.pop("work", None)  # also counts what is compiled at its first use
+            if "microsteps" in (found.get("error") or "") or found.get("exhausted"):
+                found["error"] = found["exhausted"] = "too much work"  # which of the two comes first, depends on that
         return found
     except ValueError:
         return ("not JSON", item)
@@ -181,228 +193,64 @@ def running(folder: Path, program: str | None) -> Iterator[Twins]:
                 twins.close()
 
 
-# Definitions
+def play_many(twins: Twins, kind: type[Writer], seeds: range) -> None:
+    """Play generated machines: nearly all of them run compiled, and nearly all steps of the sound ones."""
+    steps: Counter[tuple[str, bool]] = Counter()
+    machines: Counter[bool] = Counter()
+    twins.read_failures()
+    for seed in seeds:
+        writer = kind(seed)
+        play(twins, writer)
+        compiled = twins.count_compiled()
+        machines[compiled > 0] += 1
+        steps[writer.sort, True] += compiled
+        steps[writer.sort, False] += twins.count_interpreted()
+    failures = Counter(limit for why in twins.read_failures() for limit in LIMITS if limit in why)
+    found = f"{kind.__module__}: {len(seeds)} machines, {machines[True]} ran compiled; steps of sort, compiled: {dict(steps)}"
+    logging.getLogger(__name__).info("%s; failures to compile: %s", found, dict(failures))
+    assert machines[True] > 0.9 * len(seeds)
+    assert steps["sound", True] > 7 * steps["sound", False]
+    assert twins.count_refused() > len(seeds)
 
 
-class Writer:
-    """Writes definitions with typed fields, guards and actions; some do not fit their types, and fail when they run."""
-
-    def __init__(self, random: Random) -> None:
-        self.random = random
-        self.defaults = random.random() < 0.7
-        self.jobs = 0.5 if random.random() < 0.5 else 0.08
-
-    def definition(self) -> dict[str, Any]:
-        pick = self.random
-        properties = {
-            "n": {"type": "integer", "default": pick.choice([0, 7])},
-            "i": {"type": "integer", "default": 3} if self.defaults else {"type": "integer"},
-            "x": {"type": "number", "default": 1.5},
-            "s": {"type": "string", "default": pick.choice(["", 'a"b'])},
-            "t": {"type": "string", "default": "x"} if self.defaults else {"type": "string"},
-            "ok": {"type": "boolean", "default": pick.choice([True, False])},
-            "l": {"type": "array"},
-        }
-        index = pick.sample(
-            ["n", "s", "t", "ok", "instance.actor", "instance.version", "instance.id"], pick.randint(0, 4)
-        )
-        made = {
-            "id": "m",
-            "context": {"type": "object", "properties": properties},
-            "history": pick.choice([0, 2, 100]),
-            **self.states(),
-        }
-        if index:
-            made["index"] = index
-        if pick.random() < 0.5:
-            types = {"text": {"type": "string"}, "count": {"type": "integer"}, "any": {}}
-            made["events"] = {"go": {"payload": types}}
-        return made
-
-    def states(self) -> dict[str, Any]:
-        return {"initial": "A", "states": {name: self.state() for name in STATES}}
-
-    def state(self) -> dict[str, Any]:
-        made: dict[str, Any] = {"on": {event: self.transitions() for event in EVENTS if self.random.random() < 0.8}}
-        if self.random.random() < 0.2:
-            made["entry"] = self.actions()
-        if self.random.random() < 0.2:
-            made["exit"] = self.actions()
-        if self.random.random() < 0.08:
-            made["always"] = {"target": "A", "guard": self.condition(2)}
-        if self.random.random() < self.jobs:
-            made["invoke"] = [
-                self.invoke(name) for name in self.random.sample(["one", "two"], self.random.randint(1, 2))
-            ]
-        return made
-
-    def invoke(self, id: str) -> dict[str, Any]:
-        made: dict[str, Any] = {"id": id, "src": "work", "queue": self.random.choice(QUEUES)}
-        if self.random.random() < 0.9:
-            made["onDone"] = self.transitions() if self.random.random() < 0.5 else self.random.choice(STATES)
-        if self.random.random() < 0.4:
-            made["onError"] = self.transitions() if self.random.random() < 0.5 else "A"
-        if self.random.random() < 0.1:
-            made["input"] = {"n": "n"}
-        if self.random.random() < 0.2:
-            made |= {"priority": 7, "timeout": "5m"}
-        return made
-
-    def transitions(self) -> list[dict[str, Any]]:
-        found = [self.transition() for _ in range(self.random.randint(1, 3))]
-        if self.random.random() < 0.4:
-            found[-1].pop("guard", None)
-        return found
-
-    def transition(self) -> dict[str, Any]:
-        guard = self.random.choice(["", "", "", "In('A') or ", "not In('B') and "]) + self.condition(3)
-        made: dict[str, Any] = {"guard": guard, "actions": self.actions()}
-        if self.random.random() < 0.7:
-            made["target"] = self.random.choice(STATES)
-        if "target" in made and self.random.random() < 0.3:
-            made["reenter"] = True
-        return made
-
-    def actions(self) -> list[dict[str, Any]]:
-        found = []
-        names = self.random.sample(["n", "i", "x", "s", "t", "ok"], 3)
-        for name in names[: self.random.randint(0, 3)]:
-            kind = self.random.random()
-            if kind < 0.9:
-                found.append({"set": {name: self.value_for(name)}})
-            elif kind < 0.96:
-                found.append({"unset": [self.random.choice(["n", "i", "t", "ok"])]})
-            elif kind < 0.98:
-                found.append({"append": {"l": "n"}})
-            else:
-                found.append({"log": "n"})
-        return found
-
-    def value_for(self, name: str) -> Any:
-        if name in "nix":
-            return self.number(3, whole=name != "x")
-        return self.boolean(2) if name == "ok" else self.text(2)
-
-    def number(self, depth: int, whole: bool = False) -> str:
-        """An expression of a number; `whole`: one that the checker takes for an integer field."""
-        if depth == 0 or self.random.random() < 0.3:
-            open_ones = ["n", "i", "now", "3", "0", "-2", "len(s)", "len(t)", "event.count"]
-            return self.random.choice(open_ones if whole else [*open_ones, "x", "2.5"])
-        operator = self.random.choice(("+ - * // %" if whole else "+ - * / // %").split())
-        kind = [
-            lambda: f"({self.number(depth - 1, whole)} {operator} {self.number(depth - 1, whole)})",
-            lambda: f"-{self.number(depth - 1, whole)}",
-            lambda: (
-                f"({self.number(depth - 1, whole)} if {self.condition(depth - 1)} else {self.number(depth - 1, whole)})"
-            ),
-            lambda: f"{self.random.choice(['floor', 'int', 'ceil'])}({self.number(depth - 1)})",
-            lambda: f"({self.number(depth - 1, whole)} or {self.number(depth - 1, whole)})",
-            lambda: f"event.count + {self.number(depth - 1, whole)}",
-            lambda: f"event.{self.random.choice(['result', 'attempts'])} + {self.number(depth - 1, whole)}",
-        ]
-        return self.random.choice(kind)()
-
-    def text(self, depth: int) -> str:
-        if depth == 0 or self.random.random() < 0.4:
-            literal = json.dumps(self.random.choice(TEXTS), ensure_ascii=False)
-            return self.random.choice(["s", "t", "event.text", "event.result", "event.error", literal])
-        return self.random.choice(
-            [
-                lambda: f"({self.text(depth - 1)} + {self.text(depth - 1)})",
-                lambda: f"({self.text(depth - 1)} or {self.text(depth - 1)})",
-                lambda: f"({self.text(depth - 1)} and {self.text(depth - 1)})",
-                lambda: f"upper({self.text(depth - 1)})",
-                lambda: f"str({self.number(depth - 1)})",
-                lambda: f"({self.text(depth - 1)} if {self.condition(depth - 1)} else {self.text(depth - 1)})",
-            ]
-        )()
-
-    def boolean(self, depth: int) -> str:
-        """A condition whose value is a boolean by its type."""
-        compare = self.random.choice(["==", "!=", "<", "<=", ">", ">="])
-        return self.random.choice(
-            [
-                lambda: self.random.choice(["ok", "True", "False", "not ok"]),
-                lambda: f"{self.number(depth - 1)} {compare} {self.number(depth - 1)}",
-                lambda: f"not ({self.condition(depth - 1)})",
-                lambda: f"bool({self.text(depth - 1)})",
-            ]
-        )()
-
-    def condition(self, depth: int) -> str:
-        if depth == 0 or self.random.random() < 0.2:
-            return self.random.choice(["ok", "True", "n", "s", "event.any", "not ok", "event.text"])
-        compare = self.random.choice(["==", "!=", "<", "<=", ">", ">="])
-        return self.random.choice(
-            [
-                lambda: f"{self.number(depth - 1)} {compare} {self.number(depth - 1)}",
-                lambda: f"{self.text(depth - 1)} {compare} {self.text(depth - 1)}",
-                lambda: f"{self.expression(depth - 1)} {self.random.choice(['==', '!='])} {self.expression(depth - 1)}",
-                lambda: f"({self.condition(depth - 1)} and {self.condition(depth - 1)})",
-                lambda: f"({self.condition(depth - 1)} or {self.condition(depth - 1)})",
-                lambda: f"not ({self.condition(depth - 1)})",
-                lambda: f"{self.text(depth - 1)} in {self.text(depth - 1)}",
-                lambda: f"n < {self.number(depth - 1)} < x",
-                lambda: f"startswith({self.text(depth - 1)}, {self.text(depth - 1)})",
-            ]
-        )()
-
-    def expression(self, depth: int) -> str:
-        return self.random.choice([self.number, self.text, self.condition, lambda _: "None", lambda _: "event"])(depth)
-
-    def payload(self) -> str:
-        given: dict[str, Any] = {}
-        if self.random.random() < 0.7:
-            given["text"] = self.random.choice([*TEXTS, *TEXTS, None, 3])
-        if self.random.random() < 0.9:
-            given["count"] = self.random.choice([*NUMBERS, *NUMBERS, *NUMBERS, "3", None])
-        if self.random.random() < 0.3:
-            given["any"] = self.random.choice([*TEXTS, *NUMBERS, None, True, [], [1], {"a": 1}])
-        if self.random.random() < 0.05:
-            return self.random.choice(['{"text": }', "[]", "{", '{"text":"\\ud800"}', '{"other":1}'])
-        return json.dumps(given, ensure_ascii=self.random.random() < 0.5) if given else self.random.choice(["", "{}"])
-
-
-def play(twins: Twins, seed: int, calls: int = 60) -> int:
-    """Play one generated machine on both. Return how many steps were taken."""
-    pick = Random(seed)
-    writer, taken = Writer(pick), 0
-    if not twins.publish(writer.definition()):
-        return 0
+def play(twins: Twins, writer: Writer, calls: int = 40) -> None:
+    """Play one generated machine on both."""
+    pick = writer.random
+    assert twins.publish(writer.definition())
     for number, id in enumerate(IDS):
         twins.call("sb_create", id, "{}", "", "", "", "", NOW + number)
-    now, held = NOW + 1000, HeldJobs(twins, pick)
+    now, held = NOW + 1000, HeldJobs(twins, writer)
     for _ in range(calls):
         now += pick.choice([0, 1, 999, 86_400_000])
-        id, event = pick.choice(IDS), pick.choice(SENT)
-        if pick.random() < 0.05:
+        id, event = pick.choice(IDS), writer.event()
+        if writer.odd and pick.random() < 0.05:
             damage(twins, pick, id)
-        if pick.random() < writer.jobs:
-            taken += held.work(now)
+        if pick.random() < writer.ticks:
+            twins.call("sb_tick", now, 100)
             continue
-        expect = pick.choice(["", "", "", "", "", "3", "x"])
+        if pick.random() < writer.jobs:
+            held.work(now)
+            continue
+        expect = pick.choice([*[""] * 10, "3", "x"])
         key = pick.choice(["", "", "", "k1", "k2"])
         actor, reason = pick.choice(["", "ann", 'bo"b']), pick.choice(["", "", 'why "not"'])
         permit = pick.choice(["", "", '{"groups":["a"]}', '{"groups":null}'])
         returning = pick.choice(["", "", "version"])
         if pick.random() < 0.15:
             twins.call("sb_explain", id, event, writer.payload(), now)
-        reply = twins.call("sb_fire", id, event, writer.payload(), expect, key, actor, reason, now, permit, returning)
-        taken += reply[0] == b"OK"
+        twins.call("sb_fire", id, event, writer.payload(), expect, key, actor, reason, now, permit, returning)
     twins.compare()
-    return taken
 
 
 class HeldJobs:
     """The jobs that a worker took and has not ended, of any call before."""
 
-    def __init__(self, twins: Twins, pick: Random) -> None:
-        self._twins = twins
-        self._pick = pick
+    def __init__(self, twins: Twins, writer: Writer) -> None:
+        self._twins, self._writer, self._pick = twins, writer, writer.random
         self._held: list[tuple[Any, Any]] = []
 
-    def work(self, now: int) -> int:
-        """Take jobs and end some of those held. Return how many instances moved."""
+    def work(self, now: int) -> None:
+        """Take jobs and end some of those held."""
         pick, queue = self._pick, self._pick.choice(QUEUES)
         reply = self._twins.call("sb_take", queue, "w", pick.choice([1, 2, 9]), "", now, f"n{now}")
         if isinstance(reply, list):  # else a key of the queue is foreign
@@ -411,18 +259,18 @@ class HeldJobs:
         ended, self._held = self._held[1:], self._held[:1]
         if pick.random() < 0.25 and ended:
             self._fail(now, *ended.pop())
-        return self._complete(now, ended) if ended else 0
+        if ended:
+            self._complete(now, ended)
 
     def _fail(self, now: int, job: Any, token: Any) -> None:
         error, again = self._pick.choice(TEXTS), self._pick.choice("001")
         self._twins.call("sb_fail", job, token, error, "Broken", "", again, now, 1)
 
-    def _complete(self, now: int, ended: list[tuple[Any, Any]]) -> int:
+    def _complete(self, now: int, ended: list[tuple[Any, Any]]) -> None:
         words: list[Any] = []
         for job, token in ended:
-            words += [job, self._pick.choice([token] * 9 + ["other"]), self._pick.choice(RESULTS)]
-        done = self._twins.call("sb_complete", now, self._pick.choice(["", "short"]), *words)
-        return sum((isinstance(one, bytes) and one != b"") or (one[:1] == [b"OK"] and len(one) > 1) for one in done[1:])
+            words += [job, self._pick.choice([token] * 9 + ["other"]), self._writer.result()]
+        self._twins.call("sb_complete", now, self._pick.choice(["", "short"]), *words)
 
 
 def damage(twins: Twins, pick: Random, id: str) -> None:

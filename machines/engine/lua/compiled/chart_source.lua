@@ -5,7 +5,6 @@
 local chart_source = {}
 
 local HISTORY_SLACK = 16 -- as in `commit`
-local LITERAL = { num = true, str = true, ['true'] = true, ['false'] = true }
 
 local format, concat, sub = string.format, table.concat, string.sub
 local line, quote, give_up = step_source.line, step_source.quote, step_source.give_up
@@ -81,31 +80,6 @@ end
 
 -- Actions
 
--- Answers the change of a field, a new one at the end of the list. A field that was changed before must have another value by
--- then: only so its place in the order of changes is known.
-local function find_change(writer, path, field)
-    local changes = path.changes
-    local change, position = changes.of[field.name], writer.positions[field.name]
-    if not change then
-        change = { field = field, before = position and 'f[' .. position .. ']' or 'nil', index = #changes + 1 }
-        changes[#changes + 1], changes.of[field.name] = change, change
-        step_source.check_size(writer, changes)
-    elseif not change.certain then
-        if not change.removed then
-            line(writer, format('if %s == %s then return nil end', change.after, change.before))
-        end
-        change.certain = true
-    end
-    change.removed, change.literal = nil, nil
-    return change
-end
-
-local function write_unset(writer, path, field)
-    step_source.forget(writer, field)
-    if not writer.positions[field.name] and not path.changes.of[field.name] then return end
-    find_change(writer, path, field).removed = true
-end
-
 -- Notes a job that an action requests.
 local function request_job(writer, path, spec)
     if not spec.plain then give_up(writer) end
@@ -116,20 +90,7 @@ end
 function chart_source.write_action(writer, path, action)
     local form = action[1]
     if form == 'enqueue' then return request_job(writer, path, action.spec) end
-    local field = writer.program.fields[action[2]]
-    if form ~= 'set' and form ~= 'unset' or not field then give_up(writer) end
-    if form == 'unset' then return write_unset(writer, path, field) end
-    if not LITERAL[action[3][1]] then
-        local after = step_source.write_field(writer, field, action[3])
-        find_change(writer, path, field).after = after
-        return
-    end
-    local value = action[3][1] == 'true' or action[3][1] ~= 'false' and action[3][2]
-    local ok, raw = pcall(field.encode, value)
-    if not ok or #raw > writer.program.share then give_up(writer) end
-    local after = step_source.write_literal(writer, field, raw)
-    local change = find_change(writer, path, field)
-    change.after, change.literal = after, raw
+    step_compiler.write_action(writer, action, path.changes)
 end
 
 -- Timers

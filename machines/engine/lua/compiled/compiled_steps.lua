@@ -164,10 +164,11 @@ function compiled_steps.explain(root, flat, event, payload_text, now)
 end
 
 -- The same for the end of a job that the instance waits for: `event` is done.invoke.<id> or error.invoke.<id>, `ending` as
--- in `completion.end_invoke`. Each such step ends the only job of the instance and leaves the state that requested it.
+-- in `completion.end_invoke`. A step that ends a job of a flat machine leaves the state that requested it; whether one of a chart
+-- does after an error, the interpreter finds out.
 function compiled_steps.complete(root, id, key, flat, event, payload, job, ending)
     local step, program, positions = find_step(root, flat, event, false, 'compile')
-    if not step or not program.flat then return nil end
+    if not step or not program.flat and string.sub(event, 1, 5) ~= 'done.' then return nil end
     work_budget.start()
     local kept = payloads.encode_for_history(payload)
     return run(step, program, flat[positions._entered], id, flat, id, key, payload, kept, 'job ' .. job, '', ending.now,

@@ -45,29 +45,44 @@ local HEADER = 'local ' .. concat(names, ', ') .. ', program, all_edges, refuse 
 
 -- Actions
 
+-- Answers the change of a field, a new one at the end of the list. A field that was changed before must have another value by
+-- then: only so its place in the order of changes is known.
+local function find_change(writer, changes, field)
+    local change, position = changes.of[field.name], writer.positions[field.name]
+    if not change then
+        change = { field = field, before = position and 'f[' .. position .. ']' or 'nil', index = #changes + 1 }
+        changes[#changes + 1], changes.of[field.name] = change, change
+        step_source.check_size(writer, changes)
+    elseif not change.certain then
+        if not change.removed then
+            line(writer, format('if %s == %s then return nil end', change.after, change.before))
+        end
+        change.certain = true
+    end
+    change.removed, change.literal = nil, nil
+    return change
+end
+
 -- Writes a `set` or `unset`; notes it in `changes`, by field and in order.
 local function write_action(writer, action, changes)
-    local form = action[1]
-    local field = writer.program.fields[action[2]]
-    if form ~= 'set' and form ~= 'unset' or not field or changes.of[field.name] then return step_source.give_up(writer) end
-    local position = writer.positions[field.name]
-    local change = { field = field, before = position and 'f[' .. position .. ']' or 'nil', index = #changes + 1 }
+    local form, field, after, literal = action[1], writer.program.fields[action[2]], nil, nil
+    if form ~= 'set' and form ~= 'unset' or not field then return step_source.give_up(writer) end
     if form == 'unset' then
-        change.removed = true
         step_source.forget(writer, field)
-        if not position then return end
+        if not writer.positions[field.name] and not changes.of[field.name] then return end
     elseif LITERAL[action[3][1]] then
         local value = action[3][1] == 'true' or action[3][1] ~= 'false' and action[3][2]
         local ok, raw = pcall(field.encode, value)
         if not ok or #raw > writer.program.share then return step_source.give_up(writer) end
-        change.literal, change.after = raw, step_source.write_literal(writer, field, raw)
+        after, literal = step_source.write_literal(writer, field, raw), raw
     else
-        change.after = step_source.write_field(writer, field, action[3])
+        after = step_source.write_field(writer, field, action[3])
         if writer.explains then writer.work = writer.work + expressions.count_work(action[3], writer.program) end
     end
-    changes[#changes + 1], changes.of[field.name] = change, change
-    step_source.check_size(writer, changes)
+    local change = find_change(writer, changes, field)
+    change.after, change.literal, change.removed = after or change.after, literal, form == 'unset'
 end
+step_compiler.write_action = write_action
 
 local function write_actions(writer, list, changes)
     writer.work = writer.work + actions.count_work(list)
@@ -182,7 +197,7 @@ local function write_answer(writer, shape, changes, moved, to, starts)
     end
     for _, change in ipairs(changes) do
         local name = change.field.name
-        if not writer.positions[name] then
+        if not writer.positions[name] and not change.removed then
             if change.literal then
                 add_field(name, json.quote(change.literal))
             elseif change.field.plain then

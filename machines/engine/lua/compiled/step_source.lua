@@ -6,7 +6,7 @@
 local step_source = {}
 
 local MAX_PARTS = 80 -- of the expressions of one step: Lua allows 200 locals
-local MAX_SOURCE = 65536 -- bytes written for one step, some 20 ms of the server
+local MAX_SOURCE = 120000 -- bytes written for one step, some 40 ms of the server
 local MAX_FAILED = 1000 -- steps of one program that cannot be compiled; then no more of it are
 local MAX_CHANGES = 100 -- of the data in one step: Lua allows 250 registers
 local MAX_BITS = 900 -- of a whole number that cannot become infinite
