@@ -16,7 +16,7 @@ test test-all engine-on-redis: export PYTHONDONTWRITEBYTECODE :=
 test test-all engine-on-redis: export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all fuzz check bench bench-queues bench-room bench-cluster bench-starvation conformance screenshots wheel audit lock format lint types engine-on-redis
+.PHONY: help demo test test-all fuzz check bench bench-queues bench-room bench-cluster conformance screenshots wheel audit lock format lint types engine-on-redis
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -58,9 +58,6 @@ audit: ## has an installed package a known hole? Fails as well where nobody coul
 
 bench-cluster: ## one server and a cluster of 3 + 3 nodes: steps, find, failover, resharding, idle workers, pages
 	@.ci/venv requirements-dev.txt && exec $(PY) -m benchmarks.cluster $(ARGS)
-
-bench-starvation: ## what others notice while one person attacks the web process
-	@.ci/venv requirements-dev.txt && exec $(PY) -m benchmarks.starvation $(ARGS)
 
 wheel: ## the package: dist/signalbox-*.whl and the sdist
 	@.ci/venv requirements-dev.txt && rm -rf dist && exec $(PY) -m hatchling build -d dist $(ARGS)

@@ -13,14 +13,11 @@ from .clients import Client
 from .driver import Driver
 from .footprint import Footprint
 from .hot import Hot
-from .pages import Pages
-from .patterns import NAMES, Patterns
 from .report import Aim, Section
 from .stage import Stage, name_of, server
 from .throughput import Throughput
-from .timing import Timing
 
-PARTS = ("throughput", "client", "hot", "pages", "charts", "timers", "footprint", "patterns")
+PARTS = ("throughput", "client", "hot", "charts", "footprint")
 
 
 def main() -> None:
@@ -29,7 +26,7 @@ def main() -> None:
     with server(given.url) as url, contextlib.ExitStack() as stack:
         stage = Stage(url)
         stage.set_up()
-        run = Run(stage, stack, given.rounds, given.seconds, given.only)
+        run = Run(stage, stack, given.rounds, given.seconds)
         sections = [section for part in given.parts for section in _shown(getattr(run, part)())]
         aims, measured_on = _aims(sections), name_of(stage.engine.client)
         stack.close()
@@ -37,8 +34,8 @@ def main() -> None:
     took = time.monotonic() - started
     print("\n" + "\n".join(map(str, aims)))
     print(f"\n{measured_on}, {took:.0f} seconds")
-    if set(given.parts) == set(PARTS) and not given.only and not given.dry:
-        report.write(sections, aims, measured_on, took)
+    if set(given.parts) == set(PARTS) and not given.dry:
+        report.write("Engine", sections, aims, measured_on, took)
         report.keep_ratios(aims)
         print(f"written to {report.RESULTS.name}")
 
@@ -47,7 +44,6 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--url", help="a server to use instead of one of its own; only keys below bench: are touched")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--only", nargs="+", choices=NAMES, default=[], help="of the part patterns")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="length of one measurement")
     parser.add_argument("--dry", action="store_true", help="leave RESULTS.md as it is")
@@ -62,8 +58,7 @@ def _shown(sections: list[Section]) -> list[Section]:
 class Run:
     """The parts share one load driver; it is started when the first of them needs it."""
 
-    def __init__(self, stage: Stage, stack: contextlib.ExitStack, rounds: int, seconds: float, only: list[str]) -> None:
-        self._only = only
+    def __init__(self, stage: Stage, stack: contextlib.ExitStack, rounds: int, seconds: float) -> None:
         self._stage = stage
         self._stack = stack
         self._rounds = rounds
@@ -82,21 +77,12 @@ class Run:
     def hot(self) -> list[Section]:
         return [Hot(self._stage, self._seconds).section(self._rounds)]
 
-    def pages(self) -> list[Section]:
-        return [Pages(self._stage, self._driver, self._seconds * 2).section(self._rounds)]
-
     def charts(self) -> list[Section]:
         measured = Charts(self._stage)
         return [measured.section(self._rounds), measured.answers(self._rounds)]
 
-    def timers(self) -> list[Section]:
-        return [Timing(self._stage).section()]
-
     def footprint(self) -> list[Section]:
         return Footprint(self._stage).sections()
-
-    def patterns(self) -> list[Section]:
-        return Patterns(self._stage, self._seconds / 2, self._only).sections(self._rounds)
 
 
 def _aims(sections: list[Section]) -> list[Aim]:
@@ -124,7 +110,6 @@ AIMS = {
     (CHARTS, "parallel, one of three regions moves"): {"hand-written": 0.75},
     (CHARTS, "parallel, all three regions move"): {"hand-written": 0.75},
     (CHARTS, "parallel, left and entered again by its history"): {"hand-written": 0.75},
-    ("A hundred live pages open", "fire, pages open"): {"none open": 0.95},
 }
 
 AT_MOST = {

@@ -1,10 +1,11 @@
-"""The figures as text: on the terminal, and in RESULTS.md with machine and date."""
+"""Prints figures on the terminal, and writes them into RESULTS.md with machine and date."""
 
 from __future__ import annotations
 
 import csv
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -70,6 +71,7 @@ def text(sections: Sequence[Section]) -> str:
 
 
 def write(
+    part: str,
     sections: Sequence[Section],
     aims: Sequence[Aim],
     server: str,
@@ -79,22 +81,26 @@ def write(
     command: str = "make bench",
     notes: Sequence[str] = (),
 ) -> None:
-    """Replaces the page at ``path``: the last figures only, the history is in version control."""
+    """Replace one part of the page, from its heading to the next one: the last figures only, the history is in git."""
     lines = [
-        "# Last figures",
+        f"## {part}",
         "",
         f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, one run of {took:.0f} seconds by `{command}`.",
         f"Machine: {describe_machine()}, {server}.",
-        "Medians of interleaved rounds. Trust the ratios; the absolute numbers are this machine's.",
         *notes,
     ]
     for section in sections:
-        lines += ["", f"## {section.title}", "", "| | figure | ratio | |", "|---|---:|---|---|"]
+        lines += ["", f"### {section.title}", "", "| | figure | ratio | |", "|---|---:|---|---|"]
         lines += [f"| {row.title} | {row.figure} | {row.compared} | {row.note} |" for row in section.rows]
         if section.note:
             lines += ["", section.note]
-    lines += ["", "## Aims", "", *[f"- {aim}" for aim in aims], ""]
-    path.write_text("\n".join(lines), encoding="utf-8")
+    lines += ["", f"### Aims: {part.lower()}", "", *[f"- {aim}" for aim in aims], "", ""]
+    page = path.read_text(encoding="utf-8") if path.exists() else ""
+    begin = re.search(rf"^## {re.escape(part)}$", page, re.MULTILINE)
+    start = begin.start() if begin else len(page)
+    following = re.search(r"^## ", page[start + 1 :], re.MULTILINE)
+    end = start + 1 + following.start() if begin and following else len(page)
+    path.write_text((page[:start] + "\n".join(lines) + page[end:]).rstrip() + "\n", encoding="utf-8")
 
 
 def keep_ratios(aims: Sequence[Aim], *, path: Path = RATIOS) -> None:

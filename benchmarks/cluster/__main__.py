@@ -21,7 +21,6 @@ from machines.server.cluster import Cluster
 from . import calls, finds, idle, pages, timelines
 from .place import Place
 
-RESULTS = Path(__file__).parent.parent / "CLUSTER.md"
 Found = tuple[Section, list[Aim]]
 PARTS: dict[str, Callable[[Place, Place, Cluster], Found]] = {
     "calls": lambda one, many, cluster: calls.measure(one, many),
@@ -36,7 +35,7 @@ PARTS: dict[str, Callable[[Place, Place, Cluster], Found]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cluster", description=__doc__)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--dry", action="store_true", help=f"leave {RESULTS.name} as it is")
+    parser.add_argument("--dry", action="store_true", help=f"leave {report.RESULTS.name} as it is")
     given = parser.parse_args()
     started, sections, aims = time.monotonic(), [], []
     with server(None) as url:
@@ -50,7 +49,7 @@ def main() -> None:
     print("\n" + "\n".join(map(str, aims)))
     if not given.dry:
         took = time.monotonic() - started
-        report.write(sections, aims, "Valkey", took, path=RESULTS, command="make bench-cluster")
+        report.write("Cluster", sections, aims, "Valkey", took, command="make bench-cluster")
 
 
 if __name__ == "__main__":

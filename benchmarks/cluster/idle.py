@@ -9,13 +9,13 @@ import sys
 import tempfile
 import time
 
-from benchmarks.many_machines import publish_many
 from benchmarks.queues.idle import Sent
 from benchmarks.report import Aim, Row, Section
 from benchmarks.room.process import Process
 from benchmarks.site import ROOT
 from benchmarks.stage import PREFIX
 
+from .pages import publish_many
 from .place import Place, nodes
 
 MACHINES, PARTITIONS = 500, 12

@@ -20,7 +20,6 @@ from .contenders import Contender
 from .stage import Stage
 from .trial import trial
 
-RESULTS = Path(__file__).parent.parent / "QUEUES.md"
 PARTS = ("throughput", "processes", "latency", "idle", "mixed", "million")
 
 
@@ -49,8 +48,8 @@ def main() -> None:
             *missing,
             f"The machine is shared; its load was {loads}, part of what was measured: compare within this run.",
         ]
-        report.write(sections, found, name, took, path=RESULTS, command=_command(given), notes=notes)
-        print(f"written to {RESULTS.name}")
+        report.write("Queues", sections, found, name, took, command=_command(given), notes=notes)
+        print(f"written to {report.RESULTS.name}")
 
 
 def _arguments() -> argparse.Namespace:

@@ -6,10 +6,8 @@ import argparse
 import os
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from benchmarks import report
-from benchmarks.pages import Pages
 from benchmarks.report import Aim, Row, Section
 from benchmarks.site import Site
 from benchmarks.stage import Stage, name_of, server
@@ -17,10 +15,8 @@ from benchmarks.stage import Stage, name_of, server
 from . import answers, browser, seeding, sockets
 from .seeding import Seeded
 
-RESULTS = Path(__file__).parent.parent / "ROOM.md"
 INSTANCES = 1_000_000
-PARTS = ("answers", "sockets", "speed", "browser")
-SPEED = 0.95
+PARTS = ("answers", "sockets", "browser")
 ROUNDS = 5
 
 
@@ -43,15 +39,15 @@ def main() -> None:
         loaded = ", ".join(f"{load:.1f}" for load in os.getloadavg())
         notes = [f"Load average of the machine at the end: {loaded}."]
         report.write(
+            "Room",
             sections,
             aims,
             measured_on,
             took,
-            path=RESULTS,
             command=f"make bench-room (--share {given.share})",
             notes=notes,
         )
-        print(f"written to {RESULTS.name}")
+        print(f"written to {report.RESULTS.name}")
 
 
 def _arguments() -> argparse.Namespace:
@@ -60,7 +56,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--share", type=float, default=1.0, help="of a million instances")
     parser.add_argument("--clients", type=int, default=sockets.CLIENTS)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--dry", action="store_true", help="leave ROOM.md as it is")
+    parser.add_argument("--dry", action="store_true", help="leave RESULTS.md as it is")
     return parser.parse_args()
 
 
@@ -73,14 +69,6 @@ def _measured(given: argparse.Namespace, url: str, stage: Stage, seeded: Seeded)
             yield _loaded(*browser.section(site, url, seeded.members))
         if "sockets" in given.parts:
             yield _loaded(*sockets.section(site, url, seeded.members, given.clients))
-        if "speed" in given.parts:
-            with stage.driver() as driver:
-                found = Pages(stage, driver, 2.0, site).section(ROUNDS)
-            aims = [
-                Aim(f"engine with 100 pages open against none, {how}", SPEED, row.ratios["none open"])
-                for how, row in (("by the clock", found.rows[1]), ("by the server's CPU", found.rows[2]))
-            ]
-            yield _loaded(found, aims)
 
 
 def _loaded(section: Section, aims: list[Aim]) -> tuple[Section, list[Aim]]:

@@ -58,7 +58,7 @@ def test_counts_change_without_a_reload_when_another_process_fires(page, waiting
 
 
 def test_each_step_comes_by_the_socket(page, engine, waiting):
-    """By a message of its own, and not when the page asks again; ``benchmarks/ROOM.md`` has how long it takes."""
+    """By a message of its own, and not when the page asks again; ``benchmarks/RESULTS.md`` has how long it takes."""
     messages = []
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: messages.append(frame)))
     page.goto("/machines/activation/")

@@ -31,10 +31,9 @@ def test_every_pattern_has_a_section_with_a_program_and_a_row_that_says_what_it_
 
 
 @pytest.mark.parametrize("name", ORDER)
-def test_a_pattern_has_its_module_its_tests_its_benchmark_and_its_place_on_the_page(name):
+def test_a_pattern_has_its_module_its_tests_and_its_place_on_the_page(name):
     for file in (
         "machines/patterns/{}.py",
-        "benchmarks/patterns/{}.py",
         "dashboard/examples/templates/signalbox/patterns/{}.html",
     ):
         assert (ROOT / file.format(name)).is_file()

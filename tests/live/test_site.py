@@ -52,7 +52,7 @@ async def hinted(redis_url: str, prefix: str, gate: Engine, tmp_path: Path) -> A
 
 @pytest.mark.faults
 async def test_each_step_of_another_process_shows_by_its_hint(gate: Engine, hinted: ClientConnection) -> None:
-    """``benchmarks/ROOM.md`` has how soon."""
+    """``benchmarks/RESULTS.md`` has how soon."""
     screen = Screen()
     await say(hinted, "subscribe", "machine:gate")
     await sees(hinted, screen, "machine:gate", counts={"Shut": 1, "Open": 0})

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 import pytest
 from django.db import connection
 
-from benchmarks import wire
 from machines.models import Machine
+from tests import wire
 
 from .table import TABLE
 

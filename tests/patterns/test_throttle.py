@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import wire
 from machines.connections import get_throttle
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
 from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Throttle, Verdict
 from machines.patterns.throttle import REMEMBERED, AdvanceCache
+from tests import wire
 from tests.configuration import configure
 from tests.engine.instances.racing import in_threads
 from tests.installation.processes import eventually

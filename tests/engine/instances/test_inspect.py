@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks import wire
 from machines.engine import BadPayload, Permit, Suspended, UnknownInstance, UnknownMachine
+from tests import wire
 
 WORK = {
     "id": "works",

@@ -8,9 +8,9 @@ from collections import Counter
 import pytest
 from django.urls import reverse
 
-from benchmarks import wire
 from machines.access import permissions
 from machines.catalog.publishing import adopt
+from tests import wire
 
 from .test_firing import FIRE, INSTANCE, sent
 
