@@ -18,7 +18,7 @@ from benchmarks.report import Aim, Section
 from benchmarks.stage import server
 from machines.server.cluster import Cluster
 
-from . import calls, finds, idle, pages, timelines
+from . import calls, finds, idle, pages, slices, timelines
 from .place import Place
 
 Found = tuple[Section, list[Aim]]
@@ -29,14 +29,18 @@ PARTS: dict[str, Callable[[Place, Place, Cluster], Found]] = {
     "reshard": lambda one, many, cluster: timelines.reshard(many, cluster),
     "idle": lambda one, many, cluster: idle.measure(one, many),
     "pages": lambda one, many, cluster: pages.measure(one, many),
+    "slices": lambda one, many, cluster: slices.measure(one),
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cluster", description=__doc__)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--before", metavar="FOLDER", help="an older checkout, measured first in the part slices")
     parser.add_argument("--dry", action="store_true", help=f"leave {report.RESULTS.name} as it is")
     given = parser.parse_args()
+    if given.before:
+        PARTS["slices"] = lambda one, many, cluster: slices.measure(one, given.before)
     started, sections, aims = time.monotonic(), [], []
     with server(None) as url:
         for part in given.parts:

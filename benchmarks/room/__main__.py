@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 
 from benchmarks import report
+from benchmarks.cluster import slices
 from benchmarks.report import Aim, Row, Section
 from benchmarks.site import Site
 from benchmarks.stage import Stage, name_of, server
@@ -28,9 +29,13 @@ def main() -> None:
         stage.set_up()
         seeded = seeding.seed(url, int(INSTANCES * given.share))
         sections, aims = [_shown(_seeded(seeded))], []
+        slices.start_slowlog(stage.engine.client)
         for found, more in _measured(given, url, stage, seeded):
             sections.append(_shown(found))
             aims += more
+        found, more = _longest(stage)
+        sections.append(_shown(found))
+        aims += more
         measured_on = name_of(stage.engine.client)
         stage.clear()
     took = time.monotonic() - started
@@ -86,6 +91,15 @@ def _seeded(found: Seeded) -> Section:
     largest = max(member.size for member in found.members)
     title = f"{found.instances:,} instances in {len(found.members)} machines, {largest:,} in the largest"
     return Section(title, rows)
+
+
+def _longest(stage: Stage) -> tuple[Section, list[Aim]]:
+    longest: dict[str, float] = {}
+    for ms, name in slices.read_slowlog(stage.engine.client):
+        longest[name] = max(ms, longest.get(name, 0.0))
+    rows = [Row(name, ms, unit="ms") for name, ms in sorted(longest.items(), key=lambda pair: -pair[1])]
+    aim = Aim("longest function of all parts, ms", slices.BOUND, max(longest.values(), default=0.0), at_most=True)
+    return Section("The longest run of each function, in all parts (slowlog)", rows), [aim]
 
 
 def _shown(section: Section) -> Section:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,9 +53,13 @@ class DeadJobs:
         self._engine = engine
         self._storage = Storage(engine.client)
 
-    def places(self) -> list[Place]:
-        """List every queue of every partition, in one round trip."""
-        found = [pair for machine in self._engine.machines() for pair in self._partitions(machine)]
+    def partitions(self) -> dict[str, tuple[str, int]]:
+        """Return root -> machine and number, of every partition."""
+        return self._engine.wakeups.roots(self._engine.recent_versions())
+
+    def places(self, partitions: Mapping[str, tuple[str, int]]) -> list[Place]:
+        """List every queue of these partitions, in one round trip."""
+        found = [(machine, number, Partition(root)) for root, (machine, number) in partitions.items()]
         names = self._storage.commands([(each.queues, ("SMEMBERS", each.queues)) for _, _, each in found])
         return [
             Place(machine, number, queue, each)

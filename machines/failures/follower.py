@@ -24,6 +24,8 @@ PAGE = 200  # jobs of one transaction
 PAGES = 20  # of one pass: the other duties get their turn
 OVERLAP = 60_000  # ms before the position that are read again: a server that took over may have an older clock
 REMEMBERED = 50_000  # queues
+WHOLE = 600.0  # seconds after which all queues are looked at, whatever the servers remember
+RELIST = 60.0  # seconds after which partitions are listed anew, whatever the revision of the catalog says
 
 
 class FailureFollower:
@@ -33,6 +35,9 @@ class FailureFollower:
         self._engine = engine
         self._jobs = DeadJobs(engine)
         self._seen: dict[tuple[str, int, str], tuple[str, int]] = {}
+        self._changes = engine.wakeups.watch_changes(whole=WHOLE)
+        self._listed: tuple[str, float, dict[str, tuple[str, int]]] | None = None  # revision, moment, partitions
+        self._changed: set[str] = set()  # roots of partitions that changed and were not read to their end
         self._database = DatabaseRetry(log, "failures are not counted while the database is away: %s")
 
     def once(self) -> bool:
@@ -46,7 +51,10 @@ class FailureFollower:
 
     def look(self) -> bool:
         """Run one pass; raise errors of the database."""
-        places, pages = self._jobs.places(), PAGES
+        partitions = self._list_partitions()
+        self._changed |= self._changes.find(partitions)
+        places = self._jobs.places({root: at for root, at in partitions.items() if root in self._changed})
+        pages = PAGES
         if len(self._seen) > REMEMBERED:
             self._seen.clear()
         for place, newest in zip(places, self._jobs.newest(places), strict=True):
@@ -57,9 +65,16 @@ class FailureFollower:
                 return True
             pages -= self._read(place)
             self._seen[name] = newest
+        self._changed.clear()
         refresh_some(self._jobs, now=_now())
         retention.prune(_now())
         return False
+
+    def _list_partitions(self) -> dict[str, tuple[str, int]]:
+        revision, now, held = self._engine.catalog_revision(), time.monotonic(), self._listed
+        if held is None or held[0] != revision or now - held[1] >= RELIST:
+            held = self._listed = revision, now, self._jobs.partitions()
+        return held[2]
 
     def _read(self, place: Place) -> int:
         """Count what is new in one queue; return how many pages were read. A pass that is killed begins again at the

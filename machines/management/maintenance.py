@@ -15,6 +15,7 @@ from machines.audit import entries
 from machines.binding.outbox_sender import OutboxSender
 from machines.binding.projection import Projection
 from machines.catalog import accepted_senders, publishing
+from machines.connections import get_engine
 from machines.engine import Engine, Rollout
 from machines.failures.follower import FailureFollower
 from machines.failures.paced_actions import PacedActions
@@ -88,7 +89,7 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
     return {
         **make_engine_duties(engine, options),
         "acceptance": DatabaseDuty(
-            accepted_senders.grant_used, pause=300.0, told="who sends to whom cannot be granted: %s"
+            partial(_grant_senders, {}), pause=300.0, told="who sends to whom cannot be granted: %s"
         ),
         "activity": ActivityCounter(engine),
         "alarms": DatabaseDuty(alarms.record_alarms, pause=10.0, told="alarms cannot be recorded: %s"),
@@ -126,6 +127,15 @@ def report_stopped(rollout: Rollout) -> None:
     detail = {"version": rollout.version, "base": rollout.base, "figures": rollout.figures}
     who = {"machine": rollout.machine, "target": f"v{rollout.version}", "reason": rollout.reason}
     entries.record(ACTOR, "rollout.stop", **who, detail=detail, source="worker guard")
+
+
+def _grant_senders(known: dict[str, str]) -> None:
+    """Grant senders where versions were published since ``known``, machine -> current version, was filled; fill it."""
+    current = get_engine().recent_versions()
+    if current != known:
+        accepted_senders.grant_used()
+        known.clear()
+        known.update(current)
 
 
 def _keep_catalog(known: dict[str, str]) -> None:

@@ -111,7 +111,7 @@ class Schedules:
         """Return the schedules, by name; ``machines``: of these alone. At most a thousand. The attribute ``missing`` of
         the result lists the roots of partitions that did not answer; with ``partial=False`` such a one raises
         EngineUnavailable."""
-        if SCHEDULES not in self._engine.machines():
+        if SCHEDULES not in self._engine.recent_versions():
             return PartialList()
         found: dict[str, Instance] = {}
         missing: dict[str, None] = {}

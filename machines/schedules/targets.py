@@ -21,9 +21,10 @@ LISTED = 8  # names of a hint
 
 def check(engine: Engine, schedule: Schedule, *, among: Collection[str] | None = None) -> list[Finding]:
     """Find what does not fit. ``among``: the machines that a hint may name; None for all."""
-    known = [name for name in engine.machines() if among is None or name in among]
+    published = engine.recent_versions()
+    known = [name for name in sorted(published) if among is None or name in among]
     machine = schedule.what["machine"]
-    if not isinstance(machine, str) or machine not in engine.machines():
+    if not isinstance(machine, str) or machine not in published:
         return [Finding("what.machine", f"there is no machine {machine!r}", _suggest(machine, known))]
     if machine in builtin_machines.NAMES:
         told = f"{machine} is a machine of the product, which its own pages and services move"

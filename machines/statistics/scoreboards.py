@@ -30,6 +30,8 @@ WEEK = 7  # days that are kept, and added up
 MOST = 500  # edges or events of a day: as many as one definition seldom has
 LATE = 300  # s after midnight in which the last minutes of the day before are still on their way
 PAUSE = (15.0, 60.0)  # s: while nothing is there yet, and then
+QUIET = 1800.0  # s between two times that the boards of a machine are set on which nothing happens
+RECENT = 180.0  # s after a change: by then it is measured and written
 UNHEARD = "(events nothing listens for)"
 """In place of the name of an event that no version knows: they are counted together, under an empty name."""
 
@@ -58,7 +60,7 @@ def busiest(machine: str, kind: str, n: int, *, days: int = 1, at: int | None = 
 
 def slowest(machine: str, n: int, *, at: int | None = None) -> list[Place]:
     """The states in which half of the instances have stood longest; the score is that time in ms, a minute old at
-    most."""
+    most, half an hour where nothing happens."""
     return board(machine, "states").top(n, at=at)
 
 
@@ -69,6 +71,9 @@ class ScoreboardUpdate:
         self._engine = engine
         self._filled = False
         self._empty: set[str] = set()  # machines whose instances rest in no state, and whose board says so
+        self._changes = engine.wakeups.watch_changes(whole=float("inf"))
+        self._all_at = -QUIET  # monotonic seconds
+        self._changed: dict[str, float] = {}  # machine -> monotonic seconds of its latest change
         self._database = DatabaseRetry(log, "scoreboards cannot be filled: %s")
 
     def once(self) -> bool:
@@ -76,12 +81,20 @@ class ScoreboardUpdate:
         with self._database.around():
             lives = self._engine.survey(trust=True).lives
             measured = self._list_measured()
-            for machine, current in self._engine.recent_versions().items():
+            current_versions = self._engine.recent_versions()
+            roots = self._engine.wakeups.roots(current_versions)
+            now = time.monotonic()
+            self._changed |= {roots[root][0]: now for root in self._changes.find(roots)}
+            for machine, current in current_versions.items():
+                if now - self._all_at < QUIET and now - self._changed.get(machine, now) > RECENT:
+                    continue
                 version = int(current.partition(":")[0])
                 try:
                     self._filled |= self.fill(machine, version, live=lives.get(machine), measured=machine in measured)
                 except SignalboxError as error:
                     log.info("the scoreboards of %s cannot be filled: %s", machine, error)
+            if now - self._all_at >= QUIET:
+                self._all_at = now
         return False
 
     @staticmethod

@@ -95,7 +95,7 @@ class AsyncActivity(AsyncPart[Activity]):
 
         An instance counts on each day on which it entered a state and was still there when it was counted: an instance
         that is created and deleted in between is missed, and so is the day before where it moves again after midnight.
-        Partitions that did not change since the last call of this object are left out, but for each thirtieth call.
+        Partitions that did not change since the last call of this object are left out, but for one call in an hour.
         """
         return await self._call(Activity.count, most=most, now=now)
 
@@ -1418,10 +1418,10 @@ class AsyncEngine(AsyncCalls):
         others; return how many were behind."""
         return await self._call(Engine.align_versions, machine)
 
-    async def unsettled_machines(self) -> list[str]:
-        """List the machines of which a partition follows the first one no longer, or has instances that its counters
-        of versions lack. Two round trips, however many machines there are."""
-        return await self._call(Engine.unsettled_machines)
+    async def unsettled_machines(self, among: Collection[str] | None = None) -> list[str]:
+        """List the machines, or those ``among`` some, of which a partition follows the first one no longer, or has
+        instances that its counters of versions lack. Two round trips, however many machines there are."""
+        return await self._call(Engine.unsettled_machines, among)
 
     async def pin(
         self, machine: str, version: int | None, *, expect: int | None = None, actor: str = "", reason: str = ""

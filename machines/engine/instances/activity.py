@@ -11,13 +11,13 @@ from typing import Any
 from machines.engine.connection.calls import Caller, require_any
 from machines.engine.connection.replies import Status
 from machines.engine.errors import LookupFailed
-from machines.engine.jobs.wakeups import find_touched
+from machines.engine.jobs.wakeups import ChangeWatch
 from machines.engine.publishing.catalog import Catalog
 
 AT_ONCE = 1000  # instances that one call counts: some 2 ms
 EXACT = 1000  # instances of one partition and day up to which the count is exact
 KEEP = 40  # days
-WHOLE = 30  # calls, of which one reads all partitions
+WHOLE = 3600.0  # seconds after which all partitions are read
 TOGETHER = 100  # partitions of one round trip: others have their turn in between
 
 
@@ -28,9 +28,9 @@ class Activity:
     def __init__(self, caller: Caller, catalog: Catalog) -> None:
         self._caller = caller
         self._catalog = catalog
-        self._counted = 0  # ms of the server's clock: changes since are not counted
-        self._counts = 0
+        self._changes = ChangeWatch(caller, WHOLE)
         self._left: set[str] = set()  # partitions in which more are left
+        self._missed: set[str] = set()  # partitions that did not answer
 
     def count(self, *, most: int = AT_ONCE, now: int | None = None) -> bool:
         """Count instances that moved since the last call, in each partition up to ``most``; return whether more are
@@ -38,21 +38,21 @@ class Activity:
 
         An instance counts on each day on which it entered a state and was still there when it was counted: an instance
         that is created and deleted in between is missed, and so is the day before where it moves again after midnight.
-        Partitions that did not change since the last call of this object are left out, but for each thirtieth call.
+        Partitions that did not change since the last call of this object are left out, but for one call in an hour.
         """
         asked = (most, EXACT, KEEP, "" if now is None else now)
         roots = [each.root for machine in self._catalog.names() for each in self._partitions(machine)]
-        whole = self._counts % WHOLE == 0 or now is not None
-        counted, touched = find_touched(self._caller, roots, self._counted) if roots else (0, set())
-        chosen = [root for root in roots if whole or root in touched or root in self._left]
-        self._left = set()
+        changed = self._changes.find(roots) | self._left | self._missed
+        chosen = [root for root in roots if now is not None or root in changed]
+        self._left, self._missed = set(), set()
         for start in range(0, len(chosen), TOGETHER):
             part = chosen[start : start + TOGETHER]
             replies = self._caller.many([("sb_moved", root, asked) for root in part])
             for root, reply in zip(part, replies, strict=True):
-                if _is_ok(reply) and reply[2] == 1:
+                if not _is_ok(reply):
+                    self._missed.add(root)
+                elif reply[2] == 1:
                     self._left.add(root)
-        self._counted, self._counts = counted, self._counts + 1
         return bool(self._left)
 
     def moved(

@@ -28,11 +28,11 @@ from .clock_jump import ClockBounds, list_words
 from .records import Enqueue, Job, Taken
 
 PLACES = ("ready", "leased", "delayed", "dead", "handled")
-SWEEP_LIMIT = 500  # jobs of one queue moved by one sweep call: keeps the call in the low milliseconds
+SWEEP_LIMIT, SWEPT_TOGETHER = 500, 100  # jobs of one queue that one sweep moves, and one call of it
 MAX_RESULT = 64 * 1024  # bytes of JSON
 MAX_TAKEN = 1000  # jobs one call hands out
 MAX_LISTED = 1000  # jobs one call shows
-MAX_TOGETHER = 100  # jobs that one call enqueues or ends: a few milliseconds in which the server does nothing else
+MAX_TOGETHER = 50  # jobs that one call enqueues, takes or ends: some ms in which the server does nothing else
 MAX_NOTE = 200  # characters
 
 Completion = tuple[Job, Any]  # a job and its result
@@ -127,22 +127,21 @@ class Queues:
         taken = Taken()
         failed = None
         for number, partition in self._rotate_partitions(machine, only):
-            wanted = count - len(taken)
-            if wanted <= 0:
-                break
-            args = (queue, worker, wanted, *ends, os.urandom(6).hex(), "hears")
-            try:
-                reply = self._caller.call("sb_take", partition.root, *args)
-                if reply[0] != Status.OK:
-                    raise BadInput(str(reply[1]))
-                types_of = partial(self._catalog.types, machine, partition.root)
-                found = rows.read_taken_jobs(machine, partition.root, worker, reply, types_of)
+            types_of = partial(self._catalog.types, machine, partition.root)
+            while number not in taken.emptied and (wanted := min(count - len(taken), MAX_TOGETHER)) > 0:
+                args = (queue, worker, wanted, *ends, os.urandom(6).hex(), "hears")
+                try:
+                    reply = self._caller.call("sb_take", partition.root, *args)
+                    if reply[0] != Status.OK:
+                        raise BadInput(str(reply[1]))
+                    found = rows.read_taken_jobs(machine, partition.root, worker, reply, types_of)
+                except SignalboxError as error:
+                    failed = error  # jobs that are leased already must reach the worker
+                    break
                 taken += found
                 if len(found) < wanted:
                     taken.emptied.add(number)
                 _note_hint(taken, reply[1])
-            except SignalboxError as error:
-                failed = error  # jobs of the other partitions are leased already and must reach the worker
         if failed is not None and not taken:
             raise failed
         if taken and self._catalog.find_growth(machine) is not None:
@@ -305,10 +304,16 @@ class Queues:
         return moved
 
     def _sweep(self, machine: str, partition: Partition, now: str, clock: ClockBounds | None) -> int:
-        reply = self._caller.call("sb_sweep", partition.root, now, SWEEP_LIMIT, *list_words(clock))
-        if reply[0] != Status.OK:
-            raise EngineFault(f"sweeping {machine}: {reply[1]}")
-        return sum(int(n) for n in reply[1:4])
+        moved = 0
+        while moved < SWEEP_LIMIT:
+            reply = self._caller.call("sb_sweep", partition.root, now, SWEPT_TOGETHER, *list_words(clock))
+            if reply[0] != Status.OK:
+                raise EngineFault(f"sweeping {machine}: {reply[1]}")
+            found = sum(int(n) for n in reply[1:4])
+            moved += found
+            if not found:
+                break
+        return moved
 
     # Read
 

@@ -20,7 +20,7 @@ from machines.engine.records import PartialDict
 from .lifecycle import PLACES, Queues, check_place, get_job_id
 from .records import Job, Pause, QueueStats
 
-TOGETHER = 250  # jobs that one call removes or re-drives: each may be a step of an instance
+TOGETHER = 50  # jobs that one call removes or re-drives: each may be a step of an instance
 Words = tuple[str | int, ...]
 PURGED = ("ready", "delayed", "dead", "handled")
 

@@ -7,8 +7,9 @@ a cheap look. Which worker looks after the due times of a partition follows from
 
 from __future__ import annotations
 
+import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,6 +76,30 @@ def find_touched(caller: Caller, roots: Sequence[Root], since: int) -> tuple[int
     """Return ms of the server's clock, and the partitions that may have changed since a moment (ms by that clock)."""
     now, found = ask_memory(caller, roots, f"since {max(0, since - SKEW_MS)}")
     return now, {root for root, _ in found}
+
+
+class ChangeWatch:
+    """Finds the partitions that may have changed since it was asked last, as the servers remember: one call for 500 of
+    them. It names all of them at first, and again after ``whole`` seconds. Not to be shared between threads."""
+
+    def __init__(self, caller: Caller, whole: float) -> None:
+        self._caller = caller
+        self._whole = whole
+        self._asked = 0  # ms of the server's clock
+        self._whole_at = -float("inf")  # monotonic seconds
+        self._known: set[Root] = set()
+
+    def find(self, roots: Collection[Root]) -> set[Root]:
+        """Return those that may have changed, and those that it was not asked about before."""
+        now, started = 0, time.monotonic()
+        touched: set[Root] = set()
+        if roots:
+            now, touched = find_touched(self._caller, list(roots), self._asked)
+        if started - self._whole_at >= self._whole:
+            self._known, self._whole_at = set(), started
+        found = touched | (set(roots) - self._known)
+        self._known, self._asked = set(roots), now or self._asked
+        return found
 
 
 class Wakeups:
@@ -155,6 +180,10 @@ class Wakeups:
             for queue in word.split():
                 found.setdefault((machine, queue), set()).add(number)
         return found
+
+    def watch_changes(self, *, whole: float) -> ChangeWatch:
+        """Return a watch of its own for a duty that reads what changed."""
+        return ChangeWatch(self._caller, whole)
 
     def due(
         self, roots: Sequence[Root], horizon: int, clocks: dict[Root, int] | None = None

@@ -48,8 +48,8 @@ class DeliveryLimits:
     lag: float
 
 
-STEADY = DeliveryLimits(10, 200, 0.0)  # for loops that call again at once while there is work
-THOROUGH = DeliveryLimits(50, 200, 0.0)
+STEADY = DeliveryLimits(40, 200, 0.0)  # for loops that call again at once while there is work
+THOROUGH = DeliveryLimits(100, 200, 0.0)
 EAGER = DeliveryLimits(8, 50, 60.0)  # for callers of fire, who must not wait for a partition that is away
 
 

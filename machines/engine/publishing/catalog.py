@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 from machines.engine import arguments
@@ -51,6 +51,7 @@ class Catalog:
         self._keys = keys
         self._partitions_of_new = partitions
         self._partitions: dict[str, int] = {}
+        self._lists: dict[str, tuple[Partition, ...]] = {}
         self._directory: dict[str, int] = {}
         self._current: dict[str, str] = {}
         self._types: dict[tuple[str, str], FieldTypes] = {}
@@ -64,8 +65,11 @@ class Catalog:
     def partitions(self, machine: str) -> list[Partition]:
         """List the partitions of a machine; of one that grows, those before and after. Raises UnknownMachine."""
         growth = self._growth.find(machine, refresh=True)
-        count = self._count(machine)
-        return [self._keys.partition(machine, n) for n in range(max(count, growth.after if growth else 0))]
+        count = max(self._count(machine), growth.after if growth else 0)
+        held = self._lists.get(machine, ())
+        if len(held) != count:
+            held = self._lists[machine] = tuple(self._keys.partition(machine, n) for n in range(count))
+        return list(held)
 
     def partition(self, machine: str, id: str) -> Partition:
         """Return the partition of an instance. While its machine grows that is the old one, which knows the instances
@@ -336,12 +340,13 @@ class Catalog:
         rows = zip(metas, answers, strict=True)
         return {name: PolicyTexts.read(row) for name, row in rows if not isinstance(row, EngineUnavailable) and row[1]}
 
-    def unsettled_machines(self) -> list[str]:
+    def unsettled_machines(self, among: Collection[str] | None = None) -> list[str]:
         """List the machines of which a partition has another policy than the first, or counters of versions that are
         not exact. Two round trips; a partition that does not answer is left out."""
         roots = {
             name: [self._keys.partition(name, n) for n in range(count)]
             for name, count in sorted(self.count_partitions().items())
+            if among is None or name in among
         }
         every = [partition for each in roots.values() for partition in each]
         asked = [(p.meta, ("HMGET", p.meta, *POLICY)) for p in every]

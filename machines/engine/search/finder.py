@@ -32,8 +32,8 @@ from .results import Page
 
 MAX_LIMIT = 1000
 MOST = 2000  # candidates that one call compares, and that one round compares over all partitions
-MAX_ROUNDS = 20  # rounds for one page where instances may be in several states
-ROUNDS = 3  # rounds for one page where instances are compared; the cursor continues from there
+MAX_ROUNDS = 100  # rounds for one page; a call that was slow has compared a few
+ROUNDS = 3  # times as many are compared for one page; the cursor continues from there
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,7 @@ class Finder:
             if not settled:
                 if rounds == MAX_ROUNDS or (query.selects and compared >= most):
                     return _make_page(found, merge.bound, query.limit, missing, compared)
-                looked = self._read_places(query, index, merge, need, missing)
-                compared += looked if query.selects else 0
+                compared += self._read_places(query, index, merge, need, missing, most - compared)
                 rounds += 1
                 continue
             rows = self._read_rows(query.machine, settled, by)
@@ -206,9 +205,16 @@ class Finder:
             raise replies.build_error(machine, "", reply)
 
     def _read_places(
-        self, query: Query, index: Condition | None, merge: PageMerge, need: int, missing: dict[str, None]
+        self,
+        query: Query,
+        index: Condition | None,
+        merge: PageMerge,
+        need: int,
+        missing: dict[str, None],
+        most: int,
     ) -> int:
-        """Ask the places that may hold the next rows, all at once; return how many candidates they compared at most.
+        """Ask the places that may hold the next rows, all at once, to compare ``most`` candidates; return how many they
+        did.
 
         Partitions that do not answer are added to ``missing``. Raises EngineUnavailable where none answers, or where
         one does not and the query needs all.
@@ -217,15 +223,17 @@ class Finder:
         newest, wanted = "1" if query.newest else "0", _encode_filter(query, index)
         before = "" if query.before is None else query.before
         rule = "" if index is None else json.dumps(index.wire)
-        looks = [max(p.share, MOST // len(merge.places)) if query.selects else p.share for p in asked]
+        look_at = min(most, MOST) // len(merge.places)
+        looks = [max(p.share, look_at) if query.selects else p.share for p in asked]
+        counts, compared = "1" if query.selects else "", 0
         calls: list[tuple[str, str, Sequence[Any]]] = []
         for place, look in zip(asked, looks, strict=True):
             score, id = place.position.score, place.position.id
             if index is not None:
-                calls.append(("sb_lookup", place.root, (rule, place.share, score, newest, wanted, look)))
+                calls.append(("sb_lookup", place.root, (rule, place.share, score, newest, wanted, look, counts)))
             else:
                 calls.append(
-                    ("sb_find", place.root, (place.state, place.share, score, id, before, newest, wanted, look))
+                    ("sb_find", place.root, (place.state, place.share, score, id, before, newest, wanted, look, counts))
                 )
         answers = self._caller.many(calls)
         available = [reply if query.partial else _require(reply) for reply in answers]
@@ -235,9 +243,11 @@ class Finder:
                 merge.drop(place.root)
             else:
                 self._check_reply(query.machine, reply)
+                if counts:
+                    compared += int(reply.pop())
                 merge.add(place, reply)
         merge.sort()
-        return sum(looks)
+        return compared
 
     def _read_rows(self, machine: str, rows: Sequence[RawRow], by: str) -> list[Row]:
         found = []

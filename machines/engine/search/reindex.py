@@ -13,7 +13,7 @@ from machines.engine.records import Instance
 from .finder import Finder, Query
 from .results import IndexProgress
 
-BATCH = 500  # instances that one call adds to an index
+BATCH = 500  # instances of one page; the calls that add them to the index take some ms each
 HELD_MS = 60_000  # a process that fills an index and reports nothing for so long has died
 
 
@@ -92,5 +92,8 @@ class IndexMethods:
         roots: dict[str, list[str]] = {}
         for id in ids:
             roots.setdefault(self._catalog.partition(machine, id).root, []).append(id)
-        self._answers(machine, [("sb_reindex", root, ("", *some)) for root, some in roots.items()])
+        while roots:
+            answers = self._answers(machine, [("sb_reindex", root, ("slice", *some)) for root, some in roots.items()])
+            left = {root: some[int(reply[1]) :] for (root, some), reply in zip(roots.items(), answers, strict=True)}
+            roots = {root: some for root, some in left.items() if some}
         return len(ids)

@@ -13,7 +13,7 @@ class Page:
     """A page of instances. ``cursor`` continues after the last instance; None on the last page. ``start`` is a
     cursor at the first instance: in reverse order it continues with the page before; None where the page is empty.
     ``missing``: roots of partitions that did not answer, whose instances are not on the page. ``looked``: where
-    instances had to be compared, how many at most this page looked at; else 0."""
+    instances had to be compared, how many this page looked at; else 0."""
 
     instances: list[Instance]
     cursor: str | None

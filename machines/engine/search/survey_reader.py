@@ -2,8 +2,9 @@
 
 Each partition has a stamp, the ms of its latest pulse. ``sb_survey`` takes many roots with the stamps of the last
 reading and returns figures only where the stamp differs. A pulse covers the 50 ms after it, so a reading that is
-younger than its stamp by less than that is not settled and is read again. Figures that the clock alone changes
-(overdue timers, breaches of service levels, the age of waiting jobs) are read again once they are five seconds old.
+younger than its stamp by less than that is not settled and is read again. Each reading says when the clock alone
+changes it next: a timer becomes overdue, a service level is reached. From then on, and while jobs wait or timers are
+overdue, it is read again once it is five seconds old.
 """
 
 from __future__ import annotations
@@ -30,35 +31,24 @@ from .survey import Survey
 ROOTS = 100  # partitions of one call: at worst a few ms of the server
 SETTLED_MS = 100  # a pulse lives for 50 ms
 CLOCKED_MS = 5000  # age of figures that change by the clock
-MAX_AGE_MS = 600_000  # age of any figures, and up to half as much more, so that they do not end together
-WHOLE = 300.0  # seconds between two readings that do not trust the servers' memory
+MAX_AGE_MS = 3_600_000  # age of any figures, and up to half as much more, so that they do not end together
+WHOLE = 600.0  # seconds between two readings that do not trust the servers' memory
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Figures of one partition. ``at``: ms by the server's clock; ``queues``: as ``sb_stats`` returns them."""
+    """Figures of one partition. ``at``: ms by the server's clock; ``queues``: as ``sb_stats`` returns them;
+    ``fresh_until``: ms from which on they are read again, whether or not something was written."""
 
     at: int
     stamp: str
     live: Live
     queues: Mapping[str, Any]
-
-    @property
-    def is_clocked(self) -> bool:
-        """Tell whether the clock alone changes the figures."""
-        live = self.live
-        waits = any(row["ready"] for row in self.queues.values())
-        return bool(live.timers or live.late or live.mail or live.breaches or waits)
-
-    @property
-    def max_age(self) -> int:
-        return MAX_AGE_MS + (hash(self.live.machine) ^ self.at) % (MAX_AGE_MS // 2)
+    fresh_until: int
 
     def known_stamp(self, now: int) -> str:
         """Return the stamp to send; "" where the figures have to be read again."""
-        if not self.stamp or self.at - int(self.stamp) < SETTLED_MS:
-            return ""
-        return self.stamp if now - self.at < (CLOCKED_MS if self.is_clocked else self.max_age) else ""
+        return self.stamp if now < self.fresh_until else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +127,7 @@ class SurveyReader:
     def _merge(self, name: str, parts: tuple[Reading, ...]) -> Merged:
         """Merge the parts of a machine, unless they are the very ones that were merged last."""
         held = self._merged.get(name)
-        if held is None or not _are_same(held.parts, parts):
+        if held is None or held.parts != parts:
             live = replies.merge_live([part.live for part in parts])
             stats = queue_operations.merge_stats([{"now": part.at, "queues": part.queues} for part in parts])
             held = self._merged[name] = Merged(parts, live, stats)
@@ -211,9 +201,17 @@ class SurveyReader:
         return found
 
 
-def _are_same(one: Sequence[Reading], other: Sequence[Reading]) -> bool:
-    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
-
-
 def _read_item(root: str, now: int, seen: Mapping[str, Any]) -> Reading:
-    return Reading(now, str(seen["stamp"]), replies.build_live(get_machine(root), seen["live"]), seen["queues"])
+    stamp, live, queues = str(seen["stamp"]), replies.build_live(get_machine(root), seen["live"]), seen["queues"]
+    return Reading(now, stamp, live, queues, _find_end(now, stamp, live, queues, seen["live"].get("next_change")))
+
+
+def _find_end(now: int, stamp: str, live: Live, queues: Mapping[str, Any], next_change: float | None) -> int:
+    """Find until when figures of ``now`` hold where nothing is written (ms). ``next_change``: when the clock alone
+    changes them."""
+    if not stamp or now - int(stamp) < SETTLED_MS:
+        return 0
+    if live.overdue or live.late or live.mail or any(row["ready"] for row in queues.values()):
+        return now + CLOCKED_MS
+    oldest = now + MAX_AGE_MS + (hash(live.machine) ^ now) % (MAX_AGE_MS // 2)
+    return oldest if next_change is None else min(oldest, max(int(next_change), now + CLOCKED_MS))

@@ -13,6 +13,6 @@ from .collection import detect_alarms
 
 def record_alarms() -> None:
     """Record which alarms are new, worse or over. Raises EngineUnavailable and errors of the database."""
-    survey = get_engine().survey()
+    survey = get_engine().survey(trust=True)
     alarms = detect_alarms(EVERYTHING, survey, present(survey.lives))
     recording.record(alarms, unknown={*survey.faults, *map(get_machine, survey.missing)})

@@ -12,7 +12,8 @@ from machines.engine import Engine, Rollout, errors
 log = logging.getLogger(__name__)
 
 ACTOR = "worker"
-REREAD = 60.0  # seconds after which all machines are looked at, whatever the revision of the catalog says
+REREAD = 60.0  # seconds after which machines that changed are looked at, whatever the revision of the catalog says
+WHOLE = 3600.0  # seconds after which all machines are
 
 
 def ignore(rollout: Rollout) -> None:
@@ -29,6 +30,8 @@ class RolloutGuard:
         self._pause = pause
         self._seen: tuple[str, float] | None = None  # the catalog's revision, and when all machines were read
         self._watched: list[str] = []
+        self._changes = engine.wakeups.watch_changes(whole=WHOLE)
+        self._unsettled: set[str] = set()  # machines to look at beside those that changed
 
     def once(self) -> bool:
         """Look at every roll-out; there is never more to do at once: False."""
@@ -51,9 +54,12 @@ class RolloutGuard:
             self._report(stopped)
 
     def _read_machines(self) -> None:
-        rollouts = self._engine.rollouts()
+        rollouts = self._engine.rollouts(recent=True)
         self._watched = [name for name, each in rollouts.items() if each.under_way and each.guard is not None]
-        for machine in self._engine.unsettled_machines():
+        roots = self._engine.wakeups.roots(self._engine.recent_versions())
+        self._unsettled |= {roots[root][0] for root in self._changes.find(roots)}
+        self._unsettled = set(self._engine.unsettled_machines(self._unsettled))
+        for machine in sorted(self._unsettled):
             try:
                 if count := self._engine.align_versions(machine):
                     log.info("%d partitions of %s follow its versions now", count, machine)

@@ -5,7 +5,7 @@ local filters = {}
 
 local sub, type, unpack = string.sub, type, unpack
 local PAGE_BYTES = 4194304 -- read for one page; what is larger comes with the next page
-local PAGE_MS = 20 -- time for reading data to compare
+local EVERY = 16 -- instances between two looks at the time
 local IDS, ACTOR, VERSION = 'instance.id', 'instance.actor', 'instance.version'
 local TRANSITION = 'instance.transition'
 local CREATED, SUSPENDED = 'instance.created', 'instance.suspended' -- no index holds these
@@ -116,15 +116,15 @@ local function count_bytes(row)
     return bytes
 end
 
--- Walks `found`, which has an id at every `step`th place from the first. Answers the places of at most `limit` matches,
--- their hashes, and the last place looked at; fewer when the hashes are large. `several`: more than one entry may lead to an
--- instance.
+-- Walks `found`, which has an id at every `step`th place from the first, for the time of a slice. Answers the places of at
+-- most `limit` matches, their hashes, the last place looked at, and how many were; fewer when the hashes are large. `several`:
+-- more than one entry may lead to an instance.
 function filters.select_page(filter, root, found, step, limit, id_of, several)
     local chosen, hashes, last, bytes = {}, {}, 0, 0
-    local over = filter and filter.reads_data and time_limit.start(PAGE_MS)
+    local looked, is_over = 0, time_limit.start()
     for i = 1, #found, step do
-        if #chosen == limit or bytes > PAGE_BYTES or i > 1 and over and over() then break end
-        last = i
+        if #chosen == limit or bytes > PAGE_BYTES or looked > 0 and looked % EVERY == 0 and is_over() then break end
+        last, looked = i, looked + 1
         local row = not filter or filters.match(filter, root, id_of(found[i]), several and found[i])
         if filter and row then bytes = bytes + count_bytes(row) end
         if row then
@@ -133,7 +133,7 @@ function filters.select_page(filter, root, found, step, limit, id_of, several)
             chosen[#chosen + 1], hashes[#hashes + 1] = i, hash
         end
     end
-    return chosen, hashes, last
+    return chosen, hashes, last, looked
 end
 
 return filters

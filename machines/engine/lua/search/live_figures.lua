@@ -96,6 +96,20 @@ local function read_clocked(root, now)
     return late, redis.call('ZCOUNT', keys.timers(root), '-inf', now) + late
 end
 
+-- Answers the ms at which the clock alone changes figures next: a timer becomes overdue, or an instance reaches a service
+-- level. nil for never.
+local function find_next_change(root, levels, now)
+    local found
+    local function note(index, time)
+        local first = redis.call('ZRANGEBYSCORE', index, '(' .. string.format('%.0f', now - time), '+inf', 'WITHSCORES',
+            'LIMIT', 0, 1)[2]
+        if first then found = math.min(found or math.huge, first + time) end
+    end
+    note(keys.timers(root), 0)
+    for state, sla in pairs(levels) do note(keys.state(root, state), sla) end
+    return found
+end
+
 -- Makes the budget of one call: instances that are looked at for breaches of service levels, over all its partitions.
 function live_figures.make_budget() return { left = MAX_BUDGET } end
 
@@ -123,6 +137,7 @@ function live_figures.read(root, current, now, budget)
         compile_failures = step_source.count_failures(root),
         versions = version_counters.read_instances(root),
         now = now,
+        next_change = find_next_change(root, summary.levels, now),
     }
 end
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from machines.engine import arguments
@@ -143,10 +143,10 @@ class RolloutMethods:
         others; return how many were behind."""
         return self._catalog.align_partitions(machine)
 
-    def unsettled_machines(self) -> list[str]:
-        """List the machines of which a partition follows the first one no longer, or has instances that its counters
-        of versions lack. Two round trips, however many machines there are."""
-        return self._catalog.unsettled_machines()
+    def unsettled_machines(self, among: Collection[str] | None = None) -> list[str]:
+        """List the machines, or those ``among`` some, of which a partition follows the first one no longer, or has
+        instances that its counters of versions lack. Two round trips, however many machines there are."""
+        return self._catalog.unsettled_machines(among)
 
     # Pins and withdrawn versions
 

@@ -9,12 +9,11 @@
 -- Notifies: <root>:pulse
 -- Cost:    O(timers of the instance), and as sb_fire for each message that waited
 
-local LIMIT_MS = 20
 
 -- Applies the waiting messages in order. The first that cannot be written now, or not in time, and all behind it go to the
 -- outbox of this partition. Skips anything that is no message: another program wrote it, and it must not block the others.
 local function apply_waiting(ctx, waiting)
-    local root, stuck, over = ctx.program.root, false, time_limit.start(LIMIT_MS)
+    local root, stuck, over = ctx.program.root, false, time_limit.start()
     for _, text in ipairs(waiting) do
         local ok, message = pcall(cjson.decode, text)
         local body = ok and type(message) == 'table' and delivery.check_body(message.kind, message.body)

@@ -1,4 +1,4 @@
--- needs: arguments, commit, dead_jobs, due_jobs, due_times, instances, keys, replies
+-- needs: arguments, commit, dead_jobs, due_jobs, due_times, instances, keys, replies, time_limit
 -- sb_sweep: takes back jobs whose lease has expired (each counts as an attempt) and wakes delayed ones that are due, in each
 -- queue; and corrects the remembered due times. Once for a partition it moves dead jobs of an
 -- earlier release to the handled ones, 200 in a call. A slower check of what sb_tick does all the time.
@@ -9,8 +9,6 @@
 -- Returns: {OK, taken back, woken, dead} · {BADARG, why} · {FAULT, why} of the first queue that failed
 -- Notifies: <root>:pulse when anything moved
 -- Cost:    O(queues + jobs moved * log(queue))
-local function never() return false end
-
 -- Corrects this server's memory of what is due next.
 local function note_due_times(root, tally, now)
     due_times.note(root, math.min(tally.due, due_jobs.find_first(keys.timers(root)), due_jobs.find_first(keys.late(root))), now)
@@ -26,7 +24,8 @@ return function(KEYS, ARGV)
     instances.drop_outdated_programs(root)
     if now > (tonumber(ARGV[3] or '') or now) then return { replies.OK, 0, 0, 0 } end
     local since = tonumber(ARGV[4] or '')
-    local tally, queues = due_jobs.new_tally(0, never, since), redis.call('SMEMBERS', keys.queues(root))
+    local tally = due_jobs.new_tally(0, time_limit.start(), since)
+    local queues = redis.call('SMEMBERS', keys.queues(root))
     local ok, settled = pcall(dead_jobs.settle, root, queues, now)
     if ok and settled > 0 then commit.ring_pulse(root, clock) end
     if due_jobs.has_none(root, queues) then return { replies.OK, 0, 0, 0 } end

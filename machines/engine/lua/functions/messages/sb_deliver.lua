@@ -13,7 +13,6 @@
 --          why}
 -- Notifies: <root>:pulse when something moved
 -- Cost:    as sb_fire for each message
-local LIMIT_MS = 20
 local KINDS = { event = true, start = true, stop = true, done = true, lost = true, bounce = true }
 local FIRST = 5
 
@@ -48,7 +47,7 @@ return function(KEYS, ARGV)
     local root, bad = KEYS[1], check_arguments(ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    local is_over = time_limit.start(LIMIT_MS)
+    local is_over = time_limit.start()
     local sender, now = inbox.open(root, ARGV[1], ARGV[2]), arguments.read_now(ARGV[3])
     local final_before, stuck, reply = tonumber(ARGV[4] or '') or 0, {}, { replies.OK, 0 }
     for i = FIRST, #ARGV, 4 do

@@ -4,12 +4,12 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 state · 2 limit · 3 after score ('' = from the beginning) · 4 after id · 5 entered at or before (ms, or '') · 6
 --          '1' for newest first · 7 filter (JSON {where}, or '') · 8 how many to check (at least as many as the limit, at
---          most 2000)
+--          most 2000) · 9 '1' to be told at the end how many were
 -- Returns: {OK, score and id of the last one checked, id, score, {field, value, ...}, id, score, {...}, ...}; the first two
 --          are '' when there are no more; a score is the ms at which the instance entered the state · {NOMACHINE} · {BADARG,
 --          why}
 -- Notifies: nothing
--- Cost:    O(log(instances in the state) + those checked); a page ends early after 4 MiB
+-- Cost:    O(log(instances in the state) + those checked); a page ends early after 4 MiB or some 4 ms
 local MAX_LOOK = 2000
 local MAX_LIMIT = 1001 -- one more than a page: it tells whether there is a next one
 
@@ -26,7 +26,7 @@ return function(KEYS, ARGV)
     local look = arguments.parse_count(ARGV[8], limit, MAX_LOOK) or limit
     local found = page(keys.state(root, state), cursor, last, look)
     if #found == 0 and redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    local chosen, hashes, stop = filters.select_page(filter, root, found, 2, limit, tostring)
+    local chosen, hashes, stop, looked = filters.select_page(filter, root, found, 2, limit, tostring)
     local reply = { replies.OK, '', '' }
     if stop + 1 < #found or #found == look * 2 then reply[2], reply[3] = found[stop + 1], found[stop] end
     for i, place in ipairs(chosen) do
@@ -34,5 +34,6 @@ return function(KEYS, ARGV)
         reply[at + 1], reply[at + 2] = found[place], found[place + 1]
         reply[at + 3] = hashes[i]
     end
+    if ARGV[9] == '1' then reply[#reply + 1] = looked end
     return reply
 end

@@ -5,12 +5,12 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 condition (JSON {field, eq} or {field, prefix} or {field, any of ge, gt, le, lt}) · 2 limit · 3 after position
 --          ('' = from the beginning) · 4 '1' for descending · 5 filter (JSON {states, where}, or '') · 6 how many to check
---          (at least as many as the limit, at most 2000)
+--          (at least as many as the limit, at most 2000) · 7 '1' to be told at the end how many were
 -- Returns: {OK, position of the last one checked, '', id, position, {field, value, ...}, id, position, {...}, ...}; the
 --          first is '' when there are no more. A position is hexadecimal and sorts like the values, also across partitions.
 --          Texts are indexed by their first 64 bytes: the caller compares the data itself · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(log(instances with the field) + those checked); a page ends early after 4 MiB
+-- Cost:    O(log(instances with the field) + those checked); a page ends early after 4 MiB or some 4 ms
 local MAX_LIMIT, MAX_LOOK = 1001, 2000
 
 return function(KEYS, ARGV)
@@ -36,7 +36,7 @@ return function(KEYS, ARGV)
     end
     if #found == 0 and redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     local several = conditions[1].field == failures.FIELD
-    local chosen, hashes, last = filters.select_page(filter, root, found, 1, limit, data_indexes.parse_id, several)
+    local chosen, hashes, last, looked = filters.select_page(filter, root, found, 1, limit, data_indexes.parse_id, several)
     local over = last == #found and #found < look
     local reply = { replies.OK, over and '' or data_indexes.to_hex(found[last]), '' }
     for i, place in ipairs(chosen) do
@@ -44,5 +44,6 @@ return function(KEYS, ARGV)
         reply[at + 1], reply[at + 2] = data_indexes.parse_id(found[place]), data_indexes.to_hex(found[place])
         reply[at + 3] = hashes[i]
     end
+    if ARGV[7] == '1' then reply[#reply + 1] = looked end
     return reply
 end

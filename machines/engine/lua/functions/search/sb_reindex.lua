@@ -1,12 +1,14 @@
--- needs: commit, data_indexes, instances, keys, programs, replies
+-- needs: commit, data_indexes, instances, keys, programs, replies, time_limit
 -- sb_reindex: adds instances that are older than the declaration of an indexed field to its index; at last, marks the index
 -- as complete.
 -- KEYS:    1 root of the partition
--- ARGV:    1 '' · 2.. ids (at most 1000) · or 1 the fields that are complete now, as sb_weigh answers them
--- Returns: {OK, how many were read} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
+-- ARGV:    1 '' for all ids, 'slice' for as many as some 4 ms allow · 2.. ids (at most 1000) · or 1 the fields that are
+--          complete now, as sb_weigh answers them
+-- Returns: {OK, how many were read, the first ones} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse when the fields are complete
 -- Cost:    O(indexed fields * log(instances)) for each id
 local MAX_IDS, MAX_FIELDS = 1000, 16384 -- bytes of the names
+local SLICE = 'slice'
 
 local function mark_complete(root, done)
     local listed = data_indexes.read_list(root)
@@ -25,11 +27,13 @@ return function(KEYS, ARGV)
     if #ARGV[1] > MAX_FIELDS then return { replies.BAD_ARGUMENT, 'the fields have at most ' .. MAX_FIELDS .. ' bytes' } end
     if #ARGV > MAX_IDS + 1 then return { replies.BAD_ARGUMENT, 'at most ' .. MAX_IDS .. ' ids' } end
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    if (ARGV[1] or '') ~= '' then
+    if ARGV[1] ~= '' and ARGV[1] ~= SLICE then
         mark_complete(root, ARGV[1])
         return { replies.OK, 0 }
     end
+    local is_over = ARGV[1] == SLICE and time_limit.start()
     for i = 2, #ARGV do
+        if i > 2 and is_over and is_over() then return { replies.OK, i - 2 } end
         local ctx, missing = instances.open(root, ARGV[i], 0)
         if ctx then data_indexes.add_instance(ctx) end
         if not ctx and missing[1] == replies.FAULT then return missing end

@@ -10,7 +10,7 @@
 --          · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(states + those checked), for some 4 ms at most
-local MAX_LOOK, LIMIT_MS, EVERY = 2000, 4, 16
+local MAX_LOOK, EVERY = 2000, 16
 
 local function parse_leaves(row)
     local found, count = {}, 0
@@ -145,7 +145,7 @@ return function(KEYS, ARGV)
     if bad then return { replies.BAD_ARGUMENT, bad } end
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     local every = search.filter and search.filter.reads_data and 1 or EVERY
-    local tally = { counts = {}, total = 0, looked = 0, every = every, is_over = time_limit.start(LIMIT_MS) }
+    local tally = { counts = {}, total = 0, looked = 0, every = every, is_over = time_limit.start() }
     local stop
     if search.lead then
         stop = count_by_index(search, tally, root, ARGV[2] or '', look)

@@ -9,12 +9,12 @@
 --          with alphabet ({event, payload}, ...), results (invoke -> results of its job or child), properties (expression
 --          trees) and first (number of the input of the first snapshot to begin with)
 -- Returns: {OK, JSON, record (JSON), ...}: {done: inputs that are over, snapshot to continue from, or absent when the instance
---          could not begin}; then a record for each step, in some 20 ms; for expand {done: snapshots,
+--          could not begin}; then a record for each step, in some 4 ms; for expand {done: snapshots,
 --          following: the input with which the last one goes on} and for each the JSON of what it is and of what each
 --          input leads to · {BADPAYLOAD, why, field} the data does not fit · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    as sb_explain for each step; compiling the program, once for each that is not remembered
-local MAX_INPUTS, MAX_SCRIPT, MAX_REPLY, LIMIT_MS = 1000, 4194304, 1048576, 20
+local MAX_INPUTS, MAX_SCRIPT, MAX_REPLY = 1000, 4194304, 1048576
 
 local function decode(text)
     local ok, found = pcall(json.read, text or '', -4)
@@ -35,7 +35,7 @@ end
 
 -- Expands snapshots until the time is used up.
 local function expand(program, script)
-    local reply, bytes, is_late = { replies.OK, '' }, 0, time_limit.start(LIMIT_MS)
+    local reply, bytes, is_late = { replies.OK, '' }, 0, time_limit.start()
     local properties = expansions.compile_properties(program, script.properties)
     local first, following = type(script.first) == 'number' and math.max(1, script.first) or 1, nil
     for i, snapshot in ipairs(script.expand) do
@@ -50,7 +50,7 @@ local function expand(program, script)
 end
 
 local function simulate(program, script, inputs, data)
-    local reply, bytes, is_late, done = { replies.OK, '' }, 0, time_limit.start(LIMIT_MS), 0
+    local reply, bytes, is_late, done = { replies.OK, '' }, 0, time_limit.start(), 0
     local function emit(text)
         reply[#reply + 1], bytes = text, bytes + #text
     end

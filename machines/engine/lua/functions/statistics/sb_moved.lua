@@ -8,7 +8,7 @@
 -- Returns: {OK, how many were checked, whether there are more 1|0} · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(states * log(partition) + those checked), for some 4 ms at most
-local MAX_LOOK, MAX_EXACT, MAX_KEEP, LIMIT_MS = 1000, 10000, 400, 4
+local MAX_LOOK, MAX_EXACT, MAX_KEEP = 1000, 10000, 400
 
 -- Parses where the last call stopped in a state, as {score, id}; at first, where kept days begin.
 local function parse_mark(mark, since)
@@ -63,7 +63,7 @@ return function(KEYS, ARGV)
     local root, look, bad = KEYS[1], parse(ARGV)
     if not look then return { replies.BAD_ARGUMENT, bad } end
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
-    local looked, over = 0, time_limit.start(LIMIT_MS)
+    local looked, over = 0, time_limit.start()
     for _, state in ipairs(redis.call('SMEMBERS', keys.states(root))) do
         -- Each call counts at least once, so that a machine of very many states reaches its last one.
         if looked >= look.most or looked > 0 and over() then return { replies.OK, looked, 1 } end

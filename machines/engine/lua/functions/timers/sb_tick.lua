@@ -16,7 +16,6 @@
 -- Cost:    O(1) without reading a key for a partition in which nothing is remembered as due; else O(queues), as sb_fire for
 --          each timer, and as sb_sweep for jobs
 local POSTPONED_MS = 60000 -- a timer whose step failed is tried again after this and is overdue meanwhile
-local LIMIT_MS = 20
 local LEEWAY_MS = 500 -- after the end of a lease: a worker whose job exceeded its timeout reports that itself
 local RETRY_MS = 1000 -- a partition with errors is checked again after this
 local ACTOR = 'timer'
@@ -136,7 +135,7 @@ local function check_partition(root, now, limit, call)
     local why, timer, mail = swept.why, math.huge, 0
     local queues = try_part(why, redis.call, 'SMEMBERS', keys.queues(root)) or {}
     if not try_part(why, due_jobs.has_none, root, queues) then
-        call.is_over = call.is_over or time_limit.start(LIMIT_MS)
+        call.is_over = call.is_over or time_limit.start()
         tally.is_over, swept.is_over = call.is_over, call.is_over
         timer = try_part(why, fire_timers, root, now, tally) or timer
         due_jobs.sweep(root, queues, now, limit, swept)

@@ -1,11 +1,11 @@
--- needs: arguments, instance_records, jobs, json, keys, replies
+-- needs: arguments, instance_records, jobs, json, keys, replies, time_limit
 -- sb_export: reads instances or jobs whole, each as one JSON record that sb_import takes; or the counters of the partition.
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 instances | jobs | counters · 2 an id, then further ones (at most 500)
 -- Returns: {OK, record, ...} in order, '' for one that is gone, or for a job that is part of its instance's record. A reply of
---          more than 4 MiB ends early: it answers for the first ones only · {FULL, messages} more than 2,000 messages of the
---          partition are not delivered yet · {NOMACHINE} · {BADARG, why}
+--          more than 4 MiB, or after some 4 ms, ends early: it answers for the first ones only · {FULL, messages} more than
+--          2,000 messages of the partition are not delivered yet · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(size of the records)
 local MAX_IDS, MAX_BYTES = 500, 4194304
@@ -56,14 +56,14 @@ return function(KEYS, ARGV)
     if what == 'instances' and redis.call('XLEN', keys.outbox(root)) > 2000 then
         return { replies.FULL, redis.call('XLEN', keys.outbox(root)) }
     end
-    local reply, bytes = { replies.OK }, 0
+    local reply, bytes, is_over = { replies.OK }, 0, time_limit.start()
     for i = 2, #ARGV do
         local text
         if what == 'jobs' then text = read_job(root, ARGV[i]) else
             text = instance_records.make(root, ARGV[i], outbox, jobs.places) or ''
         end
         reply[i], bytes = text, bytes + #text
-        if bytes > MAX_BYTES then break end
+        if bytes > MAX_BYTES or is_over() then break end
     end
     return reply
 end

@@ -9,7 +9,7 @@
 --          damaged, or does not fit the definition). A slow call answers for the first ones only · {NOMACHINE} · {BADARG, why}
 -- Notifies: <root>:pulse
 -- Cost:    O(size of the records)
-local MAX_RECORDS, MAX_BYTES, LIMIT_MS = 500, 33554432, 20
+local MAX_RECORDS, MAX_BYTES = 500, 33554432
 local KEEP_MS = 2592000000 -- thirty days in which a transfer is not written twice
 local NAME, COUNTER = '^[%a_][%w_.-]*$', '^[%a]+:?%d*$'
 local VERSION_COUNTER = '^%d+:[cdrf]%a+$' -- created, dead, refused, failed
@@ -90,7 +90,7 @@ return function(KEYS, ARGV)
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     local now, marks = arguments.read_now(ARGV[2]), keys.imported(root, ARGV[1])
     redis.call('HLEN', marks)
-    local is_over, reply = time_limit.start(LIMIT_MS), { replies.OK }
+    local is_over, reply = time_limit.start(), { replies.OK }
     for i = 3, #ARGV do
         if i > 3 and is_over() then break end
         local ok, outcome, why = pcall(import, root, ARGV[i], now, marks)

@@ -11,7 +11,7 @@
 --          published here with this content · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(states + log(instances in a state) + those on the page), for some 4 ms
-local LIMIT_MS, EVERY, CHUNK, LISTED = 4, 8, 64, 10000
+local EVERY, CHUNK, LISTED = 8, 64, 10000
 
 -- Tells whether this is the leaf by which an instance counts: the first of its configuration.
 local function is_first_leaf(state, configuration)
@@ -119,7 +119,7 @@ return function(KEYS, ARGV)
         fleet, why, is_stale = fleet_classes.open(root, ARGV[2] or '', ARGV[3] or '')
         if not fleet then return { is_stale and replies.STALE or replies.BAD_ARGUMENT, why } end
     end
-    local page = { fleet = fleet, ids = {}, classes = {}, order = {}, looked = 0, is_over = time_limit.start(LIMIT_MS) }
+    local page = { fleet = fleet, ids = {}, classes = {}, order = {}, looked = 0, is_over = time_limit.start() }
     local stop, bad = run(page, root, ARGV)
     if not stop then return { replies.BAD_ARGUMENT, bad } end
     local reply = { replies.OK, stop, '', string.format('%d', now), meta[2] or '0' }

@@ -1,0 +1,87 @@
+"""Calls that handle many things stop in time, and the engine goes on where they stopped: nothing is left out."""
+
+import re
+
+import pytest
+
+from machines.engine.connection import library
+from machines.engine.transfer.exporting import Export
+from tests.engine.builders import NOW, errand
+
+COUNT = 60
+DESK = {
+    "id": "desk",
+    "initial": "Open",
+    "context": {"number": 0},
+    "states": {"Open": {"on": {"count": {"actions": {"set": {"number": "number + 1"}}}}}},
+}
+
+
+@pytest.fixture
+def hurried(engine):
+    """The library with slices that are over at once, until the test ends."""
+    text, found = re.subn(r"local SLICE_MS = \d+", "local SLICE_MS = -1", library.text())
+    assert found == 1
+    engine.load_library()
+    engine.client.function_load(text, replace=True)
+    yield engine
+    engine.client.function_load(library.text(), replace=True)
+
+
+@pytest.fixture
+def desks(hurried):
+    hurried.publish(DESK)
+    for number in range(COUNT):
+        hurried.create("desk", f"d{number:02}", {"number": number % 5}, now=NOW + number)
+        hurried.fire("desk", f"d{number:02}", "count", now=NOW + 100 + number)
+    return hurried
+
+
+def count_calls(engine, call):
+    def read():
+        stats = engine.client.info("commandstats")
+        return sum(stats.get(f"cmdstat_{name}", {}).get("calls", 0) for name in ("fcall", "fcall_ro"))
+
+    before, found = read(), call()
+    return found, read() - before
+
+
+def test_an_index_is_filled_by_calls_that_each_take_some(desks):
+    desks.publish(DESK | {"index": ["number"]})
+    found, calls = count_calls(desks, lambda: desks.reindex("desk"))
+    assert found == COUNT
+    assert calls > COUNT  # at least one instance each
+    for number in range(1, 6):
+        page = desks.find("desk", where={"number": number}, limit=COUNT)
+        assert len(page.instances) == COUNT / 5
+        assert page.cursor is None
+
+
+def test_a_page_is_whole_and_says_how_many_were_compared(desks):
+    found, calls = count_calls(desks, lambda: desks.find("desk", state="Open", limit=50))
+    assert [one.id for one in found] == [f"d{number:02}" for number in range(50)]
+    assert calls > 2
+    page = desks.find("desk", state="Open", where={"number": 9})
+    assert (page.instances, page.cursor, page.looked) == ([], None, COUNT)
+
+
+def test_every_step_is_replayed(desks):
+    found, calls = count_calls(desks, lambda: desks.replay("desk", 1))
+    assert (found.instances, found.steps, found.divergences) == (COUNT, 2 * COUNT, [])
+    assert calls > 2 * COUNT  # histories and steps
+
+
+def test_an_export_has_every_instance(desks, tmp_path):
+    export = Export(desks.client, desks.keys, "desk", tmp_path / "desk")
+    _, calls = count_calls(desks, export.run)
+    assert (export.instances, calls > COUNT) == (COUNT, True)
+
+
+def test_one_sweep_takes_every_expired_lease_back(hurried):
+    hurried.publish(errand())
+    for number in range(COUNT):
+        hurried.create("errand", f"e{number}", now=NOW)
+        hurried.fire("errand", f"e{number}", "start", now=NOW)
+    assert len(hurried.take("errand", "work", "w", count=COUNT, lease=1000, now=NOW)) == COUNT
+    found, calls = count_calls(hurried, lambda: hurried.sweep("errand", now=NOW + 60_000))
+    assert (found, calls > COUNT) == (COUNT, True)
