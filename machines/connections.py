@@ -21,8 +21,8 @@ from .patterns import Throttle
 from .testing_keys import is_testing, own_prefix
 
 Made = TypeVar("Made")
-Wanted = tuple[str, str, int, int, int]
-"""The settings of an engine: URL, prefix, partitions, replicas, ms to wait for them."""
+Wanted = tuple[str, str, int, int, int, int]
+"""The settings of an engine: URL, prefix, partitions, replicas, ms to wait for them, seconds to repeat calls for."""
 
 _making = threading.Lock()
 _made: tuple[Wanted, Engine] | None = None
@@ -66,14 +66,22 @@ def _wanted() -> Wanted:
         conf.PARTITIONS,
         conf.REPLICAS,
         conf.REPLICA_TIMEOUT,
+        conf.RETRY_FOR,
     )
 
 
-def _make(url: str, prefix: str, partitions: int, replicas: int, timeout: int) -> Engine:
+def _make(url: str, prefix: str, partitions: int, replicas: int, timeout: int, retry_for: int) -> Engine:
     client = connect(url)
     if not partitions and isinstance(client, RedisCluster):
         partitions = PARTITIONS_PER_PRIMARY * len(client.get_primaries())
-    return Engine(client, prefix=prefix, partitions=partitions or 1, replicas=replicas, replica_timeout=timeout)
+    return Engine(
+        client,
+        prefix=prefix,
+        partitions=partitions or 1,
+        replicas=replicas,
+        replica_timeout=timeout,
+        retry_for=retry_for,
+    )
 
 
 def engine_at_hand() -> Engine | None:

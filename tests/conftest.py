@@ -35,6 +35,7 @@ from dashboard.checks import redis_accounts
 from dashboard.installation import stores
 from dashboard.middleware import request_ids
 from machines.connections import engine_at_hand
+from machines.engine import retries
 from machines.engine.connection import library_loader
 from machines.server import Cluster, Server
 from tests.configuration import configure
@@ -62,6 +63,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """A test that forgets to ask for a prefix must not reach the server of whoever runs it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what runs in its background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # else no process of a test could be interrupted
+    # A test that takes Redis away looks at once, unless it says otherwise.
+    retries.RETRY_FOR = 0.0
+    configure(django_settings, RETRY_FOR=0)
     configure(django_settings, REDIS_URL=NOWHERE, TEST_PREFIX="shared")  # each test sets a prefix by itself
     django_settings.CACHES = stores.caches(NOWHERE, "test:")
     configure(django_settings, HOME=Path(tempfile.gettempdir()) / "signalbox-test-home-that-is-not-there")

@@ -46,7 +46,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
     if not _scope(request):
         return _refusal(request)
     try:
-        survey = get_engine().survey().only(_scope(request))
+        survey = get_engine().at_once().survey().only(_scope(request))
         unwritten = waiting()
         kept = {duty: holder is not None for duty, holder in read_lock_holders(get_pattern(Locks), DUTIES).items()}
     except EngineUnavailable as error:

@@ -122,7 +122,7 @@ def _word(probe: Callable[[], None], path: str) -> str:
 
 
 def _redis() -> None:
-    engine = get_engine()
+    engine = get_engine().at_once()
     _look_at(engine.client)
     _require_rights(engine)
 

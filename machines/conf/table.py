@@ -73,6 +73,8 @@ TABLE = (
     _setting("PARTITIONS", Integer(1, MAX_PARTITIONS), 0),
     _setting("REPLICAS", Integer(0, MOST_REPLICAS), 0),
     _setting("REPLICA_TIMEOUT", Integer(1, LONGEST_WAIT), 1000),
+    # Seconds for which a call of the engine repeats by itself what is safe to repeat, while Redis does not answer.
+    _setting("RETRY_FOR", Integer(0, 60), 5),
     # Limits over all processes.
     _setting("FIRE_RATE", Rate("120/m"), "120/m"),
     _setting("GUESS_RATE", Rate("10/h"), "10/h"),

@@ -49,6 +49,7 @@ from .permits import Permit
 from .publishing.senders import Acceptance, Senders
 from .publishing.sensitive_fields import SensitiveFields
 from .records import Because, Candidate, Explanation, Fire, Instance, Live, Outcome, PublishedMachine, Step, Timer
+from .retries import retry_for
 from .search.results import IndexProgress, Page, Problem, Tally
 from .search.survey import Survey
 from .simulation.records import SimulatedStep
@@ -135,6 +136,7 @@ __all__ = [
     "Withdrawal",
     "WorkerInfo",
     "errors",
+    "retry_for",
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,6 +45,7 @@ from .publishing.catalog import Catalog
 from .publishing.senders import SenderMethods
 from .publishing.sensitive_fields import SensitiveFields
 from .records import Explanation, Fire, Instance, Live, PartialDict, PartialList, PublishedMachine, Step
+from .retries import Retries, retry_methods
 from .search.methods import SearchMethods
 from .search.survey import Survey
 from .search.survey_reader import SurveyReader
@@ -56,6 +58,7 @@ log = logging.getLogger(__name__)
 Data = Mapping[str, Any]
 
 
+@retry_methods
 class Engine(
     JobMethods,
     BulkReadMethods,
@@ -70,7 +73,8 @@ class Engine(
 
     Every call that changes an instance is one function call in Redis: it happens wholly or not at all, and two callers
     never interleave. Times given as ``now`` are ms since the epoch and replace the server's clock. All calls raise
-    ``EngineUnavailable`` when Redis cannot be used.
+    ``EngineUnavailable`` when Redis cannot be used; before that each repeats by itself what is safe to repeat, for
+    ``retry_for`` seconds (``machines.engine.retries``).
     """
 
     def __init__(
@@ -81,8 +85,10 @@ class Engine(
         partitions: int = 1,
         replicas: int = 0,
         replica_timeout: int = 1000,
+        retry_for: float | None = None,
     ) -> None:
         self.client = redis
+        self._retries = Retries(retry_for)
         self.keys = Keys(prefix)
         self._caller = Caller(redis, prefix)
         self._catalog = Catalog(self._caller, self.keys, partitions)
@@ -106,19 +112,30 @@ class Engine(
         partitions: int = 1,
         replicas: int = 0,
         replica_timeout: int = 1000,
+        retry_for: float | None = None,
         **options: Any,
     ) -> Engine:
         """Connect to ``redis://``, ``unix://``, ``redis+cluster://`` (any number of seeds) or ``redis+sentinel://``;
         with TLS ``rediss…``. ``partitions`` applies to machines that are published for the first time: 1 on a single
         server, several times the number of primaries on a cluster. ``replicas``: how many replicas each change of an
-        instance waits for, ``replica_timeout`` ms at most; its outcome says how many had it."""
+        instance waits for, ``replica_timeout`` ms at most; its outcome says how many had it. ``retry_for``: the seconds
+        for which a call repeats by itself what is safe to repeat while Redis does not answer; 5 by default, 0 for
+        none."""
         return cls(
             client.connect(url, **options),
             prefix=prefix,
             partitions=partitions,
             replicas=replicas,
             replica_timeout=replica_timeout,
+            retry_for=retry_for,
         )
+
+    def at_once(self) -> Engine:
+        """Return this engine without repeats of its own, on the same connections: for callers with a loop of their own,
+        as workers."""
+        engine = copy.copy(self)
+        engine._retries = Retries(0)
+        return engine
 
     def ping(self) -> None:
         """Raise EngineUnavailable unless Redis answers, of a cluster at least one primary."""

@@ -135,7 +135,7 @@ class Leases:
 
         try:
             if self._engine is None:
-                self._engine = Engine.from_url(self._reach["url"], prefix=self._reach["prefix"])
+                self._engine = Engine.from_url(self._reach["url"], prefix=self._reach["prefix"], retry_for=0)
             return list(self._engine.renew([_make_job(Job, root, lease, *pair) for pair in pairs], lease))
         except errors.SignalboxError as error:
             raise OSError(str(error)) from error

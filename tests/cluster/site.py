@@ -15,7 +15,7 @@ from typing import Any
 from websockets import Origin
 from websockets.sync.client import ClientConnection, connect
 
-from machines.engine import Engine, EngineUnavailable
+from machines.engine import Engine
 from machines.server import Cluster, Guarded
 from tests.installation.processes import PATIENCE, ROOT, eventually
 
@@ -48,7 +48,8 @@ SAMPLES = ("activation", "new_device", "delivery", "payment", "service_activatio
 
 
 class Site:
-    """``visitor`` is logged in as a superuser; ``engine`` sees what the site sees."""
+    """``visitor`` is logged in as a superuser; ``engine`` sees what the site sees, and waits for nodes that are
+    away."""
 
     def __init__(self, cluster: Cluster, home: Path) -> None:
         self.cluster = cluster
@@ -67,7 +68,7 @@ class Site:
 
     def start(self) -> None:
         self.checked = self._run_python("-c", PREPARE, *(str(ROOT / "examples" / f"{name}.json") for name in SAMPLES))
-        self.engine = Engine.from_url(self.cluster.url, prefix=PREFIX)
+        self.engine = Engine.from_url(self.cluster.url, prefix=PREFIX, retry_for=PATIENCE)
         self._run("serve", "--port", "0")
         self._run("worker", "--grace", "5", "--concurrency", "4")
         self.origin = self._find_origin()
@@ -173,14 +174,3 @@ def merge(value: Any, patch: Any) -> Any:
         else:
             merged[name] = merge(merged.get(name), part)
     return merged
-
-
-def steadily(act: Callable[[], Any]) -> Any:
-    """Repeat a call while its shard is away. Only for calls that may happen twice."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return act()
-        except EngineUnavailable:
-            assert time.monotonic() < deadline, "the shard never came back"
-            time.sleep(0.1)

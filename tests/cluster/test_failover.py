@@ -8,7 +8,7 @@ import pytest
 
 from tests.installation.processes import eventually
 
-from .site import PAGES, Site, steadily
+from .site import PAGES, Site
 
 pytestmark = pytest.mark.cluster
 
@@ -20,11 +20,9 @@ def test_a_killed_primary_is_replaced_and_work_goes_on(site: Site):
         live.watch("machine:delivery")
         before = live.sees("machine:delivery", lambda value: True, "a snapshot")["total"]
         owner.kill()
-        for number in range(12):
-            steadily(
-                lambda n=number: engine.create("new_device", f"F{n}", {"service": "Arte", "device": "F"}, key=f"F{n}")
-            )
-            steadily(lambda n=number: engine.create("delivery", f"f{n}", key=f"f{n}"))
+        for n in range(12):
+            engine.create("new_device", f"F{n}", {"service": "Arte", "device": "F"}, key=f"F{n}")
+            engine.create("delivery", f"f{n}", key=f"f{n}")
         cluster.wait_settled()
         live.sees("machine:delivery", lambda value: value["total"] == before + 12, "each new instance")
     eventually(lambda: all(_moved_on(site, f"F{n}") for n in range(12)), "the worker goes on with all partitions")
@@ -65,4 +63,4 @@ def test_nothing_went_wrong_on_the_way(site: Site):
 
 
 def _moved_on(site: Site, id: str) -> bool:
-    return steadily(lambda: site.engine.get("new_device", id)).state not in ("start", "todo", "provision")
+    return site.engine.get("new_device", id).state not in ("start", "todo", "provision")

@@ -11,7 +11,7 @@ from machines.mapreduce import MapReduce
 from tests.installation.processes import eventually
 from tests.pages.table import TABLE
 
-from .site import Site, steadily
+from .site import Site
 
 pytestmark = pytest.mark.cluster
 
@@ -40,7 +40,7 @@ def test_checks_migrations_and_commands_run(site: Site):
 
 
 def test_every_page_opens(site: Site):
-    steadily(lambda: site.engine.create("activation", THING))
+    site.engine.create("activation", THING)
     wrong = {}
     for name, entry in TABLE.items():
         answer = site.visitor.get(entry.url(name))
@@ -55,7 +55,7 @@ def test_every_page_opens(site: Site):
 
 
 def test_the_admin_and_the_pages_fire(site: Site):
-    steadily(lambda: site.engine.create("activation", "box:1"))
+    site.engine.create("activation", "box:1")
     machines = site.visitor.get("/admin/machines/machine/").text
     pk = re.search(r"/admin/machines/machine/(\d+)/change/[^>]*>activation", machines)
     assert pk, machines
@@ -87,15 +87,15 @@ def test_an_open_page_sees_steps_of_every_partition(site: Site):
     with site.live() as live:
         live.watch("machine:delivery", "overview")
         before = live.sees("machine:delivery", lambda value: True, "a snapshot")["total"]
-        for number in range(24):
-            steadily(lambda n=number: site.engine.create("delivery", f"p{n}"))
+        for n in range(24):
+            site.engine.create("delivery", f"p{n}")
         live.sees("machine:delivery", lambda value: value["total"] == before + 24, "each instance")
         live.sees("overview", lambda value: _total(value, "delivery") == before + 24, "the same in the overview")
 
 
 def test_workers_run_jobs_of_every_partition(site: Site):
-    for number in range(12):
-        steadily(lambda n=number: site.engine.create("new_device", f"D{n}", {"service": "Arte", "device": f"D{n}"}))
+    for n in range(12):
+        site.engine.create("new_device", f"D{n}", {"service": "Arte", "device": f"D{n}"})
     eventually(lambda: _sum(site, "new_device", "start", "todo", "provision") == 0, "all devices moved on")
     assert site.visitor.get(reverse("signalbox:queues")).status_code == 200
     workers = site.visitor.call("GET", "/workers").json()["items"]
@@ -103,8 +103,8 @@ def test_workers_run_jobs_of_every_partition(site: Site):
 
 
 def test_a_bulk_action_runs_on_all_partitions(site: Site):
-    for number in range(12):
-        steadily(lambda n=number: site.engine.create("activation", f"bulk:{n}"))
+    for n in range(12):
+        site.engine.create("activation", f"bulk:{n}")
     order = {"action": "fire", "event": "activate", "filter": {"state": "New", "id": "bulk:"}, "reason": "test"}
     made = site.visitor.call("POST", "/machines/activation/bulks", json=order)
     assert made.status_code == 201, made.text
@@ -148,7 +148,7 @@ def _total(overview: dict, machine: str) -> int:
 
 
 def _sum(site: Site, machine: str, *states: str) -> int:
-    counts = steadily(lambda: site.engine.counts(machine))
+    counts = site.engine.counts(machine)
     return sum(counts[state] for state in states)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.site import PAGES, Site, steadily
+from tests.cluster.site import PAGES, Site
 from tests.engine.connection import sentinels
 from tests.engine.connection.sentinels import Watched
 from tests.installation.processes import eventually
@@ -44,8 +44,8 @@ def test_the_site_the_worker_and_programs_go_on_with_the_new_master(watched: Wat
             assert client.wait(1, 60_000) == 1, "the replica has the login and the machines"
         watched.kill(first)
         for id in IDS:
-            steadily(lambda id=id: engine.create("new_device", id, {"service": "Arte", "device": "F"}, key=id))
-            steadily(lambda id=id: engine.create("delivery", id, key=id))
+            engine.create("new_device", id, {"service": "Arte", "device": "F"}, key=id)
+            engine.create("delivery", id, key=id)
         assert watched.master() != first
         live.sees("machine:delivery", lambda value: value["total"] == 1 + len(IDS), "each new instance")
     eventually(lambda: all(_moved_on(site, id) for id in IDS), "the worker goes on")
@@ -57,4 +57,4 @@ def test_the_site_the_worker_and_programs_go_on_with_the_new_master(watched: Wat
 
 
 def _moved_on(site: Site, id: str) -> bool:
-    return steadily(lambda: site.engine.get("new_device", id)).state not in ("start", "todo", "provision")
+    return site.engine.get("new_device", id).state not in ("start", "todo", "provision")

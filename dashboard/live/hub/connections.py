@@ -140,7 +140,7 @@ class HubConnections:
 
     def _load_library(self) -> None:
         """Load the library by the rules of the engine, which never puts an older one over a newer one."""
-        engine = Engine.from_url(self._url, prefix=self._keys.prefix)
+        engine = Engine.from_url(self._url, prefix=self._keys.prefix, retry_for=0)
         try:
             engine.load_missing_library()
         finally:

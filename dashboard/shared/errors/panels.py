@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from machines.connections import is_spread
+from machines.engine import retry_for
 
 from .redis_outage import find_node, is_outage
 
@@ -26,9 +27,10 @@ class Panels:
 
     def read(self, name: str, read: Callable[[], Found], otherwise: Found) -> Found:
         """Return what ``read`` returns; ``otherwise`` where a node of a cluster does not answer. A single server that
-        does not answer has no other panels: its error is raised."""
+        does not answer has no other panels: its error is raised. A page does not wait for a panel."""
         try:
-            return read()
+            with retry_for(0):
+                return read()
         except Exception as error:
             if not (is_spread() and is_outage(error)):
                 raise

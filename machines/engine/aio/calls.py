@@ -19,6 +19,7 @@ from machines.engine.connection.client import Client
 from machines.engine.connection.redis_url import check_scheme, read_url
 from machines.engine.engine import Engine
 from machines.engine.keys import PREFIX, Keys
+from machines.engine.retries import check_seconds
 
 from . import loop_sockets
 
@@ -27,6 +28,7 @@ Result = TypeVar("Result")
 Part = TypeVar("Part")
 
 LEFT_OUT = {
+    "at_once": "with retry_for(0) of machines.engine does the same",
     "client": "it is a client for threads: commands of your own are sent by a client of redis.asyncio",
     "clock_jumps": "they are what workers noticed: read them by Engine in a thread",
     "ids": "await new_id(), or create() without an id",
@@ -60,6 +62,7 @@ class AsyncCalls:
         partitions: int = 1,
         replicas: int = 0,
         replica_timeout: int = 1000,
+        retry_for: float | None = None,
         **options: Any,
     ) -> Self:
         """Make an engine for asyncio. It connects with its first call, and belongs to the event loop of that call.
@@ -81,6 +84,7 @@ class AsyncCalls:
             partitions=partitions,
             replicas=replicas,
             replica_timeout=replica_timeout,
+            retry_for=None if retry_for is None else check_seconds(retry_for),
         )
 
     async def aclose(self) -> None:

@@ -74,7 +74,7 @@ def list_methods(owner: type) -> Iterator[Method]:
         for name, method in vars(kind).items():
             if inspect.isfunction(method) and not name.startswith("_") and name not in seen:
                 seen.add(name)
-                yield method
+                yield inspect.unwrap(method)
 
 
 def _write_overloads(method: Method, imports: dict[str, str]) -> str:

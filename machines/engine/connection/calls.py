@@ -16,9 +16,9 @@ from machines.engine.errors import UNREADABLE, BadInput, EngineFault, EngineUnav
 from machines.engine.keys import PREFIX, Keys, get_machine
 
 from . import library, redirects, routing, server_permissions, waiting
+from .attempts import is_refused, note_answers, note_change, writes
 from .client import FAILURES, Client
-from .cluster_routing import NODE, REFUSED
-from .connection_cache import UNSENT
+from .cluster_routing import NODE
 from .library_loader import MISSING, LibraryLoader, Visit
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ def translate(error: Exception) -> NoReturn:
         raise NotPermitted([named] if (named := server_permissions.find_missing(text)) else []) from error
     if isinstance(error, exceptions.ResponseError) and code not in NOT_NOW:
         raise EngineFault(f"Redis answered: {text}") from error
-    safe = getattr(error, UNSENT, False) or isinstance(error, (*REFUSED, exceptions.ResponseError))
+    safe = is_refused(error)
     node = getattr(error, NODE, "")
     if isinstance(error, exceptions.TimeoutError) and not safe:
         raise EngineUnavailable(
@@ -69,6 +69,11 @@ def _build_words(function: str, root: str | tuple[str, ...], args: Sequence[Arg]
     command = "FCALL_RO" if function in library.read_only() else "FCALL"
     roots = (root,) if isinstance(root, str) else root
     return (command, function, len(roots), *roots, *args)
+
+
+def _writes_any(calls: Iterable[tuple[str, Any, Any]]) -> bool:
+    reading = library.read_only()
+    return any(function not in reading for function, _, _ in calls)
 
 
 def keep_available(answers: Sequence[Any]) -> list[Any]:
@@ -119,10 +124,14 @@ class Caller:
         try:
             reply = self._check_permitted(self._router.exchange(root, words))
             found: list[Any] = self._follow(function, root, args, reply) if redirects.is_elsewhere(reply) else reply
-            return found
         except FAILURES as error:
             if not isinstance(error, exceptions.ResponseError) or MISSING not in str(error):
+                note_answers(writes(words), [error])
                 translate(self._name_missing(error, root))
+        else:
+            if writes(words):
+                note_answers(True, [found])
+            return found
         self.load_missing()
         return self.raw(*words)  # type: ignore[no-any-return]
 
@@ -157,17 +166,13 @@ class Caller:
 
     def command(self, *words: Arg) -> Any:
         """Send any other Redis command, with the same errors. On a cluster, one without a key goes to any primary."""
-        try:
+        with self._noting(writes(words)):
             return routing.execute(self.client, words)
-        except FAILURES as error:
-            translate(error)
 
     def everywhere(self, *words: Arg) -> list[Any]:
         """Send a command without a key to every primary; return the answers of those that can be reached."""
-        try:
+        with self._noting(writes(words)):
             return routing.send_everywhere(self.client, words)
-        except FAILURES as error:
-            translate(error)
 
     def call_and_wait(self, function: str, root: str, *args: Arg, replicas: int, timeout: int) -> tuple[list[Any], int]:
         """Call a function, and wait on the same connection until so many replicas have written its step, for
@@ -175,13 +180,12 @@ class Caller:
         if not self._loaded:
             self.ensure()
         words, wait = _build_words(function, root, args), ("WAIT", replicas, timeout)
-        try:
+        with self._noting(writes(words)) as answers:
             (reply,), (written,) = self._router.send([(root, words)], wait)
             if isinstance(reply, exceptions.ResponseError) and MISSING in str(reply):
                 self.load_missing()
                 (reply,), (written,) = self._router.send([(root, words)], wait)
-        except FAILURES as error:
-            translate(error)
+            answers.append(reply)
         if redirects.is_elsewhere(reply):
             there = redirects.get_root(self._find(root, args), root)
             if there != root:
@@ -200,15 +204,14 @@ class Caller:
             self.ensure()
         sent = [(root, _build_words(function, root, args)) for function, root, args in calls]
         wait = ("WAIT", replicas, timeout)
-        try:
+        with self._noting(any(writes(words) for _, words in sent)) as noted:
             answers, written = self._router.send(sent, wait)
             again = [n for n, a in enumerate(answers) if isinstance(a, exceptions.ResponseError) and MISSING in str(a)]
             if again:
                 self.load_missing()
                 for n, answer, count in zip(again, *self._router.send([sent[n] for n in again], wait), strict=True):
                     answers[n], written[n] = answer, count
-        except FAILURES as error:
-            translate(error)
+            noted += answers
         for n, answer in enumerate(answers):
             if redirects.is_elsewhere(answer):
                 function, root, args = calls[n]
@@ -221,20 +224,17 @@ class Caller:
 
     def command_and_wait(self, key: str, words: Sequence[Arg], *, replicas: int, timeout: int) -> int:
         """Send another command, and wait as ``call_and_wait`` does; return the number of replicas that have it."""
-        try:
+        with self._noting(writes(words)) as answers:
             (answer,), (written,) = self._router.send([(key, words)], ("WAIT", replicas, timeout))
-        except FAILURES as error:
-            translate(error)
+            answers.append(answer)
         if isinstance(answer, Exception):
             translate(answer)
         return 0 if isinstance(written, Exception) else int(written)
 
     def raw(self, *words: Arg) -> Any:
         """Send a command like a function call and return its answer without redis-py's response callbacks."""
-        try:
+        with self._noting(writes(words), key=str(words[3]) if len(words) > 3 else ""):
             return self._check_permitted(routing.exchange(self.client, words))
-        except FAILURES as error:
-            translate(self._name_missing(error, str(words[3]) if len(words) > 3 else ""))
 
     def missing_commands(self, key: str) -> list[str]:
         """List those commands of ``server_permissions.STEP`` that the account in use may not run on a key like this
@@ -250,6 +250,18 @@ class Caller:
         if isinstance(reply, list) and reply and reply[0] == FAULT and server_permissions.is_denied(str(reply[-1])):
             raise exceptions.NoPermissionError(str(reply[-1]))
         return reply
+
+    @contextlib.contextmanager
+    def _noting(self, writing: bool, key: str = "") -> Iterator[list[Any]]:
+        """Raise the engine error for an error of Redis, and note in the attempt whether what was sent, and writes, may
+        have been carried out. Yields a list for the answers; where it stays empty the one answer was no error."""
+        answers: list[Any] = []
+        try:
+            yield answers
+        except FAILURES as error:
+            note_answers(writing, [error])
+            translate(self._name_missing(error, key) if key else error)
+        note_answers(writing, answers or [None])
 
     def _name_missing(self, error: Exception, key: str) -> Exception:
         """Return the error with the missing command named, where the server does not name it."""
@@ -268,10 +280,9 @@ class Caller:
 
     def commands(self, sent: Sequence[tuple[str, Sequence[Arg]]]) -> list[Any]:
         """Send other commands in one round trip, each with the key that routes it; raise for the first that failed."""
-        try:
+        with self._noting(any(writes(words) for _, words in sent)) as noted:
             answers = routing.send(self.client, sent) if sent else []
-        except FAILURES as error:
-            translate(error)
+            noted += answers
         for answer in answers:
             if isinstance(answer, Exception):
                 translate(answer)
@@ -279,10 +290,9 @@ class Caller:
 
     def commands_available(self, sent: Sequence[tuple[str, Sequence[Arg]]]) -> list[Any]:
         """Send other commands as ``commands`` does; return the answers as ``keep_available`` does."""
-        try:
-            return keep_available(routing.send(self.client, sent) if sent else [])
-        except FAILURES as error:
-            translate(error)
+        with self._noting(any(writes(words) for _, words in sent)) as answers:
+            answers += routing.send(self.client, sent) if sent else []
+        return keep_available(answers)
 
     @property
     def _router(self) -> routing.Router:
@@ -304,11 +314,10 @@ class Caller:
             return []
         if not self._loaded:
             self.ensure()
-        try:
+        with self._noting(_writes_any(calls)) as answers:
             replies, others = self._pipeline(calls, also)
-            return self._complete(calls, replies) + others
-        except FAILURES as error:
-            translate(error)
+            answers += self._complete(calls, replies) + others
+        return answers
 
     def stream(self, calls: Iterable[tuple[str, str, Sequence[Arg]]]) -> Iterator[tuple[int, Any]]:
         """Send several calls in one round trip, each as soon as it is made; yield the place of each and its reply, or
@@ -327,13 +336,16 @@ class Caller:
         try:
             for place, reply in enumerate(self._router.stream(make_portions())):
                 if type(reply) is list and reply and reply[0] == OK:
+                    note_change()
                     yield place, reply
                 else:
                     late.append((place, reply))
             if late:
                 found = self._complete([sent[place] for place, _ in late], [reply for _, reply in late])
+                note_answers(True, found)
                 yield from zip([place for place, _ in late], found, strict=True)
         except FAILURES as error:
+            note_answers(True, [error])
             translate(error)
 
     def _complete(

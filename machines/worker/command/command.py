@@ -102,6 +102,7 @@ def run_worker(
 
     Ends the process with the code ``EXHAUSTED`` if too many handlers hang.
     """
+    engine = engine.at_once()  # the loops of a worker repeat by themselves, and end when they are told to
     launcher = Launcher(engine, registry, options, version=machines.__version__, url=url, duties=duties)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: launcher.stop())

@@ -1,0 +1,203 @@
+"""Repeats calls of the engine that Redis did not carry out, within the time that their caller gives them.
+
+A call is repeated after ``EngineUnavailable`` where that is safe: it changed nothing for certain (``retry_safe``), it
+only reads, or it has an idempotency ``key``. A write without a key whose outcome is unknown is never repeated. Pauses
+double, with jitter, and end before the deadline; no attempt begins after it.
+
+A node that stayed away for a whole deadline is given up: further calls on it are tried once, until it has not failed
+for ``GIVEN_UP`` seconds. So an outage holds each thread of a process once at most.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from . import arguments
+from .connection import waiting
+from .connection.attempts import Attempt, current
+from .errors import BadInput, EngineUnavailable
+
+Kind = TypeVar("Kind", bound=type)
+
+RETRY_FOR = 5.0  # seconds, of an engine that is given none: a replica takes over, or a server starts, in less
+MOST = 3600.0  # seconds
+FIRST_PAUSE, LAST_PAUSE = 0.02, 0.5  # seconds between two attempts
+GIVEN_UP = 30.0  # seconds since the last failure of a node that was given up
+REPEATED = frozenset(["SB500", "SB501"])  # codes: Redis does not answer, an instance moves to another partition
+AT_ONCE = frozenset(["ping", "new_id", "at_once"])  # methods whose callers want to know how it is now
+BATCHES = frozenset(["fire_many", "enqueue_many"])  # methods that return an error for each item
+
+_wanted: ContextVar[float | None] = ContextVar("retry_for", default=None)
+
+
+@contextlib.contextmanager
+def retry_for(seconds: float) -> Iterator[None]:
+    """Give the calls within so many seconds to be repeated in, each and whatever the option of the engine says; 0 for
+    none."""
+    token = _wanted.set(check_seconds(seconds))
+    try:
+        yield
+    finally:
+        _wanted.reset(token)
+
+
+def check_seconds(seconds: float) -> float:
+    """Return a time to retry for. Raises BadInput."""
+    if not 0 <= arguments.check_seconds("retry_for", seconds) <= MOST:
+        raise BadInput(f"retry_for is a number of seconds from 0 to {MOST:g}, not {seconds:g}", code="SB402")
+    return float(seconds)
+
+
+class Retries:
+    """Repeats the calls of one engine. Safe to share between threads."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._seconds = RETRY_FOR if seconds is None else check_seconds(seconds)
+        self._given_up: dict[str, float] = {}  # node -> when it failed last, on the monotonic clock
+
+    def run(self, call: Callable[[], Any], keyed: bool) -> Any:
+        """Call, and again while that is safe and there is time. Raises as the call does; EngineUnavailable is
+        ``retry_safe`` only where no attempt can have changed anything."""
+        begun, attempt = time.monotonic(), Attempt()
+        token = current.set(attempt)
+        try:
+            return call()
+        except EngineUnavailable as error:
+            failure = error
+        finally:
+            current.reset(token)
+        return self._repeat(call, keyed, self.begin(begun), attempt, failure)
+
+    def _repeat(
+        self, call: Callable[[], Any], keyed: bool, deadline: Deadline, attempt: Attempt, failure: EngineUnavailable
+    ) -> Any:
+        unknown: EngineUnavailable | None = None
+        while True:
+            if attempt.changed:
+                unknown = unknown or _make_unsafe(failure)
+            safe = keyed or attempt.may_be_repeated(failure.retry_safe)
+            if not (safe and failure.code in REPEATED and deadline.pause(failure.node)):
+                raise unknown or failure
+            attempt = Attempt()
+            token = current.set(attempt)
+            try:
+                return call()
+            except EngineUnavailable as error:
+                failure = error
+            finally:
+                current.reset(token)
+
+    def begin(self, begun: float) -> Deadline:
+        """Return the time in which a call that began at a moment of the monotonic clock may be repeated."""
+        wanted = _wanted.get()
+        return Deadline(begun, self._seconds if wanted is None else wanted, self._given_up)
+
+
+class Deadline:
+    """The time in which one call may be repeated."""
+
+    def __init__(self, begun: float, seconds: float, given_up: dict[str, float]) -> None:
+        self._until = begun + seconds
+        self._patient = seconds > 0
+        self._given_up = given_up
+        self._pause = FIRST_PAUSE
+
+    def pause(self, node: str) -> bool:
+        """Wait before the next attempt; return False where there is no time for one, or the node was given up."""
+        now, pause = time.monotonic(), self._pause * random.uniform(0.5, 1.0)  # noqa: S311
+        if not self._patient:
+            return False
+        if now - self._given_up.get(node, -GIVEN_UP) < GIVEN_UP or now + pause >= self._until:
+            self._given_up[node] = now
+            return False
+        self._given_up.pop(node, None)
+        self._pause = min(2 * self._pause, LAST_PAUSE)
+        waiting.pause(pause)
+        return True
+
+
+def _make_unsafe(error: EngineUnavailable) -> EngineUnavailable:
+    """Return the error of a call that may have changed something, whatever its last part says of itself."""
+    if not error.retry_safe:
+        return error
+    made = EngineUnavailable(
+        f"{error.message}; earlier parts of the call have happened", code=error.code, node=error.node
+    )
+    made.__cause__ = error
+    return made
+
+
+def retry_methods(engine: Kind) -> Kind:
+    """Have the public methods of a class repeated by its attribute ``_retries``."""
+    found: dict[str, Callable[..., Any]] = {}
+    for kind in engine.__mro__:
+        for name, method in vars(kind).items():
+            if inspect.isfunction(method) and not name.startswith("_") and name not in AT_ONCE:
+                found.setdefault(name, method)
+    for name, method in found.items():
+        setattr(engine, name, _wrap(method))
+    return engine
+
+
+def _wrap(method: Callable[..., Any]) -> Callable[..., Any]:
+    parameters = inspect.signature(method).parameters
+    keyed, iterates = "key" in parameters, any("Iterable" in str(one.annotation) for one in parameters.values())
+
+    @functools.wraps(method)
+    def repeat(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if current.get() is not None:  # a part of another method, which is repeated as a whole
+            return method(self, *args, **kwargs)
+        if iterates:  # an iterator would be empty the second time
+            args = tuple(_keep(one) for one in args)
+            kwargs = {name: _keep(one) for name, one in kwargs.items()}
+        return self._retries.run(lambda: method(self, *args, **kwargs), keyed and kwargs.get("key") is not None)
+
+    @functools.wraps(method)
+    def repeat_parts(self: Any, items: Iterable[Any], **kwargs: Any) -> list[Any]:
+        if current.get() is not None:
+            return method(self, items, **kwargs)  # type: ignore[no-any-return]
+        return _send_parts(self._retries, lambda part: method(self, part, **kwargs), list(items))
+
+    return repeat_parts if method.__name__ in BATCHES else repeat
+
+
+def _keep(given: Any) -> Any:
+    return list(given) if hasattr(given, "__next__") else given
+
+
+def _send_parts(retries: Retries, send: Callable[[list[Any]], list[Any]], items: list[Any]) -> list[Any]:
+    """Send a batch, and those of its items again that Redis did not carry out; return the result or error of each."""
+    deadline = retries.begin(time.monotonic())
+    found: list[Any] = retries.run(lambda: send(items), all(map(_has_key, items)))
+    while again := [number for number, result in enumerate(found) if _may_repeat(items[number], result)]:
+        if not deadline.pause(found[again[0]].node):
+            break
+        attempt = current.set(Attempt())
+        try:
+            results = send([items[number] for number in again])
+        except EngineUnavailable as error:
+            results = [error] * len(again)
+        finally:
+            current.reset(attempt)
+        for number, result in zip(again, results, strict=True):
+            if found[number].retry_safe or not isinstance(result, EngineUnavailable):
+                found[number] = result  # else the outcome of an attempt before is unknown, and the error says so
+    return found
+
+
+def _may_repeat(item: Any, result: Any) -> bool:
+    if not isinstance(result, EngineUnavailable) or result.code not in REPEATED:
+        return False
+    return result.retry_safe or _has_key(item)
+
+
+def _has_key(item: Any) -> bool:
+    """Tell whether an item of a batch, a record or its fields by name, has an idempotency key."""
+    return (item.get("key") if isinstance(item, Mapping) else getattr(item, "key", None)) is not None
