@@ -97,6 +97,24 @@ def test_instances_with_other_fields_have_steps_of_their_own(pair):
     assert pair.count_compiled() == 36
 
 
+def test_a_field_that_a_step_sets_twice(pair):
+    """Compiled where its first value differs from the stored one, on which its place in the history depends."""
+    twice = {
+        "A": {"exit": {"set": {"n": "event.n"}}, "on": {"go": "B"}},
+        "B": {"entry": {"set": {"n": "n * 2", "s": "'b'"}}},
+    }
+    gone = {"C": {"exit": {"set": {"s": "'c'"}}, "on": {"go": "D"}}, "D": {"entry": {"unset": "s"}}}
+    for number, (states, compiled) in enumerate([(twice, 1), (gone, 1)]):
+        assert pair.publish(machine(**states) | {"initial": next(iter(states)), "index": ["n", "s"]})
+        create(pair, "x", "y")
+        pair.call("sb_fire", "x", "go", '{"n": 4}', "", "", "", "", NOW)
+        assert pair.count_compiled() == compiled
+        pair.call("sb_explain", "y", "go", '{"n": 0}', NOW)
+        pair.call("sb_fire", "y", "go", '{"n": 0}', "", "", "", "", NOW)
+        assert pair.count_compiled() == number, "the first value of n is the stored one"
+        pair.compare()
+
+
 def test_a_republished_definition_has_steps_of_its_own(pair):
     for target in ("B", "C"):
         states = {"A": {"on": {"go": target}}, "B": {"on": {"back": "A"}}, "C": {"on": {"back": "A"}}}

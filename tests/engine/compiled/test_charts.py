@@ -167,3 +167,32 @@ def test_what_one_way_of_a_step_records_is_not_what_another_restores(pair):
     assert fire(pair, "go", NOW + 3)[3]["_state"] == "kept"
     assert pair.count_compiled() == 1
     pair.compare()
+
+
+@pytest.mark.parametrize("ids", ["x", "xyz"])
+def test_ends_of_jobs_of_a_chart_run_compiled(pair, ids):
+    """Alone and in a batch; whether an error leaves the state of the job, the interpreter finds out."""
+    working = {
+        "on": {"again": "Working"},
+        "invoke": {"id": "w", "src": "work", "queue": "q", "onDone": "B", "onError": "C"},
+    }
+    states = {"P": {"initial": "Working", "states": {"Working": working, "B": {"on": {"again": "Working"}}, "C": {}}}}
+    assert pair.publish(machine(**states) | {"initial": "P", "index": ["instance.transition"]})
+    for id in ids:
+        pair.call("sb_create", id, "{}", "", "", "", "", NOW)
+    ended = [word for job in take(pair, "first") for word in (*job, '{"n":1}')]
+    assert len(pair.call("sb_complete", NOW + 5, "", *ended)) == 1 + len(ids)
+    assert pair.both("HGET", f"{ROOT}:i:x", "_state") == [b"B", b"B"]
+    pair.compare()
+    assert pair.count_compiled() == len(ids)
+    pair.call("sb_fire", "x", "again", "", "", "", "", "", NOW + 6)
+    pair.count_compiled()
+    assert pair.call("sb_fail", *take(pair, "second")[0], "no", "Broken", "", "0", NOW + 7)[1] == b"dead"
+    assert pair.both("HGET", f"{ROOT}:i:x", "_state") == [b"C", b"C"]
+    pair.compare()
+    assert pair.count_compiled() == 0
+
+
+def take(pair: Twins, call: str) -> list[tuple[bytes, bytes]]:
+    reply = pair.call("sb_take", "q", "w", 9, "", NOW + 4, call)
+    return [(reply[at], reply[at + 2]) for at in range(3, len(reply), 6)]

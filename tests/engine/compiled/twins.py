@@ -206,9 +206,8 @@ def play_many(twins: Twins, kind: type[Writer], seeds: range) -> None:
         steps[writer.sort, True] += compiled
         steps[writer.sort, False] += twins.count_interpreted()
     failures = Counter(limit for why in twins.read_failures() for limit in LIMITS if limit in why)
-    found = f"{kind.__module__}: {len(seeds)} machines, {machines[True]} ran compiled"
-    log = logging.getLogger(__name__)
-    log.info("%s; steps of sort, compiled: %s; failures to compile: %s", found, dict(steps), dict(failures))
+    found = f"{len(seeds)} machines, {machines[True]} ran compiled; steps by sort, and whether compiled: {dict(steps)}"
+    logging.getLogger(__name__).info("%s: %s; failures to compile: %s", kind.__module__, found, dict(failures))
     assert machines[True] > 0.9 * len(seeds)
     assert steps["sound", True] > 7 * steps["sound", False]
     assert twins.count_refused() > len(seeds)
