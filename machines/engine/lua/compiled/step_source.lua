@@ -45,7 +45,8 @@ function step_source.compile(program, name, build, ...)
     if ok then return made, detail end
     failed.of[name], failed.count, program.failed = true, failed.count + 1, failed
     failures[program.root] = (failures[program.root] or 0) + 1
-    redis.log(redis.LOG_NOTICE, 'a step of ' .. program.root .. ' is left to the interpreter: ' .. tostring(made))
+    redis.log(redis.LOG_NOTICE,
+        string.format('a step of %s is left to the interpreter: %s', program.root, tostring(made)))
     return false
 end
 
