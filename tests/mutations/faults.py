@@ -1,0 +1,428 @@
+"""The faults: what is wrong, where, and the tests that stand beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+LUA = "machines/engine/lua/"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """``old`` stands once in ``file``. ``tests``: folders or files; ``slow``: a slow kind that is tried as well."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    slow: str = ""
+
+    def fits(self, root: Path) -> bool:
+        return (root / self.file).read_text(encoding="utf-8").count(self.old) == 1
+
+
+INSTANCES, JOBS, CHARTS = ("tests/engine/instances",), ("tests/engine/jobs",), ("tests/statecharts", "tests/engine")
+WORKER, LIVE, SERVICES = ("tests/worker",), ("tests/live",), ("tests/services",)
+FAULTS = (
+    # the library
+    Fault(
+        "history keeps its oldest entries",
+        LUA + "instances/commit.lua",
+        "-ctx.program.history, -1)",
+        "0, ctx.program.history - 1)",
+        INSTANCES,
+    ),
+    Fault(
+        "a failed step leaves a counter of flow at 0",
+        LUA + "instances/commit.lua",
+        "flow, -1) == 0 then",
+        "flow, -1) < 0 then",
+        INSTANCES,
+    ),
+    Fault(
+        "a failed step moves the time of entry",
+        LUA + "instances/commit.lua",
+        "progress.entered_before, ctx.id)",
+        "progress.stamp, ctx.id)",
+        INSTANCES,
+    ),
+    Fault(
+        "a backoff of more than an hour is cut",
+        LUA + "jobs/retry_delay.lua",
+        "math.max(MAX_BACKOFF, backoff)",
+        "MAX_BACKOFF",
+        JOBS,
+    ),
+    Fault(
+        "the first retry waits twice as long",
+        LUA + "jobs/retry_delay.lua",
+        "(tonumber(row.attempt) - 1)",
+        "tonumber(row.attempt)",
+        JOBS,
+    ),
+    Fault(
+        "cancelling '' cancels every unnamed event",
+        LUA + "timers/timers.lua",
+        "timer[SENDID] ~= sendid or sendid == ''",
+        "timer[SENDID] ~= sendid",
+        CHARTS,
+    ),
+    Fault(
+        "a timer armed while suspended loses its start",
+        LUA + "timers/timers.lua",
+        "if ctx.raw._suspended then timer[SINCE] = ctx.now end",
+        "",
+        CHARTS,
+    ),
+    Fault(
+        "an instance may have one timer more",
+        LUA + "timers/timers.lua",
+        "if #all >= MAX_TIMERS then",
+        "if #all > MAX_TIMERS then",
+        CHARTS,
+    ),
+    Fault(
+        "a finished job stays awaited beside others",
+        LUA + "jobs/completion.lua",
+        "if other ~= job then others[#others + 1] = other end",
+        "others[#others + 1] = other",
+        ("tests/engine/jobs", "tests/statecharts"),
+    ),
+    Fault(
+        "a dead job is awaited again after the state was entered anew",
+        LUA + "jobs/completion.lua",
+        "ctx.state ~= state or tonumber(ctx.raw._entered) ~= tonumber(row.created)",
+        "ctx.state ~= state",
+        JOBS,
+    ),
+    Fault(
+        "a step that stays counts as having left",
+        LUA + "jobs/completion.lua",
+        "if not ctx.chart then return ctx.moved end",
+        "if not ctx.chart then return true end",
+        JOBS,
+    ),
+    Fault(
+        "a lease outlives the deadline of its job",
+        LUA + "functions/jobs/sb_take.lua",
+        "lease_end = math.min(lease_end, now + timeout)",
+        "lease_end = now + math.max(timeout, lease_end - now)",
+        JOBS,
+    ),
+    Fault(
+        "a second attempt forgets when the first began",
+        LUA + "functions/jobs/sb_take.lua",
+        "if row.taken and not row.started then",
+        "if row.taken and row.started then",
+        JOBS,
+    ),
+    Fault(
+        "a renewal passes the deadline",
+        LUA + "functions/jobs/sb_extend.lua",
+        "math.min(now + lease, tonumber(row.deadline or now + lease))",
+        "now + lease",
+        JOBS,
+    ),
+    Fault(
+        "an approval of `door` does not cover `door.open`",
+        LUA + "interpreter/permits.lua",
+        "if event == listed or string.sub(event, 1, #listed + 1) == listed .. '.' then",
+        "if event == listed then",
+        ("tests/services", "tests/engine"),
+    ),
+    Fault(
+        "an approval holds for another version",
+        LUA + "interpreter/permits.lua",
+        "permit.definition ~= tonumber(ctx.program.version)",
+        "false",
+        ("tests/services", "tests/engine"),
+    ),
+    Fault(
+        "who asked is the second person",
+        LUA + "interpreter/permits.lua",
+        "if permit.by and permit.by == actor then",
+        "if permit.by and permit.by == '' then",
+        ("tests/services", "tests/engine"),
+    ),
+    Fault(
+        "reenter does not leave the state",
+        LUA + "interpreter/core.lua",
+        "(target ~= ctx.state or transition.reenter)",
+        "target ~= ctx.state",
+        INSTANCES,
+    ),
+    Fault(
+        "internal events are taken last first",
+        LUA + "interpreter/core.lua",
+        "table.remove(ctx.internal, 1)",
+        "table.remove(ctx.internal)",
+        INSTANCES,
+    ),
+    Fault(
+        "shares of a limit add up to more than the whole",
+        LUA + "jobs/queue_limits.lua",
+        "number < whole % partitions",
+        "number <= whole % partitions",
+        JOBS,
+    ),
+    Fault(
+        "a clock that was set back stops a queue with a rate",
+        LUA + "jobs/queue_limits.lua",
+        "if rules.tat > now + ahead + max(rules.interval, SKEW_MS) then return now end",
+        "",
+        JOBS,
+    ),
+    Fault(
+        "a key answers for an instance created anew",
+        LUA + "base/idempotency.lua",
+        "if created and created ~= json.number",
+        "if created and false and created ~= json.number",
+        INSTANCES,
+    ),
+    Fault(
+        "> finds what is equal",
+        LUA + "search/filters.lua",
+        "condition.gt and not is_before(condition.gt, value)",
+        "condition.gt and is_before(value, condition.gt)",
+        ("tests/engine/search",),
+    ),
+    Fault(
+        "a suspended instance holds one message more",
+        LUA + "messages/delivery.lua",
+        ">= MAX_HELD then",
+        "> MAX_HELD then",
+        CHARTS,
+    ),
+    Fault(
+        "an event of a replaced child counts",
+        LUA + "messages/delivery.lua",
+        "return child.id ~= from.id or child.machine ~= from.machine",
+        "return false",
+        CHARTS,
+    ),
+    Fault(
+        "a transition of the outer state comes first",
+        LUA + "interpreter/configurations.lua",
+        "do list[#list + 1] = transition end",
+        "do table.insert(list, 1, transition) end",
+        CHARTS,
+    ),
+    Fault(
+        "two top states at once are a legal configuration",
+        LUA + "interpreter/configurations.lua",
+        "return top == 1",
+        "return top >= 1",
+        CHARTS,
+    ),
+    # services and what they stand on
+    Fault(
+        "requests that expired can be approved",
+        "machines/services/approvals.py",
+        "State.OPEN, expires_at__lte=now)",
+        "State.OPEN, expires_at__lt=now.replace(year=2000))",
+        SERVICES,
+    ),
+    Fault(
+        "a person decides a request of their own",
+        "machines/services/approvals.py",
+        "    if approval.asker_id == actor.id:\n        raise OwnRequest",
+        "    if not approval.asker_id:\n        raise OwnRequest",
+        SERVICES,
+    ),
+    Fault(
+        "a token of smaller reach withdraws",
+        "machines/services/approvals.py",
+        "return approval.asker_id == actor.id and reaches",
+        "return approval.asker_id == actor.id",
+        SERVICES,
+    ),
+    Fault(
+        "a token of a deactivated owner opens doors",
+        "machines/access/tokens.py",
+        "if not token.owner.is_active:",
+        "if token.owner is None:",
+        ("tests/access", "tests/api"),
+    ),
+    Fault(
+        "a revoked token may be revoked again",
+        "machines/access/tokens.py",
+        "filter(pk=token.pk, revoked=None)",
+        "filter(pk=token.pk)",
+        ("tests/access", "tests/services", "tests/api"),
+    ),
+    Fault(
+        "a token without machines covers one right too many",
+        "machines/access/tokens.py",
+        "return right in self.rights and (machine",
+        "return (machine",
+        ("tests/access", "tests/services", "tests/api"),
+    ),
+    Fault(
+        "a webhook may lead inside when one of its addresses is public",
+        "machines/webhooks/addresses.py",
+        "if not all(may_lead_to(host, address) for address in addresses):",
+        "if not any(may_lead_to(host, address) for address in addresses):",
+        ("tests/webhooks",),
+    ),
+    Fault(
+        "an address of NAT64 hides an inner one",
+        "machines/webhooks/addresses.py",
+        "if address in NAT64:",
+        "if address not in NAT64 and False:",
+        ("tests/webhooks",),
+    ),
+    Fault(
+        "a backfill runs its end, too",
+        "machines/schedules/planning.py",
+        'if at < request["to"]]',
+        'if at <= request["to"]]',
+        ("tests/schedules",),
+    ),
+    Fault(
+        "catch-up keeps the oldest",
+        "machines/schedules/planning.py",
+        "list(missed)[-kept:] if kept else []",
+        "list(missed)[:kept]",
+        ("tests/schedules",),
+    ),
+    Fault(
+        "an interval repeats its last occurrence",
+        "machines/schedules/occurrences.py",
+        "// self.seconds + 1) * self.seconds",
+        "// self.seconds) * self.seconds",
+        ("tests/schedules",),
+    ),
+    Fault(
+        "a machine of the product takes the default retention",
+        "machines/retention/duty.py",
+        "if machine in builtin_machines.NAMES else",
+        "if machine not in builtin_machines.NAMES else",
+        ("tests/retention",),
+    ),
+    Fault(
+        "the log of a partition is cut at half of its age",
+        "machines/retention/duty.py",
+        "max(0, now - bounds.retention.log)",
+        "max(0, now - bounds.retention.log // 2)",
+        ("tests/retention",),
+    ),
+    # live view
+    Fault(
+        "a delta leaves out what went away",
+        "dashboard/live/hub/merge_patch.py",
+        "{key: None for key in old if key not in new}",
+        "{}",
+        LIVE,
+    ),
+    Fault(
+        "true and 1 are the same value",
+        "dashboard/live/hub/merge_patch.py",
+        "return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)",
+        "return bool(left == right)",
+        LIVE,
+    ),
+    Fault(
+        "a page of another port opens a socket",
+        "dashboard/live/sockets/origin.py",
+        "(origin_domain, origin_port or DEFAULT_PORTS[origin_scheme]) == (",
+        "(origin_domain, port or DEFAULT_PORTS[origin_scheme]) == (",
+        LIVE,
+    ),
+    Fault(
+        "commands of a socket are never refilled",
+        "dashboard/live/sockets/rate_limit.py",
+        "self._left + (now - self._seen) * self._refill",
+        "self._left",
+        LIVE,
+    ),
+    Fault(
+        "a second delta before the first is sent loses it",
+        "dashboard/live/outbox.py",
+        "None if topic in self._pending else frame",
+        "frame",
+        LIVE,
+    ),
+    Fault(
+        "a muted socket is told that all is well",
+        "dashboard/live/outbox.py",
+        "if self._status is not None and not (self._muted and self._status_is_good):",
+        "if self._status is not None:",
+        LIVE,
+    ),
+    Fault(
+        "the last watcher leaves its topic behind",
+        "dashboard/live/hub/feeds.py",
+        "        if not feed.watchers:\n            del self._feeds[topic]",
+        "        if not self._feeds:\n            del self._feeds[topic]",
+        LIVE,
+    ),
+    Fault(
+        "a gap in the numbers goes unseen",
+        "static/signalbox/js/live/store.js",
+        "frame.seq !== meta.seq + 1",
+        "frame.seq <= meta.seq",
+        ("tests/live", "tests/browser"),
+        slow="browser",
+    ),
+    Fault(
+        "a socket that was closed for good opens again",
+        "static/signalbox/js/live/socket.js",
+        "if (FINAL[code]) return this.#host.close(FINAL[code]);",
+        "",
+        ("tests/live", "tests/browser"),
+        slow="browser",
+    ),
+    Fault(
+        "values are not kept back while the page is frozen",
+        "static/signalbox/js/live/store.js",
+        "this.#hidden || this.#calm || this.#frozen) {",
+        "this.#hidden || this.#calm) {",
+        ("tests/live", "tests/browser"),
+        slow="browser",
+    ),
+    # worker
+    Fault(
+        "a job leased to another worker is handed back",
+        "machines/worker/intake/reclaim.py",
+        "job.worker != self._worker or self._holds",
+        "self._holds",
+        WORKER,
+    ),
+    Fault(
+        "a deadline strikes after the lease",
+        "machines/worker/execution/deadlines.py",
+        "(ends - lead, next",
+        "(ends + lead, next",
+        WORKER,
+    ),
+    Fault(
+        "one result that cannot be sent costs all of its batch",
+        "machines/worker/execution/completer.py",
+        "if len(done) > 1:",
+        "if len(done) > 100_000:",
+        WORKER,
+    ),
+    Fault(
+        "a worker that is quiet goes on taking",
+        "machines/worker/intake/poll_loop.py",
+        "if not self._taking.is_set():\n            self._fetcher.pass_on()",
+        "if False:\n            self._fetcher.pass_on()",
+        WORKER,
+    ),
+    Fault(
+        "partitions of a worker that leaves are not given up",
+        "machines/worker/maintenance/partition_shares.py",
+        "            self._engine.wakeups.leave(self._worker)",
+        "            pass",
+        WORKER,
+    ),
+    Fault(
+        "an order is obeyed each time it is read",
+        "machines/worker/lease_renewal.py",
+        "if order is not None and order != self._obeyed:",
+        "if order is not None:",
+        WORKER,
+    ),
+)
