@@ -143,7 +143,7 @@ def test_a_run_leaves_only_keys_that_are_listed_here(engine):
     engine.take(name, "work", "w")
     known = [re.escape("{door:0}" + suffix) for call, suffix in LITERALS.items() if len(call) == 1]
     known += [r"\{door:0\}:(def:1|i:[abcd]|in:(Shut|Open)|h:[abcd]|[kc]:1:[abcd]:once|job:0-[1-5])"]
-    known += [r"\{door:0\}:q:work(:leased|:delayed|:dead|:rules)?", "machines", "revision"]
+    known += [r"\{door:0\}:q:work(:leased|:delayed|:dead|:rules)?", "machines", "revision", "layout"]
     known += [r"\{door:0\}:(qs:work|u:work:[abcd]|w:0-3|by:instance\.error)"]
     left = keys_left(engine)
     assert {key for key in left if not any(re.fullmatch(pattern, key) for pattern in known)} == set()
