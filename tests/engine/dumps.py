@@ -1,8 +1,8 @@
 """Every key of a test and all that is in it, to see that a call changed nothing at all.
 
-The counters of refused events are left out: they are what a refusal leaves, and no part of any instance. So is the
-moment of a partition's latest change, and the ranges that ids are made from: a process takes the next one when it is
-time.
+The counters of refused events are left out: they are what a refusal leaves, and no part of any instance. So are the
+moment of a partition's latest change, the number of the layout, which an engine notes when it loads the library, and the
+ranges that ids are made from: a process takes the next one when it is time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def dump(engine: Engine) -> Dump:
 
 
 def _is_aside(key: bytes) -> bool:
-    return key.endswith(b":refused") or b":ids:{ids}:" in key
+    return key.endswith((b":refused", b":layout")) or b":ids:{ids}:" in key
 
 
 @contextmanager
