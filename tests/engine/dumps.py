@@ -1,8 +1,8 @@
 """Every key of a test and all that is in it, to see that a call changed nothing at all.
 
 The counters of refused events are left out: they are what a refusal leaves, and no part of any instance. So are the
-moment of a partition's latest change, the number of the layout, which an engine notes when it loads the library, and the
-ranges that ids are made from: a process takes the next one when it is time.
+moment of a partition's latest change, the number of the layout, which an engine notes when it loads the library, and
+the ranges that ids are made from: a process takes the next one when it is time.
 """
 
 from __future__ import annotations
