@@ -15,6 +15,7 @@ from machines.conf import conf
 from machines.conf.kinds import ANY
 from machines.connections import get_engine
 from machines.engine.definitions import Outline
+from machines.engine.definitions.access import VERSIONING
 from machines.engine.definitions.outline import covers_action
 from machines.engine.errors import UnknownMachine
 from machines.engine.versions import VersionChoice
@@ -22,8 +23,7 @@ from machines.models import Machine
 
 from .outlines import outline_of
 
-PUBLISH, MIGRATE = "publish", "migrate"
-ACTIONS = (PUBLISH, MIGRATE)
+ACTIONS = PUBLISH, MIGRATE = VERSIONING
 """Actions that a definition, a setting or a policy reserves for two."""
 
 OPERATIONS: Mapping[str, Collection[str]] = MappingProxyType(

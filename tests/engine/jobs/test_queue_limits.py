@@ -213,6 +213,5 @@ def test_a_foreign_key_in_the_place_of_the_rules_stops_the_take_and_loses_nothin
 
 def test_a_definition_is_not_published_over_a_foreign_key(engine):
     engine.client.set(engine.keys.partition("m").rules("work"), "foreign")
-    engine.load_library()  # which notes the layout
     with unchanged(engine), pytest.raises(EngineFault):
         engine.publish(machine("m", {"A": {}}, queues=LIMITS))
