@@ -102,10 +102,12 @@ def join_kinds(value: object) -> str:
     return " ".join(check_name("exception", one, limits.check_exception_kind(one)) for one in value)
 
 
-def check_seconds(what: str, value: object) -> float:
-    """Return a finite number of seconds."""
+def check_seconds(what: str, value: object, most: float | None = None) -> float:
+    """Return a finite number of seconds, from 0 to ``most`` where that is given."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
         raise BadInput(f"{what} is a number of seconds, not {show(value)}", code="SB402")
+    if most is not None and not 0 <= value <= most:
+        raise BadInput(f"{what} is a number of seconds from 0 to {most:g}, not {show(value)}", code="SB402")
     return value
 
 

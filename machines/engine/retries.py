@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from . import arguments
 from .connection import waiting
 from .connection.attempts import Attempt, current
-from .errors import BadInput, EngineUnavailable
+from .errors import EngineUnavailable
 
 Kind = TypeVar("Kind", bound=type)
 
@@ -50,9 +50,7 @@ def retry_for(seconds: float) -> Iterator[None]:
 
 def check_seconds(seconds: float) -> float:
     """Return a time to retry for. Raises BadInput."""
-    if not 0 <= arguments.check_seconds("retry_for", seconds) <= MOST:
-        raise BadInput(f"retry_for is a number of seconds from 0 to {MOST:g}, not {seconds:g}", code="SB402")
-    return float(seconds)
+    return float(arguments.check_seconds("retry_for", seconds, MOST))
 
 
 class Retries:

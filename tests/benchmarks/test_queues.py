@@ -98,7 +98,7 @@ def test_without_node_its_peer_is_missing_with_a_reason(monkeypatch):
 def test_the_page_of_another_benchmark_stays_as_it_is(tmp_path):
     before = report.RESULTS.read_text(encoding="utf-8")
     page = tmp_path / "page.md"
-    report.write([], [], "Valkey", 1.0, path=page, command="make other", notes=["A note."])
+    report.write("Other", [], [], "Valkey", 1.0, path=page, command="make other", notes=["A note."])
     text = page.read_text(encoding="utf-8")
     assert "`make other`" in text
     assert "A note." in text.splitlines()

@@ -115,9 +115,12 @@ def test_by_a_script_with_or_without_django(work, engine, db):
 
 def test_the_same_document_again_compiles_nothing_else(work, engine, db):
     first = definitions.publish(Actor.console(), NEST)
+    definitions.publish(Actor.console(), NEST)  # reads the version that counts, whose rules decide, once
     work.clear()
     assert definitions.publish(Actor.console(), NEST) == first
-    assert dict(work) == {"read_document nest": 1, "build_program nest": 1, "build_program nest.egg": 1}
+    assert dict(work) == {
+        "read_document nest": 1, "build_program nest": 1, "build_program nest.egg": 1, "build_outline nest": 1,
+    }  # fmt: skip
 
 
 def test_a_change_of_words_alone_compiles_only_what_changed(work, engine, db):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from machines import library_command
 from machines.engine import Engine, EngineUnavailable, Job
 from tests.conftest import IN_CI, missing
 from tests.deployment.installation import RedisServer, write_secrets
@@ -54,8 +55,9 @@ def server(tmp_path_factory: pytest.TempPathFactory, secrets: Path) -> RedisServ
 
 
 @pytest.fixture
-def up(server: RedisServer) -> Iterator[RedisServer]:
+def up(server: RedisServer, secrets: Path) -> Iterator[RedisServer]:
     with server.running():
+        load_library(server, secrets)
         yield server
 
 
@@ -88,6 +90,10 @@ def start(up: RedisServer, secrets: Path, folder: Path) -> Iterator[Callable[...
     for process in started:
         process.kill()
         process.communicate()
+
+
+def load_library(server: RedisServer, secrets: Path) -> None:
+    assert library_command.run(["load", "--url", server.url("deploy", secrets)], {}) == 0
 
 
 def find_job(engine: Engine, id: str, place: str) -> Job | None:
@@ -179,6 +185,7 @@ def test_a_job_that_its_instance_no_longer_waits_for_is_aborted(engine, start):
 
 def test_it_goes_on_after_a_restart_of_the_server(server, secrets, folder):
     with server.running():
+        load_library(server, secrets)
         engine = Engine.from_url(server.url("worker", secrets))
         engine.publish(json.loads(block("docs/tutorial.md", "json", '"id": "booking"')))
         environment = {"PATH": os.environ["PATH"], "REDIS_URL": server.url("worker", secrets), "LEASE": str(LEASE)}
