@@ -83,6 +83,15 @@ def test_it_is_capped(engine, keep):
     assert versions(engine)[:keep] == list(range(101, 101 - keep, -1))
 
 
+@pytest.mark.parametrize("keep", [1, 5])
+def test_a_step_that_is_not_compiled_cuts_off_the_oldest(engine, keep):
+    started(engine, clock(history=keep))
+    for _ in range(keep + SLACK):
+        engine.force("clock", "x", "Runs", actor="ada", reason="again")
+    newest = engine.get("clock", "x").version
+    assert versions(engine, limit=100) == list(range(newest, newest - keep, -1))
+
+
 def test_the_oldest_step_that_is_kept_does_not_know_its_source(engine):
     ticking(engine, 100, history=5)
     *_, oldest = engine.history("clock", "x", limit=1000)
