@@ -20,7 +20,7 @@ PARTS = {title: text for title, _, text in (part.partition("\n") for part in PAG
 PROGRAMS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
-def test_every_pattern_has_a_section_with_a_program_and_a_row_that_says_what_it_cannot_do():
+def test_every_pattern_has_a_section_with_a_program_and_a_row_that_says_what_it_is_for():
     titles = [section.title for section in sections().values()]
     assert list(sections()) == list(ORDER)
     assert [title for title in PARTS if title in titles] == titles
