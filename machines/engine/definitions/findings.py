@@ -27,7 +27,9 @@ _ALL = [
     Code("SB102", "a data field is named that `context` does not declare", "correct the name, or declare the field"),
     Code("SB103", "`event.<name>` is no field of that event's payload", "correct the name, or declare the field"),
     Code(
-        "SB104", "a value has the wrong shape: text where an object is needed, and the like", "see the key's row above"
+        "SB104",
+        "a value has the wrong shape: text where an object is needed, and the like",
+        "see the key in the definition reference",
     ),
     Code("SB105", "a key is not known here", "correct it; a misspelt `guard` would otherwise be no guard at all"),
     Code("SB106", "a required key is missing", "add it"),
