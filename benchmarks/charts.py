@@ -103,7 +103,7 @@ class Charts:
         for row in rows[1:]:
             row.ratios["flat"] = 1 / found[row.title].against(found["flat"])
             row.ratios["hand-written"] = found[row.title].against(found[f"{row.title}, by hand"])
-        note = "µs of the server's CPU a step, call included. hand-written: the rate against that of the peer in Lua."
+        note = "µs of the server's CPU a step, call included."
         return Section("What a step of a chart costs the server", rows, note)
 
     def answers(self, rounds: int) -> Section:

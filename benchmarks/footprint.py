@@ -61,7 +61,7 @@ class Footprint:
             Row("without history", self._bytes(0, ()), unit="bytes"),
             Row("with three steps of history", self._bytes(100, ("activate", "entitle")), unit="bytes"),
         ]
-        note = f"Bytes of the server's memory an instance of activation takes, over {INSTANCES:,} of them."
+        note = f"Of activation, over {INSTANCES:,} instances."
         return Section("Memory of an instance", rows, note)
 
     def _bytes(self, history: int, events: tuple[str, ...]) -> float:

@@ -53,10 +53,13 @@ class Aim:
     reached: float
     at_most: bool = False
 
+    @property
+    def held(self) -> bool:
+        return self.reached <= self.bound if self.at_most else self.reached >= self.bound
+
     def __str__(self) -> str:
-        held = self.reached <= self.bound if self.at_most else self.reached >= self.bound
         aim = f"aim {'at most ' if self.at_most else ''}{self.bound:g}"
-        return f"{self.what}: {self.reached:,.2f}, {aim}: {'reached' if held else 'MISSED'}"
+        return f"{self.what}: {self.reached:,.2f}, {aim}: {'reached' if self.held else 'MISSED'}"
 
 
 def text(sections: Sequence[Section]) -> str:
@@ -90,17 +93,39 @@ def write(
         *notes,
     ]
     for section in sections:
-        lines += ["", f"### {section.title}", "", "| | figure | ratio | |", "|---|---:|---|---|"]
-        lines += [f"| {row.title} | {row.figure} | {row.compared} | {row.note} |" for row in section.rows]
+        lines += ["", f"### {section.title}", "", *render_table(section.rows)]
         if section.note:
             lines += ["", section.note]
-    lines += ["", f"### Aims: {part.lower()}", "", *[f"- {aim}" for aim in aims], "", ""]
+    missed = [f"- {aim}".removesuffix(": MISSED") for aim in aims if not aim.held]
+    lines += ["", f"### Aims: {part.lower()}", "", f"{len(aims) - len(missed)} of {len(aims)} reached."]
+    lines += ["", "Missed:", "", *missed, "", ""] if missed else ["", ""]
     page = path.read_text(encoding="utf-8") if path.exists() else ""
     begin = re.search(rf"^## {re.escape(part)}$", page, re.MULTILINE)
     start = begin.start() if begin else len(page)
     following = re.search(r"^## ", page[start + 1 :], re.MULTILINE)
     end = start + 1 + following.start() if begin and following else len(page)
     path.write_text((page[:start] + "\n".join(lines) + page[end:]).rstrip() + "\n", encoding="utf-8")
+
+
+def render_table(rows: Sequence[Row]) -> list[str]:
+    """Render rows without empty columns; rows titled "contender: figure" become one line for each contender."""
+    parts = list(dict.fromkeys(row.title.rpartition(": ")[2] for row in rows))
+    if all(": " in row.title for row in rows) and len(parts) < len(rows):
+        lines: dict[str, dict[str, str]] = {}
+        for row in rows:
+            contender, _, part = row.title.rpartition(": ")
+            words = (row.figure, row.compared, row.note)
+            lines.setdefault(contender, {})[part] = ", ".join(word for word in words if word)
+        cells = [[title, *(found.get(part, "") for part in parts)] for title, found in lines.items()]
+        return _join_cells(["", *parts], cells)
+    cells = [[row.title, row.figure, row.compared, row.note] for row in rows]
+    used = [number for number in range(4) if any(line[number] for line in cells)]
+    titles = ("", "figure", "ratio", "")
+    return _join_cells([titles[number] for number in used], [[line[number] for number in used] for line in cells])
+
+
+def _join_cells(titles: list[str], lines: list[list[str]]) -> list[str]:
+    return [f"| {' | '.join(line)} |" for line in (titles, ["---", "---:", *["---"] * (len(titles) - 2)], *lines)]
 
 
 def keep_ratios(aims: Sequence[Aim], *, path: Path = RATIOS) -> None:

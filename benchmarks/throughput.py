@@ -64,13 +64,13 @@ class Throughput:
         rows[2].ratios["HSET"] = found["handwritten"].against(found["hset"])
         rows[3].ratios["HSET"] = found["fire"].against(found["hset"])
         rows[3].ratios["hand-written"] = found["fire"].against(found["handwritten"])
-        rows[3].note += f"; {self._against(depth):.2f} x hand-written by the server's own time"
+        rows[3].note += f"; {self._against(depth):.2f} x hand-written by server time"
         how = "one call at a time" if depth == 1 else f"pipelines of {depth}"
         return Section(f"{workloads.CONNECTIONS} connections, {how}", rows)
 
     def _busy(self, slot: str) -> str:
         server, driver = max(self._server_busy[slot]), max(self._driver_busy[slot])
-        return f"{median(self._cost[slot]):.1f} µs of the server a call; server {server:.0%} busy, driver {driver:.0%}"
+        return f"server {median(self._cost[slot]):.1f} µs a call, {server:.0%} busy; driver {driver:.0%}"
 
     def _against(self, depth: int) -> float:
         """The same ratio from CPU time: what others do on this machine meanwhile weighs less on it."""

@@ -46,7 +46,7 @@ def main() -> None:
         for part in given.parts:
             with tempfile.TemporaryDirectory(prefix="signalbox-bench-") as folder, Cluster(Path(folder)) as cluster:
                 section, more = PARTS[part](Place("one server", url), Place("3 + 3 nodes", cluster.url), cluster)
-            section.note = f"{section.note} Load average {os.getloadavg()[0]:.1f}.".strip()
+            section.note = f"{section.note} Load {os.getloadavg()[0]:.1f}.".strip()
             print(report.text([section]), flush=True)
             sections.append(section)
             aims += more

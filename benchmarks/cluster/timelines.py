@@ -118,7 +118,7 @@ def _watch(place: Place, title: str, act: Callable[[], object], seconds: float) 
     errors: Counter[str] = sum((load.errors for load in loads.values()), Counter())
     told = ", ".join(f"{count:,} {kind}" for kind, count in errors.items()) or "none"
     steps = sum(load.acknowledged for load in loads.values())
-    note = f"{steps:,} steps; errors: {told}; lost {lost}, doubled {doubled}; the act itself {took:.2f} s"
+    note = f"{steps:,} steps; errors: {told}; lost {lost}, doubled {doubled}; took {took:.2f} s"
     worst = max(load.worst for load in loads.values())
     aims = [Aim(f"{title}: final errors", 0, errors["final"], at_most=True)]
     aims.append(Aim(f"{title}: steps doubled", 0, doubled, at_most=True))

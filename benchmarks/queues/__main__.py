@@ -42,11 +42,11 @@ def main() -> None:
     print("\n" + "\n".join(map(str, found)))
     print(f"\n{name}, {took:.0f} seconds" + "".join(f"\n{word}" for word in missing))
     if set(given.parts) == set(PARTS) and not (given.dry or given.only or given.quick):
-        loads = f"{load:.1f} before the run and {os.getloadavg()[0]:.1f} at its end, on {os.cpu_count()} cores"
+        loads = f"{load:.1f} before the run, {os.getloadavg()[0]:.1f} at its end"
         notes = [
             f"Measured: {', '.join(installed.versions())}.",
             *missing,
-            f"The machine is shared; its load was {loads}, part of what was measured: compare within this run.",
+            f"Load of the machine: {loads}.",
         ]
         report.write("Queues", sections, found, name, took, command=_command(given), notes=notes)
         print(f"written to {report.RESULTS.name}")
@@ -65,7 +65,7 @@ def _arguments() -> argparse.Namespace:
         "--only", nargs="+", default=[], metavar="WORD", help="contenders whose title has a word of these"
     )
     parser.add_argument("--ours", type=shlex.split, default=[], metavar="OPTIONS", help="further ones for our worker")
-    parser.add_argument("--dry", action="store_true", help="leave QUEUES.md as it is")
+    parser.add_argument("--dry", action="store_true", help="leave RESULTS.md as it is")
     given = parser.parse_args()
     for name, whole, quick in (("rounds", 3, 1), ("share", 1.0, 0.2), ("million", 1_000_000, 50_000)):
         if getattr(given, name) is None:

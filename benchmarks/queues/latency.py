@@ -36,9 +36,7 @@ class Latency:
                 Row(f"{title}: p99", at(found, 0.99), unit="ms"),
             )
         ]
-        note = (
-            f"{len(next(iter(waits.values())))} jobs each, one every {MEAN} ms or so; from before the enqueueing call."
-        )
+        note = f"{len(next(iter(waits.values())))} jobs each, one every {MEAN} ms or so."
         return Section(TITLE, rows, note)
 
     def _waits(self, contender: Contender) -> list[float]:

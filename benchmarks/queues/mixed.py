@@ -28,7 +28,7 @@ class Mixed:
             for each in reversed(self._contenders) if number % 2 else self._contenders:
                 found[each.title].append(self._longest(each))
         rows = [Row(title, median(pauses), unit="ms") for title, pauses in found.items()]
-        return Section(TITLE, rows, "The longest time in which no fast job started, once the slow one had.")
+        return Section(TITLE, rows, "The longest time in which no fast job started.")
 
     def _longest(self, contender: Contender) -> float:
         self._stage.clear(contender)

@@ -40,9 +40,7 @@ class Processes:
         for each in self._contenders:
             one, many = (found[self._title(each, number)] for number in NUMBERS)
             rows += [Row(one.name, one.rate), Row(many.name, many.rate, {"one process": many.against(one)})]
-        return Section(
-            TITLE, rows, "All processes have started before; counted from a tenth of the jobs done to nine tenths."
-        )
+        return Section(TITLE, rows, "All have started before; counted from a tenth of the jobs done to nine tenths.")
 
     @staticmethod
     def _title(contender: Contender, number: int) -> str:

@@ -23,7 +23,7 @@ class Spent:
     server: list[float] = field(default_factory=list)
 
     def __str__(self) -> str:
-        return f"µs of CPU a job: worker {median(self.worker):,.0f}, server {median(self.server):,.0f}"
+        return f"worker {median(self.worker):,.0f}, server {median(self.server):,.0f}"
 
 
 class Throughput:
@@ -43,7 +43,8 @@ class Throughput:
             if each.ours and best is not None:
                 row.ratios["the fastest peer"] = found[each.title].against(best)
             rows.append(row)
-        return Section(TITLE, rows, f"The fastest peer is {best.name}." if best else "")
+        note = f"Last column: µs of CPU a job.{f' The fastest peer is {best.name}.' if best else ''}"
+        return Section(TITLE, rows, note)
 
     def _measured(self, contender: Contender) -> Callable[[], float]:
         spent, jobs = self._spent[contender.title], max(100, int(contender.jobs * self._share))

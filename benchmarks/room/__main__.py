@@ -42,7 +42,7 @@ def main() -> None:
     print("\n" + "\n".join(map(str, aims)))
     if not given.dry:
         loaded = ", ".join(f"{load:.1f}" for load in os.getloadavg())
-        notes = [f"Load average of the machine at the end: {loaded}."]
+        notes = [f"Load of the machine at the end: {loaded}."]
         report.write(
             "Room",
             sections,
@@ -78,7 +78,7 @@ def _measured(given: argparse.Namespace, url: str, stage: Stage, seeded: Seeded)
 
 def _loaded(section: Section, aims: list[Aim]) -> tuple[Section, list[Aim]]:
     """With the load of the machine, which others may share, beside the figures."""
-    section.note = f"{section.note} Load average {os.getloadavg()[0]:.1f}.".strip()
+    section.note = f"{section.note} Load {os.getloadavg()[0]:.1f}.".strip()
     return section, aims
 
 

@@ -78,8 +78,7 @@ def section(site: Site, stage: Stage, members: list[Member]) -> tuple[Section, l
         note = f"p95 {found.p95:.0f} ms, cpu {found.cpu:.0f} + {found.server:.1f} ms, {found.size / 1000:.0f} kB"
         rows.append(Row(title, found.median, note=note, unit="ms"))
         aims.append(Aim(f"{title}, ms at p95", LIMIT, found.p95, at_most=True))
-    note = f"Medians of {TIMES} answers, asked for one after the other over one connection, read to the end; cpu: of "
-    note += "the web process and of Redis for one of them."
+    note = f"Medians of {TIMES} answers over one connection; cpu: of the web process and of Redis for one answer."
     return Section("Answers of the site", rows, note), aims
 
 

@@ -68,7 +68,7 @@ def section(site: Site, url: str, members: list[Member]) -> tuple[Section, list[
                 Aim(f"{title}, layout shift while counts change", SHIFT, found.shift, at_most=True),
             ]
         browser.close()
-    note = f"Median of {ROUNDS} first visits with an empty cache; shifts over {WATCHED:.0f} s while steps are fired."
+    note = f"Median of {ROUNDS} visits with an empty cache; shifts over {WATCHED:.0f} s while steps are fired."
     return Section("In a browser (first contentful paint)", rows, note), aims
 
 

@@ -48,7 +48,7 @@ def section(site: Site, url: str, members: list[Member], clients: int = CLIENTS)
         before, most, end = found.memory
         note = (
             f"p99 {found.at(0.99):.0f} ms; {found.steps:,.0f} steps/s, {found.frames:.1f} frames/s a client; "
-            f"web process {found.cpu:.2f} core, {before:.0f} MB before, {most:.0f} at most, {end:.0f} at the end; "
+            f"web process {found.cpu:.2f} core, {before:.0f} MB before, {most:.0f} at most, {end:.0f} after; "
             f"{found.closed} closed"
         )
         rows.append(Row(title, found.at(0.5), note=note, unit="ms"))
@@ -57,7 +57,7 @@ def section(site: Site, url: str, members: list[Member], clients: int = CLIENTS)
             Aim(f"web process, cores, {title}", CPU, found.cpu, at_most=True),
             Aim(f"memory of the web process, times as before, {title}", GROWTH, end / before, at_most=True),
         ]
-    note = f"{clients} clients of one machine, {SILENT:.0%} of which never read; all processes share the same cores."
+    note = f"{clients} clients of one machine, {SILENT:.0%} of which never read."
     return Section("From a step to a thousand browsers (median)", rows, note), aims
 
 

@@ -105,6 +105,23 @@ def test_the_page_of_another_benchmark_stays_as_it_is(tmp_path):
     assert report.RESULTS.read_text(encoding="utf-8") == before
 
 
+def test_the_page_has_no_empty_columns_and_one_line_for_each_contender():
+    assert report.render_table([Row("fire", 250.0, note="busy"), Row("get", 900.0)]) == [
+        "|  | figure |  |", "| --- | ---: | --- |", "| fire | 250 /s | busy |", "| get | 900 /s |  |",
+    ]  # fmt: skip
+    grid = report.render_table([Row("a: one", 250.0), Row("a: four", 500.0, {"one": 2.0}), Row("b: one", 300.0)])
+    assert grid[0] == "|  | one | four |"
+    assert grid[2:] == ["| a | 250 /s | 500 /s, 2.00 x one |", "| b | 300 /s |  |"]
+
+
+def test_the_page_lists_the_aims_that_were_missed(tmp_path):
+    page = tmp_path / "page.md"
+    report.write("Other", [], [report.Aim("fire", 1.0, 2.0), report.Aim("get", 3.0, 2.0)], "Valkey", 1.0, path=page)
+    assert page.read_text(encoding="utf-8").splitlines()[-5:] == [
+        "1 of 2 reached.", "", "Missed:", "", "- get: 2.00, aim 3",
+    ]  # fmt: skip
+
+
 @pytest.fixture
 def own_stage(tmp_path):
     """On a server of this test's own: the benchmark empties its server."""
