@@ -8,6 +8,7 @@ import shlex
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks import report
@@ -48,7 +49,7 @@ def main() -> None:
             *missing,
             f"Load of the machine: {loads}.",
         ]
-        report.write("Queues", sections, found, name, took, command=_command(given), notes=notes)
+        report.write("Queues", merge_sections(sections), found, name, took, command=_command(given), notes=notes)
         print(f"written to {report.RESULTS.name}")
 
 
@@ -116,6 +117,26 @@ def _parts(stage: Stage, field: Sequence[Contender], given: argparse.Namespace) 
 def _shown(section: Section) -> Section:
     print(report.text([section]), flush=True)
     return section
+
+
+def merge_sections(sections: Sequence[Section]) -> list[Section]:
+    """Put the parts that measure one worker process into one table, a line for each contender."""
+    single = [section for section in sections if section.title in COLUMNS]
+    rows = []
+    for section in single:
+        for row in section.rows:
+            contender, _, part = row.title.partition(": ")
+            rows.append(replace(row, title=f"{contender}: {COLUMNS[section.title]}{part}"))
+    notes = " ".join(section.note for section in single)
+    return [Section("One worker process", rows, notes), *[each for each in sections if each not in single]]
+
+
+COLUMNS = {
+    throughput.TITLE: "jobs that do nothing",
+    latency.TITLE: "enqueue to start, ",
+    idle.TITLE: "idle, ",
+    mixed.TITLE: "pause beside a slow job",
+}
 
 
 def aims(sections: Sequence[Section]) -> list[Aim]:

@@ -58,7 +58,7 @@ class Idle:
     def section(self) -> Section:
         rows = [row for each in self._contenders for row in self._rows(each)]
         return Section(
-            TITLE, rows, f"Over {self._seconds:.0f} seconds, all processes; in all: with commands inside functions."
+            TITLE, rows, f"Idle: over {self._seconds:.0f} seconds, % of a core; in all: with commands inside functions."
         )
 
     def _rows(self, contender: Contender) -> list[Row]:
@@ -75,6 +75,6 @@ class Idle:
                 ran = (self._stage.commands() - commands) / took
                 calls = sent.count / took
         return [
-            Row(f"{contender.title}: CPU", share, unit="% of a core"),
+            Row(f"{contender.title}: CPU", share, unit="%"),
             Row(f"{contender.title}: commands sent", calls, note=f"{ran:,.1f} in all"),
         ]

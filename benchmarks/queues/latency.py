@@ -36,7 +36,7 @@ class Latency:
                 Row(f"{title}: p99", at(found, 0.99), unit="ms"),
             )
         ]
-        note = f"{len(next(iter(waits.values())))} jobs each, one every {MEAN} ms or so."
+        note = f"{len(next(iter(waits.values())))} jobs, one every {MEAN} ms or so, from enqueue to start."
         return Section(TITLE, rows, note)
 
     def _waits(self, contender: Contender) -> list[float]:

@@ -28,7 +28,9 @@ class Mixed:
             for each in reversed(self._contenders) if number % 2 else self._contenders:
                 found[each.title].append(self._longest(each))
         rows = [Row(title, median(pauses), unit="ms") for title, pauses in found.items()]
-        return Section(TITLE, rows, "The longest time in which no fast job started.")
+        return Section(
+            TITLE, rows, "Pause: the longest time without a start, while one job of a thousand sleeps two seconds."
+        )
 
     def _longest(self, contender: Contender) -> float:
         self._stage.clear(contender)

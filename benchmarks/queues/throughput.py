@@ -43,7 +43,7 @@ class Throughput:
             if each.ours and best is not None:
                 row.ratios["the fastest peer"] = found[each.title].against(best)
             rows.append(row)
-        note = f"Last column: µs of CPU a job.{f' The fastest peer is {best.name}.' if best else ''}"
+        note = f"Worker, server: µs of CPU a job.{f' The fastest peer is {best.name}.' if best else ''}"
         return Section(TITLE, rows, note)
 
     def _measured(self, contender: Contender) -> Callable[[], float]:

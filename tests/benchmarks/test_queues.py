@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import report
 from benchmarks.queues import contenders, idle, installed, latency, million, mixed, processes, throughput, trial
-from benchmarks.queues.__main__ import aims
+from benchmarks.queues.__main__ import aims, merge_sections
 from benchmarks.queues.contenders import Contender
 from benchmarks.queues.ours import machine
 from benchmarks.queues.peers.stamps import SLOW, Stamps
@@ -112,6 +112,17 @@ def test_the_page_has_no_empty_columns_and_one_line_for_each_contender():
     grid = report.render_table([Row("a: one", 250.0), Row("a: four", 500.0, {"one": 2.0}), Row("b: one", 300.0)])
     assert grid[0] == "|  | one | four |"
     assert grid[2:] == ["| a | 250 /s | 500 /s, 2.00 x one |", "| b | 300 /s |  |"]
+
+
+def test_the_parts_that_measure_one_worker_process_share_a_table():
+    sections = [
+        Section(throughput.TITLE, [Row("Huey", 1.0)], "CPU."),
+        Section(processes.TITLE, [Row("Huey: 1 process", 1.0)]),
+        Section(latency.TITLE, [Row("Huey: p50", 9.0, unit="ms")], "Jobs."),
+    ]
+    merged, other = merge_sections(sections)
+    assert (other, merged.note) == (sections[1], "CPU. Jobs.")
+    assert report.render_table(merged.rows)[2:] == ["| Huey | 1.0 /s | 9.0 ms |"]
 
 
 def test_the_page_lists_the_aims_that_were_missed(tmp_path):

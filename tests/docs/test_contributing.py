@@ -1,4 +1,4 @@
-"""The table "to change X, go to Y" has twenty rows, and every path on the page exists."""
+"""Each row of the table "to change X, go to Y" has a path, and every path on the page exists."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ PATHS = sorted(set(re.findall(rf"`((?:{'|'.join(TOP)})/[\w/.-]+)`", PAGE)))
 LARGEST = 2  # levels below the root at which a folder may stand for the files in it
 
 
-def test_the_table_has_twenty_rows_with_a_path_each():
-    assert len(ROWS) == 20
+def test_each_row_of_the_table_has_a_path():
+    assert len(ROWS) >= 10
     for duty, places in ROWS:
         assert set(re.findall(r"`([\w/.-]+/[\w/.-]+)`", places)) & set(PATHS), duty
 
