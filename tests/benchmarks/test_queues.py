@@ -116,13 +116,13 @@ def test_the_page_has_no_empty_columns_and_one_line_for_each_contender():
 
 def test_the_parts_that_measure_one_worker_process_share_a_table():
     sections = [
-        Section(throughput.TITLE, [Row("Huey", 1.0)], "CPU."),
+        Section(throughput.TITLE, [Row("Huey", 1.0), Row("RQ", 2.0)], "CPU."),
         Section(processes.TITLE, [Row("Huey: 1 process", 1.0)]),
         Section(latency.TITLE, [Row("Huey: p50", 9.0, unit="ms")], "Jobs."),
     ]
     merged, other = merge_sections(sections)
     assert (other, merged.note) == (sections[1], "CPU. Jobs.")
-    assert report.render_table(merged.rows)[2:] == ["| Huey | 1.0 /s | 9.0 ms |"]
+    assert report.render_table(merged.rows)[2:] == ["| Huey | 1.0 /s | 9.0 ms |", "| RQ | 2.0 /s |  |"]
 
 
 def test_the_page_lists_the_aims_that_were_missed(tmp_path):
