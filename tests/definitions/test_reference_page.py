@@ -1,4 +1,4 @@
-"""docs/definition-reference.md names everything there is, and shows what works; docs/finding-reference.md is made."""
+"""docs/definition-reference.md names everything there is, and shows what works; two more pages are made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from machines.engine.expressions import FUNCTIONS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "definition-reference.md").read_text(encoding="utf-8")
-FINDINGS = ROOT / "docs" / "finding-reference.md"
+COMMAND = "SIGNALBOX_WRITE_TABLES=1 pytest tests/definitions/test_reference_page.py"
+MADE = f"Made from `machines/engine/{{}}` by `{COMMAND}`; do not edit by hand.\n"
 
 BLOCKS = [json.loads(block) for block in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
 DEFINITIONS = [block for block in BLOCKS if "states" in block and "initial" in block]
@@ -29,17 +30,10 @@ def section(title: str) -> str:
     return re.split(rf"^#{{1,{len(level)}}} ", text, maxsplit=1, flags=re.MULTILINE)[0]
 
 
-def test_the_page_of_codes_is_what_the_source_says():
-    if "SIGNALBOX_WRITE_TABLES" in os.environ:
-        FINDINGS.write_text(render_findings(), encoding="utf-8")
-    assert FINDINGS.read_text(encoding="utf-8") == render_findings(), "SIGNALBOX_WRITE_TABLES=1 writes the page"
-
-
 def render_findings() -> str:
     parts = [
         "# Finding reference\n",
-        "Made from `machines/engine/definitions/findings.py` by `SIGNALBOX_WRITE_TABLES=1 pytest "
-        "tests/definitions/test_reference_page.py`; do not edit by hand.\n",
+        MADE.format("definitions/findings.py"),
         "Errors stop the [publication of a definition](definition-reference.md#findings), warnings do not.\n",
     ]
     for title, severity in (("Errors", "error"), ("Warnings", "warning")):
@@ -50,6 +44,32 @@ def render_findings() -> str:
     return "\n".join(parts)
 
 
+def render_functions() -> str:
+    rows = [f"| `{function.usage}` | {function.gives} | {function.meaning} |" for function in FUNCTIONS.values()]
+    return "\n".join(
+        [
+            "# Functions of expressions\n",
+            MADE.format("expressions/functions.py"),
+            "[Expressions](definition-reference.md#expressions) call these. `random()` and `random_token()` draw from "
+            "a secret of the machine and cannot be predicted from outside.\n",
+            "| function | gives | |",
+            "|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "render"), [("finding-reference.md", render_findings), ("expression-functions.md", render_functions)]
+)
+def test_a_made_page_is_what_the_source_says(name, render):
+    page = ROOT / "docs" / name
+    if "SIGNALBOX_WRITE_TABLES" in os.environ:
+        page.write_text(render(), encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == render(), f"run: {COMMAND}"
+
+
 def test_every_code_is_found_somewhere_and_none_is_made_up():
     source = "".join(
         file.read_text(encoding="utf-8")
@@ -58,11 +78,6 @@ def test_every_code_is_found_somewhere_and_none_is_made_up():
         if file.name != "findings.py"
     )
     assert set(re.findall(r'"(SB[12]\d\d)"', source)) == set(CODES)
-
-
-@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=list(FUNCTIONS))
-def test_every_function_is_in_its_table(function):
-    assert f"| `{function.usage}` | {function.gives} | {function.meaning} |" in section("Functions")
 
 
 @pytest.mark.parametrize(
