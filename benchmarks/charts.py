@@ -120,11 +120,11 @@ class Charts:
                 "explained, would be refused": ("sb_explain", "refused", ""),
             }
             for name, (function, *words) in calls.items():
-                contenders[f"{title}, {name}"] = self._answering(function, root, ids, words)
+                contenders[f"{name}: {title}"] = self._answering(function, root, ids, words)
         found = interleave(rounds, contenders)
         rows = []
         for title in contenders:
-            taken = f"{title.split(', ')[0]}, taken"
+            taken = f"taken: {title.partition(': ')[2]}"
             rows.append(Row(title, 1e6 / found[title].rate, unit="µs"))
             if title != taken:
                 rows[-1].ratios["taken"] = 1 / found[title].against(found[taken])

@@ -19,7 +19,7 @@ def measure(one: Place, many: Place) -> tuple[Section, list[Aim]]:
         found = {partitions: _measure(place, partitions) for partitions in (1, 12, 48)}
         for partitions, took in found.items():
             ratio = took / found[1]
-            title = f"{place.title}, {partitions} partition{'s' * (partitions > 1)}"
+            title = f"{partitions} partition{'s' * (partitions > 1)}: {place.title}"
             rows.append(Row(title, took * 1000, {"one partition": ratio}, unit="ms"))
         aims.append(Aim(f"find over 48 partitions, {place.title}, times one", 3.0, found[48] / found[1], at_most=True))
     return Section(f"find: {LIMIT} of {INSTANCES:,} instances of a state", rows, "Medians."), aims
