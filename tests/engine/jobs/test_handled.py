@@ -100,6 +100,34 @@ def test_a_step_of_another_region_leaves_the_job_dead(engine):
     assert engine.job("twin", job.id).place == "handled"
 
 
+@pytest.mark.parametrize("keys", [{}, {"guard": "n < 10"}])
+def test_a_step_that_stays_at_the_death_leaves_the_job_dead(engine, keys):
+    definition = waiting()
+    definition["context"] = definition.get("context", {}) | {"n": 0}
+    stay = {"actions": {"set": {"n": "n + 1"}}} | keys
+    definition["states"]["Busy"]["invoke"]["onError"] = stay
+    publish(engine, definition, "x")
+    engine.fire("errand", "x", "start", now=NOW)
+    job = die(engine)
+    instance = engine.get("errand", "x")
+    assert (instance.state, instance.data["n"], engine.job("errand", job.id).place) == ("Busy", 1, "dead")
+
+
+def test_a_dead_job_of_an_earlier_stay_is_not_awaited_again(engine):
+    """An engine that kept no list of dead jobs left them dead when their instance went on."""
+    stuck(engine, "x")
+    job = die(engine)
+    engine.client.hdel(engine.keys.partition("errand").instance("x"), "_dead")
+    engine.force("errand", "x", state="Idle", **WHO, now=NOW + 1)
+    engine.fire("errand", "x", "start", now=NOW + 2)
+    die(engine, now=NOW + 3)
+    engine.redrive("errand", "work", job.id, **WHO)
+    (again,) = engine.take("errand", "work", "w")
+    assert again.id == job.id
+    engine.complete(again)
+    assert engine.get("errand", "x").state == "Busy"
+
+
 def test_a_job_without_an_invoke_waits_for_a_person(engine):
     stuck(engine, "x")
     engine.take("errand", "work", "w")

@@ -255,6 +255,12 @@ def test_cancel_takes_the_delayed_event_of_that_id_away_and_no_other(engine):
     assert engine.get("sender", "x").data["got"] == ["e1"]
 
 
+def test_cancel_of_no_id_leaves_delayed_events_without_an_id(engine):
+    started(engine, sender({"send": {"event": "e0", "delay": 100}}, {"cancel": {"expr": "''"}}))
+    engine.fire("sender", "x", "go", now=NOW)
+    assert scheduled(engine, "sender") == 1
+
+
 def test_cancel_finds_what_the_same_step_sent_and_says_nothing_when_there_is_nothing(engine):
     send = {"send": {"event": "e0", "delay": 100, "idlocation": "handle"}}
     started(engine, sender(send, {"cancel": {"expr": "handle"}}, {"cancel": "nothing"}))
