@@ -306,21 +306,21 @@ def with_state(listing: InstanceList, state: str) -> str:
 
 
 @register.filter
-def at_moment(replay: Replay, version: int) -> str:
-    """The address of the same instance as it was at a version."""
-    return replay.url(at=version)
+def at_moment(replay: Replay, revision: int) -> str:
+    """The address of the same instance as it was at a revision."""
+    return replay.url(at=revision)
 
 
 @register.filter
-def against(replay: Replay, version: int) -> str:
+def against(replay: Replay, revision: int) -> str:
     """The address of the moment shown, compared with another one."""
-    return replay.url(**{"with": version})
+    return replay.url(**{"with": revision})
 
 
 @register.filter
-def before_version(replay: Replay, version: int) -> str:
-    """The address of the moment shown, with the steps before a version in its list."""
-    return replay.url(before=version)
+def before_revision(replay: Replay, revision: int) -> str:
+    """The address of the moment shown, with the steps before a revision in its list."""
+    return replay.url(before=revision)
 
 
 @register.filter

@@ -64,7 +64,7 @@ class Follower:
             steps = [entry for entry in (read_entry(*one) for one in taken.entries) if entry.kind == "step"]
             with self.connection:
                 for step in steps:
-                    write(self.connection, step.instance, step.state, step.version)
+                    write(self.connection, step.instance, step.state, step.revision)
             if taken.lost:
                 self.read_all()
             if taken.entries:

@@ -49,7 +49,7 @@ def make_server(connection: sqlite3.Connection, secret: str, port: int = 0) -> T
             if message["type"] == "signalbox.step":
                 step = message["data"]
                 with connection:
-                    write(connection, step["instance"], step["payload"]["state"], step["version"])
+                    write(connection, step["instance"], step["payload"]["state"], step["revision"])
             self.answer(204)
 
         def answer(self, status: int) -> None:

@@ -74,7 +74,7 @@ def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpRespons
         log_entries.failed(request, machine, event, seen.id, error)
         return _failed(request, machine, seen, form, error)
     log_entries.fired(request, machine, event, seen.state, after)
-    messages.success(request, f"Fired {event}: {seen.id} is in {after.state}, revision {after.version}.")
+    messages.success(request, f"Fired {event}: {seen.id} is in {after.state}, revision {after.revision}.")
     return HttpResponseRedirect(instance_url(machine, seen.id))
 
 
@@ -199,7 +199,7 @@ def _waits(version: MachineVersion | None, instance: Instance) -> list[tuple[str
 def version_of(machine: Machine, instance: Instance) -> MachineVersion | None:
     """The version the instance lives by; None where nobody has its definition any more."""
     try:
-        return stored(machine.name, instance.definition)
+        return stored(machine.name, instance.version)
     except UnknownMachine:
         return None
 

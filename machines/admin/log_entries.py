@@ -28,7 +28,7 @@ def record(request: HttpRequest, machine: Machine, what: str, about: str = "") -
 
 def fired(request: HttpRequest, machine: Machine, event: str, before: str, after: Instance) -> None:
     moved = f"{before} → {after.state}" if before != after.state else f"stays in {after.state}"
-    record(request, machine, f"Fired {event} at {after.id}: {moved}, revision {after.version}.", after.id)
+    record(request, machine, f"Fired {event} at {after.id}: {moved}, revision {after.revision}.", after.id)
 
 
 def failed(request: HttpRequest, machine: Machine, event: str, id: str, error: SignalboxError) -> None:

@@ -32,4 +32,4 @@ def decode(record: ArchivedRecord) -> tuple[Instance, list[Step]]:
 
 def select_steps(steps: Iterable[Step], limit: int, before: int | None) -> list[Step]:
     """Return the latest steps, newest first; ``before`` is a revision, for the next page."""
-    return [step for step in steps if before is None or step.version < before][:limit]
+    return [step for step in steps if before is None or step.revision < before][:limit]

@@ -23,12 +23,13 @@ from .sql import add_to_totals, find_month, read_cursor, take_off_totals
 ROWS = 1000  # of a row group, whose least and highest id its footer has
 COLUMNS = [column.name for column in fields(ArchivedRecord)]
 LISTED = [name for name in COLUMNS if name != "body"]
+STORED = ["definition" if name == "version" else name for name in COLUMNS]  # as the files call them
 SCHEMA = arrow.schema(
     [
         ("machine", arrow.string()),
         ("instance", arrow.string()),
         ("finished", arrow.int64()),
-        ("definition", arrow.int32()),
+        ("version", arrow.int32()),
         ("revision", arrow.int64()),
         ("state", arrow.string()),
         ("created", arrow.int64()),
@@ -135,7 +136,7 @@ def _place(record: ArchivedRecord) -> tuple[int, str]:
 
 def _write(file: Path, records: Iterable[ArchivedRecord]) -> None:
     rows = [asdict(record) for record in sorted(records, key=lambda record: record.instance)]
-    table = arrow.Table.from_pylist(rows, schema=SCHEMA)
+    table = arrow.Table.from_pylist(rows, schema=SCHEMA).rename_columns(STORED)
     draft = file.with_suffix(".draft")
     with draft.open("wb") as output:
         files.write_table(table, output, compression="zstd", row_group_size=ROWS)
@@ -162,5 +163,6 @@ def _read(month: Path, columns: list[str], *terms: tuple[str, str, Any]) -> Iter
 
 def _read_file(file: Path, columns: list[str], terms: list[tuple[str, str, Any]] | None) -> list[dict[str, Any]]:
     with file.open("rb") as source:
-        found: list[dict[str, Any]] = files.read_table(source, columns=columns, filters=terms).to_pylist()
+        table = files.read_table(source, columns=[STORED[COLUMNS.index(name)] for name in columns], filters=terms)
+    found: list[dict[str, Any]] = table.rename_columns(columns).to_pylist()
     return found

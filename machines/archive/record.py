@@ -25,7 +25,7 @@ class ArchivedRecord:
     machine: str
     instance: str
     finished: int
-    definition: int
+    version: int
     revision: int
     state: str
     created: int
@@ -43,7 +43,7 @@ class ArchivedRecord:
             machine=found.machine,
             instance=found.id,
             finished=found.finished,
-            definition=found.definition,
+            version=found.version,
             revision=found.revision,
             state=found.state,
             created=found.created,

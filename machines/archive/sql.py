@@ -19,7 +19,7 @@ COLUMNS = (
     "machine",
     "instance",
     "finished",
-    "definition",
+    "version",
     "revision",
     "state",
     "created",
@@ -169,9 +169,10 @@ def _insert(records: Sequence[ArchivedRecord]) -> list[ArchivedRecord]:
     if not fresh:
         return []
     places = ", ".join(["%s"] * len(COLUMNS))
+    columns = ", ".join(ArchivedInstance._meta.get_field(name).column for name in COLUMNS)
     with connection.cursor() as cursor:
         cursor.executemany(
-            f"INSERT INTO {ArchivedInstance._meta.db_table} ({', '.join(COLUMNS)}) VALUES ({places}) "  # noqa: S608
+            f"INSERT INTO {ArchivedInstance._meta.db_table} ({columns}) VALUES ({places}) "  # noqa: S608
             "ON CONFLICT DO NOTHING",
             [[getattr(record, name) for name in COLUMNS] for record in fresh],
         )

@@ -9,7 +9,7 @@ Services write through here (``Actor.records``), and pages that have no service.
 
     with record_action(user, "suspend", source="page 10.0.0.7", machine=machine, instance=id, reason=reason) as deed:
         after = engine.suspend(...)
-        deed.note(state=after.state, version=after.version)
+        deed.note(state=after.state, revision=after.revision)
 
     with record_request_action(request, "suspend", ...) as deed:  # for the sender of the request
 
@@ -70,7 +70,7 @@ NO_LEVERS = ("explain", "login", "logout", "reveal", "user", "group", "grant")
 """These, and what begins with one and a dot, do nothing."""
 DONE, REFUSED, FAILED = AuditEntry.Outcome.values
 SAID = 2000  # characters of an error's message
-PLAIN = ("error", "code", "before", "after", "version", "replayed")
+PLAIN = ("error", "code", "before", "after", "revision", "version", "replayed")
 PLAIN_FACTS = frozenset(PLAIN)
 _HALVES = re.compile("[\ud800-\udfff]")
 recording: ContextVar[str] = ContextVar("recording", default="")
@@ -99,7 +99,7 @@ class AuditRecord:
 
     def moved(self, before: str, after: Instance) -> None:
         """Where a step led from and to; whether it had counted already."""
-        self.note(before=before, after=after.state, version=after.version)
+        self.note(before=before, after=after.state, revision=after.revision)
         if after.outcome and after.outcome.replayed:
             self.note(replayed=True)
 

@@ -208,6 +208,6 @@ def _levers(field: Any, instance: Instance, user: Any, tried: EventForm | None) 
 def version_of(instance: Instance) -> MachineVersion | None:
     """Return the version that an instance runs; None where nobody has its definition any more."""
     try:
-        return stored(instance.machine, instance.definition)
+        return stored(instance.machine, instance.version)
     except UnknownMachine:
         return None

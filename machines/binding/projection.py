@@ -143,7 +143,7 @@ class FieldReader:
             if entry.instance in there:
                 signals.notify(
                     signals.stepped, self._field.model, field=self._field, machine=self._field.machine,
-                    instance=entry.instance, event=entry.name, state=entry.state, revision=entry.version,
+                    instance=entry.instance, event=entry.name, state=entry.state, revision=entry.revision,
                     at=entry.at, using=using,
                 )  # fmt: skip
 
@@ -164,9 +164,9 @@ def apply_steps(engine: Engine, field: MachineField, entries: Iterable[LogEntry]
     for id, seen in found.items():
         entry = latest[id]
         state = columns.column_text(field, entry.state)
-        if seen.revision < entry.version:
-            columns.advance(field, id, entry.state, entry.version, using)
-        elif seen.revision > entry.version or seen.state != state:
+        if seen.revision < entry.revision:
+            columns.advance(field, id, entry.state, entry.revision, using)
+        elif seen.revision > entry.revision or seen.state != state:
             doubtful[id] = seen
     if doubtful:
         mend(engine, field, doubtful, using)

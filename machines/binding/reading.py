@@ -64,7 +64,7 @@ def available(field: MachineField, id: str, user: Any) -> list[EventOutline]:
     instance = get(field, id)
     if instance.suspended is not None:
         return []
-    listed = outline_of(field.machine, instance.definition).events_of(instance.configuration)
+    listed = outline_of(field.machine, instance.version).events_of(instance.configuration)
     told = get_engine().explain_all(field.machine, id, [event.name for event in listed]) if listed else {}
     if user is not None:
         told = guesses.withhold(Actor(user, DOOR), field.machine, id, instance.revision, told)

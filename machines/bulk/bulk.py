@@ -144,8 +144,8 @@ class Bulk:
     def _release(self, state: str, actor: str, expect: int | None) -> None:
         """Let it be run by the event that leads out of ``state``; in any other, that event is refused."""
         now = self.get()
-        if expect is not None and now.version != expect:
-            raise Conflict(BULK, self.id, expected=expect, actual=now.version)
+        if expect is not None and now.revision != expect:
+            raise Conflict(BULK, self.id, expected=expect, actual=now.revision)
         if now.state == state:
             self._store().release(actor, now.data["selection"])
 

@@ -69,7 +69,7 @@ def _fired(engine: Engine, bulk: str, order: Order, permit: Permit | None, items
     reason = reason_of(bulk, order)
     fires = [
         Fire(
-            order.machine, item.id, order.event, order.payload, expect=item.version if order.unchanged else None,
+            order.machine, item.id, order.event, order.payload, expect=item.revision if order.unchanged else None,
             key=key_of(bulk, item.id), actor=order.actor, reason=reason, permit=permit,
         )
         for item in items
@@ -95,7 +95,7 @@ def _call_method(engine: Engine, bulk: str, order: Order, item: Item) -> Note:
         user = calls.find_user(order.actor) if order.person else order.actor
         calls.call_method(
             order.machine, item.id, order.event, order.payload,
-            user=user, expect=item.version if order.unchanged else None, reason=reason_of(bulk, order),
+            user=user, expect=item.revision if order.unchanged else None, reason=reason_of(bulk, order),
         )  # fmt: skip
     except errors.EngineUnavailable:
         raise
@@ -122,7 +122,7 @@ def _keyed(engine: Engine, bulk: str, order: Order, permit: Permit | None, item:
     repair = getattr(engine, order.action)
     who = {"actor": order.actor, "reason": reason_of(bulk, order), "key": key_of(bulk, item.id), "permit": permit}
     try:
-        repair(order.machine, item.id, **order.asked, expect=item.version if order.unchanged else None, **who)
+        repair(order.machine, item.id, **order.asked, expect=item.revision if order.unchanged else None, **who)
     except errors.EngineUnavailable:
         raise
     except errors.Conflict as conflict:
@@ -137,11 +137,11 @@ def _repaired(engine: Engine, bulk: str, order: Order, permit: Permit | None, it
     for _ in range(TRIES):
         try:
             now = engine.get(order.machine, item.id)
-            if now.version != item.version and _is_ours(engine, bulk, order.machine, item.id):
+            if now.revision != item.revision and _is_ours(engine, bulk, order.machine, item.id):
                 return Note("done")
-            if order.unchanged and now.version != item.version:
-                return changed(item, now.version)
-            _repair(engine, bulk, order, permit, item.id, now.version)
+            if order.unchanged and now.revision != item.revision:
+                return changed(item, now.revision)
+            _repair(engine, bulk, order, permit, item.id, now.revision)
             return Note("done")
         except errors.EngineUnavailable:
             raise
@@ -158,6 +158,6 @@ def _is_ours(engine: Engine, bulk: str, machine: str, id: str) -> bool:
     return any(step.reason.endswith(_mark(bulk)) for step in engine.history(machine, id, limit=LOOKED))
 
 
-def _repair(engine: Engine, bulk: str, order: Order, permit: Permit | None, id: str, version: int) -> None:
+def _repair(engine: Engine, bulk: str, order: Order, permit: Permit | None, id: str, revision: int) -> None:
     repair = {"suspend": engine.suspend, "resume": engine.resume, "delete": engine.delete}[order.action]
-    repair(order.machine, id, actor=order.actor, reason=reason_of(bulk, order), expect=version, permit=permit)
+    repair(order.machine, id, actor=order.actor, reason=reason_of(bulk, order), expect=revision, permit=permit)

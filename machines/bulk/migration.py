@@ -25,7 +25,7 @@ TOGETHER = 200  # instances moved between two checks whether to go on
 SHARE = 0.33  # of the server's time, for the walk
 MAX_FOUND = 10_000_000  # instances of one order
 UNREADABLE = 0  # the version of an instance whose key another program wrote
-WALKED = frozenset(["definition"])  # filters of orders that are for whole versions
+WALKED = frozenset(["version"])  # filters of orders that are for whole versions
 
 Tell = Callable[[int], None]  # called with the number of instances that are frozen
 
@@ -96,7 +96,7 @@ def collect(engine: Engine, store: Store, name: str, order: Order, made: int, te
             for id, about in engine.classify(plan, [item.id for item in page]).items():
                 freezer.add(about, [id])
     else:
-        version = order.filter.get("definition")
+        version = order.filter.get("version")
         versions = _list_versions(plan)
         if version is None:
             versions |= {UNREADABLE}
@@ -116,7 +116,7 @@ def move(engine: Engine, order: Order, ids: Sequence[str], reason: str, permit: 
     """Move instances; return the outcome of each that was not moved. What asks for an approval that nobody gave, since
     a version was published after the run began, moves nothing."""
     if permit is not None and permit.action != MIGRATE and (rule := _find_rule(engine, order)):
-        error = NeedsApproval(order.machine, "", MIGRATE, version=None, subject=order.machine, by=rule)
+        error = NeedsApproval(order.machine, "", MIGRATE, revision=None, subject=order.machine, by=rule)
         return dict.fromkeys(ids, Note.of_all("refused", f"{error} ({error.code})"[:SAID]))
     notes = {}
     mover = engine.mover(order.migration, actor=order.actor, reason=reason)

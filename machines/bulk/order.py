@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -27,6 +28,12 @@ MAX_CHOSEN = 200  # instances chosen one by one: the list stands in the data of 
 IDS = "ids"
 FILTERS = frozenset(inspect.signature(Engine.find).parameters) - OWN
 """The terms of a filter: what ``Engine.find`` finds by. In place of these, ``ids`` lists chosen instances."""
+STORED_TERMS = {"definition": "version"}  # a term as former releases stored it -> its name
+
+
+def read_filter(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a filter that an order or a schedule has stored, with the names that terms have now."""
+    return {STORED_TERMS.get(name, name): term for name, term in stored.items()}
 
 
 @lru_cache(maxsize=16)
@@ -176,4 +183,5 @@ class Order:
         found = json.loads(text)
         groups = found.get("groups")
         found |= {"states": tuple(found["states"]), "groups": None if groups is None else frozenset(groups)}
+        found["filter"] = read_filter(found["filter"])
         return cls(**found)

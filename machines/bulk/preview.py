@@ -42,8 +42,8 @@ def noted(error: SignalboxError) -> Note:
     return Note(word, str(error)[:SAID], without_values(error)[:SAID])
 
 
-def changed(item: Item, version: int) -> Note:
-    return Note.of_all("changed", f"changed from revision {item.version} to {version}")
+def changed(item: Item, revision: int) -> Note:
+    return Note.of_all("changed", f"changed from revision {item.revision} to {revision}")
 
 
 def _judged(engine: Engine, order: Order, items: Sequence[Item]) -> Iterator[Note]:
@@ -79,8 +79,8 @@ def _judge_methods(order: Order, items: Sequence[Item]) -> Iterator[Note]:
 def _of_event(order: Order, item: Item, answer: Explanation | SignalboxError) -> Note:
     if isinstance(answer, SignalboxError):
         return noted(answer)
-    if order.unchanged and answer.version != item.version:
-        return changed(item, answer.version)
+    if order.unchanged and answer.revision != item.revision:
+        return changed(item, answer.revision)
     try:
         transition_groups.check(order.groups, answer)
     except NotAllowed as error:
@@ -97,4 +97,4 @@ def _of_repair(engine: Engine, order: Order, item: Item) -> Note:
         raise
     except SignalboxError as error:
         return noted(error)
-    return changed(item, seen.version) if order.unchanged and seen.version != item.version else Note("taken")
+    return changed(item, seen.revision) if order.unchanged and seen.revision != item.revision else Note("taken")

@@ -71,4 +71,4 @@ def _filtered(engine: Engine, order: Order, made: int) -> Iterator[Item]:
 
 
 def _item(instance: Instance) -> Item:
-    return Item(instance.id, instance.version, instance.state, instance.definition)
+    return Item(instance.id, instance.revision, instance.state, instance.version)

@@ -41,9 +41,9 @@ class Item:
     """One instance as it was frozen."""
 
     id: str
-    version: int
+    revision: int
     state: str
-    definition: int
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class Store:
     # The selection
 
     def put_page(self, selection: str, number: int, items: Sequence[Item]) -> None:
-        text = json.dumps([[item.id, item.version, item.state, item.definition] for item in items])
+        text = json.dumps([[item.id, item.revision, item.state, item.version] for item in items])
         self._write(self._items, ("HSET", self._items, f"{selection}:{number}", text))
 
     def items(self, selection: str, start: int, stop: int) -> list[Item]:

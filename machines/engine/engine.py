@@ -342,7 +342,7 @@ class Engine(
         now: int | None = None,
         permit: Permit | None = None,
         replicas: int | None = None,
-        returning: Literal["version"],
+        returning: Literal["revision"],
     ) -> int: ...
 
     def fire(
@@ -359,7 +359,7 @@ class Engine(
         now: int | None = None,
         permit: Permit | None = None,
         replicas: int | None = None,
-        returning: Literal["instance", "version"] = "instance",
+        returning: Literal["instance", "revision"] = "instance",
     ) -> Instance | int:
         """Send an event to an instance and return the instance as it is afterwards.
 
@@ -367,20 +367,20 @@ class Engine(
         returns the first outcome and changes nothing. ``permit``: the rights of the person behind the call; None for a
         program. ``replicas``: wait until so many replicas have written the step, by default as many as the engine's
         option says; ``outcome.replicated`` is the number that had it in time, and ``outcome.durability`` says it in
-        words. ``returning="version"`` returns the instance's new revision alone, which is faster. Raises Refused,
+        words. ``returning="revision"`` returns the instance's new revision alone, which is faster. Raises Refused,
         UnknownEvent, UnknownInstance, BadPayload; with a permit also NotAllowed and NeedsApproval.
         """
-        version_only = fire_calls.check_returning(returning)
+        revision_only = fire_calls.check_returning(returning)
         call = Fire(machine, id, event, payload, expect, key=key, actor=actor, reason=reason, now=now, permit=permit)
-        args = fire_calls.build_arguments(call, version_only)
-        if not version_only:
+        args = fire_calls.build_arguments(call, revision_only)
+        if not revision_only:
             return self._change("sb_fire", machine, id, args, expect=expect, now=now, replicas=replicas)
         root = self._root(machine, id)
         reply, _ = self._replication.call(self._replication.choose(replicas), "sb_fire", root, args)
         self._require_ok(machine, id, reply, expect)
         if replies.has_messages(reply):
             self._deliver(get_root(reply, root), now)
-        return replies.read_version(reply)
+        return replies.read_revision(reply)
 
     @overload
     def fire_many(
@@ -397,7 +397,7 @@ class Engine(
         calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]],
         *,
         replicas: int | None = None,
-        returning: Literal["version"],
+        returning: Literal["revision"],
     ) -> list[int | SignalboxError]: ...
 
     def fire_many(
@@ -405,7 +405,7 @@ class Engine(
         calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]],
         *,
         replicas: int | None = None,
-        returning: Literal["instance", "version"] = "instance",
+        returning: Literal["instance", "revision"] = "instance",
     ) -> list[Instance | SignalboxError] | list[int | SignalboxError]:
         """Send many events in one round trip, two for large batches; return, in order, the new instance or the error of
         each.
@@ -413,7 +413,7 @@ class Engine(
         Each event is a step of its own: one that is refused does not stop the others. ``replicas``: as of ``fire``,
         waited for once on each server. ``returning``: as of ``fire``.
         """
-        version_only = fire_calls.check_returning(returning)
+        revision_only = fire_calls.check_returning(returning)
         wanted = self._replication.choose(replicas)
         results: list[Any] = []
         known: list[tuple[int, Fire, str]] = []
@@ -428,10 +428,10 @@ class Engine(
                 results[index] = error
         sent: list[tuple[int, Fire, str]] = []
         posted: dict[str, int | None] = {}
-        wire = self._build_calls(known, sent, results, version_only)
+        wire = self._build_calls(known, sent, results, revision_only)
         for place, reply, count in self._replication.stream(wanted, wire) if known else ():
             index, call, root = sent[place]
-            result = self._outcome(call, root, reply, version_only)
+            result = self._outcome(call, root, reply, revision_only)
             results[index] = replication.mark(result, wanted, count) if isinstance(result, Instance) else result
             if not isinstance(reply, Exception) and replies.has_messages(reply):
                 posted[get_root(reply, root)] = call.now
@@ -444,26 +444,26 @@ class Engine(
         known: Sequence[tuple[int, Fire, str]],
         sent: list[tuple[int, Fire, str]],
         results: list[Any],
-        version_only: bool,
+        revision_only: bool,
     ) -> Iterator[tuple[str, str, Sequence[Any]]]:
         """Yield the calls of ``fire_many`` and note them in ``sent``; put the error of one that cannot be sent into
         ``results``. They are built while the server works on those before, so nothing else may be raised here."""
         for entry in known:
             index, call, root = entry
             try:
-                args = fire_calls.build_arguments(call, version_only)
+                args = fire_calls.build_arguments(call, revision_only)
             except SignalboxError as error:
                 results[index] = error
                 continue
             sent.append(entry)
             yield "sb_fire", root, args
 
-    def _outcome(self, call: Fire, root: str, reply: Any, version_only: bool) -> Instance | int | SignalboxError:
+    def _outcome(self, call: Fire, root: str, reply: Any, revision_only: bool) -> Instance | int | SignalboxError:
         """Read one reply of ``fire_many``; return an error in place of raising it."""
         try:
-            if version_only:
+            if revision_only:
                 self._require_ok(call.machine, call.id, reply, call.expect)
-                return replies.read_version(reply)
+                return replies.read_revision(reply)
             return self._instance(call.machine, call.id, root, reply, call.expect)
         except SignalboxError as error:
             return error
@@ -499,7 +499,7 @@ class Engine(
         if before is not None:
             newest = self._caller.call("sb_history", root, id, -1, -1)
             if newest[0] == Status.OK and len(newest) > 3:
-                skip = max(0, replies.read_step(newest[3]).version - before + 1)
+                skip = max(0, replies.read_step(newest[3]).revision - before + 1)
         # One entry more than asked for: it holds the state that the oldest step came from.
         reply = self._caller.call("sb_history", root, id, -(limit + skip + 1), -1 - skip)
         if reply[0] != Status.OK:
@@ -507,7 +507,7 @@ class Engine(
         # Steps that were added between the two calls moved the window: drop those that are not older than ``before``.
         definition = self._find_definition(root, id, reply, skip) if skip else reply[2]
         steps = replies.read_steps(reply[3:], definition)
-        return [step for step in steps if before is None or step.version < before][:limit]
+        return [step for step in steps if before is None or step.revision < before][:limit]
 
     def _find_definition(self, root: str, id: str, page: Sequence[Any], skip: int) -> int:
         """Return the version that an instance had before its latest ``skip`` steps. ``page``: older ones."""

@@ -287,7 +287,7 @@ class NeedsApproval(SignalboxError):
     """The definition asks for a second person. Nothing was done.
 
     ``action``: as the definition names it, ``delete`` or ``fire:refund``. What would be done: to the instance at
-    ``version``, by the definition numbered ``definition``; of an event, ``transitions`` are the ids of those it
+    ``revision``, by the definition numbered ``version``; of an event, ``transitions`` are the ids of those it
     selects, and ``approved`` those that were approved, where that was something else. ``subject``: what the text
     names in place of the instance; ``by``: what asks for the second person, its definition by default.
     """
@@ -300,8 +300,8 @@ class NeedsApproval(SignalboxError):
         id: str,
         action: str,
         *,
-        version: int | None,
-        definition: int | None = None,
+        revision: int | None,
+        version: int | None = None,
         transitions: Sequence[str] = (),
         approved: Sequence[str] = (),
         subject: str = "",
@@ -310,8 +310,8 @@ class NeedsApproval(SignalboxError):
         self.machine = machine
         self.id = id
         self.action = action
+        self.revision = revision
         self.version = version
-        self.definition = definition
         self.transitions = list(transitions)
         self.approved = list(approved)
         on = f"{action} on {subject or f'{machine}/{id}'}"
@@ -319,13 +319,13 @@ class NeedsApproval(SignalboxError):
         if approved:
             taken = ", ".join(transitions) or "nothing"
             text = (
-                f"{on} would take {taken} of version {definition} now: that is not what was approved"
+                f"{on} would take {taken} of version {version} now: that is not what was approved"
                 f" ({', '.join(approved)}); request approval again"
             )
         super().__init__(text)
 
     def facts(self) -> dict[str, Any]:
-        names = ("machine", "id", "action", "version", "definition", "transitions", "approved")
+        names = ("machine", "id", "action", "revision", "version", "transitions", "approved")
         return super().facts() | {name: getattr(self, name) for name in names}
 
 

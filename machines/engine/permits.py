@@ -21,14 +21,14 @@ class Permit:
     """The rights of a person. ``groups``: names of the person's groups, None for a person who may take any transition.
 
     ``action``: what a second person approved, as definitions name it (``delete``, ``fire:refund``), "" for nothing;
-    ``by``: the approver, who is not the call's actor. ``definition`` and ``transitions`` limit the approval of an event
-    to a version's number and to the ids of its transitions; None for any.
+    ``by``: the approver, who is not the call's actor. ``version`` and ``transitions`` limit the approval of an event
+    to a version and to the ids of its transitions; None for any.
     """
 
     groups: frozenset[str] | None
     action: str = ""
     by: str = ""
-    definition: int | None = None
+    version: int | None = None
     transitions: tuple[str, ...] | None = None
 
     def approved(self, action: str, by: str, **what: Any) -> Permit:
@@ -51,8 +51,8 @@ def encode_permit(permit: object) -> str:
 
 def _encode_approval(permit: Permit) -> dict[str, Any]:
     fields: dict[str, Any] = {"action": permit.action, "by": permit.by}
-    if permit.definition is not None:
-        fields["definition"] = permit.definition
+    if permit.version is not None:
+        fields["definition"] = permit.version
     if permit.transitions is not None:
         fields["transitions"] = list(permit.transitions)
     return fields

@@ -118,8 +118,8 @@ class Timer:
 @with_quick_init
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One instance at one moment. ``version`` is its revision, which ``expect`` takes; ``definition`` is the version of
-    the machine that it runs.
+    """One instance at one moment. ``revision`` counts its steps: ``expect`` takes it. ``version`` is the version of the
+    machine that it runs.
 
     ``configuration`` lists the active leaf states in document order. ``children``: running instances that it invoked,
     ``{invoke: {"machine", "id"}}``; ``parent``: the instance that invoked it, ``{"machine", "id", "invoke"}``;
@@ -133,8 +133,8 @@ class Instance:
     configuration: list[str]
     data: dict[str, Any]
     _: KW_ONLY
+    revision: int
     version: int
-    definition: int
     entered: int
     created: int
     done: bool = False
@@ -152,11 +152,6 @@ class Instance:
     def archived(self) -> bool:
         """Tell whether Redis no longer holds the instance: it can be read, and not changed."""
         return self.archived_at is not None
-
-    @property
-    def revision(self) -> int:
-        """Return the number of steps taken, which ``expect`` compares: the same as ``version``."""
-        return self.version
 
     @property
     def state(self) -> str:
@@ -225,7 +220,7 @@ class Explanation:
     id: str
     event: str
     taken: bool
-    version: int
+    revision: int
     configuration: list[str]
     _: KW_ONLY
     candidates: list[Candidate] = field(default_factory=list)
@@ -236,11 +231,6 @@ class Explanation:
     work: int = 0
     exhausted: bool = False
     omitted: int = 0
-
-    @property
-    def revision(self) -> int:
-        """Return the revision of the instance that was asked: the same number as ``version``."""
-        return self.version
 
     @property
     def state(self) -> str:
@@ -286,11 +276,12 @@ def _shown(value: Any) -> str:
 class Step:
     """One entry of an instance's history. ``changes`` maps a data field to its new value, None where it was unset.
 
-    ``source`` is the configuration before the step, None where the entry before is no longer kept. ``definition`` is
-    the version of the machine that the instance had after the step; 0 where that is not known.
+    ``revision`` is the instance's after the step. ``source`` is the configuration before the step, None where the entry
+    before is no longer kept. ``version`` is the version of the machine that the instance had after the step; 0 where
+    that is not known.
     """
 
-    version: int
+    revision: int
     at: int
     event: str
     source: list[str] | None
@@ -301,12 +292,7 @@ class Step:
     reason: str
     payload: dict[str, Any]
     changes: dict[str, Any]
-    definition: int = 0
-
-    @property
-    def revision(self) -> int:
-        """Return the revision of the instance after this step: the same number as ``version``."""
-        return self.version
+    version: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON-able data."""

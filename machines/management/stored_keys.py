@@ -107,7 +107,7 @@ def _print(output: OutputWrapper, key: StoredKey) -> None:
 
 
 def _describe(step: Mapping[str, Any]) -> str:
-    parts = [str(step["version"]), _date(step["at"]), step["event"], "-> " + ", ".join(step["configuration"])]
+    parts = [str(step["revision"]), _date(step["at"]), step["event"], "-> " + ", ".join(step["configuration"])]
     for name in ("transitions", "actor", "reason", "payload", "changes"):
         if value := step[name]:
             parts.append(f"{name}={value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")

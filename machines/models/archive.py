@@ -18,7 +18,7 @@ class ArchivedInstance(models.Model):
     machine = models.CharField(max_length=64)
     instance = models.CharField(max_length=MAX_INSTANCE_ID)
     finished = models.BigIntegerField(help_text="ms since 1970")
-    definition = models.PositiveIntegerField(help_text="the version of its machine")
+    version = models.PositiveIntegerField(db_column="definition", help_text="of its machine")
     revision = models.PositiveBigIntegerField()
     state = models.TextField(help_text="its configuration as one line of text")
     created = models.BigIntegerField(help_text="ms since 1970")

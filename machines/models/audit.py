@@ -12,6 +12,8 @@ from machines.engine.limits import MAX_INSTANCE_ID
 from .document import DocumentField
 from .webhook import shown_address
 
+OF_REVISIONS = frozenset(["before", "after", "pinned", "text"])  # facts beside which ``version`` was a revision
+
 
 class AuditIsAppendOnly(TypeError):
     """An entry of the audit was about to be changed or deleted."""
@@ -98,8 +100,11 @@ class AuditEntry(models.Model):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """``detail`` as every door shows it: of a webhook's address, of which former releases wrote all, no path."""
+        """``detail`` as every door shows it: of a webhook's address, of which former releases wrote all, no path; the
+        revision after a step under this name, where former releases wrote ``version``."""
         facts = self.detail if isinstance(self.detail, dict) else {"said": self.detail}
+        if "version" in facts and not OF_REVISIONS.isdisjoint(facts):
+            facts = {"revision" if name == "version" else name: fact for name, fact in facts.items()}
         if self.action.startswith("webhook.") and isinstance(url := facts.get("url"), str):
             return shown_address(url) | facts | {"url": shown_address(url)["url"]}
         return facts

@@ -14,7 +14,7 @@ class PatternError(SignalboxError):
 
 
 class Changed(PatternError):
-    """Another client wrote first. ``expected`` and ``actual``: versions, None where there are none. ``tried``:
+    """Another client wrote first. ``expected`` and ``actual``: revisions, None where there are none. ``tried``:
     number of tries. ``found``: the current contents, where the refusal carries them."""
 
     code = "SB481"
@@ -23,7 +23,7 @@ class Changed(PatternError):
         self, what: str, *, expected: int | None, actual: int | None, tried: int = 1, found: Any = None
     ) -> None:
         self.what, self.expected, self.actual, self.tried, self.found = what, expected, actual, tried, found
-        told = f"{what} is at version {actual}, not {expected}" if (expected, actual) != (None, None) else what
+        told = f"{what} is at revision {actual}, not {expected}" if (expected, actual) != (None, None) else what
         often = f", {tried} times in a row" if tried > 1 else ""
         super().__init__(f"{told}: someone else wrote it first{often}")
 

@@ -3,7 +3,7 @@
     sessions = Sessions(engine.client, "carts", prefix=engine.keys.prefix, ttl=3600, lifetime=86_400)
     made = sessions.create("user-7", {"items": []})  # made.token goes to the client, this once
     held = sessions.get(made.token)  # whose it is and what it holds; Gone if nothing
-    sessions.put(made.token, {"items": ["tea"]}, expect=held.version)  # Changed if another client wrote first
+    sessions.put(made.token, {"items": ["tea"]}, expect=held.revision)  # Changed if another client wrote first
     made = sessions.rotate(made.token)  # another token, as after a change of rights
     sessions.revoke_all("user-7")  # the person's other browsers, too
 
@@ -11,7 +11,7 @@ A token reads ``<part>.<handle>.<secret>``. Of the secret, 256 random bits, Redi
 backup or a log of it opens nothing. The handle is public; lists name sessions by it, and it stays when the token is
 rotated. The subject picks the part, so that all its sessions lie in one slot of a cluster.
 
-Promised: each operation is one call; of writers that expect the same version one wins; of those that rotate the same
+Promised: each operation is one call; of writers that expect the same revision one wins; of those that rotate the same
 token one wins; what ``revoke`` or ``revoke_all`` came before opens nothing; nothing is kept without an expiry, and no
 use outlives ``lifetime``. A token that never was, has expired, was revoked or belongs to another container is ``Gone``,
 all alike.
@@ -61,7 +61,7 @@ class Held:
     handle: str
     subject: str
     state: dict[str, Any]
-    version: int
+    revision: int
     created: int
     expires: int
 
@@ -128,7 +128,7 @@ class Sessions(Pattern):
     def put(
         self, token: str, state: Mapping[str, Any], *, expect: int | None = None, now: int | None = None
     ) -> Session:
-        """Replace the state of a session. ``expect``: the version the caller saw; any other raises Changed.
+        """Replace the state of a session. ``expect``: the revision the caller saw; any other raises Changed.
 
         Raises Gone, Changed, BadInput, EngineUnavailable. Counts as a use.
         """
@@ -225,9 +225,9 @@ class Sessions(Pattern):
 
 
 def _session(reply: Sequence[Any], token: str) -> Session:
-    handle, subject, state, version, created, expires = reply[1:7]
+    handle, subject, state, revision, created, expires = reply[1:7]
     return Session(
-        str(handle), str(subject), _state(state), read_whole(version), read_whole(created), read_whole(expires), token
+        str(handle), str(subject), _state(state), read_whole(revision), read_whole(created), read_whole(expires), token
     )  # fmt: skip
 
 
@@ -235,8 +235,8 @@ def _listed(subject: str, reply: Any) -> list[Held]:
     if isinstance(reply, Exception):
         translate(reply)
     return [
-        Held(str(handle), subject, _state(state), read_whole(version), read_whole(created), read_whole(expires))
-        for handle, state, version, created, expires in reply[1:]
+        Held(str(handle), subject, _state(state), read_whole(revision), read_whole(created), read_whole(expires))
+        for handle, state, revision, created, expires in reply[1:]
     ]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from machines.bulk import Bulk
 from machines.bulk import Order as BulkOrder
 from machines.bulk.bulk import LIVE
+from machines.bulk.order import read_filter
 from machines.catalog import builtin_machines
 from machines.engine import Engine, errors, limits
 
@@ -90,7 +91,7 @@ def _create(engine: Engine, order: Order, entry: Entry, now: int | None) -> Led:
 def _fire_all(engine: Engine, order: Order, entry: Entry, _: int | None) -> Led:
     what = order.schedule.what
     ordered = BulkOrder(
-        what["machine"], "fire", order.author or "schedule", explain(order, entry), dict(what["filter"]),
+        what["machine"], "fire", order.author or "schedule", explain(order, entry), read_filter(what["filter"]),
         event=what["event"], payload=dict(what.get("payload") or {}), rate=what.get("rate", 0), person=order.person,
         groups=order.groups, unattended=True,
     )  # fmt: skip

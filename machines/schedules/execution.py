@@ -95,7 +95,7 @@ def _claim(
         }
         check()
         try:
-            after = engine.fire(SCHEDULES, name, "claim", written, expect=instance.version, now=now)
+            after = engine.fire(SCHEDULES, name, "claim", written, expect=instance.revision, now=now)
         except errors.Conflict:
             continue
         return dict(after.data)

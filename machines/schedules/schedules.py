@@ -314,6 +314,6 @@ def _read_row(order: Order, instance: Instance) -> Row:
         pending=len(data["pending"]),
         waiting=len(data["held"]) + len(data["requests"]),
         error=data["error"] or "",
-        revision=instance.version,
+        revision=instance.revision,
         entered=instance.entered,
     )

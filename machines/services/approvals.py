@@ -281,7 +281,7 @@ def _do(approval: Approval, second: str) -> str:
         f"approval-{approval.pk}-{approval.asked_at.timestamp()}",
     )  # fmt: skip
     after = perform(asker, call, second=second)
-    return "deleted" if approval.name == "delete" else f"now in {after.state}, revision {after.version}"
+    return "deleted" if approval.name == "delete" else f"now in {after.state}, revision {after.revision}"
 
 
 def _moved(approval: Approval, before: str, **facts: Any) -> int:

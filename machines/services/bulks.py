@@ -205,8 +205,8 @@ def demand_unmoved(id: str, expect: int | None) -> Instance:
     """The bulk as it is. Raises Conflict where that is not the revision that was looked at, if one was;
     UnknownInstance."""
     now = Bulk(get_engine(), id).get()
-    if expect is not None and now.version != expect:
-        raise Conflict(BULK, id, expected=expect, actual=now.version)
+    if expect is not None and now.revision != expect:
+        raise Conflict(BULK, id, expected=expect, actual=now.revision)
     return now
 
 
@@ -307,7 +307,7 @@ def _ask(actor: Actor, deed: AuditRecord, bulk: Bulk, order: Order, name: str) -
         return
     if now.state not in WAITING:
         raise NotNow(bulk.id, name, now.state)
-    asked: dict[str, Any] = {"asked": {}, "reason": order.reason, "expect": now.version, "bulk": bulk.id}
+    asked: dict[str, Any] = {"asked": {}, "reason": order.reason, "expect": now.revision, "bulk": bulk.id}
     change = _prepare_migration(order)
     try:
         if change is not None:

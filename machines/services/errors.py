@@ -92,7 +92,7 @@ class ApprovalNeeded(NeedsApproval):
         self.target = target
         self.rule = rule
         super().__init__(
-            machine, id, action, version=expect, definition=asked.get("definition"),
+            machine, id, action, revision=expect, version=asked.get("definition"),
             transitions=asked.get("transitions", ()), subject=_subject(machine, id, bulk, target),
             by="" if rule is None else str(rule),
         )  # fmt: skip

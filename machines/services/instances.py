@@ -248,7 +248,7 @@ def _permit(actor: Actor, call: Call, second: str) -> Permit | None:
     seen = call.asked if call.name == "fire" else {}
     transitions = seen.get("transitions")  # not in requests that an older release filed
     return permit.approved(
-        call.action, second, definition=seen.get("definition"),
+        call.action, second, version=seen.get("definition"),
         transitions=None if transitions is None else tuple(transitions),
     )  # fmt: skip
 
@@ -265,15 +265,15 @@ def _done(engine: Engine, actor: str, call: Call, permit: Permit | None, second:
 
 
 def _needed(call: Call, needed: NeedsApproval) -> ApprovalNeeded:
-    """What is asked of a second person: on the version it was found at, and of an event what it would take there.
+    """What is asked of a second person: on the revision it was found at, and of an event what it would take there.
     Raises BadInput for who gave no reason."""
     if not call.reason.strip():
         raise BadInput(f"{call.action} needs approval: give a reason", code="SB404")
     seen: dict[str, Any] = {}
     if call.name == "fire":
-        seen = {"definition": needed.definition, "transitions": needed.transitions}
+        seen = {"definition": needed.version, "transitions": needed.transitions}
     return ApprovalNeeded(
-        call.machine, call.id, call.action, asked=call.asked | seen, reason=call.reason, expect=needed.version
+        call.machine, call.id, call.action, asked=call.asked | seen, reason=call.reason, expect=needed.revision
     )
 
 
@@ -287,9 +287,9 @@ def _why(reason: str, second: str) -> str:
 
 def _tell(deed: AuditRecord, call: Call, before: str, after: Instance) -> None:
     if call.name == "delete":
-        deed.note(before=after.state, version=after.version)
+        deed.note(before=after.state, revision=after.revision)
     elif call.name in ("suspend", "resume"):
-        deed.note(after=after.state, version=after.version)
+        deed.note(after=after.state, revision=after.revision)
     else:
         deed.moved(before, after)
 

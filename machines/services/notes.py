@@ -21,12 +21,12 @@ KEY = "note"
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """``version``: 0 where nobody ever wrote one. ``author`` and ``at`` (ms): of its last change."""
+    """``revision``: 0 where nobody ever wrote one. ``author`` and ``at`` (ms): of its last change."""
 
     text: str = ""
     author: str = ""
     at: int = 0
-    version: int = 0
+    revision: int = 0
 
 
 def records(redis: Client, prefix: str) -> Records:
@@ -41,7 +41,7 @@ def read(actor: Actor) -> Note:
 
 
 def write(actor: Actor, text: str, *, expect: int | None) -> Note:
-    """In place of the version ``expect``; None: of whichever there is. An account that may ``fire`` on any machine
+    """In place of the revision ``expect``; None: of whichever there is. An account that may ``fire`` on any machine
     may write.
 
     Raises Forbidden, BadInput, and Changed with what stands there now as ``found``. What stands there already is
@@ -57,11 +57,11 @@ def write(actor: Actor, text: str, *, expect: int | None) -> Note:
         except Changed as changed:
             note = note_of(changed.found)
             if note.text != said:
-                deed.note(text=said, standing=note.version)
+                deed.note(text=said, standing=note.revision)
                 raise
             deed.void()  # sent twice: the first time is in the audit
             return note
-        deed.note(text=said, version=note.version)
+        deed.note(text=said, revision=note.revision)
     return note
 
 

@@ -127,7 +127,7 @@ def history(
     before: int | None = None,
     redactor: Redactor | None = None,
 ) -> list[Step]:
-    """The latest steps, newest first, of an archived instance, too; ``before`` is a version, for the page after."""
+    """The latest steps, newest first, of an archived instance, too; ``before`` is a revision, for the page after."""
     actor.demand("view", machine)
     try:
         found = get_engine().history(machine, id, limit=limit, before=before)

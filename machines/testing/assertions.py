@@ -25,7 +25,7 @@ class Assertions:
         instance = self._get(machine, id)
         missing = [state for state in states if state not in instance.configuration]
         if missing:
-            active = list_active(instance.configuration, outline(self.engine.definition(machine, instance.definition)))
+            active = list_active(instance.configuration, outline(self.engine.definition(machine, instance.version)))
             missing = [state for state in missing if state not in active]
         if missing:
             hints = "".join(explain_unknown_state(self.engine, machine, state) for state in missing)

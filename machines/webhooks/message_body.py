@@ -20,7 +20,7 @@ class Writer:
 
     def body(self, machine: str, entry: LogEntry) -> str:
         """JSON in ASCII, so that its characters are its bytes."""
-        about = {"machine": machine, "instance": entry.instance, "version": entry.version}
+        about = {"machine": machine, "instance": entry.instance, "revision": entry.revision}
         return written(entry.name, entry.at, about | {"payload": self._masked(machine, entry)})
 
     def _masked(self, machine: str, entry: LogEntry) -> Any:

@@ -32,7 +32,7 @@ def redactor() -> Redactor:
 
 
 def instance(**data: object) -> Instance:
-    return Instance("i", "m", ["S"], data, version=1, definition=1, entered=0, created=0)
+    return Instance("i", "m", ["S"], data, revision=1, version=1, entered=0, created=0)
 
 
 def step(event: str, payload: dict, **changes: object) -> Step:
@@ -205,7 +205,7 @@ def test_a_preview_hides_changes_and_what_jobs_would_get(redactor) -> None:
         "m",
         "i",
         "edit",
-        version=1,
+        revision=1,
         before=["S"],
         configuration=["S"],
         moved=False,
@@ -218,7 +218,7 @@ def test_a_preview_hides_changes_and_what_jobs_would_get(redactor) -> None:
         "m",
         "i",
         "reset",
-        version=1,
+        revision=1,
         before=["S"],
         configuration=["S"],
         moved=False,

@@ -27,7 +27,7 @@ def auditor(staff):
 
 @pytest.fixture
 def entry(db) -> AuditEntry:
-    record("alice", "force", machine="activation", instance="a", reason="<b>why</b>", detail={"version": 3})
+    record("alice", "force", machine="activation", instance="a", reason="<b>why</b>", detail={"revision": 3})
     record("bob", "queue.pause", machine="new_device", queue="todo", outcome="refused")
     return AuditEntry.objects.get(actor="alice")
 
@@ -70,7 +70,7 @@ def test_firing_leaves_an_entry_refused_or_not(staff, machine: Machine, instance
     fired, refused = AuditEntry.objects.all()
     assert (fired.actor, fired.action, fired.target, fired.instance) == ("olga", "fire", "entitle", ID)
     assert (fired.source, fired.reason) == ("admin 10.0.0.7", "she called")
-    assert fired.detail == {"before": "Waiting", "after": "Active", "version": 3}
+    assert fired.detail == {"before": "Waiting", "after": "Active", "revision": 3}
     assert (refused.target, refused.outcome, refused.detail["code"]) == ("activate", "refused", "SB430")
 
 

@@ -64,7 +64,7 @@ def test_a_refusal_is_explained_and_logged_and_changes_nothing(operator, machine
     assert "Refused: the event was not fired." in page
     assert "no transition accepts it" in page
     assert "SB430" in page
-    assert engine.get("activation", ID).version == 2
+    assert engine.get("activation", ID).revision == 2
     assert LogEntry.objects.get().change_message.startswith(f"Refused: activate at {ID}: event 'activate'")
 
 
@@ -111,7 +111,7 @@ def test_firing_again_after_a_conflict_works(operator, machine, instance, engine
 @pytest.mark.parametrize("expect", ["", "two", "-1", "2.5", "1e999"])
 def test_a_version_that_is_no_number_fires_nothing(operator, machine, instance, engine, expect: str) -> None:
     assert fire(operator, machine, "entitle", expect).status_code == 400
-    assert engine.get("activation", ID).version == 2
+    assert engine.get("activation", ID).revision == 2
 
 
 def test_an_event_nobody_knows_is_refused_and_logged(operator, machine, instance, engine) -> None:
@@ -125,18 +125,18 @@ def test_an_event_nobody_knows_is_refused_and_logged(operator, machine, instance
 @pytest.mark.parametrize("event", ["", "done.invoke.x", "two words", "x" * 200, "nul\x00"])
 def test_an_event_name_that_is_not_allowed_fires_nothing(operator, machine, instance, engine, event: str) -> None:
     assert fire(operator, machine, event, 2).status_code in (400, 409)
-    assert engine.get("activation", ID).version == 2
+    assert engine.get("activation", ID).revision == 2
 
 
 def test_firing_takes_a_csrf_token(operator, machine, instance, engine) -> None:
     operator.handler.enforce_csrf_checks = True
     assert fire(operator, machine, "entitle", 2, **{"payload-token": "T0KEN"}).status_code == 403
-    assert engine.get("activation", ID).version == 2
+    assert engine.get("activation", ID).revision == 2
 
 
 def test_looking_does_not_fire(operator, machine, instance, engine) -> None:
     operator.get(instance_url(machine, ID) + "&event=entitle&expect=2&payload-token=T0KEN")
-    assert engine.get("activation", ID).version == 2
+    assert engine.get("activation", ID).revision == 2
 
 
 def test_an_outage_is_said_and_not_hidden(operator, machine, instance, settings) -> None:

@@ -80,8 +80,8 @@ def test_a_suspended_instance_offers_nothing_to_fire_and_a_late_try_is_told(staf
     page = text(client.get(instance_url(delivery, ID)))
     assert "The instance is suspended: no events can be fired." in page
     assert "paused" in page
-    answer = client.post(instance_url(delivery, ID), {"event": "deliver", "expect": held.version})
+    answer = client.post(instance_url(delivery, ID), {"event": "deliver", "expect": held.revision})
     assert answer.status_code == 409
     assert "SB432" in text(answer)
-    assert engine.get("delivery", ID).version == held.version
+    assert engine.get("delivery", ID).revision == held.revision
     assert "(suspended)" in text(client.get(instances_url(delivery)))

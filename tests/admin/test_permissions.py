@@ -56,7 +56,7 @@ def test_publishing_takes_its_permission(rights: tuple, status: int, staff, mach
 def test_firing_takes_its_permission(rights: tuple, staff, machine: Machine, instance: str, engine) -> None:
     posted = staff(*rights).post(address("instance", machine), {"event": "entitle", "expect": 2})
     assert posted.status_code == 403
-    assert engine.get("activation", ID).version == 2
+    assert engine.get("activation", ID).revision == 2
 
 
 def test_without_fire_there_are_no_levers(staff, machine: Machine, instance: str) -> None:

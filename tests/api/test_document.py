@@ -19,6 +19,16 @@ def test_it_is_valid_openapi():
     assert not list(OpenAPIV31SpecValidator(sent).iter_errors())
 
 
+def test_a_revision_counts_steps_and_a_version_numbers_a_definition():
+    schemas = document()["components"]["schemas"]
+    numbers = {(of, name) for of, one in schemas.items() for name, field in one.get("properties", {}).items()
+               if field.get("type") == "integer"}  # fmt: skip
+    assert {("InstanceOut", "revision"), ("InstanceOut", "version")} <= numbers
+    assert [of for of, name in numbers if name == "definition"] == []
+    for of in ("StepOut", "ExplanationOut", "PreviewOut", "BulkOut", "RowOut", "SessionOut"):
+        assert {name for name in schemas[of]["properties"] if name in ("revision", "version")} == {"revision"}, of
+
+
 def test_every_operation_says_all_there_is_to_know():
     schemes = set(document()["components"]["securitySchemes"])
     for id, described in operations().items():

@@ -26,7 +26,7 @@ def test_the_same_key_counts_once_and_is_answered_twice(door, boss):
         None,
         "true",
     )
-    assert door.get("door", "front").version == 2
+    assert door.get("door", "front").revision == 2
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_keys_of_different_callers_and_paths_have_nothing_to_do_with_each_other(
     boss.post(EVENTS, {"event": "open"}, Idempotency_Key="k")
     answer = boss.post("/machines/door/instances/back/events", {"event": "open"}, Idempotency_Key="k")
     assert answer.json()["id"] == "back"
-    assert caller("view", "fire").post(EVENTS, {"event": "shut"}, Idempotency_Key="k").json()["version"] == 3
+    assert caller("view", "fire").post(EVENTS, {"event": "shut"}, Idempotency_Key="k").json()["revision"] == 3
 
 
 def test_what_was_refused_may_be_tried_again_with_the_same_key(door, boss):
@@ -116,7 +116,7 @@ def test_an_answer_that_was_lost_counts_once_by_the_engines_own_key(door, boss, 
     assert "same Idempotency-Key" in answer.json()["detail"]
     monkeypatch.undo()
     again = boss.post(EVENTS, {"event": "open"}, Idempotency_Key="k").json()
-    assert (again["version"], again["outcome"]["replayed"]) == (2, True)
+    assert (again["revision"], again["outcome"]["replayed"]) == (2, True)
 
 
 def test_a_fault_is_a_problem_too_and_lets_go_of_the_key(door, boss, monkeypatch):
@@ -160,7 +160,7 @@ def test_a_revision_that_is_over_moves_nothing(door, boss):
     assert tag == '"1"'
     assert boss.post(EVENTS, {"event": "open"}, If_Match=tag)["ETag"] == '"2"'
     moved = boss.get(HERE)
-    assert (moved.json()["revision"], moved.json()["version"], moved["ETag"]) == (2, 2, '"2"')
+    assert (moved.json()["revision"], moved.json()["version"], moved["ETag"]) == (2, 1, '"2"')
     assert [step["revision"] for step in boss.get(f"{HERE}/history").json()["items"]] == [2, 1]
     late = boss.post(EVENTS, {"event": "shut"}, If_Match=tag)
     told = late.json()

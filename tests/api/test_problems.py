@@ -57,7 +57,7 @@ def test_what_is_no_json_is_a_problem_too(door, boss):
         answer = boss.post(EVENTS, text)
         assert answer.status_code in (400, 422)
         assert answer.json()["code"] in ("SB700", "SB721")
-    assert door.get("door", "front").version == 1
+    assert door.get("door", "front").revision == 1
 
 
 def test_what_is_too_large_is_a_problem_too(door, boss):
@@ -183,7 +183,7 @@ def test_lists_go_on_where_they_stopped(door, boss):
     boss.post(EVENTS, {"event": "open"})
     newest = boss.get(f"{HERE}/history?limit=1").json()
     older = boss.get(f"{HERE}/history?limit=1&cursor={newest['next']}").json()
-    assert [page["items"][0]["version"] for page in (newest, older)] == [2, 1]
+    assert [page["items"][0]["revision"] for page in (newest, older)] == [2, 1]
     assert older["next"] is None
 
 
@@ -224,7 +224,7 @@ def test_what_takes_two_is_filed_and_done_by_another_person(door, boss, caller):
     filed = answer.json()
     assert (answer.status_code, filed["state"], answer["Location"]) == (202, "open", f"/api/v1/approvals/{filed['id']}")
     assert asker.post(EVENTS, {"event": "melt", "reason": "too old"}, Idempotency_Key="k").json() == filed
-    assert door.get("door", "front").version == 1
+    assert door.get("door", "front").revision == 1
     own = asker.post(f"/approvals/{filed['id']}/approve")
     assert (own.status_code, own.json()["code"]) == (403, "SB436")
     done = boss.post(f"/approvals/{filed['id']}/approve").json()

@@ -32,7 +32,7 @@ def made(who: Caller, **body) -> tuple[Caller, dict]:
 def test_a_session_does_what_its_token_may_and_the_audit_names_both(holder):
     session, told = made(holder, ttl=60, state={"n": 1})
     assert told["session"].startswith("sbs_")
-    assert (told["state"], told["version"], told["expires"] - told["created"]) == ({"n": 1}, 1, 60_000)
+    assert (told["state"], told["revision"], told["expires"] - told["created"]) == ({"n": 1}, 1, 60_000)
     assert session.get("/me").json() == holder.get("/me").json()
     assert session.post("/machines/door/instances/front/events", {"event": "open"}).status_code == 200
     assert session.post("/machines/door/queues/oiling/pause", {"reason": "x"}).status_code == 403
@@ -80,11 +80,11 @@ def test_the_state_is_written_by_who_has_seen_it(holder):
     first = session.get("/sessions/current")
     assert (first["ETag"], first.json()["state"]) == ('"1"', {"n": 1})
     second = session("PUT", "/sessions/current", {"state": {"n": 2}}, If_Match=first["ETag"])
-    assert (second["ETag"], second.json()["version"]) == ('"2"', 2)
+    assert (second["ETag"], second.json()["revision"]) == ('"2"', 2)
     late = session("PUT", "/sessions/current", {"state": {"n": 3}}, If_Match=first["ETag"])
     assert (late.status_code, late.json()["code"]) == (412, "SB481")
     assert (late.json()["expected"], late.json()["actual"]) == (1, 2)
-    assert session("PUT", "/sessions/current", {"state": {}}).json()["version"] == 3
+    assert session("PUT", "/sessions/current", {"state": {}}).json()["revision"] == 3
     big = session("PUT", "/sessions/current", {"state": {"x": "x" * 17_000}})
     assert (big.status_code, big.json()["code"]) == (400, "SB411")
     assert session("PUT", "/sessions/current", {"state": []}).status_code == 422
@@ -213,7 +213,7 @@ def test_one_idempotency_key_of_two_sessions_makes_neither_answer_for_the_other(
     key = {"Idempotency-Key": "same"}
     for session, version in ((first, 2), (second, 2), (first, 3)):
         answer = session("PUT", "/sessions/current", {"state": {}}, **key)
-        assert (answer.status_code, answer.json()["version"]) == (200, version)
+        assert (answer.status_code, answer.json()["revision"]) == (200, version)
     for session in (first, second):
         assert session("DELETE", "/sessions/current", **key).json() == {"ended": 1}
         assert session.get("/me").status_code == 401

@@ -37,6 +37,13 @@ def test_a_record_comes_back_as_it_was(archive, record):
     assert ArchiveTotal.objects.get().instances == 2
 
 
+def test_the_column_of_the_version_keeps_its_name(archive, record, tmp_path):
+    archive.write([record("a")])
+    (file,) = tmp_path.rglob("*.parquet")
+    columns = files.read_table(file).column_names
+    assert ("definition" in columns, "version" in columns) == (True, False)
+
+
 def test_there_is_a_folder_for_each_month(archive, record, tmp_path):
     archive.write([record("a", "2026-03-31"), record("b", "2026-04-01"), record("c", "2026-04-02")])
     found = sorted(path.relative_to(tmp_path).parent.as_posix() for path in tmp_path.rglob("*.parquet"))

@@ -140,7 +140,7 @@ def test_pages_offer_methods_and_call_them(admin_client, engine, mirrored, purch
     assert "Call assign" in page
     assert 'name="payload-boxes"' in page
     assert "Repairs" not in page
-    sent = {"event": "assign", "payload-carrier": "ups", "expect": "1", "definition": "1", "key": "k-1"}
+    sent = {"event": "assign", "payload-carrier": "ups", "expect": "1", "version": "1", "key": "k-1"}
     refused = admin_client.post(reverse("signalbox:fire", args=[mirrored.machine, str(purchase.pk)]), sent)
     assert refused.status_code == 302, refused.content.decode()[:3000]
     assert engine.get(mirrored.machine, str(purchase.pk)).state == "confirmed"

@@ -31,7 +31,7 @@ def request_of_alice(alice):
 
 @pytest.fixture
 def entry(alice) -> AuditEntry:
-    record(alice, "fire", machine="m", instance="i", target="go", reason="because", detail={"version": 3})
+    record(alice, "fire", machine="m", instance="i", target="go", reason="because", detail={"revision": 3})
     return AuditEntry.objects.get()
 
 
@@ -47,6 +47,19 @@ def test_an_entry_holds_all_it_was_given(alice):
         "queue": "q", "target": "t", "reason": "r", "outcome": "refused", "detail": {"count": 3},
         "source": "page 10.0.0.7", "request": "",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ({"before": "A", "after": "B", "version": 3}, {"before": "A", "after": "B", "revision": 3}),
+        ({"version": 2, "base": 1}, {"version": 2, "base": 1}),  # of a roll-out
+        ({"after": "B", "revision": 3}, {"after": "B", "revision": 3}),
+    ],
+)
+def test_the_revision_has_its_name_in_entries_of_former_releases(alice, stored, shown):
+    record(alice, "fire", machine="m", instance="i", detail=stored)
+    assert (AuditEntry.objects.get().detail, AuditEntry.objects.get().facts) == (stored, shown)
 
 
 def test_an_entry_outlives_the_account(entry, alice):

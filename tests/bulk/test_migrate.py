@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from collections import Counter
@@ -73,7 +74,7 @@ def finished(engine, **given):
 
 
 def versions(engine, ids):
-    return Counter(found.definition for found in engine.get_many("parcel", ids))
+    return Counter(found.version for found in engine.get_many("parcel", ids))
 
 
 def words(bulk, what):
@@ -177,8 +178,8 @@ def test_a_version_that_the_plan_is_not_for_is_left_out(engine):
     ids = parcels(engine, 5)
     engine.create("parcel", "new")
     assert previewed(engine).get().data["found"] == 5
-    assert previewed(engine, filter={"definition": 1}).get().data["found"] == 5
-    assert previewed(engine, filter={"definition": 2}).get().data["found"] == 0
+    assert previewed(engine, filter={"version": 1}).get().data["found"] == 5
+    assert previewed(engine, filter={"version": 2}).get().data["found"] == 0
     assert versions(engine, [*ids, "new"]) == {1: 5, 2: 1}
 
 
@@ -253,4 +254,10 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(engine, start):  # noqa:
         eventually(lambda: bulk.get().state == "done", "another worker goes on")
     assert counted(bulk, "outcomes") == {"done": 6000}
     assert versions(engine, ids) == {2: 6000}
-    assert {found.version for found in engine.get_many("parcel", ids)} == {2}
+    assert {found.revision for found in engine.get_many("parcel", ids)} == {2}
+
+
+def test_a_stored_order_may_have_the_former_name_of_a_term():
+    stored = json.loads(Order("parcel", "delete", "ann", "r", {"version": 2, "state": "open"}).encode())
+    stored["filter"] = {"definition": 2, "state": "open"}
+    assert Order.decode(json.dumps(stored)).filter == {"version": 2, "state": "open"}

@@ -40,7 +40,7 @@ def run_once(taken):
 def test_a_job_that_is_run_twice_moves_each_instance_once(engine, monkeypatch, given):
     ids = parcels(engine, 30)
     bulk = previewed(engine, **given)
-    versions = [found.version for found in engine.get_many("parcel", ids)]
+    versions = [found.revision for found in engine.get_many("parcel", ids)]
     bulk.run("ann")
     (taken,) = engine.take(BULK, "act", "w")
     with monkeypatch.context() as patched:
@@ -52,7 +52,7 @@ def test_a_job_that_is_run_twice_moves_each_instance_once(engine, monkeypatch, g
     if given.get("action") == "delete":
         assert states(engine) == {}
     else:
-        assert [found.version for found in engine.get_many("parcel", ids)] == [version + 1 for version in versions]
+        assert [found.revision for found in engine.get_many("parcel", ids)] == [version + 1 for version in versions]
     engine.complete(taken, result)
     assert bulk.get().state == "done"
 

@@ -30,7 +30,7 @@ def test_every_version_comes_back_under_its_number(engine: Engine, emptied) -> N
     assert [str(version) for version in restore()] == ["door v1", "door v2", "new_device v1"]
     assert engine.machines() == {"door": 2, "new_device": 1}
     assert engine.definition("door", 1) == door()
-    assert engine.create("door", "front").definition == 2
+    assert engine.create("door", "front").version == 2
 
 
 def test_where_redis_has_everything_nothing_happens(engine: Engine) -> None:

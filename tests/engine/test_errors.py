@@ -32,9 +32,7 @@ SAMPLES = {
     errors.TooMuchWork: lambda: errors.TooMuchWork(NOTHING),
     errors.Suspended: lambda: errors.Suspended("m", "x", since=1),
     errors.NotAllowed: lambda: errors.NotAllowed("m", "x", "go", groups=["a", "b"], transition="t1", target="Done"),
-    errors.NeedsApproval: lambda: errors.NeedsApproval(
-        "m", "x", "fire:go", version=3, definition=1, transitions=["t1"]
-    ),
+    errors.NeedsApproval: lambda: errors.NeedsApproval("m", "x", "fire:go", revision=3, version=1, transitions=["t1"]),
     errors.Conflict: lambda: errors.Conflict("m", "x", expected=1, actual=2),
     errors.JobHandled: lambda: errors.JobHandled("m", "0-1"),
     errors.Miscounted: lambda: errors.Miscounted("work", "dead", expected=1, actual=2),

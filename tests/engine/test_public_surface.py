@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
+import pkgutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -63,18 +65,35 @@ def test_the_contract_of_the_engine_is_called_as_it_is_written(engine) -> None:
     engine.publish({"id": "pair", "initial": "A", "states": {"A": {"on": {"go": "B"}}, "B": {}}})
     first = engine.create("pair", "x")
     after = engine.fire(
-        "pair", first.id, "go", {}, expect=first.version, key="req-42", actor="alice", reason="because"
+        "pair", first.id, "go", {}, expect=first.revision, key="req-42", actor="alice", reason="because"
     )  # fmt: skip
     assert engine.get("pair", "x").state == after.state == "B"
     assert not engine.explain("pair", "x", "go", {}).taken
     assert engine.fire_many([("pair", "x", "go", {}, 7)])[0].expected == 7
 
 
-def test_a_revision_is_the_version_of_an_instance_under_its_own_name(engine) -> None:
+def list_records() -> Iterator[tuple[str, Any]]:
+    """Yield the fields of every record that these packages define, with their types."""
+    for package in map(importlib.import_module, (*PACKAGES, "machines.archive", "machines.failures")):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            module = importlib.import_module(found.name)
+            for name, one in vars(module).items():
+                if dataclasses.is_dataclass(one) and one.__module__ == module.__name__:
+                    for field in dataclasses.fields(one):
+                        yield f"{module.__name__}.{name}.{field.name}", field.type
+
+
+def test_no_record_names_a_number_definition() -> None:
+    found = dict(list_records())
+    assert found["machines.engine.records.Instance.version"] == "int"
+    assert [path for path, type in found.items() if path.endswith(".definition") and "int" in str(type)] == []
+
+
+def test_a_revision_counts_steps_and_a_version_numbers_a_definition(engine) -> None:
     engine.publish({"id": "pair", "initial": "A", "states": {"A": {"on": {"go": "B"}}, "B": {"on": {"back": "A"}}}})
     assert engine.create("pair", "y").revision == 1
     after = engine.fire("pair", "y", "go", expect=1)
-    assert (after.revision, after.version) == (2, 2)
-    assert [step.revision for step in engine.history("pair", "y")] == [2, 1]
+    assert (after.revision, after.version) == (2, 1)
+    assert [(step.revision, step.version) for step in engine.history("pair", "y")] == [(2, 1), (1, 1)]
     assert engine.explain("pair", "y", "back").revision == 2
     assert engine.preview("pair", "y", "reset").revision == 2

@@ -216,9 +216,9 @@ def test_calls_go_on_when_a_server_that_was_stopped_is_started_again(lasting, pa
     publish(engine, counter(), "x", "y")
     end(lasting)
     starting = start_again(lasting, paused)
-    assert engine.fire("counter", "x", "add").version == 2
+    assert engine.fire("counter", "x", "add").revision == 2
     starting.join()
-    assert engine.history("counter", "x")[0].version == 2
+    assert engine.history("counter", "x")[0].revision == 2
     engine.client.close()
 
 
@@ -236,7 +236,7 @@ def test_an_async_engine_leaves_its_loop_free_meanwhile(lasting, paused):
                 ticks += 1
                 await asyncio.sleep(0.001)
             starting.join()
-            return [call.result().version for call in calls], ticks
+            return [call.result().revision for call in calls], ticks
 
     versions, ticks = asyncio.run(run())
     assert versions == [2] * 4
@@ -251,13 +251,13 @@ def test_a_reply_that_is_lost_is_asked_for_again_with_a_key_only(lasting, keyed)
         proxy.arm(b"sb_fire", Fault.LOST_REPLY)
         if keyed:
             found = engine.fire("counter", "x", "add", key="k")
-            assert (found.version, found.outcome.replayed) == (2, True)
+            assert (found.revision, found.outcome.replayed) == (2, True)
         else:
             with pytest.raises(EngineUnavailable) as caught:
                 engine.fire("counter", "x", "add")
             assert not caught.value.retry_safe
         assert proxy.struck == 1
-        assert engine.get("counter", "x").version == 2
+        assert engine.get("counter", "x").revision == 2
         engine.client.close()
 
 
@@ -268,7 +268,7 @@ def test_a_batch_repeats_what_is_safe_of_it(lasting, paused):
     starting = start_again(lasting, paused)
     found = engine.fire_many(call for call in [("counter", "x", "add"), ("counter", "y", "add")])
     starting.join()
-    assert [one.version for one in found] == [2, 2]
+    assert [one.revision for one in found] == [2, 2]
     engine.client.close()
 
 

@@ -31,7 +31,7 @@ async def test_an_order_is_created_paid_and_shipped(shop):
     made = await shop.post("/orders", json={"total": 12})
     assert made.status_code == 201
     order = made.json()
-    assert (order["state"], order["version"]) == ("Open", 1)
+    assert (order["state"], order["revision"]) == ("Open", 1)
     url = f"/orders/{order['id']}"
     paid = await shop.post(f"{url}/events/pay", json={"amount": 12, "by": "card"}, headers={"If-Match": "1"})
     assert paid.json()["state"] == "Paid"
@@ -74,4 +74,4 @@ async def test_the_same_key_at_once_is_one_order_and_one_payment(shop):
     url = f"/orders/{made[0].json()['id']}/events/pay"
     pay = {"amount": 12, "by": "card"}
     answers = await asyncio.gather(*(shop.post(url, json=pay, headers={"Idempotency-Key": "p"}) for _ in range(20)))
-    assert {answer.json()["version"] for answer in answers} == {2}
+    assert {answer.json()["revision"] for answer in answers} == {2}

@@ -83,9 +83,9 @@ def test_todo_then_devices_then_entitlement(engine, flow):
 
 def test_the_move_is_one_step(engine, flow):
     flow()
-    before = engine.get(MACHINE, "new device").version
+    before = engine.get(MACHINE, "new device").revision
     after = step(engine, "todo")
-    assert after.version == before + 1
+    assert after.revision == before + 1
     assert len(engine.history(MACHINE, "new device")) == 2
 
 

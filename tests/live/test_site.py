@@ -69,7 +69,7 @@ async def test_two_thousand_steps_end_with_the_engines_own_counts(gate: Engine, 
     for number in range(2001):
         await asyncio.to_thread(gate.fire, "gate", "north", "shut" if number % 2 else "open")
     await sees(connection, screen, "machine:gate", counts=gate.counts("gate"))
-    await sees(connection, screen, "instance:gate/north", version=2002)
+    await sees(connection, screen, "instance:gate/north", revision=2002)
 
 
 async def test_a_client_that_does_not_read_is_closed_while_others_see_on(

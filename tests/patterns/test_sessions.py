@@ -27,7 +27,7 @@ for _ in range(60):
     while True:
         held = sessions.get(token)
         try:
-            sessions.put(token, {"n": held.state["n"] + 1}, expect=held.version)
+            sessions.put(token, {"n": held.state["n"] + 1}, expect=held.revision)
             break
         except Changed:
             continue
@@ -55,14 +55,14 @@ def dump(engine, prefix):
 def test_a_session_keeps_its_state_and_counts_who_wrote_it(make):
     sessions = make(ttl=60)
     made = sessions.create("ann", {"page": "é\u202e\0", "n": [1, None]}, now=NOW)
-    assert (made.subject, made.version, made.created, made.expires) == ("ann", 1, NOW, NOW + 60_000)
+    assert (made.subject, made.revision, made.created, made.expires) == ("ann", 1, NOW, NOW + 60_000)
     assert sessions.get(made.token, now=NOW) == made
     after = sessions.put(made.token, {"n": 2}, expect=1, now=NOW)
-    assert (after.state, after.version) == ({"n": 2}, 2)
+    assert (after.state, after.revision) == ({"n": 2}, 2)
     with pytest.raises(Changed) as caught:
         sessions.put(made.token, {"n": 3}, expect=1, now=NOW)
     assert (caught.value.expected, caught.value.actual) == (1, 2)
-    assert sessions.put(made.token, {}, now=NOW).version == 3
+    assert sessions.put(made.token, {}, now=NOW).revision == 3
     assert sessions.of("ann", now=NOW) == [Held(made.handle, "ann", {}, 3, NOW, NOW + 60_000)]
 
 
@@ -89,7 +89,7 @@ def test_another_token_opens_the_same_session_and_the_former_one_for_its_grace(m
     sessions = make(ttl=60)
     made = sessions.create("ann", {"n": 1}, now=NOW)
     second = sessions.rotate(made.token, grace=5, now=NOW)
-    assert (second.handle, second.version, second.state) == (made.handle, made.version, made.state)
+    assert (second.handle, second.revision, second.state) == (made.handle, made.revision, made.state)
     assert sessions.put(made.token, {"n": 2}, now=NOW + 4999).token == made.token
     with pytest.raises(Gone):  # else who kept the former one could take the session over
         sessions.rotate(made.token, now=NOW + 4999)
@@ -195,7 +195,7 @@ def test_writers_that_race_lose_nothing(engine, redis_url, prefix):
             while True:
                 held = sessions.get(token)
                 try:
-                    sessions.put(token, {"n": held.state["n"] + 1}, expect=held.version)
+                    sessions.put(token, {"n": held.state["n"] + 1}, expect=held.revision)
                     break
                 except Changed:
                     continue
@@ -208,7 +208,7 @@ def test_writers_that_race_lose_nothing(engine, redis_url, prefix):
     in_threads([add] * 4)
     assert [racer.communicate(timeout=90) and racer.returncode for racer in racers] == [0, 0]
     after = sessions.get(token)
-    assert (after.state["n"], after.version) == (240, 241)
+    assert (after.state["n"], after.revision) == (240, 241)
 
 
 def test_of_many_that_rotate_one_holds(make):

@@ -35,7 +35,7 @@ def test_finished_instances_go_by_age_and_are_archived_first(engine, duty, ship)
     run(duty)
     assert (left(engine), archived(), duty.gone) == (["open", "young"], ["old"], 1)
     record = get_archive().find("parcel", "old")
-    assert (record.state, record.definition, record.revision, record.actor) == ("Shipped", 1, 3, "ann")
+    assert (record.state, record.version, record.revision, record.actor) == ("Shipped", 1, 3, "ann")
     assert (record.created, record.finished) == (instance.created, instance.entered)
     restored, told = engine.retirement().decode(record.restore())
     assert (restored.data, restored.configuration, told) == (instance.data, ["Shipped"], steps)
@@ -204,4 +204,4 @@ def test_an_instance_that_went_is_unknown_to_the_engine(engine, duty, ship):
     run(duty)
     with pytest.raises(UnknownInstance):
         engine.get("parcel", "a")
-    assert engine.create("parcel", "a").version == 1
+    assert engine.create("parcel", "a").revision == 1

@@ -100,9 +100,7 @@ def test_without_the_right_to_see_the_machine_there_is_none(gone, having, addres
 
 def test_nothing_changes_it(gone, having):
     client = having("view", "fire", "operate")
-    assert (
-        client.post(f"{PAGE}fire/", {"event": "pay", "key": "k", "expect": "3", "definition": "1"}).status_code == 404
-    )
+    assert client.post(f"{PAGE}fire/", {"event": "pay", "key": "k", "expect": "3", "version": "1"}).status_code == 404
     assert client.post(f"{PAGE}delete/", {"reason": "why", "key": "k", "expect": "3"}).status_code == 404
     assert ArchivedInstance.objects.count() == 1
 

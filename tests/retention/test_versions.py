@@ -83,7 +83,7 @@ def test_the_api_tells_the_archived_history_with_the_move(duty, moved, admin_cli
     found = admin_client.get("/api/v1/machines/parcel/instances/p-1/history").json()
     assert [step["event"] for step in found["items"]] == ["ship", "(migrate)", "pay", "(create)"]
     one = admin_client.get("/api/v1/machines/parcel/instances/p-1").json()
-    assert (one["version"], one["definition"], one["state"]) == (4, 2, "Delivered")
+    assert (one["revision"], one["version"], one["state"]) == (4, 2, "Delivered")
 
 
 def test_an_instance_that_ended_and_then_moved_is_archived_in_the_new_version(engine, duty, ship):

@@ -63,7 +63,7 @@ def test_nobody_decides_what_they_asked_for(order, actor, boss):
         with pytest.raises(OwnRequest):
             decide(by_token, request.pk, note="why not")
     assert not approvals.may_decide(ann, request)
-    assert order.get("order", "o-1").version == 1
+    assert order.get("order", "o-1").revision == 1
     assert entries()[1:] == [("approval.approve", "ann", "refused"), ("approval.decline", "ann", "refused")]
 
 
@@ -109,7 +109,7 @@ def test_who_asked_has_to_hold_the_right_still(order, actor):
     gone = asked(Actor(actor("gil").user, "test"))
     type(ann.user).objects.filter(username="gil").update(is_active=False)
     assert approvals.approve(actor("dan"), gone.pk).outcome == "the account gil no longer exists"
-    assert order.get("order", "o-1").version == 1
+    assert order.get("order", "o-1").revision == 1
 
 
 def test_what_the_engine_would_refuse_nobody_is_asked_about(order, actor):
@@ -142,7 +142,7 @@ def test_declining_takes_a_word_and_ends_it(order, actor):
     assert (after.state, after.note, after.asked) == ("declined", "no letter came", {})
     with pytest.raises(NotOpen, match="is declined"):
         approvals.approve(bob, request.pk)
-    assert order.get("order", "o-1").version == 1
+    assert order.get("order", "o-1").revision == 1
 
 
 def test_only_who_asked_withdraws(order, actor):
@@ -236,7 +236,7 @@ def test_however_many_approve_at_the_same_time_it_is_done_once(order, actor):
     with ThreadPoolExecutor(len(people)) as pool:
         results = list(pool.map(approve, people))
     assert sorted(results) == ["done", "too late", "too late", "too late"]
-    assert order.get("order", "o-1").version == 2
+    assert order.get("order", "o-1").revision == 2
 
 
 PAGE = "/approvals/"

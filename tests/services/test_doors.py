@@ -69,7 +69,7 @@ def door(request: pytest.FixtureRequest, order: Engine) -> str:
 def test_what_is_refused_is_recorded_with_who_and_why(order, person, door, rights, event, codes, code):
     status = DOORS[door](person("oscar", *rights), event)
     assert status in codes
-    assert order.get("order", "o-1").version == 1
+    assert order.get("order", "o-1").revision == 1
     (entry,) = AuditEntry.objects.filter(action="fire")
     assert (entry.actor, entry.outcome, entry.machine, entry.instance) == ("oscar", "refused", "order", "o-1")
     assert entry.detail["code"] in code
@@ -79,7 +79,7 @@ def test_what_is_refused_is_recorded_with_who_and_why(order, person, door, right
 def test_what_takes_a_second_person_is_filed_and_not_done(order, person, door):
     status = DOORS[door](person("ann", "view", "fire"), "refund")
     assert status in (302, 202)
-    assert order.get("order", "o-1").version == 1
+    assert order.get("order", "o-1").revision == 1
     filed = Approval.objects.get()
     assert (filed.asker, filed.action, filed.expect, filed.reason) == ("ann", "fire:refund", 1, WHY)
     assert [entry.action for entry in AuditEntry.objects.filter(machine="order")] == ["approval.ask"]
@@ -88,7 +88,7 @@ def test_what_takes_a_second_person_is_filed_and_not_done(order, person, door):
 def test_a_superuser_asks_as_well(order, person, door):
     DOORS[door](person("root", boss=True), "refund")
     assert Approval.objects.get().asker == "root"
-    assert order.get("order", "o-1").version == 1
+    assert order.get("order", "o-1").revision == 1
 
 
 def test_what_no_rule_is_about_is_done(order, person, door):
@@ -226,7 +226,7 @@ def test_who_approves_a_bulk_approves_what_it_found_then(order, person):
     work_off(order)
     browser(sue).post(reverse("signalbox:bulk-run", args=[id]))
     filed = Approval.objects.get()
-    assert filed.expect == Bulk(order, id).get().version
+    assert filed.expect == Bulk(order, id).get().revision
     assert "would be refused" not in browser(ann).get(reverse("signalbox:approval", args=[filed.pk])).content.decode()
     order.force("bulk", id, "collecting", actor="sue", reason=WHY)
     work_off(order)
@@ -319,5 +319,5 @@ def test_no_repair_is_made_without_a_reason(order, actor, name):
     with pytest.raises(BadInput) as refused:
         instances.repair(actor("sue"), name, "order", "o-1", reason=" ", **asked)
     assert refused.value.code == "SB404"
-    assert order.get("order", "o-1").version == 1
+    assert order.get("order", "o-1").revision == 1
     assert AuditEntry.objects.get(action=name).outcome == "refused"

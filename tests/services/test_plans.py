@@ -45,7 +45,7 @@ def stored(actor: Any, **terms: Any) -> StoredPlan:
 
 
 def versions(engine: Engine) -> list[int]:
-    return [engine.get("order", f"o-{number}").definition for number in range(1, 5)]
+    return [engine.get("order", f"o-{number}").version for number in range(1, 5)]
 
 
 def entries() -> list[tuple[str, str, str]]:
@@ -222,14 +222,14 @@ def test_the_way_back_makes_the_older_version_current_for_those_who_may_publish(
     row.refresh_from_db()
     assert row.back == ""
     back = plans.move_back(ann, row.pk, reason=WHY, make_current=True)
-    assert orders.create("order", "later", {"card": "4711"}).definition == 1
+    assert orders.create("order", "later", {"card": "4711"}).version == 1
     work_off(orders)
     bulks.run(ann, back.back)
     work_off(orders)
     bulk = Bulk(orders, back.back)
     assert {word: n for word, n in bulk.get().data["outcomes"].items() if n} == {"done": 4, "kept": 1}
     assert [(row.item.id, row.outcome.word) for row in bulk.rows() if row.outcome.word == "kept"] == [("born", "kept")]
-    assert {one.id: one.definition for one in orders.find("order").instances} == {
+    assert {one.id: one.version for one in orders.find("order").instances} == {
         **dict.fromkeys(("o-1", "o-2", "o-3", "o-4", "later"), 1), "born": 2,
     }  # fmt: skip
     pins = AuditEntry.objects.filter(action="version.pin", outcome="done").values_list("actor", "target", "reason")

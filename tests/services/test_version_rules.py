@@ -79,7 +79,7 @@ def _policy(source: str, machine: str, action: str) -> Any:
 def _state(engine: Engine, machine: str) -> tuple[Any, ...]:
     choice = engine.version_choice(machine)
     row = Machine.objects.get(name=machine)
-    moved = engine.get(machine, "one").definition
+    moved = engine.get(machine, "one").version
     return choice, row.current, row.version_policy, moved
 
 
@@ -280,7 +280,7 @@ def test_a_stale_approval_does_nothing_and_says_which_rule_asks_and_what_to_do(e
     else:
         between = ask(bob, lambda: CHANGES[name](bob))
     assert approvals.approve(ann, between.pk).state == "done"
-    before = engine.version_choice("door"), engine.versions("door"), engine.get("door", "one").definition
+    before = engine.version_choice("door"), engine.versions("door"), engine.get("door", "one").version
     after = approvals.approve(bob, request.pk)
     if asked == "migrate":
         work_off(engine)
@@ -289,7 +289,7 @@ def test_a_stale_approval_does_nothing_and_says_which_rule_asks_and_what_to_do(e
         return
     assert after.state == "failed"
     assert after.code == "SB630"
-    assert (engine.version_choice("door"), engine.versions("door"), engine.get("door", "one").definition) == before
+    assert (engine.version_choice("door"), engine.versions("door"), engine.get("door", "one").version) == before
     assert "ask again" in after.outcome
     assert re.search(r"takes (a second person, by '\w+' in (version|the version policy)|no second)", after.outcome)
     action = {"pin": "version.pin", "publish": "publish", "migrate": "bulk.run"}[asked]

@@ -195,7 +195,7 @@ def test_a_run_without_end_is_stopped(engine):
 def test_many_inputs_go_in_several_calls(engine):
     records = run(engine, *["open", "close"] * 450, definition=door())
     assert [record.input for record in records] == list(range(900))
-    assert records[-1].version == 901
+    assert records[-1].revision == 901
 
 
 @pytest.mark.parametrize(

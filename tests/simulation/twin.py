@@ -123,7 +123,7 @@ class Life:
             {
                 "configuration": one.configuration,
                 "data": present(one.data),
-                "version": one.version,
+                "revision": one.revision,
                 "timers": sorted((timer.due, timer.id, timer.event, timer.state) for timer in one.timers),
                 "children": one.children,
                 "jobs": sorted(tuple(_text(part) for part in job) for job in jobs),
@@ -167,7 +167,7 @@ def compare(life: Life, inputs: list[Any], found: list[SimulatedStep]) -> int:
         got = {
             "configuration": last.configuration,
             "data": present(last.data),
-            "version": last.version,
+            "revision": last.revision,
             "timers": sorted((timer.due, timer.id, timer.event, timer.state) for timer in last.timers),
             "children": {child["invoke"]: {n: child[n] for n in ("machine", "id")} for child in last.children},
             "jobs": jobs,
@@ -183,8 +183,8 @@ def compare(life: Life, inputs: list[Any], found: list[SimulatedStep]) -> int:
     rows = [(m["kind"], m["machine"], m["id"], m.get("event"), m["data"]) for m in sent]
     assert rows == life.outbox()
     for record, entry in zip(steps, reversed(life.engine.history(life.name, ID)), strict=True):
-        assert (record.event, record.configuration, record.transitions, record.at, record.version) == (
-            entry.event, entry.configuration, entry.transitions, entry.at, entry.version
+        assert (record.event, record.configuration, record.transitions, record.at, record.revision) == (
+            entry.event, entry.configuration, entry.transitions, entry.at, entry.revision
         )  # fmt: skip
         assert present(record.changes) == present(entry.changes)
     return len(steps)

@@ -102,7 +102,7 @@ class Audit:
         told = self.gone.copy()
         for id, instance in held.items():
             steps = self.engine.history(self.name, id, limit=ALL)
-            assert [step.version for step in steps] == list(range(instance.version, 0, -1))
+            assert [step.revision for step in steps] == list(range(instance.revision, 0, -1))
             assert steps[0].configuration == instance.configuration
             assert all(step.source == older.configuration for step, older in pairwise(steps))
             told += self.taken_by(id)

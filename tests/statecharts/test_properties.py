@@ -65,7 +65,7 @@ class Yard:
 
     def version_of(self, id):
         try:
-            return self.engine.get(self.name, id).version
+            return self.engine.get(self.name, id).revision
         except UnknownInstance:
             return 0
 
@@ -80,7 +80,7 @@ class Yard:
             silence(self.engine)
             assert dump(self.engine) == before
             return None
-        assert instance is None or instance.version == version + 1
+        assert instance is None or instance.revision == version + 1
         return instance
 
     def create(self, id):
@@ -120,7 +120,7 @@ class Yard:
         if version and self.engine.get(self.name, id).suspended is not None:
             self.now += 7
             resumed = self.engine.resume(self.name, id, actor="a", reason="r", overdue=overdue, now=self.now)
-            assert resumed.version > version
+            assert resumed.revision > version
             assert resumed.suspended is None
 
     def delete(self, id):

@@ -118,7 +118,7 @@ def test_regions_and_what_a_history_state_remembers(frail):
     assert engine.fire("regions", "inside", "one", now=NOW).configuration == ["r", "s2"]
     assert engine.fire("regions", "new", "two", now=NOW).configuration == ["r", "s2"]
     steps = engine.history("regions", "away")
-    assert [(step.version, step.event, step.configuration) for step in steps] == [
+    assert [(step.revision, step.event, step.configuration) for step in steps] == [
         (4, "back", ["r", "s2"]),
         (3, "out", ["Z"]),
         (2, "two", ["r", "s2"]),

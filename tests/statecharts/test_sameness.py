@@ -27,7 +27,7 @@ def overview(yard):
     """Instances in the order they are found, and every sum."""
     found = yard.engine.find(yard.name, limit=1000)
     live = yard.engine.live(yard.name)
-    instances = [(one.id, told(one), one.version, one.entered) for one in found]
+    instances = [(one.id, told(one), one.revision, one.entered) for one in found]
     return instances, live.counts, live.oldest, live.flow, live.total, live.timers, live.queues
 
 

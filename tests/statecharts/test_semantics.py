@@ -659,4 +659,4 @@ def test_a_step_that_never_ends_is_refused_and_the_instance_goes_on(engine, how)
             engine.fire("chart", "x", "go", now=NOW)
         assert "more than 1000 microsteps: the machine does not come to rest" in caught.value.explanation.error
     after = engine.fire("chart", "x", "ok", now=NOW)
-    assert (after.configuration, after.data["trace"], after.version) == (["A1"], ["ok"], 2)
+    assert (after.configuration, after.data["trace"], after.revision) == (["A1"], ["ok"], 2)

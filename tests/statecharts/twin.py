@@ -101,7 +101,7 @@ class Twin:
         assert found.data.get("trace") == expected.data["trace"]
         assert found.configuration == expected.leaves
         assert given(found.data) == given(expected.data)
-        assert found.version == expected.version
+        assert found.revision == expected.version
         assert found.done == (not expected.running)
         assert sorted(timer.due for timer in found.timers) == sorted(timer.due for timer in expected.timers)
         self._compare_places(found)

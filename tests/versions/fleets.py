@@ -128,4 +128,4 @@ class Fleet:
     def count_steps(self) -> int:
         """Return the number of recorded steps."""
         found = self.engine.get_many(self.name, self.ids)
-        return sum(one.version for one in found if not isinstance(one, SignalboxError))
+        return sum(one.revision for one in found if not isinstance(one, SignalboxError))

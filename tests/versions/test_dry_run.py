@@ -54,7 +54,7 @@ def test_examples_are_instances_of_their_class(engine):
     letters(engine, 40)
     for each in engine.dry_run(to_second(engine)).classes:
         for instance in engine.get_many("letter", each.examples):
-            assert (instance.definition, tuple(instance.configuration)) == (each.version, each.configuration)
+            assert (instance.version, tuple(instance.configuration)) == (each.version, each.configuration)
 
 
 def test_pending_work_makes_classes(engine):
@@ -257,7 +257,7 @@ def test_a_way_back_to_several_versions_leads_each_to_its_own(engine):
     assert_whole(run, 10)
     assert all(each.outcome == "moves" for each in run.classes)
     engine.migrate(back, actor="ann", reason="a test")
-    assert [found.definition for found in engine.get_many("letter", [ids[0], "t0"])] == [1, 2]
+    assert [found.version for found in engine.get_many("letter", [ids[0], "t0"])] == [1, 2]
 
 
 def test_some_instances_are_classified_by_their_ids(engine):

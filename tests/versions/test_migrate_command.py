@@ -36,7 +36,7 @@ def run(*words, **given):
 
 def versions(engine):
     ids = [f"l{number:05}" for number in range(12)]
-    return Counter(found.definition for found in engine.get_many("letter", ids))
+    return Counter(found.version for found in engine.get_many("letter", ids))
 
 
 def test_a_dry_run_prints_the_classes_and_changes_nothing(engine, plan):
@@ -87,8 +87,8 @@ def test_the_way_back_leaves_what_was_born_in_the_new_version_and_says_so(engine
     assert re.search(r"3 stay in version 2: plan [0-9a-f]{12} did not bring it to version 2 \(SB634\)", text)
     assert "new instances do not get version 1: --make-current changes that" in text
     assert versions(engine) == {1: 12}
-    assert {engine.get("letter", f"new{number}").definition for number in range(3)} == {2}
-    assert engine.create("letter", "later").definition == 2
+    assert {engine.get("letter", f"new{number}").version for number in range(3)} == {2}
+    assert engine.create("letter", "later").version == 2
 
 
 def test_the_way_back_makes_the_older_version_current_where_that_is_asked_for(engine, moved):
@@ -96,9 +96,9 @@ def test_the_way_back_makes_the_older_version_current_where_that_is_asked_for(en
     text = run(*back)
     assert "version 1 is current and pinned" in text
     assert "--make-current" not in text
-    assert engine.create("letter", "later").definition == 1
+    assert engine.create("letter", "later").version == 1
     engine.publish(SECOND)  # a program that publishes at its start
-    assert engine.create("letter", "last").definition == 1
+    assert engine.create("letter", "last").version == 1
     entry = AuditEntry.objects.get(action="version.pin")
     assert (entry.machine, entry.target, entry.reason) == ("letter", "v1", "it was wrong")
     assert "moved: 0, already: 14, kept: 3" in run(*back)

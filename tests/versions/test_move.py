@@ -76,8 +76,8 @@ def test_instances_get_the_new_version_and_keep_their_time_of_entry(order):
     done = order.migrate(order.plan("order", 2), actor="ann", reason="new rules")
     assert (done.moved, done.refused, done.kept, done.already) == (3, [], 0, 0)
     after = order.get("order", "b")
-    assert (after.definition, after.configuration, after.entered) == (2, ["Packing"], before.entered)
-    assert (after.version, after.data) == (before.version + 1, {"count": "1", "rank": 5})
+    assert (after.version, after.configuration, after.entered) == (2, ["Packing"], before.entered)
+    assert (after.revision, after.data) == (before.revision + 1, {"count": "1", "rank": 5})
 
 
 def test_the_same_timer_keeps_its_moment_and_a_new_one_counts_from_the_entry(order):
@@ -122,7 +122,7 @@ def test_what_has_no_place_is_kept_or_suspended_where_the_plan_says_so(order):
     assert order.get("order", "b").suspended is None
     order.migrate(order.plan("order", 2, states={"Packing": None}, unmapped="suspend"), actor="ann")
     assert order.get("order", "b").suspended is not None
-    assert order.get("order", "b").definition == 1
+    assert order.get("order", "b").version == 1
 
 
 @pytest.mark.parametrize("mapped", [{}, {"Packing": "Late"}, {"Packing": "Open"}, {"Packing": "Active"}])
@@ -141,7 +141,7 @@ def test_the_way_back_maps_an_instance_that_took_a_step(order):
     order.fire("order", "a", "pack")
     order.migrate(plan.inverse())
     after = order.get("order", "a")
-    assert (after.definition, after.configuration, len(after.jobs)) == (1, ["Packing"], 1)
+    assert (after.version, after.configuration, len(after.jobs)) == (1, ["Packing"], 1)
 
 
 def test_a_job_whose_invoke_is_gone_is_withdrawn_and_a_new_one_begins(order):

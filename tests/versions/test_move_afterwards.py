@@ -56,7 +56,7 @@ def test_an_export_keeps_version_and_history_and_the_import_can_go_back(engine, 
         Import(other.client, other.keys, tmp_path / "letters", partitions=3).run()
         there = Engine.from_url(redis_url, prefix=f"{prefix}b")
         for id in ids:
-            assert there.get("letter", id).definition == 2
+            assert there.get("letter", id).version == 2
             assert there.history("letter", id) == engine.history("letter", id)
         assert there.history("letter", ids[0])[0].payload == {"from": 1, "to": 2, "plan": plan.id}
         assert [(one.version, one.instances) for one in there.version_figures("letter", sample=0)] == [(1, 0), (2, 20)]

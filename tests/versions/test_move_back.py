@@ -67,7 +67,7 @@ def test_back_is_byte_for_byte(both, given, actor):
     audit(both, "thing")
     steps = both.history("thing", "busy")
     assert [step.event for step in steps[:2]] == ["(migrate)", "(migrate)"]
-    assert (steps[0].definition, steps[1].definition, steps[2].definition) == (1, 2, 1)
+    assert (steps[0].version, steps[1].version, steps[2].version) == (1, 2, 1)
 
 
 def test_a_withdrawn_job_comes_back_with_its_attempts(both):
@@ -104,7 +104,7 @@ def test_an_instance_that_took_a_step_goes_back_by_the_map(both):
     done = both.migrate(plan.inverse())
     assert [(one.id, one.code) for one in done.refused] == [("busy", "SB610")]  # its second region has no place
     after = both.get("thing", "idle")
-    assert (after.definition, after.configuration, after.data["n"]) == (1, ["A"], 3)
+    assert (after.version, after.configuration, after.data["n"]) == (1, ["A"], 3)
     audit(both, "thing")
 
 
@@ -127,7 +127,7 @@ def test_a_plan_that_keeps_no_records_goes_back_by_the_map(both):
     both.migrate(plan, actor="ann")
     assert both.client.keys("*undo:*") == []
     assert {one.code for one in both.migrate(plan.inverse()).refused} == {"SB610"}
-    assert both.get("thing", "idle").definition == 1
+    assert both.get("thing", "idle").version == 1
     audit(both, "thing")
 
 
@@ -136,7 +136,7 @@ def test_the_inverse_of_the_inverse_moves_again(both):
     both.migrate(plan)
     both.migrate(plan.inverse())
     assert both.migrate(plan.inverse().inverse()).moved == 6
-    assert both.get("thing", "busy").definition == 2
+    assert both.get("thing", "busy").version == 2
     audit(both, "thing")
 
 

@@ -35,7 +35,7 @@ COUNT = 48
 
 
 def read(engine, ids):
-    return [(one.definition, one.state, one.data, one.entered, one.jobs) for one in engine.get_many("versioned", ids)]
+    return [(one.version, one.state, one.data, one.entered, one.jobs) for one in engine.get_many("versioned", ids)]
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def fresh(redis_url, prefix):
 def check_each_once(fresh, ids, moved, refused=()):
     """Each instance is in version 2 with one step (migrate), or among the refused and untouched."""
     found = fresh.get_many("letter", ids)
-    assert {one.id for one in found if one.definition == 1} == set(refused)
+    assert {one.id for one in found if one.version == 1} == set(refused)
     assert {one.id for one in moved.refused} == set(refused)
     assert moved.moved + len(moved.refused) + moved.kept + moved.already == len(ids)
     for id in ids:
@@ -162,7 +162,7 @@ def test_a_mover_that_knows_the_old_number_is_sent_on(engine, mover, fresh):
     assert grow(engine, 4).finished
     moves = Mover(mover._caller, mover._catalog, plan, actor="ann", reason="a test").move(ids)
     assert [(one.id, one.outcome) for one in moves] == [(id, "moves") for id in ids]
-    assert {one.definition for one in fresh.get_many("letter", ids)} == {2}
+    assert {one.version for one in fresh.get_many("letter", ids)} == {2}
 
 
 def test_an_instance_between_two_partitions_is_moved_or_named(engine, mover, fresh):
@@ -177,7 +177,7 @@ def test_an_instance_between_two_partitions_is_moved_or_named(engine, mover, fre
     again = fresh.migrate(plan, actor="ann", reason="the rest")
     assert again.moved + again.already == 60
     assert moved.moved + again.moved == 60
-    assert {one.definition for one in fresh.get_many("letter", ids)} == {2}
+    assert {one.version for one in fresh.get_many("letter", ids)} == {2}
 
 
 def test_the_way_back_after_growing_goes_by_the_map(engine, mover, fresh):
@@ -189,4 +189,4 @@ def test_the_way_back_after_growing_goes_by_the_map(engine, mover, fresh):
     assert grow(engine, 4).finished
     back = fresh.migrate(plan.inverse(), actor="ann", reason="wrong")
     assert (back.moved, back.refused) == (60, [])
-    assert {(one.definition, one.state) for one in fresh.get_many("letter", ids)} == {(1, "written"), (1, "posted")}
+    assert {(one.version, one.state) for one in fresh.get_many("letter", ids)} == {(1, "written"), (1, "posted")}

@@ -67,7 +67,7 @@ def test_places(versions, old, new, states, leaves):
     plan = versions.plan("thing", new, from_versions=[old], states=states)
     assert versions.migrate(plan, actor="ann").refused == []
     after = versions.get("thing", id)
-    assert (after.definition, sorted(after.configuration)) == (new, sorted(leaves))
+    assert (after.version, sorted(after.configuration)) == (new, sorted(leaves))
     audit(versions, "thing")
     versions.fire("thing", id, "back" if "B" in leaves else "go") if "Rest" not in leaves else None
     audit(versions, "thing")
@@ -131,14 +131,14 @@ def test_a_finished_instance(versions, new):
     versions.fire("thing", "e", "end")
     versions.migrate(versions.plan("thing", new, from_versions=[1]))
     after = versions.get("thing", "e")
-    assert (after.definition, after.configuration, after.done) == (new, ["End"], True)
+    assert (after.version, after.configuration, after.done) == (new, ["End"], True)
     versions.migrate(
         versions.plan(
             "thing", 1, from_versions=[new], states={"Rest": "A"} | ({"X": "B", "Y": "B"} if new == 3 else {})
         )
     )
     after = versions.get("thing", "e")
-    assert (after.definition, after.done) == (1, True)
+    assert (after.version, after.done) == (1, True)
     audit(versions, "thing")
 
 
@@ -172,7 +172,7 @@ def test_suspended_instances_move_and_stay_suspended_or_are_refused(versions):
 def test_pinned_instances_stay(versions):
     versions.pin_instance("thing", "b1", actor="ann", reason="a contract")
     assert [one.id for one in versions.migrate(versions.plan("thing", 2, from_versions=[1])).refused] == ["b1"]
-    assert versions.get("thing", "b1").definition == 1
+    assert versions.get("thing", "b1").version == 1
 
 
 def test_searches_find_the_instance_in_its_new_place(engine):
@@ -198,12 +198,12 @@ def test_the_history_names_the_version_of_each_step(versions):
     versions.fire("thing", "b1", "back")
     versions.migrate(versions.plan("thing", 3, from_versions=[2]))
     steps = versions.history("thing", "b1")
-    assert [(step.event, step.definition) for step in steps] == [
+    assert [(step.event, step.version) for step in steps] == [
         ("(migrate)", 3), ("back", 2), ("(migrate)", 2), ("go", 1), ("(create)", 1),
     ]  # fmt: skip
-    assert [step.definition for step in versions.history("thing", "b1", before=5, limit=1)] == [2]
-    assert [step.definition for step in versions.history("thing", "b1", before=3, limit=2)] == [1, 1]
-    assert [step.definition for step in versions.inspect("thing", "b1").steps] == [3, 2, 2, 1, 1]
+    assert [step.version for step in versions.history("thing", "b1", before=5, limit=1)] == [2]
+    assert [step.version for step in versions.history("thing", "b1", before=3, limit=2)] == [1, 1]
+    assert [step.version for step in versions.inspect("thing", "b1").steps] == [3, 2, 2, 1, 1]
 
 
 def test_flow_counters_stay_those_of_their_version(versions):

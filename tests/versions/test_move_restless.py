@@ -35,4 +35,4 @@ def test_instances_that_never_rest_are_moved_too(engine, redis_url, prefix):
         over.set()
         busy.join()
     assert (moved.moved, moved.refused, moved.kept, moved.already) == (600, [], 0, 0)
-    assert {found.definition for found in engine.get_many("flip", ids)} == {2}
+    assert {found.version for found in engine.get_many("flip", ids)} == {2}

@@ -136,7 +136,7 @@ def test_two_movers_at_once_move_each_instance_once(engine, redis_url, prefix):
         thread.join()
     assert sum(done.moved for done in results) == 600
     assert all(done.refused == [] for done in results)
-    assert all(engine.get("thing", f"i{number}").version == 2 for number in range(0, 600, 50))
+    assert all(engine.get("thing", f"i{number}").revision == 2 for number in range(0, 600, 50))
     audit(engine, "thing")
 
 

@@ -13,15 +13,15 @@ def test_a_pinned_version_stays_current_whatever_is_published(engine):
     engine.publish(TWO)
     pin = engine.pin("door", 1, actor="ann", reason="release week")
     assert (pin.version, pin.next, pin.actor) == (1, 2, "ann")
-    assert engine.create("door", "a").definition == 1
+    assert engine.create("door", "a").version == 1
     assert engine.publish(THREE).version == 3
     assert engine.publish(THREE).created is False
     assert engine.machines() == {"door": 1}
-    assert engine.create("door", "b").definition == 1
-    assert engine.create("door", "c", version=3).definition == 3
+    assert engine.create("door", "b").version == 1
+    assert engine.create("door", "c", version=3).version == 3
     assert engine.pin("door", None) is None
     assert engine.machines() == {"door": 3}
-    assert engine.create("door", "d").definition == 3
+    assert engine.create("door", "d").version == 3
 
 
 def test_a_pin_is_changed_and_taken_off(engine):

@@ -64,7 +64,7 @@ def orders(engine: Engine) -> Engine:
 
 
 def count_recorded(engine):
-    return sum(engine.get("order", id).version for id in "abcdef")
+    return sum(engine.get("order", id).revision for id in "abcdef")
 
 
 def adds_up(engine, found):

@@ -21,7 +21,7 @@ def place(version: int, id: str) -> int:
 
 def born(engine: Engine, ids=IDS, name="door") -> set[str]:
     """Create and delete instances; return the ids of those that had version 2."""
-    found = {id for id in ids if engine.create(name, id, now=NOW).definition == 2}
+    found = {id for id in ids if engine.create(name, id, now=NOW).version == 2}
     for id in ids:
         engine.delete(name, id)
     return found
@@ -37,7 +37,7 @@ def rolled(engine):
 def test_a_share_of_the_new_instances_gets_the_version_and_the_current_one_stays(rolled):
     assert rolled.machines() == {"door": 1}
     assert born(rolled) == {id for id in IDS if place(2, id) < 500}
-    assert rolled.create("door", "named", version=2).definition == 2
+    assert rolled.create("door", "named", version=2).version == 2
     rollout = rolled.rollout("door")
     assert (rollout.version, rollout.base, rollout.percent, rollout.actor) == (2, 1, 5.0, "ann")
     assert rollout.under_way
@@ -83,7 +83,7 @@ def test_a_hundred_percent_makes_it_current(rolled):
     assert rolled.set_rollout("door", 100) is None
     assert rolled.machines() == {"door": 2}
     assert rolled.rollout("door") is None
-    assert rolled.create("door", "a").definition == 2
+    assert rolled.create("door", "a").version == 2
 
 
 def test_finish_and_stop(rolled):
@@ -91,7 +91,7 @@ def test_finish_and_stop(rolled):
     assert not stopped.under_way
     assert stopped.stopped
     assert (stopped.actor, stopped.reason, stopped.by_guard) == ("ann", "it is slow", False)
-    assert rolled.create("door", "a", version=2).definition == 2, "a stopped version may still be named"
+    assert rolled.create("door", "a", version=2).version == 2, "a stopped version may still be named"
     rolled.finish_rollout("door")
     assert rolled.machines() == {"door": 2}
     with pytest.raises(VersionRefused) as caught:
@@ -127,7 +127,7 @@ def test_another_roll_out_takes_its_place(rolled):
 def test_the_first_version_of_a_machine_is_current_at_once(engine):
     assert engine.publish(ONE, rollout=5).version == 1
     assert engine.rollout("door") is None
-    assert engine.create("door", "a").definition == 1
+    assert engine.create("door", "a").version == 1
 
 
 @pytest.mark.parametrize("percent", [-1, 101, float("nan"), "5", True, None])
@@ -172,7 +172,7 @@ def test_children_get_it_by_their_ids_too(engine):
         engine.create("yard", f"y{n}", now=NOW)
     engine.tick(now=NOW)
     children = [engine.get("yard", f"y{n}").children["child"]["id"] for n in range(30)]
-    found = {id: engine.get("door", id).definition for id in children}
+    found = {id: engine.get("door", id).version for id in children}
     assert found == {id: 2 if place(2, id) < 4000 else 1 for id in children}
     assert set(found.values()) == {1, 2}
 

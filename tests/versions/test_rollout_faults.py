@@ -56,7 +56,7 @@ def run_killed(redis_url, prefix, calls, work):
 
 def check_settled(engine, version):
     """Any process finishes what the killed one began: all partitions then hold the same, and serve every id."""
-    made = {engine.create("door", f"early-{n}").definition for n in range(40)}
+    made = {engine.create("door", f"early-{n}").version for n in range(40)}
     assert made <= {1, version}, "each partition has one of both versions meanwhile"
     RolloutGuard(engine).once()
     found = policies(engine)
@@ -105,7 +105,7 @@ def test_a_publisher_of_an_earlier_release_ends_the_roll_out_as_any_other(spread
     spread.align_versions("door")
     found = policies(spread)
     assert found == [found[0]] * PARTITIONS
-    assert {spread.create("door", f"a{n}").definition for n in range(20)} == {3}
+    assert {spread.create("door", f"a{n}").version for n in range(20)} == {3}
 
 
 def test_a_publisher_of_an_earlier_release_respects_a_pin(spread):
@@ -116,6 +116,6 @@ def test_a_publisher_of_an_earlier_release_respects_a_pin(spread):
     for n in range(PARTITIONS):
         number = spread.client.fcall("sb_publish", 1, spread.keys.partition("door", n).root, *row, number)[1]
     assert spread.machines() == {"door": 1}
-    assert {spread.create("door", f"a{n}").definition for n in range(20)} == {1}
+    assert {spread.create("door", f"a{n}").version for n in range(20)} == {1}
     spread.pin("door", None)
-    assert {spread.create("door", f"b{n}").definition for n in range(20)} == {2}
+    assert {spread.create("door", f"b{n}").version for n in range(20)} == {2}

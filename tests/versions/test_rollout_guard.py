@@ -58,7 +58,7 @@ def test_more_refusals_than_the_base_stop_it(rolled, caplog):
     assert "version 2 has 20 refusals in 70 steps (29 %)" in stopped.reason
     assert stopped.figures["new"] == {"tried": 70, "refused": 20, "dead": 0}
     assert "was stopped" in caplog.text
-    assert rolled.create("errand", "later").definition == 1
+    assert rolled.create("errand", "later").version == 1
 
 
 def test_what_was_before_the_percentage_changed_does_not_count(rolled):

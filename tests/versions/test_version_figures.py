@@ -190,5 +190,5 @@ def test_more_partitions_carry_them_along(engine):
     assert instances(engine) == walk(engine) == before
     assert engine.rollout("door").percent == 40
     assert engine.unsettled_machines() == []
-    made = {engine.create("door", f"c{n}", now=NOW).definition for n in range(40)}
+    made = {engine.create("door", f"c{n}", now=NOW).version for n in range(40)}
     assert made == {1, 2}

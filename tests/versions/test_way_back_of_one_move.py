@@ -28,7 +28,7 @@ def create(engine, version, *ids):
 
 
 def numbers(engine, *ids):
-    return [engine.get("thing", id).definition for id in ids]
+    return [engine.get("thing", id).version for id in ids]
 
 
 @ACTORS
@@ -140,7 +140,7 @@ def check_back(redis_url, prefix, plan):
     late = Engine.from_url(redis_url, prefix=prefix)
     back = late.migrate(plan.inverse())
     assert (back.moved, back.kept) == (10, 10)
-    assert {one.id[:3]: one.definition for one in late.find("thing").instances} == {"old": 1, "new": 2}
+    assert {one.id[:3]: one.version for one in late.find("thing").instances} == {"old": 1, "new": 2}
     late.client.close()
 
 

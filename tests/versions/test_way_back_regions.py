@@ -32,7 +32,7 @@ def test_an_instance_goes_back_after_a_step_in_the_new_region(engine, plan):
     result = engine.migrate(plan.inverse())
     assert (result.moved, result.refused) == (1, [])
     back = engine.get("thing", "x")
-    assert (back.definition, set(back.configuration)) == (1, {"a2", "b2"})
+    assert (back.version, set(back.configuration)) == (1, {"a2", "b2"})
     assert plan.inverse().inverse().sources[0].states == plan.sources[0].states
 
 

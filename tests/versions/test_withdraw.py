@@ -27,13 +27,13 @@ def test_no_new_instance_gets_it_and_those_that_have_it_go_on(two):
     assert (gone.version, gone.actor, gone.reason) == (1, "ann", "a hole")
     assert list(two.withdrawn_versions("door")) == [1]
     assert code_of(two.create, "door", "new", version=1) == "SB625"
-    assert two.fire("door", "old", "open").definition == 1
+    assert two.fire("door", "old", "open").version == 1
     assert code_of(two.pin, "door", 1) == "SB625"
     assert code_of(two.start_rollout, "door", 1, 5) == "SB625"
     assert code_of(two.publish, ONE) == "SB629"
     assert code_of(two.publish, ONE, version=1) == "SB625"
     assert two.withdraw_version("door", 1, False) is None
-    assert two.create("door", "new", version=1).definition == 1
+    assert two.create("door", "new", version=1).version == 1
 
 
 def test_the_current_one_needs_another_in_its_place(two):
@@ -41,7 +41,7 @@ def test_the_current_one_needs_another_in_its_place(two):
     assert code_of(two.withdraw_version, "door", 2, instead=2) == "SB628"
     two.withdraw_version("door", 2, instead=1)
     assert two.machines() == {"door": 1}
-    assert two.create("door", "a").definition == 1
+    assert two.create("door", "a").version == 1
     assert code_of(two.withdraw_version, "door", 1, instead=2) == "SB625"
 
 
@@ -51,7 +51,7 @@ def test_a_version_that_is_rolled_out_stops(two):
     rollout = two.rollout("door")
     assert not rollout.under_way
     assert rollout.reason == "version 3 was withdrawn"
-    assert {two.create("door", f"a{n}").definition for n in range(20)} == {2}
+    assert {two.create("door", f"a{n}").version for n in range(20)} == {2}
     assert code_of(two.set_rollout, "door", 5) == "SB625"
     assert code_of(two.finish_rollout, "door") == "SB625"
 

@@ -47,7 +47,7 @@ def test_a_message_arrives_signed_as_the_standard_says(engine, bell, hook, recei
     assert abs(int(headers["webhook-timestamp"]) - timezone.now().timestamp()) < 60
     assert signed_by(webhook.secret, headers, body)
     assert found["type"] == "bell.rung"
-    assert found["data"] == {"machine": bell, "instance": "front", "version": 2, "payload": {"by": "sue"}}
+    assert found["data"] == {"machine": bell, "instance": "front", "revision": 2, "payload": {"by": "sue"}}
     delivery.refresh_from_db()
     assert (delivery.state, delivery.tries, delivery.last["status"]) == ("sent", 1, 204)
     assert sender.send_due() == 0

@@ -180,7 +180,7 @@ def test_two_workers_at_once_move_two_devices_each_once(engine, flow):
     for worker in workers:
         worker.join(60)
     for id, account in (("one", "MYTV-678:CNN"), ("two", "ATV-123:CNN")):
-        assert engine.get("new_device", id).version == 5, "created, and four steps"
+        assert engine.get("new_device", id).revision == 5, "created, and four steps"
         assert engine.get("activation", account).state == "Active"
         assert [entry.event for entry in engine.history("activation", account)] == ["entitle", "activate", "(create)"]
     assert sum(stats.completed for stats in engine.stats("new_device").values()) == 10

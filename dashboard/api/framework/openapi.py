@@ -19,7 +19,7 @@ WORDS = {
     404: "Not found.",
     409: "Conflict with the current state.",
     413: "The body exceeds the limit for these permissions.",
-    412: "If-Match names another revision or version than there is.",
+    412: "If-Match names another revision than there is.",
     422: "Validation failed, or the machine refused the event.",
     429: "Too many requests; see Retry-After.",
     503: "Redis unavailable.",
@@ -44,7 +44,7 @@ MATCH = {
     "name": "If-Match",
     "required": False,
     "schema": {"type": "string"},
-    "description": "The revision or version the caller saw, as ETag had it: any other answers 412 and changes nothing.",
+    "description": "The revision the caller saw, as ETag had it: any other answers 412 and changes nothing.",
     "example": '"7"',
 }
 

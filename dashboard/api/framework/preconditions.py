@@ -1,4 +1,4 @@
-"""ETag and If-Match: the revision of an instance or draft, or the version of a session or note, that the caller saw."""
+"""ETag and If-Match: the revision of an instance, draft, session or note that the caller saw."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class BadTag(Exception):
 
 
 def expected(request: HttpRequest) -> int | None:
-    """The revision or version the caller saw; None where it does not matter. Raises BadTag."""
+    """The revision the caller saw; None where it does not matter. Raises BadTag."""
     header = request.headers.get("If-Match", "*").strip()
     if header == "*":
         return None
@@ -33,4 +33,4 @@ def expected(request: HttpRequest) -> int | None:
 
 
 def tagged(response: HttpResponse, found: Instance | Session | Note | Draft) -> None:
-    response["ETag"] = f'"{found.revision if isinstance(found, Draft) else found.version}"'
+    response["ETag"] = f'"{found.revision}"'

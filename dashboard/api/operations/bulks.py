@@ -37,8 +37,7 @@ class NoteOut(Out):
 class RowOut(Out):
     id: str
     state: str = Field(description="when it was found")
-    version: int
-    revision: int = Field(description="of the instance when it was found; the same number as `version`")
+    revision: int = Field(description="of the instance when it was found")
     verdict: NoteOut | None = Field(None, description="of the dry run")
     outcome: NoteOut | None = None
 
@@ -60,8 +59,7 @@ class BulkOut(Out):
     of: str = Field(description="the bulk action whose failed instances it retries, or empty")
     state: str
     suspended: int | None = None
-    version: int
-    revision: int = Field(description="of the bulk's own instance; the same number as `version`")
+    revision: int = Field(description="of the bulk's own instance")
     created: Ms
     found: int
     checked: int = Field(description="instances previewed so far")
@@ -96,7 +94,6 @@ def shown(actor: Actor, now: Instance, order: Order) -> dict[str, Any]:
         "id": now.id,
         "state": now.state,
         "suspended": now.suspended,
-        "version": now.version,
         "revision": now.revision,
         "created": now.created,
         **{name: data.get(name) or 0 for name in ("found", "checked", "tried")},
@@ -156,8 +153,7 @@ def _row(row: Row) -> dict[str, Any]:
     return told | {
         "id": row.item.id,
         "state": row.item.state,
-        "version": row.item.version,
-        "revision": row.item.version,
+        "revision": row.item.revision,
     }
 
 

@@ -41,16 +41,15 @@ class OutcomeOut(Out):
 
 
 class InstanceOut(Out):
-    """One instance at one moment. `revision` is what If-Match takes; `definition` is the version of its machine."""
+    """One instance at one moment. `revision` is what If-Match takes; `version` is that of its machine."""
 
     id: str
     machine: str
     configuration: list[str] = Field(description="the active leaf states")
     state: str = Field(description="the same as one line of text")
     data: Data
-    version: int
-    revision: int = Field(description="the counter of its steps, the same number as `version`: what If-Match takes")
-    definition: int
+    revision: int = Field(description="the counter of its steps: what If-Match takes")
+    version: int = Field(description="of its machine: the definition that it runs")
     entered: Ms
     created: Ms
     done: bool
@@ -85,8 +84,7 @@ class Troubles(Out):
 
 
 class StepOut(Out):
-    version: int
-    revision: int = Field(description="of the instance after this step; the same number as `version`")
+    revision: int = Field(description="of the instance after this step")
     at: Ms
     event: str
     source: list[str] | None = Field(None, description="null where the step before is not kept any more")
@@ -124,8 +122,7 @@ class ExplanationOut(Out):
     id: str
     event: str
     taken: bool
-    version: int
-    revision: int = Field(description="of the instance; the same number as `version`")
+    revision: int = Field(description="of the instance")
     configuration: list[str]
     candidates: list[CandidateOut]
     why: str | None = None
@@ -294,7 +291,7 @@ def history(
     """As far as they are kept."""
     before = cursors.number("history", cursor)
     steps = instances.history(actor_of(request), machine, id, limit=limit + 1, before=before)
-    further = steps[limit - 1].version if len(steps) > limit else None
+    further = steps[limit - 1].revision if len(steps) > limit else None
     return {
         "items": [StepOut.model_validate(step) for step in steps[:limit]],
         "next": cursors.give("history", further),

@@ -55,8 +55,7 @@ class PreviewOut(Out):
     machine: str
     id: str
     repair: str
-    version: int
-    revision: int = Field(description="of the instance; the same number as `version`")
+    revision: int = Field(description="of the instance")
     before: list[str]
     configuration: list[str]
     moved: bool

@@ -32,9 +32,9 @@ def MAKE(redis: Client, prefix: str) -> Sessions:
 def example(sessions: Sessions) -> None:
     made = sessions.create("user-7", {"tea": 1})  # made.token goes to the browser
     held = sessions.get(made.token)
-    sessions.put(made.token, {"tea": 2}, expect=held.version)
+    sessions.put(made.token, {"tea": 2}, expect=held.revision)
     with suppress(Changed):  # somebody else wrote first: expected 1, actual 2
-        sessions.put(made.token, {"tea": 3}, expect=held.version)
+        sessions.put(made.token, {"tea": 3}, expect=held.revision)
     turned = sessions.rotate(made.token)
     assert sessions.get(turned.token).state == {"tea": 2}
     assert sessions.revoke_all("user-7") == 1
@@ -60,12 +60,12 @@ def begin(request: HttpRequest, asked: QueryDict) -> str:
 
 
 def put(request: HttpRequest, asked: QueryDict) -> str:
-    """One more, if the basket is still at the version the page showed."""
+    """One more, if the basket is still at the revision the page showed."""
     sessions, token = get_pattern(MAKE), request.session.get(KEPT, "")
     held = sessions.get(token)
     count = min(MOST_TEA, _count(held) + 1)
-    after = sessions.put(token, {"tea": count}, expect=_version(asked))
-    return f"{count} tea in the basket, version {after.version}"
+    after = sessions.put(token, {"tea": count}, expect=_revision(asked))
+    return f"{count} tea in the basket, revision {after.revision}"
 
 
 def rotate(request: HttpRequest, asked: QueryDict) -> str:
@@ -94,10 +94,10 @@ def _count(held: Held) -> int:
     return found if isinstance(found, int) else 0
 
 
-def _version(asked: QueryDict) -> int:
-    text = asked.get("version", "")
+def _revision(asked: QueryDict) -> int:
+    text = asked.get("revision", "")
     if not text.isascii() or not text.isdigit() or len(text) > 15:
-        raise BadInput(f"version is a whole number, not {text!r:.40}", code="SB402")
+        raise BadInput(f"revision is a whole number, not {text!r:.40}", code="SB402")
     return int(text)
 
 

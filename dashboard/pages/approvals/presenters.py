@@ -57,7 +57,7 @@ def preview_request(actor: Actor, approval: Approval) -> dict[str, Any]:
         seen = approvals.preview(actor, approval)
         if seen is None:
             return {}
-        found: dict[str, Any] = {"moved": seen.version if seen.version != approval.expect else 0}
+        found: dict[str, Any] = {"moved": seen.revision if seen.revision != approval.expect else 0}
         if isinstance(seen, Explanation):
             return found | {"explanation": seen, "routes": _routes(seen), "other": _is_other(approval, seen)}
         data = get_engine().get(seen.machine, seen.id).data
@@ -77,5 +77,5 @@ def _is_other(approval: Approval, seen: Explanation) -> bool:
 
 
 def _routes(seen: Explanation) -> list[Route]:
-    definition = get_engine().get(seen.machine, seen.id).definition
-    return list(list_routes(version_view.load_version(seen.machine, definition), seen, payload_known=True))
+    version = get_engine().get(seen.machine, seen.id).version
+    return list(list_routes(version_view.load_version(seen.machine, version), seen, payload_known=True))

@@ -25,7 +25,7 @@ COLUMNS = (
 )  # fmt: skip
 FACT_PAGES = {"bulk": "bulk", "again": "bulk", "approval": "approval", "job": "job", "stored_plan": "plan"}
 """Further fact of an entry -> the page of what it names."""
-SUMMARY_FACTS = ("before", "after", "version", "error", "code", "replayed", "changed")
+SUMMARY_FACTS = ("before", "after", "revision", "error", "code", "replayed", "changed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ def _summarize(detail: dict[str, Any]) -> str:
         return f"{error} ({detail['code']})" if detail.get("code") else str(error)
     if isinstance(changed := detail.get("changed"), dict):
         return ", ".join(_describe_change(name, change) for name, change in changed.items())
-    before, after, version = detail.get("before"), detail.get("after"), detail.get("version")
+    before, after, revision = detail.get("before"), detail.get("after"), detail.get("revision")
     moved = f"{before} → {after}" if before and after and before != after else f"in {after}" if after else ""
-    parts = [moved or (f"was in {before}" if before else ""), f"revision {version}" if version else ""]
+    parts = [moved or (f"was in {before}" if before else ""), f"revision {revision}" if revision else ""]
     return ", ".join(part for part in [*parts, "already applied" if detail.get("replayed") else ""] if part)
 
 

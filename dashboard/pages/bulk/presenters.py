@@ -28,7 +28,7 @@ AVAILABLE_IN = {  # lever -> the states in which it is there
     "remove": ("done", "stopped", "failed"),
     "again": ("done", "stopped", "failed"),
 }
-COLUMNS = ("instance", "state", "version", "verdict", "verdict_why", "outcome", "outcome_why")
+COLUMNS = ("instance", "state", "revision", "verdict", "verdict_why", "outcome", "outcome_why")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,6 @@ def list_chunks(actor: Actor, bulk: Bulk, machine: str) -> Iterator[str]:
 
 
 def _texts(row: Row) -> Iterator[str]:
-    yield from (row.item.id, row.item.state, str(row.item.version))
+    yield from (row.item.id, row.item.state, str(row.item.revision))
     for note in (row.verdict, row.outcome):
         yield from (note.word, note.why) if note else ("", "")

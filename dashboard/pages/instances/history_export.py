@@ -53,7 +53,7 @@ def _read_rows(request: HttpRequest, machine: str, id: str) -> Iterator[dict[str
     instance = instances.get(actor, machine, id)
     steps = instances.history(actor, machine, id, limit=limits.MAX_HISTORY)
     versions = trace_versions(instance, steps)
-    words = HistoryWords(machine, instance.definition, _load_outline(machine, instance.definition), versions)
+    words = HistoryWords(machine, instance.version, _load_outline(machine, instance.version), versions)
     return (_make_row(step, words, versions) for step in steps)
 
 
@@ -67,7 +67,7 @@ def _load_outline(machine: str, version: int) -> Outline | None:
 
 def _make_row(step: Step, words: HistoryWords, versions: dict[int, int]) -> dict[str, Any]:
     return {
-        "revision": step.version,
+        "revision": step.revision,
         "at": datetime.fromtimestamp(step.at / 1000, UTC).isoformat(timespec="milliseconds"),
         "event": step.event,
         "from": step.source,
@@ -78,7 +78,7 @@ def _make_row(step: Step, words: HistoryWords, versions: dict[int, int]) -> dict
         "payload": step.payload,
         "changes": step.changes,
         "words": words.describe(step),
-        "version": step.definition or versions.get(step.version),
+        "version": step.version or versions.get(step.revision),
     }
 
 

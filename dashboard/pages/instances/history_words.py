@@ -25,7 +25,7 @@ class HistoryWords:
 
     def describe(self, step: Step) -> str:
         """Return ``after 45 s`` for the event ``after.t14``; the event's own name where a person or program sent it."""
-        version = self._versions.get(step.version) or step.definition or self._version
+        version = self._versions.get(step.revision) or step.version or self._version
         if version not in self._words:
             self._load({version})
         return self._words[version].describe(step.event, step.payload)

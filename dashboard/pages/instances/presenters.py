@@ -124,12 +124,12 @@ def explain_conflict(
         steps = []
     return ActionResult(
         "conflict", what, url, error.message, error.code, expected=error.expected,
-        meanwhile=[step for step in steps if step.version > error.expected],
+        meanwhile=[step for step in steps if step.revision > error.expected],
         sent=_fields_to_resend(post), **facts,
     )  # fmt: skip
 
 
-RENEWED_FIELDS = ("csrfmiddlewaretoken", "expect", "definition", "key", "check")
+RENEWED_FIELDS = ("csrfmiddlewaretoken", "expect", "version", "key", "check")
 
 
 def _fields_to_resend(post: QueryDict) -> list[tuple[str, str]]:
@@ -298,13 +298,13 @@ def describe_durability(after: Instance) -> str:
 def describe_repair(name: str, before: Instance, after: Instance) -> str:
     """Describe the result of a repair in one line."""
     if after.outcome and after.outcome.replayed:
-        return f"Already applied: {after.id} is at revision {after.version}"
+        return f"Already applied: {after.id} is at revision {after.revision}"
     if name == "suspend":
         return f"{after.id} suspended until it is resumed"
     if name == "resume":
-        return f"{after.id} resumed in {after.state}, revision {after.version}"
+        return f"{after.id} resumed in {after.state}, revision {after.revision}"
     if name == "delete":
         return f"{after.id} deleted; last state: {after.state}"
     moved = after.state if before.configuration == after.configuration else f"{before.state} → {after.state}"
     word = {"force": "Forced", "edit": "Changed", "reset": "Reset", "retry": "Retried", "skip": "Skipped"}
-    return f"{word.get(name, 'Cancelled')}: {moved}, revision {after.version}{describe_durability(after)}"
+    return f"{word.get(name, 'Cancelled')}: {moved}, revision {after.revision}{describe_durability(after)}"

@@ -110,7 +110,7 @@ def _repair(request: HttpRequest, machine: str, id: str, kind: RepairKind) -> Ht
 
 
 def _prepare(actor: Actor, instance: Instance, kind: RepairKind, request: HttpRequest) -> Repair:
-    plan = version_view.load_version(instance.machine, instance.definition)
+    plan = version_view.load_version(instance.machine, instance.version)
     waits = get_engine().waits(instance.machine, instance.id)
     data: Any = request.POST if request.method == "POST" else None
     if data is None and kind.ready:
@@ -125,7 +125,7 @@ def _fill_defaults(
     kind: RepairKind, waits: list[Wait], instance: Instance, request: HttpRequest
 ) -> dict[str, str] | None:
     """Return the form of a repair before anyone filled it in; None if something must be chosen first."""
-    filled = {"expect": str(instance.version), "overdue": "fire"}
+    filled = {"expect": str(instance.revision), "overdue": "fire"}
     if not kind.of_job:
         return filled
     possible = [wait.invoke for wait in waits if kind.name in wait.repairs]
@@ -176,7 +176,7 @@ def _page(request: HttpRequest, repair: Repair, *, status: int | None = None) ->
         "section": "machines",
         "instance": instance,
         "kind": repair.kind,
-        "second": rules.needs_approval([outline_of(instance.machine, instance.definition)], repair.kind.name),
+        "second": rules.needs_approval([outline_of(instance.machine, instance.version)], repair.kind.name),
         "form": repair.form,
         "attempt": repair.attempt,
         "preview": repair.preview,

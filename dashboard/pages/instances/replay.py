@@ -68,27 +68,27 @@ class Replay:
     @classmethod
     def from_request(cls, request: HttpRequest, plan: VersionView, instance: Instance, steps: Sequence[Step]) -> Replay:
         """Read ``?at=12&with=7``, both revisions. Raise BadInput if one is not a number."""
-        kept = {step.version: step for step in steps if step.version <= instance.version}
+        kept = {step.revision: step for step in steps if step.revision <= instance.revision}
         wanted = {name: read_revision(request, name) for name in ("at", "with")}
-        at, other = (None if version is None else kept.get(version) for version in wanted.values())
-        lost = tuple(version for version in wanted.values() if version is not None and version not in kept)
+        at, other = (None if revision is None else kept.get(revision) for revision in wanted.values())
+        lost = tuple(revision for revision in wanted.values() if revision is not None and revision not in kept)
         words = HistoryWords(plan.machine, plan.version, plan.outline, trace_versions(instance, list(kept.values())))
         return cls(plan, instance, list(kept.values()), at, other if at else None, lost, words)
 
     @property
-    def definition(self) -> int:
+    def version(self) -> int:
         """Return the version that the instance had at the revision shown."""
-        return self.definitions.get(self.at.version, self.instance.definition) if self.at else self.instance.definition
+        return self.versions.get(self.at.revision, self.instance.version) if self.at else self.instance.version
 
     @property
-    def definitions(self) -> dict[int, int]:
+    def versions(self) -> dict[int, int]:
         """Return revision -> the version that the instance had after that step."""
         return trace_versions(self.instance, self.steps)
 
     @property
     def moved(self) -> bool:
         """Return whether the history shown is of more than one version."""
-        return len(set(self.definitions.values())) > 1
+        return len(set(self.versions.values())) > 1
 
     @property
     def cut(self) -> bool:
@@ -97,32 +97,32 @@ class Replay:
 
     @property
     def oldest(self) -> int:
-        return self.steps[-1].version if self.steps else self.instance.version
+        return self.steps[-1].revision if self.steps else self.instance.revision
 
     @property
     def latest(self) -> int:
-        return self.steps[0].version if self.steps else self.instance.version
+        return self.steps[0].revision if self.steps else self.instance.revision
 
     @property
     def shown(self) -> int:
-        return self.at.version if self.at else self.latest
+        return self.at.revision if self.at else self.latest
 
     @property
     def since(self) -> int:
         """Return the number of steps after the revision shown."""
-        return self.instance.version - self.shown
+        return self.instance.revision - self.shown
 
     @property
     def earlier(self) -> Step | None:
         """Return the earlier of the two revisions that are compared."""
         pair = [step for step in (self.at, self.other) if step]
-        return min(pair, key=lambda step: step.version) if pair else None
+        return min(pair, key=lambda step: step.revision) if pair else None
 
     @property
     def later(self) -> Step | None:
         """Return the later of the two revisions that are compared; None for now."""
         pair = [step for step in (self.at, self.other) if step]
-        return max(pair, key=lambda step: step.version) if len(pair) > 1 else None
+        return max(pair, key=lambda step: step.revision) if len(pair) > 1 else None
 
     @property
     def rows(self) -> list[FieldChange]:
@@ -131,8 +131,8 @@ class Replay:
             FieldChange(
                 field.name,
                 field.description,
-                self.datum(field.name, self.earlier and self.earlier.version),
-                self.datum(field.name, self.later and self.later.version),
+                self.datum(field.name, self.earlier and self.earlier.revision),
+                self.datum(field.name, self.later and self.later.revision),
             )
             for field in self.plan.outline.data
         ]
@@ -141,13 +141,13 @@ class Replay:
     def differing(self) -> int:
         return sum(row.differs for row in self.rows)
 
-    def datum(self, name: str, version: int | None) -> FieldValue:
+    def datum(self, name: str, revision: int | None) -> FieldValue:
         """Return a field at a revision, by the changes of the steps; its current value for None."""
         now = FieldValue(present=name in self.instance.data, value=self.instance.data.get(name))
-        if version is None:
+        if revision is None:
             return now
         set_by = [step for step in self.steps if name in step.changes]
-        before = next((step for step in set_by if step.version <= version), None)
+        before = next((step for step in set_by if step.revision <= revision), None)
         if before is not None:
             value = before.changes[name]
             return FieldValue(present=value is not None, value=value)
@@ -161,11 +161,11 @@ class Replay:
     @property
     def trail(self) -> list[dict[str, Any]]:
         """Return the steps for the script, oldest first, each with the parts of the diagram to highlight."""
-        had = self.definitions
+        had = self.versions
         return [
             {
-                "version": step.version,
-                "definition": had[step.version],
+                "revision": step.revision,
+                "version": had[step.revision],
                 "at": step.at,
                 "event": step.event,
                 "words": self.words.describe(step) if self.words else step.event,
@@ -186,8 +186,8 @@ class Replay:
         """Return the address of this page with changed terms."""
         terms: dict[str, Any] = {
             **self.plan.view,
-            "at": self.at and self.at.version,
-            "with": self.other and self.other.version,
+            "at": self.at and self.at.revision,
+            "with": self.other and self.other.revision,
         }
         query = urlencode({name: term for name, term in (terms | changes).items() if term})
         address = find_page_address("signalbox:instance", self.instance.machine, self.instance.id)
@@ -223,9 +223,9 @@ def trace_versions(instance: Instance, steps: Sequence[Step]) -> dict[int, int]:
 
     ``steps``: newest first. A step ``(migrate)`` names the version before it in its payload.
     """
-    version, found = instance.definition, {}
+    version, found = instance.version, {}
     for step in steps:
-        found[step.version] = version
+        found[step.revision] = version
         before = step.payload.get("from") if step.event == MIGRATE and step.payload else None
         if isinstance(before, int) and before > 0:
             version = before

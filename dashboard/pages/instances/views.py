@@ -58,7 +58,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     seen = engine.inspect(machine, id, events=_events.get(machine, ()), steps=MAX_STEPS)
     instance = seen.instance
     plan = version_view.load_version(
-        machine, instance.definition, fold=version_view.read_folds(request.GET), who=str(request.user.pk)
+        machine, instance.version, fold=version_view.read_folds(request.GET), who=str(request.user.pk)
     )
     before = _before(request)
     if before == -1:
@@ -86,7 +86,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
         "fields": plan.fields(instance.data),
         "stamps": plan.stamps,
         "steps": steps[:STEPS],
-        "older": steps[STEPS - 1].version if len(steps) > STEPS else None,
+        "older": steps[STEPS - 1].revision if len(steps) > STEPS else None,
         "before": before,
         "replay": replay,
         "words": replay.words,
@@ -118,17 +118,17 @@ def _explain_events(engine: RedactedEngine, plan: VersionView, seen: Inspection)
 def _load_replay(request: HttpRequest, plan: VersionView, instance: Instance, steps: list[Step]) -> Replay:
     """Load what the page shows of the past. A revision of another version is drawn on the diagram of that version."""
     replay = Replay.from_request(request, plan, instance, steps)
-    if replay.definition == plan.version:
+    if replay.version == plan.version:
         return replay
     fold, who = version_view.read_folds(request.GET), str(request.user.pk)
-    return replace(replay, plan=version_view.load_version(plan.machine, replay.definition, fold=fold, who=who))
+    return replace(replay, plan=version_view.load_version(plan.machine, replay.version, fold=fold, who=who))
 
 
 def _list_steps(engine: RedactedEngine, replay: Replay, trail: list[Step], before: int | None) -> list[Step]:
     """List one step more than a page of the history shows, from ``before`` on, or around the revision shown."""
     if before is not None:
         return engine.history(replay.instance.machine, replay.instance.id, limit=STEPS + 1, before=before)
-    place = next((place for place, step in enumerate(trail) if replay.at and step.version == replay.at.version), 0)
+    place = next((place for place, step in enumerate(trail) if replay.at and step.revision == replay.at.revision), 0)
     start = 0 if place < STEPS else place - STEPS // 2
     return trail[start : start + STEPS + 1]
 
@@ -176,11 +176,11 @@ def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
 
 def _load_form_version(request: HttpRequest, machine: str, id: str) -> VersionView:
     """Load the version that the form was made for. For a form that names none, read the instance and load its."""
-    named = request.POST.get("definition", "")
+    named = request.POST.get("version", "")
     if named.isascii() and named.isdigit() and len(named) <= DIGITS and int(named):
         with suppress(errors.LookupFailed):
             return version_view.load_versions({machine: int(named)})[machine]
-    return version_view.load_version(machine, instances.get(Actor.of(request), machine, id).definition)
+    return version_view.load_version(machine, instances.get(Actor.of(request), machine, id).version)
 
 
 def _fire(
@@ -234,5 +234,5 @@ def describe_step(event: str, after: Instance) -> str:
     before = after.outcome.before if after.outcome else []
     moved = f"stays in {after.state}" if before == after.configuration else f"{', '.join(before)} → {after.state}"
     if after.outcome and after.outcome.replayed:
-        return f"{event} was already applied: now in {after.state}, revision {after.version}"
-    return f"{event}: {moved}, revision {after.version}{presenters.describe_durability(after)}"
+        return f"{event} was already applied: now in {after.state}, revision {after.revision}"
+    return f"{event}: {moved}, revision {after.revision}{presenters.describe_durability(after)}"

@@ -20,9 +20,9 @@ def count_errors(engine: Engine | RedactedEngine, plan: VersionView, version: in
     invoked the dead job, or armed the timer that failed; where that is unknown, in all.
     """
     outline = plan.outline
-    leaves = {leaf: n for leaf, n in engine.tally(plan.machine, error="any", definition=version).counts.items() if n}
+    leaves = {leaf: n for leaf, n in engine.tally(plan.machine, error="any", version=version).counts.items() if n}
     if leaves and any(state.type == "parallel" for state in outline.states):
-        found = engine.find(plan.machine, error="any", definition=version, limit=MOST)
+        found = engine.find(plan.machine, error="any", version=version, limit=MOST)
         if found.cursor is None:
             return _count_by_region(engine, outline, list(found))
     return {state: count for state, count in (outline.counted(leaves) | leaves).items() if count}

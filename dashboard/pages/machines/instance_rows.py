@@ -21,7 +21,7 @@ from .columns import Column, read_text
 
 PICK = """<td class="pick"><label><input type="checkbox" name="pick" value="{id}"
     aria-label="Select {id}"></label></td>"""
-ROW = """<tr data-row="{id}" data-states="{state}" data-version="{revision}">
+ROW = """<tr data-row="{id}" data-states="{state}" data-revision="{revision}">
   {pick}
   <th scope="row"><a class="key" href="{url}">{id}</a></th>
   <td data-cell="states">{states}{held}{trouble}</td>
@@ -36,16 +36,18 @@ CELLS: dict[str, Cell] = {
     "time": lambda one, column, now: (
         f'<td class="num" data-cell="entered">{times.format_ticking(one.entered, now, "ago")}</td>'
     ),
-    "revision": lambda one, column, now: f'<td class="num wide" data-cell="version">{one.version}</td>',
+    "revision": lambda one, column, now: f'<td class="num wide" data-cell="revision">{one.revision}</td>',
     "age": lambda one, column, now: f'<td class="num wide faint">{times.format_ticking(one.created, now, "ago")}</td>',
     "entered": lambda one, column, now: (
-        f'<td class="num wide" data-cell="old">{times.format_element(one.entered)}</td>'
+        f'<td class="num wide" data-cell="since">{times.format_element(one.entered)}</td>'
     ),
     "created": lambda one, column, now: f'<td class="num wide">{times.format_element(one.created)}</td>',
-    "version": lambda one, column, now: f'<td class="num wide" data-cell="old">{one.definition}</td>',
-    "actor": lambda one, column, now: f'<td class="wide" data-cell="old">{escape(one.actor)}</td>',
-    "suspended": lambda one, column, now: f'<td class="wide" data-cell="old">{"yes" if one.suspended else "no"}</td>',
-    "data": lambda one, column, now: f'<td class="wide" data-cell="old">{escape(read_text(one, column))}</td>',
+    "version": lambda one, column, now: f'<td class="num wide" data-cell="version">{one.version}</td>',
+    "actor": lambda one, column, now: f'<td class="wide" data-cell="actor">{escape(one.actor)}</td>',
+    "suspended": lambda one, column, now: (
+        f'<td class="wide" data-cell="suspended">{"yes" if one.suspended else "no"}</td>'
+    ),
+    "data": lambda one, column, now: f'<td class="wide" data-cell="data">{escape(read_text(one, column))}</td>',
 }
 
 
@@ -77,7 +79,7 @@ def _write_row(
     return ROW.format(
         id=id,
         state=escape(one.state),
-        revision=one.version,
+        revision=one.revision,
         pick=PICK.format(id=id) if picks else "",
         url=escape(find_instance_address(one.machine, one.id, current_app)),
         states="".join(f'<span class="state{final}">{escape(leaf)}</span>\n    ' for leaf in one.configuration),

@@ -77,7 +77,7 @@ def _make_facts(instance: Instance) -> dict[str, Any]:
         "entered": _format_time(instance.entered),
         "created": _format_time(instance.created),
         "revision": instance.revision,
-        "version": instance.definition,
+        "version": instance.version,
         "actor": instance.actor,
         "suspended": bool(instance.suspended),
         "finished": instance.done,

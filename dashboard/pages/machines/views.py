@@ -252,7 +252,7 @@ def _row(one: Instance | SignalboxError) -> dict[str, Any] | None:
     return {
         "states": one.configuration,
         "entered": one.entered,
-        "version": one.version,
+        "revision": one.revision,
         "done": one.done,
         "suspended": one.suspended is not None,
     }
@@ -283,7 +283,7 @@ def diagram(request: HttpRequest, machine: str) -> HttpResponse:
         mode, live = mode_of(request.GET["painted"]), engine.live(machine)
         own = plan.version if request.GET.get("version") else None
         if own is not None and len(engine.versions(machine)) > 1:
-            live = replace(live, counts=engine.tally(machine, definition=own).counts, oldest={})
+            live = replace(live, counts=engine.tally(machine, version=own).counts, oldest={})
         drawing = draw_machine(
             plan,
             live,

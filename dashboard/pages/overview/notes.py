@@ -32,7 +32,7 @@ def show(request: HttpRequest) -> HttpResponse:
         standing = notes.read(actor)
         return _page(request, standing, standing.text)
     text = request.POST.get("text", "").replace("\r\n", "\n")
-    seen = request.POST.get("version", "")
+    seen = request.POST.get("revision", "")
     try:
         if not seen.isascii() or not seen.isdigit() or len(seen) > 16:
             raise BadInput("the form is incomplete: reload the page", code="SB402")

@@ -72,7 +72,7 @@ def _look(engine: Engine, machine: str, live: Live) -> VersionCounts:
     numbers = sorted(engine.versions(machine), reverse=True)
     if len(numbers) == 1 or not live.total:
         return arrange(live, numbers, dict.fromkeys(numbers[:1], live.total))
-    tallies = {number: engine.tally(machine, definition=number, most=MAX_COUNTED) for number in numbers}
+    tallies = {number: engine.tally(machine, version=number, most=MAX_COUNTED) for number in numbers}
     partial = [number for number, tally in tallies.items() if not tally.complete]
     return arrange(live, numbers, {number: tally.total for number, tally in tallies.items()}, partial)
 

@@ -84,7 +84,7 @@ def too_fast(request: HttpRequest, error: services.TooFast) -> HttpResponse:
 
 def list_resend_fields(request: HttpRequest) -> list[tuple[str, str]] | None:
     """Return the posted fields, to post them again; None unless a key or a revision makes two count once."""
-    if request.method != "POST" or not any(request.POST.get(name) for name in ("key", "version")):
+    if request.method != "POST" or not any(request.POST.get(name) for name in ("key", "revision")):
         return None
     return [(name, text) for name, texts in request.POST.lists() for text in texts if name != "csrfmiddlewaretoken"]
 

@@ -121,7 +121,7 @@ def _older(text: str) -> Mapping[str, Any]:
 def _version(text: str) -> Mapping[str, Any]:
     if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text)):
         raise BadInput(f"{text[:100]!r} is not a version: use a whole number from 1")
-    return {"definition": int(text)}
+    return {"version": int(text)}
 
 
 def _actor(text: str) -> Mapping[str, Any]:
@@ -166,7 +166,6 @@ def _datum(by: str, text: str, outline: Outline, hidden: Collection[str]) -> Map
 
 WORDS = {
     "older_than": "min time in state",
-    "definition": "version",
     "actor": "last actor",
     "id_prefix": "id prefix",
     "transition": "came by",

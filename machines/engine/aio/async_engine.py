@@ -377,7 +377,7 @@ class AsyncEngine(AsyncCalls):
         now: int | None = None,
         permit: Permit | None = None,
         replicas: int | None = None,
-        returning: Literal["version"],
+        returning: Literal["revision"],
     ) -> int: ...
 
     async def fire(
@@ -394,7 +394,7 @@ class AsyncEngine(AsyncCalls):
         now: int | None = None,
         permit: Permit | None = None,
         replicas: int | None = None,
-        returning: Literal["instance", "version"] = "instance",
+        returning: Literal["instance", "revision"] = "instance",
     ) -> Instance | int:
         """Send an event to an instance and return the instance as it is afterwards.
 
@@ -402,7 +402,7 @@ class AsyncEngine(AsyncCalls):
         returns the first outcome and changes nothing. ``permit``: the rights of the person behind the call; None for a
         program. ``replicas``: wait until so many replicas have written the step, by default as many as the engine's
         option says; ``outcome.replicated`` is the number that had it in time, and ``outcome.durability`` says it in
-        words. ``returning="version"`` returns the instance's new revision alone, which is faster. Raises Refused,
+        words. ``returning="revision"`` returns the instance's new revision alone, which is faster. Raises Refused,
         UnknownEvent, UnknownInstance, BadPayload; with a permit also NotAllowed and NeedsApproval.
         """
         return await self._call(
@@ -436,7 +436,7 @@ class AsyncEngine(AsyncCalls):
         calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]],
         *,
         replicas: int | None = None,
-        returning: Literal["version"],
+        returning: Literal["revision"],
     ) -> list[int | SignalboxError]: ...
 
     async def fire_many(
@@ -444,7 +444,7 @@ class AsyncEngine(AsyncCalls):
         calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]],
         *,
         replicas: int | None = None,
-        returning: Literal["instance", "version"] = "instance",
+        returning: Literal["instance", "revision"] = "instance",
     ) -> list[Instance | SignalboxError] | list[int | SignalboxError]:
         """Send many events in one round trip, two for large batches; return, in order, the new instance or the error of
         each.
@@ -1110,7 +1110,7 @@ class AsyncEngine(AsyncCalls):
         older_than: float | None = None,
         where: Mapping[str, Any] | None = None,
         tag: str | None = None,
-        definition: int | None = None,
+        version: int | None = None,
         id_prefix: str | None = None,
         actor: str | Mapping[str, str] | None = None,
         error: str | None = None,
@@ -1127,7 +1127,7 @@ class AsyncEngine(AsyncCalls):
         of a data field is narrower, in the order of its values. ``newest`` reverses both.
 
         ``state`` may be compound: then everything below it; ``tag`` stands for all states that carry it. ``older_than``
-        is in seconds, ``definition`` a version. ``where``: data field -> value, ``{"prefix": text}``, or a range like
+        is in seconds, ``version`` what they run. ``where``: data field -> value, ``{"prefix": text}``, or a range like
         ``{"ge": 1, "lt": 5}``. ``actor``: the actor of the last step that had one, a name or ``{"prefix": text}``.
         ``error``: the beginning of the kind or the text of a current problem (of a dead job, or of a timer whose step
         failed, which has the kind "timer"), or "any". ``transition``: ``<version>:<transition>``, as the flow counters
@@ -1147,7 +1147,7 @@ class AsyncEngine(AsyncCalls):
             older_than=older_than,
             where=where,
             tag=tag,
-            definition=definition,
+            version=version,
             id_prefix=id_prefix,
             actor=actor,
             error=error,
@@ -1169,7 +1169,7 @@ class AsyncEngine(AsyncCalls):
         older_than: float | None = None,
         where: Mapping[str, Any] | None = None,
         tag: str | None = None,
-        definition: int | None = None,
+        version: int | None = None,
         id_prefix: str | None = None,
         actor: str | Mapping[str, str] | None = None,
         error: str | None = None,
@@ -1191,7 +1191,7 @@ class AsyncEngine(AsyncCalls):
             older_than=older_than,
             where=where,
             tag=tag,
-            definition=definition,
+            version=version,
             id_prefix=id_prefix,
             actor=actor,
             error=error,

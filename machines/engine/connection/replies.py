@@ -157,7 +157,7 @@ def read_fields(reply: Sequence[Any]) -> dict[str, Any]:
     return found
 
 
-def read_version(reply: Sequence[Any]) -> int:
+def read_revision(reply: Sequence[Any]) -> int:
     """Return the revision of an OK reply, which carries it alone or in the hash: a step with a key has the hash."""
     text = reply[3]
     return int(read_fields(reply)["_version"] if text[:1] == "{" else text)
@@ -177,8 +177,8 @@ def read_instance(
         machine,
         state.split("\n"),
         types.data(raw),
-        version=int(raw["_version"]),
-        definition=types.version,
+        revision=int(raw["_version"]),
+        version=types.version,
         entered=read_whole(raw["_entered"]),
         created=read_whole(raw["_created"]),
         done="_done" in raw or state in types.finals,
@@ -233,7 +233,7 @@ def read_explanation(machine: str, id: str, text: str) -> Explanation:
         id=id,
         event=seen["event"],
         taken=seen["taken"],
-        version=int(seen["version"]),
+        revision=int(seen["version"]),
         configuration=seen["state"],
         candidates=candidates,
         why=seen["why"],
@@ -313,10 +313,10 @@ def _build_not_allowed(machine: str, id: str, event: str, transition: str, targe
 
 
 def _build_needs_approval(
-    machine: str, action: str, id: str, version: str, definition: str, transitions: str, approved: str
+    machine: str, action: str, id: str, revision: str, version: str, transitions: str, approved: str
 ) -> NeedsApproval:
     return NeedsApproval(
-        machine, id, action, version=int(version), definition=int(definition),
+        machine, id, action, revision=int(revision), version=int(version),
         transitions=transitions.split(), approved=approved.split(),
     )  # fmt: skip
 
@@ -325,7 +325,7 @@ MIGRATE = "(migrate)"  # the event of a step that moved an instance to another v
 
 
 def decode_entry(entry: str) -> list[Any]:
-    """Decode one history entry: [version, ms, event, state, transitions, actor, reason, payload, set, unset]. Raises
+    """Decode one history entry: [revision, ms, event, state, transitions, actor, reason, payload, set, unset]. Raises
     EngineFault (SB517) for one that the library of an older release answered as it is in Redis, or that is damaged."""
     try:
         found = json.loads(entry)
@@ -350,11 +350,11 @@ def check_entries(entries: Sequence[str]) -> None:
 
 def read_step(entry: str) -> Step:
     """Read one history entry, as ``decode_entry``."""
-    version, at, event, state, transitions, actor, reason, payload, changed, *unset = decode_entry(entry)
+    revision, at, event, state, transitions, actor, reason, payload, changed, *unset = decode_entry(entry)
     changes = dict(changed or {})
     changes.update(dict.fromkeys(unset[0] if unset else ()))
     return Step(
-        version=int(version),
+        revision=int(revision),
         at=int(at),
         event=event,
         source=None,
@@ -367,24 +367,24 @@ def read_step(entry: str) -> Step:
     )
 
 
-def read_steps(entries: Sequence[str], definition: str | int = 0) -> list[Step]:
+def read_steps(entries: Sequence[str], version: str | int = 0) -> list[Step]:
     """Read entries, oldest first; return steps, newest first, each with the configuration before it as its source.
-    ``definition``: the version that the instance had after the newest of them, as ``<version>:<digest>`` or a number.
+    ``version``: the one that the instance had after the newest of them, as ``<version>:<digest>`` or a number.
     """
     read = [read_step(entry) for entry in entries]
     steps = [replace(s, source=b.configuration) for b, s in pairwise(read)][::-1] + read[:1]
-    return name_definitions(steps, int(str(definition).partition(":")[0] or 0))
+    return name_versions(steps, int(str(version).partition(":")[0] or 0))
 
 
-def name_definitions(steps: Iterable[Step], definition: int) -> list[Step]:
+def name_versions(steps: Iterable[Step], version: int) -> list[Step]:
     """Give each step, newest first, the version that the instance had after it: a step ``(migrate)`` names the one
     before."""
     found = []
     for step in steps:
         is_move = step.event == MIGRATE
-        found.append(replace(step, definition=int(step.payload.get("to") or definition) if is_move else definition))
+        found.append(replace(step, version=int(step.payload.get("to") or version) if is_move else version))
         if is_move:
-            definition = int(step.payload.get("from") or 0)
+            version = int(step.payload.get("from") or 0)
     return found
 
 

@@ -10,18 +10,19 @@ from machines.engine import arguments, limits, permits
 from machines.engine.errors import BadInput
 from machines.engine.records import Fire
 
-INSTANCE, VERSION = "instance", "version"
+INSTANCE, REVISION = "instance", "revision"
 """What a call may return: the instance after the step, or its revision alone."""
+REVISION_ALONE = "version"  # the argument of ``sb_fire`` that asks for it
 
 
 def check_returning(returning: object) -> bool:
     """Tell whether a call returns the revision alone. Raises BadInput."""
-    if returning not in (INSTANCE, VERSION):
-        raise BadInput(f'returning is "{INSTANCE}" or "{VERSION}", not {arguments.show(returning)}')
-    return returning == VERSION
+    if returning not in (INSTANCE, REVISION):
+        raise BadInput(f'returning is "{INSTANCE}" or "{REVISION}", not {arguments.show(returning)}')
+    return returning == REVISION
 
 
-def build_arguments(call: Fire, version_only: bool = False) -> tuple[Any, ...]:
+def build_arguments(call: Fire, revision_only: bool = False) -> tuple[Any, ...]:
     """Build the arguments of ``sb_fire``, in its order. Raises BadInput or BadPayload."""
     found = (
         call.id,
@@ -33,10 +34,10 @@ def build_arguments(call: Fire, version_only: bool = False) -> tuple[Any, ...]:
         "" if call.reason == "" else arguments.check_reason(call.reason),
         "" if call.now is None else arguments.encode_whole("now", call.now),
     )
-    if call.permit is None and not version_only:
+    if call.permit is None and not revision_only:
         return found
     permit = "" if call.permit is None else permits.encode_permit(call.permit)
-    return (*found, permit, VERSION) if version_only else (*found, permit)
+    return (*found, permit, REVISION_ALONE) if revision_only else (*found, permit)
 
 
 def read_call(item: Fire | Mapping[str, Any] | Sequence[Any]) -> Fire:

@@ -50,7 +50,7 @@ class Preview:
     id: str
     repair: str
     _: KW_ONLY
-    version: int
+    revision: int
     before: list[str]
     configuration: list[str]
     moved: bool
@@ -68,11 +68,6 @@ class Preview:
     done: bool = False
 
     @property
-    def revision(self) -> int:
-        """Return the revision of the instance: the same number as ``version``."""
-        return self.version
-
-    @property
     def state(self) -> str:
         """Return the configuration after the repair as one line of text."""
         return ", ".join(self.configuration)
@@ -87,8 +82,9 @@ def read_preview(machine: str, id: str, repair: str, text: str) -> Preview:
     seen: dict[str, Any] = json.loads(text)
     seen |= {name: sorted(seen[name], key=lambda timer: float(timer["due"])) for name in ("disarmed", "armed")}
     seen |= {name: sorted(seen[name], key=lambda child: str(child["invoke"])) for name in ("ended", "started")}
-    seen |= {name: int(seen[name]) for name in ("version", "messages", "held")}
-    return Preview(machine, id, repair, **(seen | {"transitions": str(seen["transitions"]).split()}))
+    seen |= {name: int(seen[name]) for name in ("messages", "held")}
+    seen |= {"revision": int(seen.pop("version")), "transitions": str(seen["transitions"]).split()}
+    return Preview(machine, id, repair, **seen)
 
 
 def read_waits(text: str) -> list[Wait]:

@@ -38,7 +38,7 @@ class FinishedInstance:
         return int(self.raw["_version"])
 
     @property
-    def definition(self) -> int:
+    def version(self) -> int:
         return int(self.raw["_def"].partition(":")[0])
 
     @property
@@ -199,7 +199,7 @@ class Retirement:
         root = self._catalog.partition(found.machine, found.id).root
         types = self._catalog.types(found.machine, root, found.raw["_def"])
         instance = replies.read_instance(found.machine, found.id, found.raw, types)
-        return instance, replies.read_steps(found.steps, found.definition)
+        return instance, replies.read_steps(found.steps, found.version)
 
     def measure_memory(self, machine: str, *, samples: int = 10) -> int:
         """Estimate the bytes that one finished instance takes in Redis, by MEMORY USAGE of the oldest ones; 0 where

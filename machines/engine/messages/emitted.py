@@ -41,7 +41,7 @@ class LogEntry:
     name: str
     data: Any
     instance: str
-    version: int
+    revision: int
 
     @property
     def at(self) -> int:
@@ -143,12 +143,12 @@ def read_entry(id: str, fields: Mapping[str, Any]) -> LogEntry:
     except (ValueError, RecursionError):
         data = None
     try:
-        version = int(float(fields.get("version") or 0))
+        revision = int(float(fields.get("version") or 0))
     except (ValueError, OverflowError):
-        version = 0
+        revision = 0
     return LogEntry(
         str(id), str(fields.get("kind", "")), str(fields.get("name", "")), data, str(fields.get("instance", "")),
-        version,
+        revision,
     )  # fmt: skip
 
 

@@ -107,7 +107,7 @@ def read_fact_conditions(
     if actor is not None:
         found.append(_read_actor(actor))
     if version is not None:
-        arguments.encode_whole("definition", version, least=1)
+        arguments.encode_whole("version", version, least=1)
         found.append(Condition(VERSION, {"eq": version}))
     if error is not None:
         found.append(_read_error(error))

@@ -64,7 +64,7 @@ class Query:
 FACTS: dict[str, Callable[[Instance], Any]] = {
     IDS: lambda instance: instance.id,
     ACTOR: lambda instance: instance.actor or None,
-    VERSION: lambda instance: instance.definition,
+    VERSION: lambda instance: instance.version,
     CREATED: lambda instance: instance.created,
     SUSPENDED: lambda instance: instance.suspended is not None,
 }

@@ -39,7 +39,7 @@ class SearchMethods(IndexMethods):
         older_than: float | None = None,
         where: Mapping[str, Any] | None = None,
         tag: str | None = None,
-        definition: int | None = None,
+        version: int | None = None,
         id_prefix: str | None = None,
         actor: str | Mapping[str, str] | None = None,
         error: str | None = None,
@@ -56,7 +56,7 @@ class SearchMethods(IndexMethods):
         of a data field is narrower, in the order of its values. ``newest`` reverses both.
 
         ``state`` may be compound: then everything below it; ``tag`` stands for all states that carry it. ``older_than``
-        is in seconds, ``definition`` a version. ``where``: data field -> value, ``{"prefix": text}``, or a range like
+        is in seconds, ``version`` what they run. ``where``: data field -> value, ``{"prefix": text}``, or a range like
         ``{"ge": 1, "lt": 5}``. ``actor``: the actor of the last step that had one, a name or ``{"prefix": text}``.
         ``error``: the beginning of the kind or the text of a current problem (of a dead job, or of a timer whose step
         failed, which has the kind "timer"), or "any". ``transition``: ``<version>:<transition>``, as the flow counters
@@ -71,7 +71,7 @@ class SearchMethods(IndexMethods):
         """
         conditions = (
             *filters.read_conditions(where),
-            *filters.read_fact_conditions(id_prefix, actor, definition, error, transition, created, suspended),
+            *filters.read_fact_conditions(id_prefix, actor, version, error, transition, created, suspended),
         )
         query = self._build_query(machine, state, tag, self._read_before(machine, older_than, now), conditions)
         query = replace(query, limit=limit, newest=newest, partial=partial)
@@ -94,7 +94,7 @@ class SearchMethods(IndexMethods):
         older_than: float | None = None,
         where: Mapping[str, Any] | None = None,
         tag: str | None = None,
-        definition: int | None = None,
+        version: int | None = None,
         id_prefix: str | None = None,
         actor: str | Mapping[str, str] | None = None,
         error: str | None = None,
@@ -111,7 +111,7 @@ class SearchMethods(IndexMethods):
         """
         conditions = (
             *filters.read_conditions(where),
-            *filters.read_fact_conditions(id_prefix, actor, definition, error, transition, created, suspended),
+            *filters.read_fact_conditions(id_prefix, actor, version, error, transition, created, suspended),
         )
         query = self._build_query(machine, state, tag, self._read_before(machine, older_than, now), conditions)
         if state is not None and tag is None:

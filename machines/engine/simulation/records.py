@@ -42,7 +42,7 @@ class SimulatedStep:
     _: KW_ONLY
     configuration: list[str]
     data: dict[str, Any]
-    version: int = 0
+    revision: int = 0
     transitions: list[str] = field(default_factory=list)
     changes: dict[str, Any] = field(default_factory=dict)
     armed: list[Timer] = field(default_factory=list)
@@ -72,11 +72,6 @@ class SimulatedStep:
         """Return the configuration as one line of text."""
         return ", ".join(self.configuration)
 
-    @property
-    def revision(self) -> int:
-        """Return the revision of the instance after the step: the same number as ``version``."""
-        return self.version
-
     def as_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON-able data."""
         explanation = self.explanation.as_dict() if self.explanation else None
@@ -95,7 +90,7 @@ def read_record(machine: str, id: str, seen: Mapping[str, Any], text: str) -> Si
         at=int(seen["at"]),
         configuration=list(seen.get("configuration") or ()),
         data=seen["data"],
-        version=int(seen.get("version", 0)),
+        revision=int(seen.get("version", 0)),
         changes=dict(seen.get("changes") or {}),
         done=bool(seen.get("done")),
         explanation=read_explanation(machine, id, text) if text else None,

@@ -117,7 +117,7 @@ def _demand_author(row: Row) -> None:
 
 
 def _tell(deed: AuditRecord, before: Row, after: Row) -> None:
-    deed.note(before=before.state, after=after.state, version=after.revision)
+    deed.note(before=before.state, after=after.state, revision=after.revision)
 
 
 def _check_rules(actor: Actor, schedule: Schedule) -> None:

@@ -232,7 +232,7 @@ def _filter(versions: Iterable[int]) -> dict[str, Any]:
     wanted = list(versions)
     if len(wanted) > 1:
         raise BadInput("a move is of all versions of its plan, or of one: make a plan for these versions")
-    return {"definition": wanted[0]} if wanted else {}
+    return {"version": wanted[0]} if wanted else {}
 
 
 def _find_bulk(id: str) -> Instance | None:

@@ -164,7 +164,7 @@ def pin_instance(
         actor.demand("operate", machine)
         who: dict[str, Any] = {"actor": actor.name, "reason": reason, "permit": rules.permit_of(actor)}
         after = get_engine().pin_instance(machine, id, pinned, expect=expect, key=key, **who)
-        deed.note(pinned=pinned, version=after.version)
+        deed.note(pinned=pinned, revision=after.revision)
     return seen_by(actor, after)
 
 

@@ -19,13 +19,13 @@ def attempt(page, operation: str, **fields: str):
 
 
 def test_what_is_read_is_shown_as_it_came(page, engine, waiting):
-    expect(attempt(page, "getInstance", **INSTANCE)).to_contain_text('"version": 2')
+    expect(attempt(page, "getInstance", **INSTANCE)).to_contain_text('"revision": 2')
 
 
 def test_an_event_is_fired_and_a_refusal_is_a_problem(page, engine, waiting):
     body = '{"event": "entitle", "payload": {"token": "MTOB1J"}}'
     expect(attempt(page, "fireEvent", **INSTANCE, body=body)).to_contain_text("200")
-    assert engine.get("activation", waiting.id).version == 3
+    assert engine.get("activation", waiting.id).revision == 3
     came = attempt(page, "fireEvent", **INSTANCE, body='{"event": "nonsense"}')
     expect(came).to_contain_text('"code": "SB431"')
 

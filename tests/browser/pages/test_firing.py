@@ -26,7 +26,7 @@ def test_a_button_pressed_twice_fires_once(page, engine, waiting):
     page.goto(INSTANCE)
     page.get_by_role("button", name="Fire entitle").dblclick()
     expect(page.locator("div.head")).to_contain_text("revision 3")
-    assert engine.get("activation", waiting.id).version == 3
+    assert engine.get("activation", waiting.id).revision == 3
 
 
 def test_what_would_happen_is_shown_first(page, engine, waiting):
@@ -34,7 +34,7 @@ def test_what_would_happen_is_shown_first(page, engine, waiting):
     lever(page, "entitle").get_by_label("token").fill("MTOB1J")
     lever(page, "entitle").get_by_role("button", name="Preview").click()
     expect(page.locator("#preview")).to_contain_text("Preview: Waiting → Active")
-    assert engine.get("activation", waiting.id).version == 2
+    assert engine.get("activation", waiting.id).revision == 2
     page.get_by_role("button", name="Fire entitle").click()
     expect(page.locator("div.head .lit")).to_have_text("Active")
 
@@ -77,7 +77,7 @@ def test_the_second_of_two_operators_gets_a_conflict_and_may_go_on_knowingly(as_
     expect(conflict).to_contain_text("The instance changed")
     expect(conflict).to_contain_text("bob")
     expect(lever(alice, "entitle").get_by_label("token")).to_have_value("late")
-    assert engine.get("activation", waiting.id).version == 3
+    assert engine.get("activation", waiting.id).revision == 3
     conflict.get_by_role("button", name="Apply to revision 3 anyway").click()
     expect(alice.get_by_text("entitle: stays in Active, revision 4")).to_be_visible()
 

@@ -90,7 +90,7 @@ async def test_a_call_that_times_out_may_have_happened_and_its_key_tells(own_ser
         with Stopped(own_server), pytest.raises(TimeoutError):
             await asyncio.wait_for(engine.fire("tally", "x", "add", key="once"), 0.05)
         assert (await engine.fire("tally", "x", "add", key="once")).data == {"n": 1}
-        assert (await engine.get("tally", "x")).version == 2
+        assert (await engine.get("tally", "x")).revision == 2
 
 
 async def test_a_silent_server_is_unavailable_after_the_timeout_for_every_call(own_server, own_engine):

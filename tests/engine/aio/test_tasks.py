@@ -19,7 +19,7 @@ COUNT = machine("tally", {"On": {"on": {"add": {"actions": {"set": {"n": "n + 1"
 async def test_of_a_thousand_that_expect_the_same_revision_one_goes_through(awaited):
     await awaited.publish(COUNT)
     first = await awaited.create("tally", "x")
-    calls = [awaited.fire("tally", "x", "add", expect=first.version) for _ in range(MANY)]
+    calls = [awaited.fire("tally", "x", "add", expect=first.revision) for _ in range(MANY)]
     ends = Counter(type(one).__name__ for one in await asyncio.gather(*calls, return_exceptions=True))
     assert ends == {"Instance": 1, "Conflict": MANY - 1}
     assert (await awaited.get("tally", "x")).data == {"n": 1}
@@ -29,8 +29,8 @@ async def test_a_thousand_on_one_instance_all_happen_in_some_order(awaited):
     await awaited.publish(COUNT)
     await awaited.create("tally", "x")
     found = await asyncio.gather(*(awaited.fire("tally", "x", "add") for _ in range(MANY)))
-    assert sorted(one.version for one in found) == list(range(2, MANY + 2))
-    assert all(one.data["n"] == one.version - 1 for one in found)
+    assert sorted(one.revision for one in found) == list(range(2, MANY + 2))
+    assert all(one.data["n"] == one.revision - 1 for one in found)
 
 
 async def test_a_thousand_on_as_many_instances_get_each_its_own_answer(awaited):
@@ -42,7 +42,7 @@ async def test_a_thousand_on_as_many_instances_get_each_its_own_answer(awaited):
         fired = await awaited.fire("tally", id, "add", expect=1)
         assert (fired.id, fired.data["n"]) == (id, number + 1)
         steps, read = await asyncio.gather(awaited.history("tally", id), awaited.get("tally", id))
-        assert [step.version for step in steps] == [2, 1]
+        assert [step.revision for step in steps] == [2, 1]
         assert read.id == id
 
     await asyncio.gather(*(follow(one.id, number) for number, one in enumerate(made)))

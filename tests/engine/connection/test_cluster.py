@@ -73,13 +73,13 @@ def test_the_whole_life_of_an_instance(engine):
     assert engine.explain("counter", "x", "add").taken
     assert engine.fire("counter", "x", "add", key="k", expect=1).data == {"n": 1}
     assert engine.fire("counter", "x", "add", key="k").outcome.replayed
-    assert engine.force("counter", "x", "On", actor="a", reason="r", data={"n": 3}).version == 3
+    assert engine.force("counter", "x", "On", actor="a", reason="r", data={"n": 3}).revision == 3
     with pytest.raises(Refused, match="n < 3 is false"):
         engine.fire("counter", "x", "add")
-    assert [step.version for step in engine.history("counter", "x")] == [3, 2, 1]
+    assert [step.revision for step in engine.history("counter", "x")] == [3, 2, 1]
     assert (engine.machines(), engine.versions("counter")) == ({"counter": 1}, [1])
     assert engine.definition("counter") == counter()
-    assert engine.delete("counter", "x").version == 3
+    assert engine.delete("counter", "x").revision == 3
     with pytest.raises(UnknownInstance):
         engine.get("counter", "x")
     with pytest.raises(UnknownMachine):
@@ -89,18 +89,18 @@ def test_the_whole_life_of_an_instance(engine):
 def test_a_roll_out_is_the_same_on_every_node(engine):
     engine.publish(door())
     engine.publish(door(description="two"), rollout=40)
-    made = {id: engine.create("door", id, now=NOW).definition for id in (f"a{n}" for n in range(60))}
+    made = {id: engine.create("door", id, now=NOW).version for id in (f"a{n}" for n in range(60))}
     assert set(made.values()) == {1, 2}
     figures = {each.version: each.instances for each in engine.version_figures("door")}
     assert figures == {n: list(made.values()).count(n) for n in (1, 2)}
     assert engine.unsettled_machines() == []
     engine.set_rollout("door", 80)
-    later = {id: engine.create("door", f"{id}-later", now=NOW).definition for id in made}
+    later = {id: engine.create("door", f"{id}-later", now=NOW).version for id in made}
     assert set(later.values()) == {1, 2}
     engine.stop_rollout("door")
-    assert {engine.create("door", f"b{n}", now=NOW).definition for n in range(40)} == {1}
+    assert {engine.create("door", f"b{n}", now=NOW).version for n in range(40)} == {1}
     engine.finish_rollout("door")
-    assert {engine.create("door", f"c{n}", now=NOW).definition for n in range(40)} == {2}
+    assert {engine.create("door", f"c{n}", now=NOW).version for n in range(40)} == {2}
 
 
 def test_what_was_emitted_is_read_from_every_partition_and_limits_hold(engine, prefix):
@@ -115,7 +115,7 @@ def test_what_was_emitted_is_read_from_every_partition_and_limits_hold(engine, p
     found = [read_entry(*one) for page in taken.values() for one in page.entries]
     assert emitted.find_new({place: page.last for place, page in taken.items()}) == []
     assert sorted(entry.instance for entry in found) == IDS
-    assert {(entry.kind, entry.name, entry.version) for entry in found} == {("emit", "begun", 1)}
+    assert {(entry.kind, entry.name, entry.revision) for entry in found} == {("emit", "begun", 1)}
     assert found[0].data == {"a": 1}
     assert sum(end.added for end in ends.values()) == len(IDS)
     assert abs(emitted.now() - time.time() * 1000) < 60_000

@@ -145,7 +145,7 @@ def test_the_first_call_loads_the_library(bare):
 def test_a_server_that_lost_the_library_gets_it_again_and_the_call_goes_on(bare):
     publish(bare, door(), "x")
     bare.client.function_flush()
-    assert bare.fire("door", "x", "open").version == 2
+    assert bare.fire("door", "x", "open").revision == 2
     bare.client.function_flush()
     assert bare.get("door", "x").state == "Open"
     bare.client.function_flush()

@@ -216,7 +216,7 @@ def test_data_fields_and_payload_keys_never_meet_the_engines_own(engine):
         engine.publish(machine("m", {"A": {}}, context={"_state": "B"}))
     publish(engine, machine("m", {"A": {"on": {"go": {"actions": {"set": {"x": "event"}}}}}}, context={"x": None}), "x")
     fired = engine.fire("m", "x", "go", {"_state": "B", "_version": 99, "_def": "x"})
-    assert (fired.state, fired.version, fired.data["x"]) == ("A", 2, {"_state": "B", "_version": 99, "_def": "x"})
+    assert (fired.state, fired.revision, fired.data["x"]) == ("A", 2, {"_state": "B", "_version": 99, "_def": "x"})
 
 
 @pytest.mark.parametrize(

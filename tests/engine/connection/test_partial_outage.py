@@ -105,7 +105,7 @@ def check_pages(engine, there, away):
     assert sorted(ids) == there
     tally = engine.tally("errand")
     assert (tally.total, tally.complete, set(tally.missing)) == (len(there), False, away)
-    tally = engine.tally("errand", definition=1)
+    tally = engine.tally("errand", version=1)
     assert (tally.total, tally.complete, set(tally.missing)) == (len(there), False, away)
     with pytest.raises(EngineUnavailable):
         engine.find("errand", partial=False)

@@ -92,7 +92,7 @@ def test_every_call_finds_the_instance(engine):
         assert engine.fire("counter", id, "add", key="k").data == {"n": 1}
         assert engine.fire("counter", id, "add", key="k").outcome.replayed
         assert len(engine.history("counter", id)) == 2
-        assert engine.force("counter", id, "On", actor="a", reason="r").version == 3
+        assert engine.force("counter", id, "On", actor="a", reason="r").revision == 3
         assert engine.delete("counter", id).id == id
         with pytest.raises(UnknownInstance):
             engine.get("counter", id)
@@ -120,9 +120,9 @@ def test_another_engine_learns_how_many_there_are(engine, redis_url, prefix):
     other = Engine.from_url(redis_url, prefix=prefix)
     assert {other.get("door", id).id for id in names(10)} == set(names(10))
     other.publish(door(history=7))
-    assert other.create("door", "new").definition == 2
-    assert engine.get("door", "new").definition == 2
-    assert {engine.create("door", f"more{number}").definition for number in range(10)} == {2}
+    assert other.create("door", "new").version == 2
+    assert engine.get("door", "new").version == 2
+    assert {engine.create("door", f"more{number}").version for number in range(10)} == {2}
     other.client.close()
 
 

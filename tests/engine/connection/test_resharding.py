@@ -70,7 +70,7 @@ def test_a_call_that_is_refused_to_the_end_says_that_nothing_changed(engine, nod
     with slots.moving(nodes, slot), pytest.raises(EngineUnavailable, match="nothing was changed") as caught:
         engine.fire("tally", "x", "open")
     assert caught.value.retry_safe
-    assert (engine.get("tally", "x").state, engine.get("tally", "x").version) == ("Shut", 1)
+    assert (engine.get("tally", "x").state, engine.get("tally", "x").revision) == ("Shut", 1)
 
 
 def test_the_commands_of_state_machines_on_keys_of_ones_own_go_on(engine, nodes, prefix):

@@ -74,7 +74,7 @@ def test_when_the_server_comes_back_everything_works_again_without_a_new_engine(
         with pytest.raises(EngineUnavailable):
             engine.fire("door", "x", "open")
         server.revive()
-        assert engine.fire("door", "x", "open").version == 2
+        assert engine.fire("door", "x", "open").revision == 2
         assert [i.state for i in engine.fire_many([("door", "x", "close")])] == ["Shut"]
         engine.client.close()
 
@@ -87,7 +87,7 @@ def test_a_server_restarted_without_a_trace_is_no_error_for_what_is_done_next(ow
         other = redis.Redis.from_url(own_server.url)
         other.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
         other.close()
-        assert own_engine.fire("door", "x", "close" if connection % 2 else "open").version == connection + 2
+        assert own_engine.fire("door", "x", "close" if connection % 2 else "open").revision == connection + 2
 
 
 def full(engine):
@@ -138,7 +138,7 @@ def test_a_replica_takes_no_steps(own_engine):
         own_engine.fire("door", "x", "open")
     assert isinstance(own_engine.fire_many([("door", "x", "open")])[0], EngineUnavailable)
     own_engine.client.execute_command("REPLICAOF", "NO", "ONE")
-    assert own_engine.fire("door", "x", "open").version == 2
+    assert own_engine.fire("door", "x", "open").revision == 2
 
 
 def test_a_server_that_may_not_be_used_says_why(own_engine, own_server):

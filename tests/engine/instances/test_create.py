@@ -13,7 +13,7 @@ from .racing import in_processes, in_threads, kinds
 
 def test_it_starts_in_the_initial_state_at_version_one(engine):
     made = started(engine, counter(), data={"n": 2})
-    assert (made.state, made.version, made.definition, made.data) == ("On", 1, 1, {"n": 2})
+    assert (made.state, made.revision, made.version, made.data) == ("On", 1, 1, {"n": 2})
     assert (made.created, made.entered, made.done, made.jobs) == (NOW, NOW, False, [])
     assert engine.get("counter", "x").data == {"n": 2}
     assert engine.counts("counter") == {"On": 1, "Off": 0}
@@ -129,8 +129,8 @@ def test_an_older_version_can_be_named(engine):
     publish(engine, machine("m", {"Old": {}}))
     publish(engine, machine("m", {"New": {}}))
     assert engine.create("m", "a", version=1).state == "Old"
-    assert (engine.create("m", "b").state, engine.create("m", "c", version=2).definition) == ("New", 2)
-    assert engine.get("m", "a").definition == 1
+    assert (engine.create("m", "b").state, engine.create("m", "c", version=2).version) == ("New", 2)
+    assert engine.get("m", "a").version == 1
 
 
 def test_an_unknown_version_or_machine_is_named(engine):
@@ -146,7 +146,7 @@ def test_an_unknown_version_or_machine_is_named(engine):
 def test_the_history_begins_with_it(engine):
     started(engine, counter(), data={"n": 2}, actor="alice", reason="by hand")
     (step,) = engine.history("counter", "x")
-    assert (step.event, step.version, step.at, step.source, step.configuration) == ("(create)", 1, NOW, None, ["On"])
+    assert (step.event, step.revision, step.at, step.source, step.configuration) == ("(create)", 1, NOW, None, ["On"])
     assert (step.actor, step.reason, step.changes, step.transitions) == ("alice", "by hand", {"n": 2}, [])
 
 

@@ -12,7 +12,7 @@ from .racing import in_threads, kinds
 def test_it_answers_the_instance_as_it_was(engine):
     started(engine, counter(), data={"n": 2})
     gone = engine.delete("counter", "x", actor="alice", reason="a mistake")
-    assert (gone.state, gone.data, gone.version) == ("On", {"n": 2}, 1)
+    assert (gone.state, gone.data, gone.revision) == ("On", {"n": 2}, 1)
     with pytest.raises(UnknownInstance):
         engine.get("counter", "x")
     assert engine.counts("counter") == {"On": 0, "Off": 0}
@@ -77,4 +77,4 @@ def test_the_id_is_free_again_and_starts_from_the_beginning(engine):
     engine.fire("door", "x", "open")
     engine.delete("door", "x")
     again = engine.create("door", "x")
-    assert (again.version, again.state, len(engine.history("door", "x"))) == (1, "Shut", 1)
+    assert (again.revision, again.state, len(engine.history("door", "x"))) == (1, "Shut", 1)

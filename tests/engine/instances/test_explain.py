@@ -28,7 +28,7 @@ def test_it_shows_the_instance_as_it_would_be(engine):
     started(engine, counter())
     seen = engine.explain("counter", "x", "add")
     assert seen.outcome == {"configuration": ["On"], "data": {"n": 1}, "transitions": ["t1"]}
-    assert (seen.version, seen.state, seen.why, str(seen)) == (1, "On", None, "event 'add' is taken in state On")
+    assert (seen.revision, seen.state, seen.why, str(seen)) == (1, "On", None, "event 'add' is taken in state On")
     assert engine.explain("counter", "x", "stop").outcome["configuration"] == ["Off"]
 
 

@@ -25,15 +25,15 @@ def test_the_answer_is_the_instance_as_it_now_is(engine):
         machine="door",
         configuration=["Open"],
         data={},
-        version=2,
-        definition=1,
+        revision=2,
+        version=1,
         entered=NOW + 5,
         created=NOW,
         outcome=fired.outcome,
     )
     assert (fired.outcome.transitions, fired.outcome.replayed) == (["t1"], False)
     held = engine.get("door", "x")
-    assert (held.state, held.version, held.entered, held.created) == ("Open", 2, NOW + 5, NOW)
+    assert (held.state, held.revision, held.entered, held.created) == ("Open", 2, NOW + 5, NOW)
 
 
 def test_the_same_event_again_in_the_wrong_state_is_refused(engine):
@@ -110,11 +110,11 @@ def test_nor_by_a_program_that_calls_the_function_itself(engine):
 
 def test_expect_lets_the_version_it_names_through_and_no_other(engine):
     first = started(engine, door())
-    second = engine.fire("door", "x", "open", expect=first.version)
+    second = engine.fire("door", "x", "open", expect=first.revision)
     with pytest.raises(Conflict) as caught:
-        engine.fire("door", "x", "close", expect=first.version)
+        engine.fire("door", "x", "close", expect=first.revision)
     assert (caught.value.expected, caught.value.actual) == (1, 2)
-    assert engine.fire("door", "x", "close", expect=second.version).version == 3
+    assert engine.fire("door", "x", "close", expect=second.revision).revision == 3
 
 
 def test_a_conflict_is_told_before_the_payload_is_looked_at(engine):
@@ -174,7 +174,7 @@ def test_raised_events_and_eventless_transitions_belong_to_the_step(engine):
     }
     started(engine, machine("m", states, context={"n": 0}))
     fired = engine.fire("m", "x", "go", {"n": 5})
-    assert (fired.state, fired.data, fired.version) == ("D", {"n": 6}, 2)
+    assert (fired.state, fired.data, fired.revision) == ("D", {"n": 6}, 2)
     assert fired.outcome.transitions == ["t1", "t2", "t3"]
     assert engine.live("m").flow == {"1:t1": 1, "1:t2": 1, "1:t3": 1}
     assert len(engine.history("m", "x")) == 2
@@ -245,9 +245,9 @@ def test_actions_collect_jobs_messages_and_log_lines(engine):
 
 def test_two_callers_with_one_version_cannot_both_win(engine):
     first = started(engine, door())
-    results = in_threads([lambda: engine.fire("door", "x", "open", expect=first.version)] * 8)
+    results = in_threads([lambda: engine.fire("door", "x", "open", expect=first.revision)] * 8)
     assert kinds(results) == {"Instance": 1, "Conflict": 7}
-    assert engine.get("door", "x").version == 2
+    assert engine.get("door", "x").revision == 2
 
 
 def test_nor_in_different_processes(engine, redis_url):
@@ -255,7 +255,7 @@ def test_nor_in_different_processes(engine, redis_url):
     calls = [("fire", ["counter", "x", "add"], {"expect": version}) for version in range(1, 41)]
     outcomes = in_processes(engine, redis_url, calls)
     after = engine.get("counter", "x")
-    assert outcomes["done"] == after.version - 1 == after.data["n"] + 100
+    assert outcomes["done"] == after.revision - 1 == after.data["n"] + 100
     assert set(outcomes) <= {"done", "Conflict"}
 
 
@@ -283,22 +283,22 @@ def test_a_field_that_is_unset_reads_as_none_and_is_gone(engine):
 
 def test_the_revision_alone_is_returned_on_demand(engine):
     started(engine, counter())
-    assert [engine.fire("counter", "x", "add", returning="version") for _ in range(2)] == [2, 3]
-    assert engine.fire("counter", "x", "add", key="k", returning="version") == 4
-    assert engine.fire("counter", "x", "add", key="k").version == 4, "the outcome that a key keeps is whole"
-    assert engine.fire("counter", "x", "add", key="k", returning="version") == 4
+    assert [engine.fire("counter", "x", "add", returning="revision") for _ in range(2)] == [2, 3]
+    assert engine.fire("counter", "x", "add", key="k", returning="revision") == 4
+    assert engine.fire("counter", "x", "add", key="k").revision == 4, "the outcome that a key keeps is whole"
+    assert engine.fire("counter", "x", "add", key="k", returning="revision") == 4
     assert engine.get("counter", "x").data["n"] == 3
 
 
 def test_who_wants_the_revision_alone_gets_the_same_errors(engine):
     started(engine, counter(), data={"n": 3})
     with pytest.raises(Refused, match="n < 3 is false: n = 3"):
-        engine.fire("counter", "x", "add", returning="version")
+        engine.fire("counter", "x", "add", returning="revision")
     with pytest.raises(UnknownInstance):
-        engine.fire("counter", "y", "add", returning="version")
-    with pytest.raises(BadInput, match='returning is "instance" or "version", not \'revision\''):
-        engine.fire("counter", "x", "stop", returning="revision")
-    assert engine.get("counter", "x").version == 1
+        engine.fire("counter", "y", "add", returning="revision")
+    with pytest.raises(BadInput, match='returning is "instance" or "revision", not \'number\''):
+        engine.fire("counter", "x", "stop", returning="number")
+    assert engine.get("counter", "x").revision == 1
 
 
 def test_a_chart_and_a_sender_return_the_revision_as_well(engine):
@@ -307,5 +307,5 @@ def test_a_chart_and_a_sender_return_the_revision_as_well(engine):
         for name in "AB"
     }
     publish(engine, machine("m", {"P": {"type": "parallel", "states": regions}}), "x")
-    assert engine.fire("m", "x", "go", returning="version") == 2
+    assert engine.fire("m", "x", "go", returning="revision") == 2
     assert engine.get("m", "x").configuration == ["A2", "B2"]

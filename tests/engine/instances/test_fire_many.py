@@ -21,7 +21,7 @@ def test_outcomes_come_in_the_order_of_the_calls(engine):
     publish(engine, door(), "a", "b")
     results = engine.fire_many([("door", "a", "open"), ("door", "b", "close"), ("door", "a", "close")])
     assert [type(result).__name__ for result in results] == ["Instance", "Refused", "Instance"]
-    assert (results[0].state, results[2].state, results[2].version) == ("Open", "Shut", 3)
+    assert (results[0].state, results[2].state, results[2].revision) == ("Open", "Shut", 3)
 
 
 def test_no_calls_need_no_server(engine):
@@ -35,7 +35,7 @@ def test_a_call_is_a_tuple_a_mapping_or_a_record(engine):
         {"machine": "counter", "id": "x", "event": "add", "actor": "alice", "now": NOW + 5},
         Fire("counter", "x", "add", expect=3, reason="why"),
     ]
-    assert [result.version for result in engine.fire_many(iter(calls))] == [2, 3, 4]
+    assert [result.revision for result in engine.fire_many(iter(calls))] == [2, 3, 4]
     newest, before, *_ = engine.history("counter", "x")
     assert (newest.reason, before.actor, before.at) == ("why", "alice", NOW + 5)
 
@@ -66,7 +66,7 @@ def test_one_that_fails_stops_none_of_the_others(engine):
 def test_a_key_makes_each_call_happen_once(engine):
     started(engine, counter())
     first, again = engine.fire_many([Fire("counter", "x", "add", key="k")] * 2)
-    assert (first.version, again.version, again.outcome.replayed) == (2, 2, True)
+    assert (first.revision, again.revision, again.outcome.replayed) == (2, 2, True)
 
 
 def test_callers_side_by_side_lose_no_step(engine):
@@ -94,7 +94,7 @@ def test_without_a_server_it_raises_at_once(own_engine, own_server):
 def test_revisions_alone_are_returned_on_demand(engine):
     publish(engine, door(), "a", "b")
     calls = [("door", "a", "open"), ("door", "b", "close"), ("door", "", "open"), ("door", "a", "close")]
-    opened, refused, bad, shut = engine.fire_many(calls, returning="version")
+    opened, refused, bad, shut = engine.fire_many(calls, returning="revision")
     assert (opened, type(refused), type(bad), shut) == (2, Refused, BadInput, 3)
 
 
@@ -116,7 +116,7 @@ def test_a_server_that_lost_the_library_gets_it_in_the_middle(engine):
     engine.get("door", "i0")
     engine.client.function_flush()
     results = engine.fire_many([("door", f"i{number}", "open") for number in range(60)])
-    assert [result.version for result in results] == [2] * 60
+    assert [result.revision for result in results] == [2] * 60
 
 
 def test_an_input_that_breaks_off_sends_nothing(engine):
@@ -128,4 +128,4 @@ def test_an_input_that_breaks_off_sends_nothing(engine):
 
     with pytest.raises(KeyError):
         engine.fire_many(calls())
-    assert engine.get("door", "a").version == 1
+    assert engine.get("door", "a").revision == 1

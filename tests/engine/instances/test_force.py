@@ -16,7 +16,7 @@ def force(engine, name, state, **options):
 def test_the_state_is_set_whatever_the_transitions_say(engine):
     started(engine, door())
     forced = force(engine, "door", "Open", now=NOW + 7)
-    assert (forced.state, forced.version, forced.entered, forced.outcome.transitions) == ("Open", 2, NOW + 7, [])
+    assert (forced.state, forced.revision, forced.entered, forced.outcome.transitions) == ("Open", 2, NOW + 7, [])
     assert engine.counts("door") == {"Shut": 0, "Open": 1}
 
 
@@ -93,7 +93,7 @@ def test_the_state_is_one_of_the_instances_own_version(engine):
     publish(engine, machine("m", {"New": {}}))
     with pytest.raises(BadInput, match="no state 'New'"):
         force(engine, "m", "New")
-    assert force(engine, "m", "Old").definition == 1
+    assert force(engine, "m", "Old").version == 1
 
 
 @pytest.mark.parametrize(("data", "field"), [({"m": 1}, "m"), ({"n": "1"}, "n"), ({"n": 1.5}, "n")])
@@ -114,7 +114,7 @@ def test_another_version_is_a_conflict(engine):
     started(engine, door())
     with unchanged(engine), pytest.raises(Conflict):
         force(engine, "door", "Open", expect=7)
-    assert force(engine, "door", "Open", expect=1).version == 2
+    assert force(engine, "door", "Open", expect=1).revision == 2
 
 
 def test_of_two_repairs_on_one_version_one_wins(engine):

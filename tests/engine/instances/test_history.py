@@ -19,7 +19,7 @@ def ticking(engine, times, **top):
 
 
 def versions(engine, **options):
-    return [step.version for step in engine.history("clock", "x", **options)]
+    return [step.revision for step in engine.history("clock", "x", **options)]
 
 
 def test_a_step_tells_what_happened(engine):
@@ -27,7 +27,7 @@ def test_a_step_tells_what_happened(engine):
     engine.fire("counter", "x", "add", {"why": "é"}, actor="alice", reason="because", now=NOW + 3)
     newest, first = engine.history("counter", "x")
     assert newest.as_dict() == {
-        "version": 2,
+        "revision": 2,
         "at": NOW + 3,
         "event": "add",
         "source": ["On"],
@@ -37,7 +37,7 @@ def test_a_step_tells_what_happened(engine):
         "reason": "because",
         "payload": {"why": "é"},
         "changes": {"n": 1},
-        "definition": 1,
+        "version": 1,
     }
     assert (first.event, first.changes, first.source) == ("(create)", {"n": 0}, None)
 
@@ -60,9 +60,9 @@ def test_pages_follow_each_other_without_gap_or_overlap(engine):
     ticking(engine, 24)
     seen, before = [], None
     while page := engine.history("clock", "x", limit=10, before=before):
-        assert all(step.source == ["Runs"] for step in page if step.version > 1)
-        seen += [step.version for step in page]
-        before = page[-1].version
+        assert all(step.source == ["Runs"] for step in page if step.revision > 1)
+        seen += [step.revision for step in page]
+        before = page[-1].revision
     assert seen == list(range(25, 0, -1))
 
 
@@ -96,13 +96,13 @@ def test_the_oldest_step_that_is_kept_does_not_know_its_source(engine):
     ticking(engine, 100, history=5)
     *_, oldest = engine.history("clock", "x", limit=1000)
     assert oldest.source is None
-    assert oldest.version > 1
+    assert oldest.revision > 1
 
 
 def test_none_is_kept_where_none_is_wanted(engine):
     ticking(engine, 3, history=0)
     assert versions(engine) == []
-    assert engine.get("clock", "x").version == 4
+    assert engine.get("clock", "x").revision == 4
 
 
 def test_a_large_payload_is_not_kept(engine):

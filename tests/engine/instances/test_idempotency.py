@@ -17,7 +17,7 @@ def test_a_second_fire_gets_the_first_outcome(engine):
     engine.fire("counter", "x", "add")
     with unchanged(engine):
         again = engine.fire("counter", "x", "add", key="req-42", now=NOW + 9)
-    assert (again.version, again.data, again.outcome.transitions) == (first.version, first.data, ["t1"])
+    assert (again.revision, again.data, again.outcome.transitions) == (first.revision, first.data, ["t1"])
     assert (first.outcome.replayed, again.outcome.replayed) == (False, True)
     assert engine.get("counter", "x").data == {"n": 2}
 
@@ -65,7 +65,7 @@ def test_a_second_create_gets_the_first_outcome(engine):
     engine.fire("counter", "x", "add")
     with unchanged(engine):
         again = engine.create("counter", "x", {"n": 9}, key="k")
-    assert (again.version, again.data, again.created, again.outcome.replayed) == (1, first.data, NOW, True)
+    assert (again.revision, again.data, again.created, again.outcome.replayed) == (1, first.data, NOW, True)
     with pytest.raises(InstanceExists):
         engine.create("counter", "x", key="other")
 
@@ -91,7 +91,7 @@ def test_the_first_outcome_still_reads_after_a_new_version(engine):
     started(engine, counter())
     engine.fire("counter", "x", "add", key="k")
     engine.publish(counter(history=3))
-    assert engine.fire("counter", "x", "add", key="k").definition == 1
+    assert engine.fire("counter", "x", "add", key="k").version == 1
 
 
 def test_a_create_and_a_fire_of_one_request_may_carry_the_same_key(engine):
@@ -99,7 +99,7 @@ def test_a_create_and_a_fire_of_one_request_may_carry_the_same_key(engine):
     for replayed in (False, True):
         assert engine.create("door", "x", key="req-42").outcome.replayed is replayed
         assert engine.fire("door", "x", "open", key="req-42").outcome.replayed is replayed
-    assert engine.get("door", "x").version == 2
+    assert engine.get("door", "x").revision == 2
 
 
 def test_work_is_enqueued_once(engine):
@@ -127,8 +127,8 @@ def test_a_key_is_any_short_text(engine, key):
 
 def test_a_key_as_long_as_python_lets_through_is_taken_whatever_its_alphabet(engine):
     started(engine, counter())
-    assert engine.fire("counter", "x", "add", key="é" * 200).version == 2
-    assert engine.fire("counter", "x", "add", key="😀" * 200, actor="😀" * 150, reason="😀" * 1000).version == 3
+    assert engine.fire("counter", "x", "add", key="é" * 200).revision == 2
+    assert engine.fire("counter", "x", "add", key="😀" * 200, actor="😀" * 150, reason="😀" * 1000).revision == 3
 
 
 def test_an_instance_made_again_under_the_same_id_has_outcomes_of_its_own(engine):
@@ -138,5 +138,5 @@ def test_an_instance_made_again_under_the_same_id_has_outcomes_of_its_own(engine
     engine.delete("counter", "x")
     engine.create("counter", "x", now=NOW + 1)
     fresh = engine.fire("counter", "x", "add", key="k")
-    assert (fresh.version, fresh.outcome.replayed) == (2, False)
+    assert (fresh.revision, fresh.outcome.replayed) == (2, False)
     assert engine.fire("counter", "x", "add", key="k").outcome.replayed

@@ -75,7 +75,7 @@ def test_what_is_not_there_is_said_as_by_get(works):
 def test_steps_are_no_more_than_were_asked_for(works):
     for _ in range(3):
         works.fire("works", "w", "count", {"by": 1})
-    assert [step.version for step in works.inspect("works", "w", steps=2).steps] == [4, 3]
+    assert [step.revision for step in works.inspect("works", "w", steps=2).steps] == [4, 3]
 
 
 def test_a_person_is_told_the_states_before_and_a_program_is_not(works):

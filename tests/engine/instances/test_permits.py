@@ -99,7 +99,7 @@ def test_a_guard_that_fails_is_passed_over_and_what_comes_then_is_judged(engine)
 def test_all_that_the_event_selects_is_judged_in_every_region(engine, a, b, groups, barred):
     publish(engine, regions(a, b), "x")
     if barred is None:
-        assert engine.fire("m", "x", "go", permit=members(*groups)).version == 2
+        assert engine.fire("m", "x", "go", permit=members(*groups)).revision == 2
         return
     with unchanged(engine), pytest.raises(NotAllowed) as caught:
         engine.fire("m", "x", "go", permit=members(*groups))
@@ -152,7 +152,7 @@ def test_what_is_refused_leaves_its_key_free(engine):
 # A second person
 
 TWO = {"approval": ["fire:go", "delete", "force"]}
-NOTED = {"by": "bob", "definition": 1, "transitions": ("t1",)}
+NOTED = {"by": "bob", "version": 1, "transitions": ("t1",)}
 
 
 def test_an_event_that_takes_two_says_what_it_would_take(engine):
@@ -160,7 +160,7 @@ def test_an_event_that_takes_two_says_what_it_would_take(engine):
     with unchanged(engine), pytest.raises(NeedsApproval) as caught:
         engine.fire("m", "x", "go", {"n": 4}, permit=ANYONE, **WHO)
     error = caught.value
-    assert (error.action, error.version, error.definition, error.transitions) == ("fire:go", 1, 1, ["t1"])
+    assert (error.action, error.revision, error.version, error.transitions) == ("fire:go", 1, 1, ["t1"])
     assert str(error) == "fire:go on m/x needs approval, as its definition declares"
 
 
@@ -172,7 +172,7 @@ def test_an_event_that_takes_two_says_what_it_would_take(engine):
         (NOTED | {"transitions": ("t2",)}, False),
         (NOTED | {"transitions": ("t1", "t2")}, False),
         (NOTED | {"transitions": ()}, False),
-        (NOTED | {"definition": 2}, False),
+        (NOTED | {"version": 2}, False),
     ],
 )
 def test_just_what_was_approved_is_done(engine, what, fits):
@@ -243,10 +243,10 @@ def test_a_repair_that_takes_two_is_done_with_its_approval_alone(engine, name):
     for permit in (ANYONE, ANYONE.approved("other", "bob")):
         with unchanged(engine), pytest.raises(NeedsApproval) as caught:
             repair("m", "x", *REPAIRS[name], permit=permit, **WHO)
-        assert (caught.value.action, caught.value.version) == (name, engine.get("m", "x").version)
+        assert (caught.value.action, caught.value.revision) == (name, engine.get("m", "x").revision)
     with unchanged(engine), pytest.raises(Conflict):
         repair("m", "x", *REPAIRS[name], permit=ANYONE, expect=7, **WHO)
-    assert engine.preview("m", "x", name, **_named(name)).version == engine.get("m", "x").version
+    assert engine.preview("m", "x", name, **_named(name)).revision == engine.get("m", "x").revision
     repair("m", "x", *REPAIRS[name], permit=ANYONE.approved(name, "bob"), **WHO)
 
 

@@ -53,7 +53,7 @@ def consistent(engine, name, id="x"):
 def test_an_edit_is_a_step_of_its_own_without_a_transition(engine):
     started(engine, counter())
     edited = engine.edit("counter", "x", {"n": 2}, now=NOW + 5, **WHO)
-    assert (edited.state, edited.version, edited.data, edited.entered) == ("On", 2, {"n": 2}, NOW)
+    assert (edited.state, edited.revision, edited.data, edited.entered) == ("On", 2, {"n": 2}, NOW)
     step = engine.history("counter", "x")[0]
     assert (step.event, step.actor, step.reason, step.transitions, step.changes) == (
         "(edit)", "alice", "stuck", [], {"n": 2},
@@ -100,7 +100,7 @@ def test_a_reset_is_the_beginning_without_its_actions(engine):
     started(engine, machine("m", states, context={"n": 0}))
     engine.fire("m", "x", "go")
     reset = engine.reset("m", "x", now=NOW + 9, **WHO)
-    assert (reset.state, reset.data, reset.done, reset.version, reset.entered) == ("A", {"n": 0}, False, 3, NOW + 9)
+    assert (reset.state, reset.data, reset.done, reset.revision, reset.entered) == ("A", {"n": 0}, False, 3, NOW + 9)
     assert engine.history("m", "x")[0].event == "(reset)"
     consistent(engine, "m")
 
@@ -319,7 +319,7 @@ def test_a_repair_on_another_version_or_without_a_reason_changes_nothing(engine,
         call(expect=1)
     with unchanged(engine), pytest.raises(BadInput, match="needs a reason"):
         call(reason=" ")
-    assert call(expect=2).version == 3
+    assert call(expect=2).revision == 3
 
 
 @pytest.mark.parametrize("repair", REPAIRS)
@@ -328,7 +328,7 @@ def test_the_same_key_counts_once(engine, busy, repair):
     results = in_threads([lambda: call(key="k")] * 4)
     assert kinds(results) == {"Instance": 4}
     assert sorted(result.outcome.replayed for result in results) == [False, True, True, True]
-    assert engine.get("errand", "x").version == 3
+    assert engine.get("errand", "x").revision == 3
     assert len(engine.history("errand", "x")) == 3
 
 
@@ -348,7 +348,7 @@ def test_a_preview_changes_nothing_and_tells_what_the_repair_then_does(engine, b
     asked = PREVIEWS[repair]
     with unchanged(engine):
         seen = engine.preview("errand", "x", repair, expect=2, **asked)
-    assert (seen.before, seen.version) == (["Busy"], 2)
+    assert (seen.before, seen.revision) == (["Busy"], 2)
     rest = dict(asked)
     first = [rest.pop("state")] if repair == "force" else [*rest.values()]
     after = getattr(engine, repair)("errand", "x", *first, **(rest if repair == "force" else {}), **WHO)

@@ -35,7 +35,7 @@ def test_a_batch_holds_the_oldest_finished_instances_whole(engine):
     assert ids(read(engine)) == ["a", "b"]
     assert ids(read(engine, skip=1)) == ["b"]
     found = read(engine).instances[0]
-    assert (found.revision, found.state, found.created, found.finished, found.definition) == (3, "Off", NOW, NOW, 1)
+    assert (found.revision, found.state, found.created, found.finished, found.version) == (3, "Off", NOW, NOW, 1)
     instance, steps = engine.retirement().decode(found)
     assert instance == replace(engine.get("counter", "a"), outcome=None)
     assert steps == engine.history("counter", "a")

@@ -49,7 +49,7 @@ def due(instance):
 def test_it_says_since_when_and_takes_no_event(engine):
     started(engine, door())
     held = hold(engine, "door", now=NOW + 5)
-    assert (held.suspended, held.state, held.version) == (NOW + 5, "Shut", 2)
+    assert (held.suspended, held.state, held.revision) == (NOW + 5, "Shut", 2)
     with unchanged(engine):
         for call in (engine.fire, engine.explain):
             with pytest.raises(Suspended) as caught:
@@ -58,7 +58,7 @@ def test_it_says_since_when_and_takes_no_event(engine):
         (outcome,) = engine.fire_many([("door", "x", "open")])
         assert isinstance(outcome, Suspended)
     after = go_on(engine, "door", now=NOW + 9)
-    assert (after.suspended, after.version) == (None, 3)
+    assert (after.suspended, after.revision) == (None, 3)
     assert engine.fire("door", "x", "open").state == "Open"
 
 
@@ -225,7 +225,7 @@ def test_messages_wait_and_are_applied_in_order(engine):
     assert engine.get("noter", "x").data == {"got": []}
     assert engine.live("teller").mail == 0, "they have arrived"
     after = go_on(engine, "noter", now=NOW + 7)
-    assert (after.data["got"], after.version, after.suspended) == ([0, 1, 2, 3, 4], 8, None)
+    assert (after.data["got"], after.revision, after.suspended) == ([0, 1, 2, 3, 4], 8, None)
     assert engine.get("teller", "t").data["lost"] == []
     assert engine.tick() == 0
     assert engine.get("noter", "x").data == {"got": [0, 1, 2, 3, 4]}

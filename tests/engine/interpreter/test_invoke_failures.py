@@ -55,14 +55,14 @@ def test_a_failed_beginning_does_not_hit_the_child_of_the_next_time(family):
     """The answer to a start comes late: meanwhile the state was left and entered again."""
     root = family.keys.partition("parent").root
     family.fire("parent", "p", "quit")
-    before = family.get("parent", "p").version
+    before = family.get("parent", "p").revision
     family.client.fcall("sb_fire", 1, root, "p", "start", "", "", "", "", "", "")
     (message,) = family.client.xrange(family.keys.partition("parent").outbox)
     family.client.fcall("sb_fire", 1, root, "p", "quit", "", "", "", "", "", "")
     family.client.fcall("sb_fire", 1, root, "p", "start", "", "", "", "", "", "")
     family.client.fcall("sb_settle", 1, root, "", message[0], "failed", "an old story")
     after = family.get("parent", "p")
-    assert (after.state, after.version) == ("Busy", before + 3)
+    assert (after.state, after.revision) == ("Busy", before + 3)
     family.tick()
     assert family.get("parent", "p").children["k"]["id"] == only(family).id
 

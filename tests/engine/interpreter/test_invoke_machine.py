@@ -22,7 +22,7 @@ def family(engine):
 
 def test_a_state_that_is_entered_starts_a_child_with_its_input(family):
     made = only(family)
-    assert (made.state, made.data, made.version) == ("A", {"n": 5}, 1)
+    assert (made.state, made.data, made.revision) == ("A", {"n": 5}, 1)
     assert family.get("parent", "p").children == {"k": {"machine": "child", "id": made.id}}
 
 

@@ -69,8 +69,8 @@ class Life(RuleBasedStateMachine):
 
     def moved(self, instance):
         """Every step is one version."""
-        assert instance.version == self.versions.get(instance.id, 0) + 1
-        self.versions[instance.id] = instance.version
+        assert instance.revision == self.versions.get(instance.id, 0) + 1
+        self.versions[instance.id] = instance.revision
 
     @rule(id=IDS, n=st.integers(0, 4))
     def create_one(self, id, n):
@@ -141,7 +141,7 @@ class Life(RuleBasedStateMachine):
     def delete(self, data):
         id = data.draw(st.sampled_from(sorted(self.versions)))
         self.gone += self.taken_by(id)
-        assert self.engine.delete("m", id).version == self.versions.pop(id)
+        assert self.engine.delete("m", id).revision == self.versions.pop(id)
 
     @rule(queue=st.sampled_from(QUEUES), count=st.integers(1, 3))
     def take(self, queue, count):
@@ -171,7 +171,7 @@ class Life(RuleBasedStateMachine):
     def look_again(self):
         """A job that died may have moved its instance by one step."""
         for id, version in self.versions.items():
-            now = self.engine.get("m", id).version
+            now = self.engine.get("m", id).revision
             assert version <= now <= version + 6
             self.versions[id] = now
 
@@ -207,7 +207,7 @@ class Life(RuleBasedStateMachine):
     def a_history_has_an_entry_for_each_step(self):
         for id, version in self.versions.items():
             steps = self.engine.history("m", id, limit=10_000)
-            assert [step.version for step in steps] == list(range(version, 0, -1))
+            assert [step.revision for step in steps] == list(range(version, 0, -1))
             assert steps[0].configuration == self.engine.get("m", id).configuration
             assert all(step.source == older.configuration for step, older in pairwise(steps))
 

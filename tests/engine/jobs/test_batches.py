@@ -81,7 +81,7 @@ def test_a_job_named_twice_in_one_call_ends_once(ready):
     first, second = engine.complete_many([(jobs[0], 1), (jobs[0], 2)], now=NOW)
     assert first.transitions
     assert isinstance(second, LeaseLost)
-    assert (engine.get("errand", jobs[0].instance).data["n"], engine.get("errand", jobs[0].instance).version) == (1, 3)
+    assert (engine.get("errand", jobs[0].instance).data["n"], engine.get("errand", jobs[0].instance).revision) == (1, 3)
 
 
 @pytest.mark.parametrize("unlucky", [0, 1, 2])

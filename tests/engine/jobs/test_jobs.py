@@ -18,7 +18,7 @@ def test_a_job_goes_from_ready_to_leased_to_gone(engine):
     assert (job.id, job.queue, job.src, job.instance, job.invoke) == ("0-1", "work", "work", "x", "Busy")
     assert (job.attempt, job.attempts, job.lease_until, job.created, job.worker) == (1, 3, NOW + 5000, NOW, "w")
     done = engine.complete(job, {"ok": True}, now=NOW + 5)
-    assert (done.state, done.version, done.jobs, done.entered) == ("Done", 3, [], NOW + 5)
+    assert (done.state, done.revision, done.jobs, done.entered) == ("Done", 3, [], NOW + 5)
     assert places(engine) == {}
 
 
@@ -40,7 +40,7 @@ def test_a_job_is_finished_once_however_many_say_so(engine, redis_url):
     (job,) = take(engine)
     results = in_threads([lambda: engine.complete(job)] * 6)
     assert sorted(type(result).__name__ for result in results) == ["Instance"] + ["LeaseLost"] * 5
-    assert (engine.get("errand", "x").version, engine.live("errand").flow["1:t3"]) == (3, 1)
+    assert (engine.get("errand", "x").revision, engine.live("errand").flow["1:t3"]) == (3, 1)
 
 
 def test_completing_and_failing_at_once_moves_the_instance_once(engine):
@@ -51,7 +51,7 @@ def test_completing_and_failing_at_once_moves_the_instance_once(engine):
         calls = [lambda j=job: engine.complete(j), lambda j=job: engine.fail(j, "no", retry=False)]
         results = in_threads(calls * 2)
         assert sum(isinstance(result, LeaseLost) for result in results) == 3
-        assert engine.get("errand", id).version == 3
+        assert engine.get("errand", id).revision == 3
 
 
 def test_a_result_is_what_the_event_carries(engine):
@@ -123,9 +123,9 @@ def test_several_jobs_of_one_state_are_told_apart(engine):
     started(engine, machine("m", states, context={"seen": []}))
     held = {job.src: job for src in ("one", "two", "three") for job in engine.take("m", src, "w")}
     first = engine.complete(held["one"])
-    assert (first.data["seen"], len(first.jobs), first.version) == (["one"], 2, 2)
+    assert (first.data["seen"], len(first.jobs), first.revision) == (["one"], 2, 2)
     assert engine.complete(held["three"]) is None, "nobody listens for it"
-    assert (engine.get("m", "x").version, len(engine.get("m", "x").jobs)) == (2, 1)
+    assert (engine.get("m", "x").revision, len(engine.get("m", "x").jobs)) == (2, 1)
     assert engine.complete(held["two"]).state == "B"
     assert engine.queues("m") == {src: dict.fromkeys(PLACES, 0) for src in ("one", "two", "three")}
 
@@ -160,7 +160,7 @@ def test_an_instance_whose_error_step_fails_stays_where_it_is_and_waits_no_longe
     (job,) = take(engine)
     assert engine.fail(job, "no", retry=False) == "dead"
     held = engine.get("errand", "x")
-    assert (held.state, held.jobs, held.version, places(engine)) == ("Busy", [], 2, {job.id: "dead"})
+    assert (held.state, held.jobs, held.revision, places(engine)) == ("Busy", [], 2, {job.id: "dead"})
 
 
 def test_a_state_that_enters_itself_begins_its_work_anew(engine):

@@ -151,7 +151,7 @@ def test_one_job_twice_in_a_batch_ends_once(engine):
     (job,) = take(engine)
     first, second = engine.complete_many([(job, None), (job, None)])
     assert (first.transitions, type(second)) == (["t3"], LeaseLost)
-    assert engine.get("errand", "x").version == 3
+    assert engine.get("errand", "x").revision == 3
 
 
 def test_a_foreign_key_stops_one_job_of_a_batch_and_no_other(engine):

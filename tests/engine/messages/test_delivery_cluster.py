@@ -59,7 +59,7 @@ def test_messages_cross_from_every_partition_to_every_other_once_and_in_order(en
     publish(engine, teller(), *IDS)
     for n in range(3):
         calls = [("teller", a, "tell", {"id": b, "n": n}) for a in IDS[:8] for b in IDS]
-        assert {result.version > 1 for result in engine.fire_many(calls)} == {True}
+        assert {result.revision > 1 for result in engine.fire_many(calls)} == {True}
     settle(engine)
     for id in IDS:
         got = told(engine, id)

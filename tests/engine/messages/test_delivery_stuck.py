@@ -37,7 +37,7 @@ def test_more_of_them_than_one_look_reads_are_passed_over(pair):
     post(pair, "y", 7)
     pair.drive(["teller"])
     assert (told(pair, "y"), waiting(pair)) == ([7], 450)
-    assert pair.fire("teller", "t", "tell", {"id": "y", "n": 8}).version
+    assert pair.fire("teller", "t", "tell", {"id": "y", "n": 8}).revision
     assert told(pair, "y") == [7, 8], "also by who fires"
     mend(pair, "x")
     while pair.tick():

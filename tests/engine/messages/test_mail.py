@@ -12,7 +12,7 @@ from .mailing import corrupt, deaf, deliver, in_minutes, lost, mend, noter, olde
 
 
 def test_it_arrives_with_the_call_that_sent_it(pair):
-    assert pair.fire("teller", "t", "tell", {"id": "x", "n": 7}).version == 2
+    assert pair.fire("teller", "t", "tell", {"id": "x", "n": 7}).revision == 2
     assert (told(pair), waiting(pair)) == ([7], 0)
 
 
@@ -55,7 +55,7 @@ def test_an_answer_can_be_answered(engine):
     start = {"actions": {"send": {"event": "hit", "to": {"machine": "left", "id": "'l'"}, "data": {"n": "0"}}}}
     publish(engine, machine("umpire", {"A": {"on": {"go": start}}}), "u")
     states_of_umpire = engine.fire("umpire", "u", "go")
-    assert states_of_umpire.version == 2
+    assert states_of_umpire.revision == 2
     assert told(engine, "l", "left") == [0], "the umpire has no ear for it"
 
 
@@ -164,7 +164,7 @@ def test_a_sender_without_an_ear_for_it_finds_it_in_the_log(engine):
     ((_, entry),) = engine.client.xrange(engine.keys.partition("deaf").log)
     assert (entry["kind"], entry["name"], entry["instance"]) == ("message", "undelivered", "d")
     assert "ghost" in entry["data"]
-    assert (engine.get("deaf", "d").version, waiting(engine, "deaf")) == (2, 0)
+    assert (engine.get("deaf", "d").revision, waiting(engine, "deaf")) == (2, 0)
 
 
 def test_a_sender_that_is_gone_is_told_nothing(pair):

@@ -50,14 +50,14 @@ def test_steps_are_logged_only_where_somebody_asked(engine):
     engine.fire("door", "x", "push")
     assert engine.emitted_logs().log_steps("door", seconds=0) == []
     engine.create("door", "y")
-    assert [(entry.instance, entry.version) for entry in steps(engine, "door")] == [("x", 2)]
+    assert [(entry.instance, entry.revision) for entry in steps(engine, "door")] == [("x", 2)]
 
 
 def test_an_entry_has_event_revision_and_the_leaf_states(logged):
     logged.create("yard", "x")
     logged.fire("yard", "x", "go")
     logged.force("yard", "x", "a", actor="ann", reason="test")
-    assert [(entry.name, entry.state, entry.version) for entry in steps(logged, "yard")] == [
+    assert [(entry.name, entry.state, entry.revision) for entry in steps(logged, "yard")] == [
         ("(create)", "a, c", 1), ("go", "b, c", 2), ("(force)", "a, c", 3),
     ]  # fmt: skip
     assert logged.get("yard", "x").state == "a, c"
@@ -67,14 +67,14 @@ def test_the_steps_of_a_batch_are_logged_each(logged):
     for id in "abc":
         logged.create("door", id)
     logged.tick("door", now=logged.get("door", "c").created + 5000)
-    found = [entry for entry in steps(logged, "door") if entry.version == 2]
+    found = [entry for entry in steps(logged, "door") if entry.revision == 2]
     assert sorted((entry.instance, entry.state) for entry in found) == [("a", "open"), ("b", "open"), ("c", "open")]
 
 
 def test_a_refused_event_is_no_step(logged):
     logged.create("yard", "x")
     logged.fire_many([("yard", "x", "go"), ("yard", "x", "go")])
-    assert [entry.version for entry in steps(logged, "yard")] == [1, 2]
+    assert [entry.revision for entry in steps(logged, "yard")] == [1, 2]
 
 
 def test_bad_input_is_named(logged):

@@ -25,7 +25,7 @@ def test_a_state_is_left_when_its_time_has_come_and_not_a_moment_before(engine):
     assert engine.get("lamp", "x").state == "On"
     assert engine.tick("lamp", now=NOW + 10_000) == 1
     off = engine.get("lamp", "x")
-    assert (off.state, off.version, off.entered, off.timers) == ("Off", 2, NOW + 10_000, [])
+    assert (off.state, off.revision, off.entered, off.timers) == ("Off", 2, NOW + 10_000, [])
     assert engine.tick("lamp", now=NOW + 20_000) == 0
 
 
@@ -110,7 +110,7 @@ def test_processes_that_tick_at_once_fire_each_timer_exactly_once(engine, redis_
     calls = [("tick", ["clock"], {"now": NOW + turn * SECOND}) for turn in range(1, 6)]
     assert in_processes(engine, redis_url, calls) == {"done": 15}
     engine.tick("clock", now=NOW + 5 * SECOND)
-    assert {(i.data["n"], i.version) for i in engine.find("clock", limit=200)} == {(6, 6)}
+    assert {(i.data["n"], i.revision) for i in engine.find("clock", limit=200)} == {(6, 6)}
 
 
 def test_threads_that_tick_at_once_fire_each_timer_exactly_once(engine):
@@ -225,7 +225,7 @@ def test_a_timer_whose_guard_does_not_hold_is_over(engine):
     started(engine, machine("poor", states, context={"rich": False}))
     assert engine.tick("poor", now=NOW + 1_000) == 1
     after = engine.get("poor", "x")
-    assert (after.state, after.version, after.timers) == ("A", 1, [])
+    assert (after.state, after.revision, after.timers) == ("A", 1, [])
     assert scheduled(engine, "poor") == 0
 
 
@@ -287,7 +287,7 @@ def test_a_delayed_event_nobody_listens_to_is_over(engine):
     engine.fire("sender", "x", "go", now=NOW)
     assert engine.tick("sender", now=NOW + 100) == 1
     after = engine.get("sender", "x")
-    assert (after.timers, after.version) == ([], 2)
+    assert (after.timers, after.revision) == ([], 2)
 
 
 def test_a_delayed_event_carries_its_data_as_they_were_when_it_was_sent(engine):

@@ -27,7 +27,7 @@ def test_a_timer_whose_step_fails_is_put_off_seen_as_overdue_and_tried_again(eng
     started(engine, fragile())
     assert engine.tick("fragile", now=NOW + 1_000) == 0
     stuck, live = engine.get("fragile", "x"), engine.live("fragile")
-    assert (stuck.state, stuck.version, due(stuck)) == ("A", 1, [1_000])
+    assert (stuck.state, stuck.revision, due(stuck)) == ("A", 1, [1_000])
     assert (live.timers, live.overdue, live.late) == (1, 1, 1)
     assert engine.advance("fragile", now=NOW + 2_000) == (0, NOW + 61_000), "a minute later"
     assert engine.fire("fragile", "x", "mend", now=NOW + 3_000).data == {"n": 1}
@@ -108,7 +108,7 @@ def test_the_timers_of_an_instance_have_a_size_together(engine):
     with unchanged(engine), pytest.raises(Refused, match="the timers of an instance have at most 262144 bytes"):
         engine.fire("sender", "x", "go", {"text": "x" * 60_000}, now=NOW)
     engine.tick("sender", now=NOW + 100)
-    assert engine.fire("sender", "x", "go", {"text": "x" * 60_000}, now=NOW).version == 10
+    assert engine.fire("sender", "x", "go", {"text": "x" * 60_000}, now=NOW).revision == 10
 
 
 def test_timers_that_only_wait_cost_a_tick_nothing(engine):

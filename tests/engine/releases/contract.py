@@ -6,7 +6,7 @@ python contract.py URL PREFIX
 import json
 import sys
 
-from machines.engine import Engine, Fire, errors
+from machines.engine import Engine, Explanation, Fire, Instance, Step, errors
 
 NOW = 1_700_000_000_000
 DEFINITION = {
@@ -27,6 +27,8 @@ DEFINITION = {
     },
 }
 
+FORMER = {"version": "revision", "definition": "version"} if "definition" in Instance.__dataclass_fields__ else {}
+"""Names in the records of a release in which ``version`` was the revision -> their names now."""
 LEFT_OUT = ("token", "_", "handled")
 """Names of answers that are not compared; ``handled`` is a place of jobs that a later release added."""
 
@@ -44,9 +46,10 @@ def plain(value):
         return [plain(item) for item in value]
     if isinstance(value, errors.SignalboxError):
         return {"error": type(value).__name__, "code": value.code}
+    names = FORMER if isinstance(value, Instance | Step | Explanation) else {}
     value = value.as_dict() if hasattr(value, "as_dict") else value
     if isinstance(value, dict):
-        return {name: plain(item) for name, item in value.items() if name not in LEFT_OUT}
+        return {names.get(name, name): plain(item) for name, item in value.items() if name not in LEFT_OUT}
     return value if isinstance(value, str | int | float | bool | None) else repr(type(value))
 
 

@@ -35,7 +35,7 @@ SEARCH = st.fixed_dictionaries(
     {},
     optional={
         "tag": st.just("open"),
-        "definition": st.integers(1, 2),
+        "version": st.integers(1, 2),
         "actor": st.sampled_from(ACTORS[1:]),
         "id_prefix": st.sampled_from(["i", "i1"]),
         "where": st.sampled_from(
@@ -106,7 +106,7 @@ def test_past_its_bound_it_says_at_least(engine):
     publish(engine, door(), *(f"i{n:02}" for n in range(30)))
     engine.fire("door", "i29", "open", actor="alice")
     assert engine.tally("door", actor="alice").counts == {"Open": 1, "Shut": 0}
-    some = engine.tally("door", definition=1, most=10)
+    some = engine.tally("door", version=1, most=10)
     assert (some.complete, some.total) == (False, 10)
     assert engine.tally("door", older_than=0).total == 30
     exact = engine.tally("door", most=1)
@@ -145,8 +145,8 @@ def test_a_walk_goes_on_where_a_call_stopped(engine):
         pipeline.zadd(partition.state("Shut"), {f"i{number}": NOW + number // 7})
         pipeline.zadd(partition.lookup("instance.id"), {f"si{number}\0i{number}": 0})
     pipeline.execute()
-    assert engine.tally("door", definition=1).counts["Shut"] == 5000
-    assert engine.tally("door", id_prefix="i", definition=1).counts["Shut"] == 5000
+    assert engine.tally("door", version=1).counts["Shut"] == 5000
+    assert engine.tally("door", id_prefix="i", version=1).counts["Shut"] == 5000
     assert engine.tally("door", id_prefix="i49").counts["Shut"] == 111
 
 

@@ -89,7 +89,7 @@ def test_a_move_to_another_version_keeps_the_transition_of_the_version_it_was(ma
     many.publish(ROUTE | {"description": "second"})
     plan = many.plan("route", 2)
     assert many.migrate(plan).moved == 1
-    assert came(many, "route", "1:t1", definition=2) == ["a"]
+    assert came(many, "route", "1:t1", version=2) == ["a"]
     assert many.migrate(plan.inverse()).moved == 1
     after = many.client.hgetall(many._catalog.partition("route", "a").instance("a"))
     assert {**after, "_version": ""} == {**before, "_version": ""}

@@ -65,10 +65,10 @@ def test_a_version_is_found_in_all_states(engine, index):
     publish(engine, door(index=index), "a", "b", now=NOW)
     publish(engine, door(index=index, description="second"), "c", now=NOW + 1)
     engine.fire("door", "b", "open", now=NOW + 2)
-    assert sorted(every(engine, "door", definition=1, limit=1)) == ["a", "b"]
-    assert every(engine, "door", definition=2) == ["c"]
-    assert every(engine, "door", definition=1, state="Open") == ["b"]
-    assert every(engine, "door", definition=3) == []
+    assert sorted(every(engine, "door", version=1, limit=1)) == ["a", "b"]
+    assert every(engine, "door", version=2) == ["c"]
+    assert every(engine, "door", version=1, state="Open") == ["b"]
+    assert every(engine, "door", version=3) == []
 
 
 def test_nothing_is_written_where_nobody_is_named(engine):
@@ -159,7 +159,7 @@ def test_what_was_made_before_it_was_declared_is_indexed_by_reindex(many, index)
     assert many.fill_indexes("door") == (9 if index else None)
     assert many.fill_indexes("door") is many.index_progress("door") is None
     assert sorted(every(many, "door", actor="alice")) == ["i1", "i2"]
-    assert len(every(many, "door", definition=1)) == 9
+    assert len(every(many, "door", version=1)) == 9
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_what_was_made_before_it_was_declared_is_indexed_by_reindex(many, index)
         {"error": 7},
         {"error": "x" * 201},
         {"error": "\ud800"},
-        {"definition": 0},
-        {"definition": True},
+        {"version": 0},
+        {"version": True},
         {"id_prefix": ""},
     ],
 )

@@ -61,8 +61,8 @@ def test_conditions_are_combined(engine):
     assert every(engine, where=serial, tag="open") == ["i0", "i3", "i6"]
     assert every(engine, where=serial, tag="open", state="C") == []
     assert every(engine, where=serial, older_than=30, now=NOW + 61_000) == ["i0"]
-    assert every(engine, where=serial, definition=1) == ["i0", "i3", "i6", "i9"]
-    assert every(engine, where=serial, definition=2) == []
+    assert every(engine, where=serial, version=1) == ["i0", "i3", "i6", "i9"]
+    assert every(engine, where=serial, version=2) == []
     assert every(engine, tag="open", id_prefix="i1") == ["i1", "i10", "i11"]
     assert every(engine, id_prefix="i1", where={"amount": {"lt": 11}}) == ["i1", "i10"]
 

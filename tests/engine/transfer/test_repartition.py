@@ -61,21 +61,21 @@ def test_a_process_that_knows_the_old_number_goes_on(engine, late, fresh):
     first = late.fire("door", "d1", "open", key="once")
     grow(engine, "door", 4)
     assert late.fire("door", "d1", "open", key="once").outcome.replayed
-    assert fresh.fire("door", "d1", "open", key="once").version == first.version
+    assert fresh.fire("door", "d1", "open", key="once").revision == first.revision
     for number in range(30):
         assert late.get("door", f"d{number}").id == f"d{number}"
         with pytest.raises(InstanceExists):
             late.create("door", f"d{number}")
     late.create("door", "new")
     assert homes(fresh, "door", 4)["new"] == [choose_partition("new", 4)]
-    assert fresh.get("door", "new").version == 1
+    assert fresh.get("door", "new").revision == 1
     with pytest.raises(UnknownInstance):
         late.get("door", "none")
     late.delete("door", "d7", actor="ann", reason="x")
     with pytest.raises(UnknownInstance):
         fresh.get("door", "d7")
     opened = late.fire_many([("door", f"d{n}", "open") for n in range(10, 20)])
-    assert {i.version for i in opened} == {2}
+    assert {i.revision for i in opened} == {2}
 
 
 def test_growing_twice_leads_the_oldest_callers_on(engine, late, fresh):
@@ -146,7 +146,7 @@ def test_an_instance_whose_job_runs_moves_when_the_job_is_done(engine, fresh):
     done = grow(engine, "errand", 4, stopped=stopped)
     assert done.report.taken == 0
     assert fresh.counts("errand") == {"Idle": 0, "Busy": 0, "Done": 8, "Failed": 0}
-    assert {fresh.get("errand", f"e{n}").version for n in range(8)} == {3}
+    assert {fresh.get("errand", f"e{n}").revision for n in range(8)} == {3}
 
 
 def test_after_a_while_an_instance_moves_although_a_worker_has_its_job(engine, fresh):
@@ -217,7 +217,7 @@ def test_what_a_killed_run_left_between_two_partitions_is_brought_into_force(eng
     assert Repartition(engine.client, engine.keys, "door", 4).rescue() == 0  # a run may be alive
     engine.client.delete(engine.keys.growth_alive("door"))
     assert Repartition(engine.client, engine.keys, "door", 4).rescue() == len(gone)
-    assert [late.get("door", id).version for id in ids] == [1] * 20
+    assert [late.get("door", id).revision for id in ids] == [1] * 20
     done = grow(engine, "door", 4)
     assert (done.report.moved, done.report.finished) == (0, True)
 
@@ -229,8 +229,8 @@ def test_a_caller_of_an_instance_between_two_partitions_waits_for_no_command(eng
     killed._arrive = lambda departed: (_ for _ in ()).throw(KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
         killed.run()
-    assert [late.fire("door", f"d{n}", "open").version for n in range(5)] == [2] * 5
-    assert [i.version for i in late.fire_many([("door", f"d{n}", "open") for n in range(5, 10)])] == [2] * 5
+    assert [late.fire("door", f"d{n}", "open").revision for n in range(5)] == [2] * 5
+    assert [i.revision for i in late.fire_many([("door", f"d{n}", "open") for n in range(5, 10)])] == [2] * 5
     with pytest.raises(InstanceExists):
         late.create("door", "d11")
 
@@ -246,7 +246,7 @@ def test_a_version_published_meanwhile_is_on_all_partitions(engine, fresh):
 
     grow(engine, "door", 4, stopped=stopped)
     for number in range(20):
-        assert fresh.create("door", f"n{number}").definition == 2
+        assert fresh.create("door", f"n{number}").version == 2
 
 
 def test_callers_that_wait_for_replicas_are_sent_on_too(engine, redis_url, prefix):
@@ -258,7 +258,7 @@ def test_callers_that_wait_for_replicas_are_sent_on_too(engine, redis_url, prefi
     waiting._catalog._partitions["door"] = 1
     assert {waiting.fire("door", f"d{n}", "open").outcome.durability for n in range(6)} == {"written, not replicated"}
     opened = waiting.fire_many([("door", f"d{n}", "open") for n in range(6, 12)])
-    assert [(i.version, i.outcome.durability) for i in opened] == [(2, "written, not replicated")] * 6
-    assert waiting.create("door", "new").version == 1
+    assert [(i.revision, i.outcome.durability) for i in opened] == [(2, "written, not replicated")] * 6
+    assert waiting.create("door", "new").revision == 1
     assert set(homes(engine, "door", 4)["new"]) == {choose_partition("new", 4)}
     waiting.client.close()

@@ -58,7 +58,7 @@ def test_an_instance_that_moved_on_stays_and_one_with_the_same_id_is_named(engin
     assert other.get("order", ids[1]) == stranger
     moved = other.fire("order", ids[2], "note")
     assert read(other, tmp_path / "f").others == 1
-    assert other.get("order", ids[2]).version == moved.version
+    assert other.get("order", ids[2]).revision == moved.revision
 
 
 def test_machines_go_on_after_an_import(engine, other, tmp_path):

@@ -79,10 +79,10 @@ def describe(engine: Engine, ids: list[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for id in ids:
         instance = engine.get("order", id)
-        steps = [(s.version, s.event, s.actor, s.reason, s.at, s.changes) for s in engine.history("order", id)]
+        steps = [(s.revision, s.event, s.actor, s.reason, s.at, s.changes) for s in engine.history("order", id)]
         jobs = [(w.invoke, w.queue, w.src, w.place) for w in engine.waits("order", id)]
         found[id] = (
-            instance.configuration, instance.data, instance.version, instance.definition, instance.entered,
+            instance.configuration, instance.data, instance.revision, instance.version, instance.entered,
             instance.created, instance.actor, instance.suspended, instance.timers, steps, jobs,
         )  # fmt: skip
     live = engine.live("order")

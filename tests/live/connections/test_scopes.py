@@ -152,7 +152,7 @@ async def test_what_is_sensitive_is_masked_without_the_right_and_shown_with_it(v
             await socket.sees(topic)
     engine.fire(NAME, vault.shut, "fill", {"card": f"{SECRET}-2"})
     for socket in (masked, clear):
-        await socket.until(lambda screen: screen.values[here]["version"] == 3)
+        await socket.until(lambda screen: screen.values[here]["revision"] == 3)
     assert masked.screen.values[here]["data"]["card"] == MASKED
     assert masked.screen.values[job]["progress"]["note"] == MASKED
     assert SECRET not in json.dumps(masked.screen.frames)

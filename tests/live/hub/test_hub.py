@@ -107,7 +107,7 @@ async def test_an_instance_shows_with_its_data(gate: Engine, watch: Watch) -> No
     await watcher.sees("instance:gate/south", gone=True)
     await watcher.sees("instance:gate/north", state="Shut")
     gate.fire("gate", "north", "open")
-    await watcher.sees("instance:gate/north", state="Open", data={"passed": 1, "note": None, "text": ""}, version=2)
+    await watcher.sees("instance:gate/north", state="Open", data={"passed": 1, "note": None, "text": ""}, revision=2)
     gate.create("gate", "south")
     await watcher.sees("instance:gate/south", state="Shut")
     gate.delete("gate", "south")
@@ -117,7 +117,7 @@ async def test_an_instance_shows_with_its_data(gate: Engine, watch: Watch) -> No
 async def test_an_instance_is_shown_as_the_engine_gives_it(gate: Engine, watch: Watch) -> None:
     gate.fire("gate", "north", "write", {"text": "é \u2028 \"'</script>"})
     watcher = watch("instance:gate/north")
-    value = await watcher.sees("instance:gate/north", version=2)
+    value = await watcher.sees("instance:gate/north", revision=2)
     assert {**value, "outcome": None} == {**gate.get("gate", "north").as_dict(), "outcome": None}
 
 

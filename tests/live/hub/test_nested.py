@@ -66,6 +66,6 @@ async def test_an_instance_is_told_with_all_its_leaves_its_timers_and_its_suspen
     (timer,) = socket.screen.values["instance:kiln/one"]["timers"]
     assert (timer["state"], timer["due"]) == ("Low", lit.timers[0].due)
     held = kiln.suspend("kiln", "one", actor="sue", reason="a test")
-    await socket.sees("instance:kiln/one", suspended=held.suspended, version=held.version)
+    await socket.sees("instance:kiln/one", suspended=held.suspended, revision=held.revision)
     kiln.resume("kiln", "one", actor="sue", reason="a test")
-    await socket.sees("instance:kiln/one", suspended=None, version=held.version + 1)
+    await socket.sees("instance:kiln/one", suspended=None, revision=held.revision + 1)

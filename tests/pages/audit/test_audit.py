@@ -50,7 +50,7 @@ def test_each_lever_of_an_instance_leaves_an_entry(as_, waiting, lever, form, ou
     if outcome == "refused":
         assert entry.detail["code"] == told
     else:
-        assert tuple(entry.detail.get(name) for name in ("before", "after", "version")) == told
+        assert tuple(entry.detail.get(name) for name in ("before", "after", "revision")) == told
 
 
 def test_resuming_and_creating_leave_entries(as_, engine, waiting):

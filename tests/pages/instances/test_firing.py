@@ -77,7 +77,7 @@ def test_the_second_of_two_operators_is_told_and_nothing_is_overwritten(as_, eng
     assert "bob" in notice.text
     assert "bob was first" in notice.text
     assert "SB440" in notice.text
-    assert engine.get("activation", ID).version == 3
+    assert engine.get("activation", ID).revision == 3
 
 
 def test_who_saw_the_conflict_may_try_again_knowingly(as_, engine, waiting):
@@ -90,7 +90,7 @@ def test_who_saw_the_conflict_may_try_again_knowingly(as_, engine, waiting):
     assert again["expect"] == "3"
     assert alice.post(FIRE, again).status_code == 302
     step = engine.history("activation", ID)[0]
-    assert (step.version, step.payload) == (4, {"token": "late"})
+    assert (step.revision, step.payload) == (4, {"token": "late"})
 
 
 def test_a_refused_event_is_explained_and_its_form_stays_filled(as_, engine, waiting):
@@ -102,7 +102,7 @@ def test_a_refused_event_is_explained_and_its_form_stays_filled(as_, engine, wai
     assert "The event activate is not accepted in state Waiting." in page.one(id="refused").text
     kept = fields(lever(page, "activate"))
     assert (kept["payload-token"], kept["reason"]) == ("again", "a try")
-    assert engine.get("activation", ID).version == 2
+    assert engine.get("activation", ID).revision == 2
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_what_would_happen_is_answered_without_doing_it(as_, engine, waiting):
     assert "Preview: Waiting → Active" in page.one(id="preview").text
     assert "expires = " in page.one(id="preview").text
     assert fields(lever(page, "entitle"))["payload-token"] == "MTOB1J"
-    assert engine.get("activation", ID).version == 2
+    assert engine.get("activation", ID).revision == 2
 
 
 def test_what_would_be_refused_is_answered_too(as_, door):
@@ -180,7 +180,7 @@ def test_a_form_that_makes_no_sense_is_a_400_on_the_page_and_changes_nothing(as_
     answer = as_("operator").post(FIRE, form)
     assert answer.status_code == 400
     assert word in read(answer).one(id="mistake").text
-    assert engine.get("activation", ID).version == 2
+    assert engine.get("activation", ID).revision == 2
 
 
 def test_an_event_nobody_knows_is_refused_with_its_own_code(as_, waiting):

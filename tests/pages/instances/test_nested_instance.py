@@ -158,7 +158,7 @@ def test_resuming_goes_on_with_the_timers_as_told(as_, engine, held, overdue):
 
 @pytest.mark.parametrize("changes", [{"reason": ""}, {"overdue": "never", "reason": "x"}])
 def test_resuming_as_nobody_can_is_a_400_in_its_form(as_, engine, held, changes):
-    form = {"expect": str(held.version), "overdue": "fire"} | changes
+    form = {"expect": str(held.revision), "overdue": "fire"} | changes
     assert as_("supervisor").post(f"{INSTANCE}resume/", form).status_code == 400
     assert engine.get("delivery", held.id).suspended
 
@@ -168,20 +168,20 @@ def test_a_resume_of_what_moved_meanwhile_is_a_conflict_that_can_be_sent_again(a
     answer = client.post(f"{INSTANCE}resume/", {"expect": "1", "overdue": "shift", "reason": "all is well"})
     assert answer.status_code == 409
     again = fields(read(answer).one("section", id="conflict").one("form"))
-    assert (again["overdue"], again["reason"], again["expect"]) == ("shift", "all is well", str(held.version))
+    assert (again["overdue"], again["reason"], again["expect"]) == ("shift", "all is well", str(held.revision))
     assert client.post(f"{INSTANCE}resume/", again).status_code == 302
     assert engine.get("delivery", held.id).suspended is None
 
 
 @pytest.mark.parametrize("check", [{}, {"check": "1"}])
 def test_firing_at_a_suspended_instance_says_so(as_, engine, held, check):
-    form = {"event": "deliver", "expect": str(held.version), "key": "k"} | check
+    form = {"event": "deliver", "expect": str(held.revision), "key": "k"} | check
     answer = as_("operator").post(f"{INSTANCE}fire/", form)
     assert answer.status_code == 409
     notice = read(answer).one("section", id="held")
     assert "The instance is suspended" in notice.text
     assert "SB432" in notice.text
-    assert engine.get("delivery", held.id).version == held.version
+    assert engine.get("delivery", held.id).revision == held.revision
 
 
 def test_forcing_takes_a_state_in_each_of_several_regions(as_, engine, order):
@@ -197,12 +197,12 @@ def test_forcing_takes_a_state_in_each_of_several_regions(as_, engine, order):
 
 def test_forcing_into_two_states_that_exclude_each_other_is_refused_in_the_form(as_, engine, order):
     client = as_("supervisor")
-    sent = {"state": ["Late", "Packed"], "reason": "why not", "expect": str(order.version)}
+    sent = {"state": ["Late", "Packed"], "reason": "why not", "expect": str(order.revision)}
     answer = client.post(f"{INSTANCE}force/", sent)
     assert answer.status_code == 400
     chosen = read(answer).one("form", action=f"{INSTANCE}force/").one("select").all("option")
     assert [option["value"] for option in chosen if "selected" in option.attributes] == ["Packed", "Late"]
-    assert engine.get("delivery", order.id).version == order.version
+    assert engine.get("delivery", order.id).revision == order.revision
 
 
 def test_an_instance_that_is_at_its_end_cannot_be_suspended(as_, engine, order):
@@ -211,7 +211,7 @@ def test_an_instance_that_is_at_its_end_cannot_be_suspended(as_, engine, order):
 
 
 def test_a_preview_tells_every_state_after_the_step(as_, order):
-    form = {"event": "collect", "expect": str(order.version), "check": "1"}
+    form = {"event": "collect", "expect": str(order.revision), "check": "1"}
     notice = read(as_("operator").post(f"{INSTANCE}fire/", form)).one("section", id="preview")
     assert "Packed, Open, Expecting → On its way, Open, Told" in notice.text
 

@@ -27,7 +27,7 @@ def fired(engine):
     """Sends the form of an event as a page has it now; the answer."""
 
     def sent(client, **more):
-        form = WRONG | {"expect": engine.get("activation", "ATV-123:NBCSports").version} | more
+        form = WRONG | {"expect": engine.get("activation", "ATV-123:NBCSports").revision} | more
         return client.post(f"{HERE}fire/", form)
 
     return sent
@@ -41,7 +41,7 @@ def rate(settings):
 def test_past_the_rate_nothing_moves_and_the_page_says_when_to_come_back(as_, engine, waiting, fired):
     client = as_("supervisor", "ann")
     assert [fired(client).status_code for _ in range(2)] == [302, 302]
-    version = engine.get("activation", waiting.id).version
+    version = engine.get("activation", waiting.id).revision
     looked_at = {"expect": version}
     for url, form in (
         (f"{HERE}fire/", WRONG | looked_at | {"key": "k-1"}),
@@ -55,7 +55,7 @@ def test_past_the_rate_nothing_moves_and_the_page_says_when_to_come_back(as_, en
         assert "SB711" in page.text
         assert "nothing was done" in page.text
         assert (f'value="{form.get("key")}"' in answer.content.decode()) == ("key" in form)
-    assert engine.get("activation", waiting.id).version == version
+    assert engine.get("activation", waiting.id).revision == version
     assert not AuditEntry.objects.filter(action="create", outcome="done").exists()
     assert fired(client, check="1").status_code == 200  # only looked at
 

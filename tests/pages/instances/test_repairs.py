@@ -42,7 +42,7 @@ def test_a_repair_that_makes_no_sense_is_a_400_in_its_form_and_changes_nothing(a
     answer = as_("supervisor").post(FORCE, FORCED | changes)
     assert answer.status_code == 400
     assert word in read(answer).text
-    assert engine.get("activation", waiting.id).version == 2
+    assert engine.get("activation", waiting.id).revision == 2
 
 
 def test_a_form_with_a_mistake_stays_filled(as_, waiting):
@@ -136,7 +136,7 @@ def test_what_was_looked_at_is_what_is_done(as_, engine, waiting):
     other = client.post(FORCE, sent | {"state": "Suspended"})
     assert other.status_code == 400
     assert "Waiting → Suspended" in shown(other)
-    assert engine.get("activation", waiting.id).version == 2
+    assert engine.get("activation", waiting.id).revision == 2
     assert client.post(FORCE, sent).url == INSTANCE
     assert engine.get("activation", waiting.id).state == "Active"
 
@@ -169,7 +169,7 @@ def test_an_edit_that_makes_no_sense_is_a_400_in_its_form(as_, engine, waiting, 
     answer = as_("supervisor").post(f"{INSTANCE}edit/", {"reason": "r", "expect": "2"} | changes)
     assert answer.status_code == 400
     assert word in read(answer).text
-    assert engine.get("activation", waiting.id).version == 2
+    assert engine.get("activation", waiting.id).revision == 2
 
 
 def test_a_reset_leads_back_to_the_beginning(as_, engine, waiting):
@@ -219,7 +219,7 @@ def test_a_cancel_of_what_went_meanwhile_is_not_done(as_, engine, device):
     engine.force("new_device", "one", engine.get("new_device", "one").configuration, actor="bob", reason="first")
     client = as_("supervisor")
     assert client.post(f"{device}cancel/", sent).status_code == 409
-    assert engine.get("new_device", "one").version == 2
+    assert engine.get("new_device", "one").revision == 2
 
 
 @pytest.mark.parametrize("repair", ["force", "edit", "reset", "retry", "skip", "cancel", "suspend", "resume", "delete"])
@@ -231,11 +231,11 @@ def test_who_may_not_is_turned_away_and_that_is_recorded(as_, engine, waiting, r
     entry = AuditEntry.objects.get()
     assert (entry.actor, entry.action, entry.outcome, entry.reason) == ("oscar", repair, "refused", "let me")
     assert entry.detail["code"] == "SB434"
-    assert engine.get("activation", waiting.id).version == 2
+    assert engine.get("activation", waiting.id).revision == 2
 
 
 def test_the_same_form_sent_twice_counts_once(as_, engine, waiting):
     client, edit = as_("supervisor"), f"{INSTANCE}edit/"
     sent = fields(read(client.get(edit)).one("form", action=edit)) | {"data-failed": "1", "reason": "r"}
     assert [client.post(edit, sent).status_code for _ in range(2)] == [302, 302]
-    assert engine.get("activation", waiting.id).version == 3
+    assert engine.get("activation", waiting.id).revision == 3

@@ -165,7 +165,7 @@ def test_the_list_shows_the_moment_however_long_ago_it_was(as_, engine, waiting)
 def test_the_script_gets_every_moment_with_the_parts_it_lights(as_, order):
     page = read(as_("viewer").get("/machines/delivery/instances/R-1/"))
     trail = json.loads(page.one("div", id="trail").text)
-    assert [moment["version"] for moment in trail] == [1, 2, 3]
+    assert [moment["revision"] for moment in trail] == [1, 2, 3]
     drawn = {part["id"] for part in page.one("svg", class_="sb-diagram").all("g") if "id" in part.attributes}
     assert {id for moment in trail for id in (*moment["lit"], *moment["taken"])} <= drawn
     assert len(trail[-1]["lit"]) == 7  # three leaves, three regions, and what is around them
@@ -189,9 +189,9 @@ def test_an_example_with_charts_replays_in_its_top_level_too(as_, order):
 
 
 def test_each_step_is_drawn_on_the_version_that_the_instance_had_then():
-    def step(version: int, event: str, **payload: int) -> Step:
-        return Step(version, 0, event, None, ["x"], transitions=[], payload=payload, changes={}, actor="", reason="")
+    def step(revision: int, event: str, **payload: int) -> Step:
+        return Step(revision, 0, event, None, ["x"], transitions=[], payload=payload, changes={}, actor="", reason="")
 
-    now = Instance("a", "lamp", ["x"], {}, version=4, definition=3, created=0, entered=0)
+    now = Instance("a", "lamp", ["x"], {}, revision=4, version=3, created=0, entered=0)
     steps = [step(4, "(migrate)", **{"from": 1, "to": 3}), step(3, "press"), step(2, "press"), step(1, "create")]
     assert trace_versions(now, steps) == {4: 3, 3: 1, 2: 1, 1: 1}

@@ -89,13 +89,13 @@ def test_a_repair_asks_the_right_once_and_is_one_step(as_, waiting, asked):
 
 def test_an_old_form_without_its_version_still_counts(operator, engine):
     form = sent(operator, "entitle", **{"payload-token": "MTOB1J"})
-    del form["definition"]
+    del form["version"]
     assert operator.post(FIRE, form).status_code == 302
     assert engine.get("activation", "ATV-123:NBCSports").state == "Active"
 
 
 @pytest.mark.parametrize("named", ["0", "99", "x", "9" * 400])
 def test_a_version_that_is_none_is_passed_over(operator, engine, named):
-    form = sent(operator, "entitle", **{"payload-token": "MTOB1J"}) | {"definition": named}
+    form = sent(operator, "entitle", **{"payload-token": "MTOB1J"}) | {"version": named}
     assert operator.post(FIRE, form).status_code == 302
     assert engine.get("activation", "ATV-123:NBCSports").state == "Active"

@@ -133,7 +133,7 @@ def test_masked_data_keeps_its_shape_and_what_is_not_sensitive(vault, having):
 def test_an_edit_keeps_what_is_left_blank_and_shows_no_value(vault, having, engine):
     client = having(reveal=False)
     address = reverse("signalbox:edit", args=[NAME, vault.shut])
-    version = engine.get(NAME, vault.shut).version
+    version = engine.get(NAME, vault.shut).revision
     form = {"expect": version, "reason": "a name", "data-owner": "eve"}
     looked = client.post(address, form | {"preview": "1"})
     assert not any(secret in body(looked) for secret in SECRETS)
@@ -148,7 +148,7 @@ def test_a_refusal_says_why_without_the_values(vault, having, engine, event):
     """The one compares two of them, the other cannot work with one."""
     client = having(reveal=False)
     now = engine.get(NAME, vault.shut)
-    form = {"event": event, "expect": now.version, "reason": "", "payload-pin": "wrong-pin-1"}
+    form = {"event": event, "expect": now.revision, "reason": "", "payload-pin": "wrong-pin-1"}
     for further in ({}, {"check": "1"}):
         answer = client.post(reverse("signalbox:fire", args=[NAME, vault.shut]), form | further)
         assert answer.status_code in (200, 422)
@@ -159,7 +159,7 @@ def test_a_refusal_says_why_without_the_values(vault, having, engine, event):
 
 def test_what_waits_for_a_second_person_is_masked_too(vault, having, engine):
     asker, other = having(reveal=True), having(reveal=False)
-    form = {"event": "settle", "expect": engine.get(NAME, vault.shut).version, "reason": "it is late"}
+    form = {"event": "settle", "expect": engine.get(NAME, vault.shut).revision, "reason": "it is late"}
     asked = asker.post(reverse("signalbox:fire", args=[NAME, vault.shut]), form | {"payload-pin": PIN})
     address = asked.url
     assert PIN in body(asker.get(address))
@@ -179,7 +179,7 @@ def test_the_log_of_the_admin_holds_it_masked(vault, having, engine):
     client = having(reveal=True)
     machine = Machine.objects.get(name=NAME)
     address = f"{reverse('admin:machines_machine_instance', args=[machine.pk])}?id={vault.shut}"
-    form = {"event": "open", "expect": engine.get(NAME, vault.shut).version, "reason": "", "payload-pin": PIN}
+    form = {"event": "open", "expect": engine.get(NAME, vault.shut).revision, "reason": "", "payload-pin": PIN}
     assert client.post(address, form).status_code == 409
     (entry,) = LogEntry.objects.all()
     assert MASKED in entry.change_message
@@ -190,8 +190,8 @@ def test_the_audit_holds_it_masked_for_everyone(vault, having, engine):
     client = having(reveal=True)
     now = engine.get(NAME, vault.shut)
     for form in ({"event": "open", "payload-pin": PIN}, {"event": "wrap"}):
-        client.post(reverse("signalbox:fire", args=[NAME, vault.shut]), form | {"expect": now.version, "reason": ""})
-    edit = {"expect": now.version, "reason": "another card", "data-card": f"{SECRET}-2"}
+        client.post(reverse("signalbox:fire", args=[NAME, vault.shut]), form | {"expect": now.revision, "reason": ""})
+    edit = {"expect": now.revision, "reason": "another card", "data-card": f"{SECRET}-2"}
     client.post(reverse("signalbox:edit", args=[NAME, vault.shut]), edit)
     assert engine.get(NAME, vault.shut).data["card"] == f"{SECRET}-2"
     entries = AuditEntry.objects.filter(machine=NAME, instance=vault.shut)

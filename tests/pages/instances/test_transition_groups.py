@@ -56,7 +56,7 @@ def test_who_is_in_no_such_group_is_refused_and_that_is_recorded(as_, engine, or
     notice = read(answer).one("section", id="refused").text
     assert "Allowed only for members of treasury" in notice
     assert "SB433" in notice
-    assert engine.get("order", "o-1").version == 1
+    assert engine.get("order", "o-1").revision == 1
     entry = AuditEntry.objects.get()
     assert (entry.actor, entry.action, entry.outcome, entry.target) == ("oscar", "fire", "refused", "close")
     assert entry.detail["code"] == "SB433"

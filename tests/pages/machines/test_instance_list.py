@@ -342,7 +342,7 @@ def test_a_name_is_a_persons_own_once_and_views_are_bounded(as_, parcels, user_o
 
 
 def test_what_a_bulk_was_found_by_is_said_in_words():
-    terms = {"state": None, "older_than": 900.0, "definition": 2, "actor": {"prefix": "al"}, "id_prefix": "ATV-"}
+    terms = {"state": None, "older_than": 900.0, "version": 2, "actor": {"prefix": "al"}, "id_prefix": "ATV-"}
     assert instance_filter.describe_filter(terms | {"where": {"serial": "x", "amount": {"ge": 5, "le": 10}}}) == [
         ("min time in state", "15 min"),
         ("version", "2"),

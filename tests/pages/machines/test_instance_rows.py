@@ -16,7 +16,7 @@ FIELD = Column(DATA + "note", "note", "data", numeric=False)
 
 
 def make(id: str = "a", **more) -> Instance:
-    given = {"version": 1204, "definition": 3, "entered": NOW - 200_000, "created": NOW - 9_000_000} | more
+    given = {"revision": 1204, "version": 3, "entered": NOW - 200_000, "created": NOW - 9_000_000} | more
     return Instance(id, "activation", given.pop("leaves", ["Waiting"]), given.pop("data", {}), **given)
 
 

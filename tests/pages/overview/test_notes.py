@@ -15,10 +15,10 @@ def panel(client):
     return read(client.get("/")).all("section", class_="note")
 
 
-def sent(client, text, version=None):
-    """A form as the overview gives it, unless another version is wanted."""
+def sent(client, text, revision=None):
+    """A form as the overview gives it, unless another revision is wanted."""
     held = fields(panel(client)[0].one("form"))
-    return client.post("/note/", held | {"text": text} | ({} if version is None else {"version": version}))
+    return client.post("/note/", held | {"text": text} | ({} if revision is None else {"revision": revision}))
 
 
 def test_what_one_shift_writes_the_next_one_reads(as_, db, prefix):
@@ -66,7 +66,7 @@ def test_the_same_text_sent_twice_is_written_once(as_, db, prefix):
 
 
 @pytest.mark.parametrize(
-    ("text", "version", "code"),
+    ("text", "revision", "code"),
     [
         ("x" * (MAX_TEXT + 1), None, "SB403"),
         ("bell \a", None, "SB403"),
@@ -78,18 +78,18 @@ def test_the_same_text_sent_twice_is_written_once(as_, db, prefix):
         ("fine", str(2**53), "SB402"),
     ],
 )
-def test_what_cannot_be_kept_is_told_and_stays_in_the_form(as_, db, prefix, text, version, code):
+def test_what_cannot_be_kept_is_told_and_stays_in_the_form(as_, db, prefix, text, revision, code):
     sue = as_("supervisor", "sue")
-    answer = sent(sue, text, version)
+    answer = sent(sue, text, revision)
     assert answer.status_code == 400
     page = read(answer)
     assert code in page.one("div", class_="stop").text
     assert "".join(page.one("textarea").inside).lstrip("\n") == text
-    assert notes.note_of(get_pattern(notes.records).get(KEY)).version == 0
+    assert notes.note_of(get_pattern(notes.records).get(KEY)).revision == 0
 
 
 def test_who_may_only_see_is_turned_away_and_that_is_recorded(as_, db, prefix):
-    assert as_("viewer", "oscar").post("/note/", {"text": "mine", "version": "0"}).status_code == 403
+    assert as_("viewer", "oscar").post("/note/", {"text": "mine", "revision": "0"}).status_code == 403
     entry = AuditEntry.objects.get(action="note.write")
     assert (entry.actor, entry.outcome) == ("oscar", "refused")
 

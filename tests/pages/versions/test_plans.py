@@ -92,7 +92,7 @@ def test_the_dry_run_counts_each_instance_once_and_names_the_refused(operator, e
     assert "2 would be refused" in page.text
     links = {link.text for link in page.one("table", class_="classes").all("a", class_="key")}
     assert links == {"a", "b", "c"}
-    assert [engine.get("lamp", id).definition for id in "abc"] == [1, 1, 1]
+    assert [engine.get("lamp", id).version for id in "abc"] == [1, 1, 1]
     rows = b"".join(operator.get(f"{PAGE}{stored.pk}/refused.csv").streaming_content).decode().splitlines()
     assert len(rows) == 3
 

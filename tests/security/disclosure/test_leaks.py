@@ -197,7 +197,7 @@ def tries(client: Client, found: Planted) -> Iterator[tuple[str, Any]]:
 def version(found: Planted) -> int:
     from machines.connections import get_engine
 
-    return get_engine().get(NAME, found.shut).version
+    return get_engine().get(NAME, found.shut).revision
 
 
 def post(client: Client, path: str, sent: dict[str, Any]) -> Any:
@@ -303,7 +303,7 @@ async def test_no_frame_of_a_socket_holds_it_whatever_moves(engine, transactiona
     for topic in topics(found):
         await socket.sees(topic)
     await database_sync_to_async(moves)(engine, found)
-    await socket.until(lambda screen: screen.values[f"instance:{NAME}/{found.shut}"]["version"] >= 6)
+    await socket.until(lambda screen: screen.values[f"instance:{NAME}/{found.shut}"]["revision"] >= 6)
     await socket.until(lambda screen: screen.values[f"job:{NAME}/{found.leased}"]["place"] == "dead")
     assert told({f"frame {n}": json.dumps(frame) for n, frame in enumerate(socket.screen.frames)}) == {}
     await socket.disconnect()

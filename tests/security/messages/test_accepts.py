@@ -30,7 +30,7 @@ def test_a_stranger_moves_no_instance_and_is_told_so(engine, senders):
     assert (told(engine), lost(engine)) == ([], [REFUSED])
     (entry,) = undelivered(engine)
     assert (entry["event"], entry["machine"], entry["instance"], entry["why"]) == ("note", "noter", "x", REFUSED)
-    assert (engine.get("noter", "x").version, engine.live("teller").mail) == (1, 0)
+    assert (engine.get("noter", "x").revision, engine.live("teller").mail) == (1, 0)
 
 
 def test_it_learns_nothing_of_which_instances_there_are(engine):
@@ -101,7 +101,7 @@ def test_the_current_version_says_it_for_instances_of_all_versions(engine):
     pair(engine, ["teller"])
     engine.publish(closed(senders=[]))
     tell(engine)
-    assert (told(engine), engine.get("noter", "x").definition) == ([], 1)
+    assert (told(engine), engine.get("noter", "x").version) == ([], 1)
     engine.publish(closed(senders=["teller"]) | {"description": "again"})
     tell(engine)
     assert told(engine) == [7]

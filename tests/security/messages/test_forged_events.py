@@ -259,7 +259,7 @@ def test_no_program_fires_one(bank, forged):
     assert isinstance(outcome, BadInput)
     with pytest.raises(BadInput):
         bank.explain_many("bank", ["b"], forged)
-    assert (states(bank), bank.get("bank", "b").version) == (START, 1)
+    assert (states(bank), bank.get("bank", "b").revision) == (START, 1)
 
 
 def test_not_even_one_that_a_program_of_an_earlier_release_knew(bank):
@@ -284,7 +284,7 @@ def test_no_page_admin_or_api_fires_one(bank, as_, db, admin_client, forged):
     for path, body in (("instances/b/events", one), ("events", several)):
         answer = admin_client.post(f"/api/v1/machines/bank/{path}", json.dumps(body), content_type="application/json")
         assert answer.status_code != 404
-    assert (states(bank), bank.get("bank", "b").version) == (START, 1)
+    assert (states(bank), bank.get("bank", "b").revision) == (START, 1)
 
 
 def test_no_bulk_fires_one(bank, db):

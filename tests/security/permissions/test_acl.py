@@ -373,7 +373,7 @@ def test_the_site_shows_every_page_with_its_line(place: Place, as_account, user_
             continue  # a key of another program, which its line would have to name
         assert client.get(address).status_code in (200, 302, 403, 404, 405, 410), address
     instance = f"/machines/{NAME}/instances/{found.shut}/"
-    version = as_account("web").get(NAME, found.shut).version
+    version = as_account("web").get(NAME, found.shut).revision
     form = {"event": "ring", "expect": version, "reason": "a test", "key": "a-key-of-this-form"}
     assert client.post(f"{instance}fire/", form).status_code == 302
     assert client.get("/healthz").json()["redis"] == "ok"
@@ -448,7 +448,7 @@ def test_a_step_that_lacks_one_is_refused_whole_and_says_which(place: Place, as_
         looked_and_rung(as_account("engine"))
     assert (caught.value.code, caught.value.missing) == ("SB511", [command])
     place.give("engine")
-    assert as_account("engine").get("bell", "front").version == 1
+    assert as_account("engine").get("bell", "front").revision == 1
     assert kept(place) == before
 
 

@@ -101,7 +101,7 @@ def test_so_does_every_repair(engine, actor, between, redis_url, prefix, name):
         instances.repair(actor("ann"), name, "order", "o-1", reason=WHY, **ASKED.get(name, {}))
     assert (needed.value.action, needed.value.asked) == (name, ASKED.get(name, {}))
     now = engine.get("order", "o-1")
-    assert (now.version, now.state, now.data, len(now.jobs)) == (2 if held else 1, "Work", {"n": 1}, 1)
+    assert (now.revision, now.state, now.data, len(now.jobs)) == (2 if held else 1, "Work", {"n": 1}, 1)
 
 
 def test_what_was_approved_is_done_and_nothing_else(engine, actor, between):
@@ -114,7 +114,7 @@ def test_what_was_approved_is_done_and_nothing_else(engine, actor, between):
     assert WARNING in page_of(bob, request, between, ODD)
     between.clock["sb_fire"] = ODD
     after = approvals.approve(bob, request.pk)
-    assert (after.state, after.code, engine.get("order", "o-1").version) == ("failed", "SB435", 1)
+    assert (after.state, after.code, engine.get("order", "o-1").revision) == ("failed", "SB435", 1)
     assert "would take t2 of version 1 now: that is not what was approved (t1)" in after.outcome
     entry = AuditEntry.objects.get(action="fire")
     assert (entry.actor, entry.outcome, entry.detail["approved_by"]) == ("ann", "refused", "bob")
@@ -166,7 +166,7 @@ def test_a_bulk_that_nobody_approved_moves_nothing_that_asks_for_it_meanwhile(en
     step(engine, "act")
     (row,) = made.rows()
     assert (row.outcome.word, "SB435" in row.outcome.why) == ("refused", True)
-    assert (engine.get("order", "o-1").version, engine.get("order", "o-1").data) == (1, {"n": 1})
+    assert (engine.get("order", "o-1").revision, engine.get("order", "o-1").data) == (1, {"n": 1})
 
 
 @pytest.mark.parametrize("action", ["fire", "delete", "edit", "suspend"])
@@ -200,11 +200,11 @@ def test_a_migration_runs_once_a_second_person_approves(engine, actor):
     work_off(engine)
     with pytest.raises(ApprovalNeeded) as needed:
         bulks.run(sue, made.id)
-    assert engine.get("order", "o-1").definition == 1
+    assert engine.get("order", "o-1").version == 1
     approvals.approve(actor("bob", "view", "operate"), approvals.ask(sue, needed.value).pk)
     work_off(engine)
     assert made.rows()[0].outcome.word == "done"
-    assert engine.get("order", "o-1").definition == 2
+    assert engine.get("order", "o-1").version == 2
 
 
 def test_a_migration_that_nobody_approved_moves_nothing_that_asks_for_it_meanwhile(engine, actor):
@@ -218,7 +218,7 @@ def test_a_migration_that_nobody_approved_moves_nothing_that_asks_for_it_meanwhi
     step(engine, "act")
     (row,) = made.rows()
     assert (row.outcome.word, "SB435" in row.outcome.why) == ("refused", True)
-    assert engine.get("order", "o-1").definition == 1
+    assert engine.get("order", "o-1").version == 1
 
 
 LEVERS = {
@@ -248,4 +248,4 @@ def test_levers_on_jobs_do_nothing_of_it_to_a_version_that_the_site_has_not_read
         with pytest.raises(BadInput, match="needs approval") as caught:
             LEVERS[name](actor("ann"), job)
         assert caught.value.code == "SB435"
-    assert (engine.job("order", job).place, engine.get("order", "o-1").version) == (place, 1 + ("redrive" in name) * 0)
+    assert (engine.job("order", job).place, engine.get("order", "o-1").revision) == (place, 1 + ("redrive" in name) * 0)

@@ -135,7 +135,7 @@ class House:
         if approval == "none":
             return permit
         taken = tuple(one.id for one in looked.candidates if one.verdict == "taken")
-        what = {"transitions": taken, "definition": 1} if approval == "seen" else {}
+        what = {"transitions": taken, "version": 1} if approval == "seen" else {}
         return permit.approved("fire:other" if approval == "other" else f"fire:{event}", "bob", **what)
 
 

@@ -80,7 +80,7 @@ def test_what_is_kept_for_others_when_it_is_done_is_refused_whatever_a_look_said
     entry = AuditEntry.objects.get(action="fire")
     assert (entry.outcome, entry.detail["code"]) == ("refused", "SB433")
     between.clock["sb_fire"] = looked
-    assert instances.fire(ann, "order", "o-1", "refund").version == 2
+    assert instances.fire(ann, "order", "o-1", "refund").revision == 2
 
 
 def test_who_is_in_one_of_the_groups_takes_it_and_so_do_superusers_and_programs(engine, actor, between):
@@ -103,7 +103,7 @@ def test_an_instance_that_is_made_anew_in_between_is_judged_by_its_own_rules(eng
     between.before["sb_fire"] = meanwhile
     with pytest.raises(NotAllowed):
         instances.fire(actor("ann", "view", "fire"), "order", "o-1", "refund")
-    assert (engine.get("order", "o-1").state, engine.get("order", "o-1").version) == ("Open", 1)
+    assert (engine.get("order", "o-1").state, engine.get("order", "o-1").revision) == ("Open", 1)
 
 
 def test_a_bulk_moves_nothing_that_is_kept_for_others_when_its_turn_comes(engine, actor, between):
@@ -121,7 +121,7 @@ def test_a_bulk_moves_nothing_that_is_kept_for_others_when_its_turn_comes(engine
     assert row.outcome.word == "refused"
     assert "members of treasury or board" in row.outcome.why
     assert "SB433" in row.outcome.why
-    assert engine.get("order", "o-1").version == 1
+    assert engine.get("order", "o-1").revision == 1
 
 
 def test_no_rule_takes_a_call_of_its_own(engine, actor, between):
@@ -150,7 +150,7 @@ def test_pages_and_admin_say_whose_it_is(engine, person, between, door: Callable
     published(BY_TIME, engine)
     between.clock |= {"sb_explain": EVEN, "sb_fire": ODD}
     assert door(person("ann", "view", "fire"), "refund") in (403, 422)
-    assert engine.get("order", "o-1").version == 1
+    assert engine.get("order", "o-1").revision == 1
     detail = AuditEntry.objects.get(action="fire").detail
     assert detail["code"] == "SB433"
     assert "members of treasury or board" in detail["error"]
@@ -176,4 +176,4 @@ def test_the_api_says_which_transition_and_whose_it_is_for_one_event_and_for_man
     for told in (alone.json(), several["error"]):
         assert (told["code"], told["transition"], told["target"]) == ("SB433", "t2", "Large")
         assert told["groups"] == ["treasury", "board"]
-    assert engine.get("order", "o-1").version == 1
+    assert engine.get("order", "o-1").revision == 1

@@ -92,7 +92,7 @@ def test_a_completion_whose_answer_was_lost_counts_as_one_and_moves_the_instance
     completer.start()
     assert in_flight.wait_empty(10)
     assert str(counters) == "50 completed"
-    assert engine.get("errand", "e1").version == 2
+    assert engine.get("errand", "e1").revision == 2
 
 
 def test_a_heartbeat_that_finds_such_a_job_gone_does_not_make_it_lost(

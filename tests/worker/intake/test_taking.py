@@ -46,10 +46,10 @@ def test_completing_moves_the_instance_and_ends_the_job(engine, errand):
 def test_a_job_finished_twice_moves_the_instance_once(engine, errand):
     errand("e1")
     job = take_one(engine)
-    version = engine.complete(job, now=START).version
+    version = engine.complete(job, now=START).revision
     with pytest.raises(errors.LeaseLost):
         engine.complete(job, now=START)
-    assert engine.get("errand", "e1").version == version
+    assert engine.get("errand", "e1").revision == version
 
 
 def test_an_expired_lease_is_taken_back_and_the_first_ones_completion_is_refused(engine, errand):

@@ -18,7 +18,7 @@ class NoteOut(Out):
     text: str
     author: str = Field(description="of its last change; empty where nobody ever wrote one")
     at: Ms
-    version: int
+    revision: int = Field(description="what If-Match takes")
 
 
 class NoteWriting(Body):
@@ -27,7 +27,7 @@ class NoteWriting(Body):
 
 @group.get("/note", id="getNote", right="view", answers=NoteOut, summary="Get the note")
 def read(request: HttpRequest, response: HttpResponse) -> Note:
-    """`ETag` is its version."""
+    """`ETag` is its revision."""
     note = notes.read(actor_of(request))
     tagged(response, note)
     return note

@@ -27,7 +27,7 @@ HOLDS = f"since its last use; {LIFETIME // 3600} hours after it was made it ends
 class SessionOut(Out):
     id: str = Field(description="its public name; it stays when the session is rotated")
     token: str = Field(description="the public part of the token it was made with")
-    version: int
+    revision: int = Field(description="of its state: what If-Match takes")
     created: Ms
     expires: Ms
 
@@ -58,7 +58,7 @@ class SessionsEnded(Out):
 
 
 def _shown(held: Held) -> dict[str, Any]:
-    names = ("version", "created", "expires", "state")
+    names = ("revision", "created", "expires", "state")
     return {name: getattr(held, name) for name in names} | {"id": held.handle, "token": held.subject}
 
 
@@ -108,7 +108,7 @@ def revoke_all(request: HttpRequest) -> dict[str, int]:
     summary="Get the current session",
 )
 def current(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
-    """`ETag` is the version of its state."""
+    """`ETag` is the revision of its state."""
     found = _current(request)
     tagged(response, found)
     return _shown(found)
@@ -144,7 +144,7 @@ def end(request: HttpRequest) -> dict[str, int]:
     summary="Rotate the session text",
 )  # fmt: skip
 def rotate(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
-    """State, version and handle stay. The former text opens nothing from here on."""
+    """State, revision and handle stay. The former text opens nothing from here on."""
     turned, text = token_sessions.rotate(_current(request))
     tagged(response, turned)
     return _shown(turned) | {"session": text}

@@ -7,8 +7,8 @@ const REGIONS = ["head", "counts", "items"];
 const again = throttle(() => refresh(typed() ? REGIONS : [...REGIONS, "levers"], page), 500);
 
 connectPage().subscribe(`instance:bulk/${bulk}`, (value) => {
-  const shown = document.querySelector("[data-shown-version]").dataset.shownVersion;
-  if (!value.gone && String(value.version) !== shown) again();
+  const shown = document.querySelector("[data-shown-revision]").dataset.shownRevision;
+  if (!value.gone && String(value.revision) !== shown) again();
 });
 
 // Keeps the actions while a reason is being typed.

@@ -21,7 +21,7 @@ function follow() {
     if (followed.has(id)) continue;
     followed.set(id, connection.subscribe(`instance:bulk/${id}`, (value) => {
       const row = [...document.querySelectorAll("[data-bulk]")].find(({ dataset }) => dataset.bulk === id);
-      if (row && (value.gone || String(value.version) !== row.dataset.version)) again();
+      if (row && (value.gone || String(value.revision) !== row.dataset.revision)) again();
     }));
   }
 }

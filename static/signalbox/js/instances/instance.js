@@ -26,23 +26,23 @@ if (!("archived" in document.body.dataset)) {
   connection.subscribe(`instance:${machine}/${instance}`, (value) => {
     latest = value;
     if (value.gone) return say("The instance was deleted or archived while this page was open.");
-    if (String(value.version) !== shown()) again();
+    if (String(value.revision) !== shown()) again();
   });
 }
 
 function shown() {
-  return document.querySelector("[data-shown-version]").dataset.shownVersion;
+  return document.querySelector("[data-shown-revision]").dataset.shownRevision;
 }
 
 // Reloads the page's regions, but keeps the actions while one of their forms is being filled in, and says so. The engine
 // refuses a form with an old revision.
 async function renew() {
-  if (latest.gone || String(latest.version) === shown()) return;
+  if (latest.gone || String(latest.revision) === shown()) return;
   if (typing()) {
     await refresh(besidesLevers(), address());
     settle();
     center();
-    return say(`The instance moved to ${latest.state} (revision ${latest.version}) while you were typing.`);
+    return say(`The instance moved to ${latest.state} (revision ${latest.revision}) while you were typing.`);
   }
   if (!(await refresh(REGIONS, address()))) return;
   moved.hidden = true;

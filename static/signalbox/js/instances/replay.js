@@ -23,16 +23,16 @@ export function startReplay(regions) {
     else whole ||= everything; // aborted: they are still to be loaded
   }, 150).again; // a response in progress is of another moment
 
-  function show(version) {
+  function show(revision) {
     const known = moments();
-    const moment = version === null ? null : nearest(known, version);
+    const moment = revision === null ? null : nearest(known, revision);
     const url = new URL(address(), location);
     url.searchParams.delete("before");
-    if (moment) url.searchParams.set("at", moment.version);
+    if (moment) url.searchParams.set("at", moment.revision);
     else for (const term of ["at", "with"]) url.searchParams.delete(term);
     history.replaceState(null, "", url);
-    const drawn = document.getElementById("trail").dataset.definition; // the version on the diagram
-    const own = String((moment ?? known.at(-1)).definition) === drawn;
+    const drawn = document.getElementById("trail").dataset.version; // the version on the diagram
+    const own = String((moment ?? known.at(-1)).version) === drawn;
     whole ||= !moment || !own;
     if (own) light(moment ?? known.at(-1));
     say(moment, known);
@@ -43,13 +43,13 @@ export function startReplay(regions) {
     const known = moments();
     const place = known.indexOf(nearest(known, chosen() ?? Infinity)) + step;
     const moment = known[Math.max(0, place)];
-    show(moment && place < known.length ? moment.version : null);
+    show(moment && place < known.length ? moment.revision : null);
   }
 
   function play() {
     const known = moments();
     if (playing) return stop();
-    if (chosen() === null || chosen() === known.at(-1)?.version) show(known[0]?.version ?? null);
+    if (chosen() === null || chosen() === known.at(-1)?.revision) show(known[0]?.revision ?? null);
     player.textContent = "Pause";
     player.setAttribute("aria-pressed", "true");
     playing = setInterval(() => (chosen() === null ? stop() : go(1)), BEAT);
@@ -90,8 +90,8 @@ export function settle() {
   const known = moments();
   bar.inert = known.length < 2;
   if (known.length === 0) return;
-  slider.min = known[0].version;
-  slider.max = known.at(-1).version;
+  slider.min = known[0].revision;
+  slider.max = known.at(-1).revision;
   say(chosen() === null ? null : nearest(known, chosen()), known);
 }
 
@@ -101,9 +101,9 @@ export function chosen() {
   return at ? Number(at) : null;
 }
 
-function compare(version, again) {
+function compare(revision, again) {
   const url = new URL(address(), location);
-  if (version) url.searchParams.set("with", version);
+  if (revision) url.searchParams.set("with", revision);
   else url.searchParams.delete("with");
   history.replaceState(null, "", url);
   whole = true;
@@ -119,8 +119,8 @@ function moments() {
   return JSON.parse(document.getElementById("trail").textContent);
 }
 
-function nearest(known, version) {
-  return known.findLast((moment) => moment.version <= version) ?? known[0];
+function nearest(known, revision) {
+  return known.findLast((moment) => moment.revision <= revision) ?? known[0];
 }
 
 function light(moment) {
@@ -134,8 +134,8 @@ function light(moment) {
 
 function say(moment, known) {
   const last = known.at(-1);
-  slider.value = (moment ?? last).version;
-  const text = moment ? `revision ${moment.version} · ${moment.words} → ${moment.state}` : `now · revision ${last.version}`;
+  slider.value = (moment ?? last).revision;
+  const text = moment ? `revision ${moment.revision} · ${moment.words} → ${moment.state}` : `now · revision ${last.revision}`;
   bar.querySelector("[data-said]").textContent = text;
   slider.setAttribute("aria-valuetext", text);
 }

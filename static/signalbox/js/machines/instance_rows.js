@@ -5,6 +5,8 @@ import { follow } from "../shared/fetcher.js";
 import { refill } from "../shared/regions.js";
 
 const list = () => document.querySelector("[data-list]");
+const RELOADED = ["since", "version", "actor", "suspended", "data"].map((name) => `[data-cell=${name}]`).join();
+
 const rows = () => [...document.querySelectorAll("tr[data-row]")];
 const line = () => document.querySelector("[data-fresh]");
 
@@ -40,11 +42,11 @@ function put({ rows: found, new: fresh, more }) {
 function putRow(row, found) {
   row.classList.toggle("gone", found === null);
   if (found === null) return putStates(row, [], { word: "deleted" });
-  if (row.dataset.version === String(found.version)) return undefined;
-  row.dataset.version = found.version;
-  cell(row, "version")?.replaceChildren(String(found.version));
+  if (row.dataset.revision === String(found.revision)) return undefined;
+  row.dataset.revision = found.revision;
+  cell(row, "revision")?.replaceChildren(String(found.revision));
   cell(row, "entered")?.replaceChildren(timeSince(found.entered));
-  for (const old of row.querySelectorAll("[data-cell=old]")) markOld(old);
+  for (const old of row.querySelectorAll(RELOADED)) markOld(old);
   const moved = found.states.join(", ") !== row.dataset.states;
   return putStates(row, found.states, { ...found, word: moved ? "moved to" : "" });
 }
