@@ -45,7 +45,7 @@ def test_it_is_listed_filtered_and_searched(auditor, entry):
 
 def test_an_entry_is_shown_with_its_facts(auditor, entry):
     page = auditor.get(f"{LIST}{entry.pk}/change/").content.decode()
-    assert "&quot;version&quot;: 3" in page
+    assert "&quot;revision&quot;: 3" in page
     assert 'name="_save"' not in page
 
 
