@@ -186,8 +186,8 @@ def test_searches_find_the_instance_in_its_new_place(engine):
     plan = engine.plan("thing", 2)
     engine.migrate(plan)
     assert [one.id for one in engine.find("thing", where={"n": "7"})] == ["i"]
-    assert [one.id for one in engine.find("thing", definition=2)] == ["i"]
-    assert list(engine.find("thing", definition=1)) == []
+    assert [one.id for one in engine.find("thing", version=2)] == ["i"]
+    assert list(engine.find("thing", version=1)) == []
     engine.migrate(plan.inverse())
     assert [one.id for one in engine.find("thing", where={"n": 7})] == ["i"]
     audit(engine, "thing")

@@ -88,7 +88,7 @@ def test_a_step_that_is_not_compiled_cuts_off_the_oldest(engine, keep):
     started(engine, clock(history=keep))
     for _ in range(keep + SLACK):
         engine.force("clock", "x", "Runs", actor="ada", reason="again")
-    newest = engine.get("clock", "x").version
+    newest = engine.get("clock", "x").revision
     assert versions(engine, limit=100) == list(range(newest, newest - keep, -1))
 
 
