@@ -15,7 +15,7 @@ class DashboardConfig(AppConfig):
 
     def __init__(self, app_name: str, app_module: ModuleType | None) -> None:
         _demand_own_machines()
-        from machines import extras
+        from machines.conf import extras
 
         try:
             extras.require("the app 'dashboard'", "django", "dashboard")
@@ -30,8 +30,8 @@ class DashboardConfig(AppConfig):
         super().import_models()
 
     def ready(self) -> None:
-        from .checks import project_checks, system_checks  # noqa: F401  registers the system checks
-        from .installation import private_files
+        from dashboard.serving.checks import project_checks, system_checks  # noqa: F401  registers the system checks
+        from dashboard.site import private_files
 
         private_files.log_notices()
 
@@ -41,7 +41,7 @@ def _demand_own_machines() -> None:
     import machines
 
     try:
-        from machines import extras  # noqa: F401  ours has it
+        from machines.conf import extras  # noqa: F401  ours has it
     except ImportError:
         place = next(iter(getattr(machines, "__path__", ())), machines.__file__)
         raise ImproperlyConfigured(

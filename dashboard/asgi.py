@@ -12,12 +12,12 @@ django.setup(set_prefix=False)  # what follows may import models
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
+from dashboard.serving.checks import system_checks  # noqa: E402
+from dashboard.shared.concurrency_limits import Slots  # noqa: E402
 from machines.conf import conf  # noqa: E402
 
-from .checks import system_checks  # noqa: E402
 from .live.routing import websocket_urlpatterns  # noqa: E402
 from .serving.admission import Admission  # noqa: E402
-from .serving.concurrency_limits import Slots  # noqa: E402
 from .serving.event_loop_views import EventLoopHandler  # noqa: E402
 from .serving.live_view import make_live_application  # noqa: E402
 from .serving.threaded_handler import ThreadedHandler  # noqa: E402

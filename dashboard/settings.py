@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from zoneinfo import available_timezones
 
-from dashboard import folders
-from dashboard.installation import home, stores
-from dashboard.installation.environment import of_process
-from dashboard.middleware.content_security_policy import DIRECTIVES
+from dashboard.serving.middleware.content_security_policy import DIRECTIVES
+from dashboard.site import folders, home, stores
+from dashboard.site.environment import of_process
 from machines.conf.table import SETTINGS
 
 _env = of_process()
@@ -50,19 +49,19 @@ INSTALLED_APPS = [
     *(["dashboard.examples"] if SIGNALBOX["EXAMPLES"] else []),
 ]
 MIDDLEWARE = [
-    "dashboard.middleware.request_ids.RequestIds",
-    "dashboard.middleware.probe_hosts.ProbeHosts",
+    "dashboard.serving.middleware.request_ids.RequestIds",
+    "dashboard.serving.middleware.probe_hosts.ProbeHosts",
     "django.middleware.security.SecurityMiddleware",
-    "dashboard.middleware.content_security_policy.ContentSecurityPolicy",
+    "dashboard.serving.middleware.content_security_policy.ContentSecurityPolicy",
     "dashboard.serving.cookie_limits.CookieLimits",
     "dashboard.serving.static_files.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "dashboard.shared.time_zones.TimeZoneMiddleware",
+    "dashboard.shared.times.time_zones.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
-    "dashboard.middleware.audit_context.AuditContext",
+    "dashboard.serving.middleware.audit_context.AuditContext",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "dashboard.shared.errors.redis_outage.RedisOutageMiddleware",
     "dashboard.shared.errors.pages.EngineErrorMiddleware",
@@ -85,7 +84,7 @@ TEMPLATES = [
     },
 ]
 
-# Rights are held globally or on single machines: machines/access/permissions.py. Nobody has any without an account.
+# Rights are held globally or on single machines: machines/people/permissions.py. Nobody has any without an account.
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
     "guardian.backends.ObjectPermissionBackend",
@@ -125,7 +124,7 @@ WHITENOISE_USE_FINDERS = True
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 # Nothing inline, nothing from elsewhere. Scripts and styles carry the answer's nonce; 'self' stays for the modules they
-# import and for Django's admin. What else an answer says stands in dashboard/middleware/content_security_policy.py.
+# import and for Django's admin. dashboard/serving/middleware/content_security_policy.py sets the other headers.
 CONTENT_SECURITY_POLICY = {"DIRECTIVES": DIRECTIVES | {"upgrade-insecure-requests": BEHIND_TLS}}
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -145,14 +144,14 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {
         "line": {
-            "()": "dashboard.installation.log_format.Line",
+            "()": "dashboard.site.log_format.Line",
             "format": "{asctime} {levelname} {name}{asked}: {message}",
             "style": "{",
         }
     },
     "filters": {
-        "refusals": {"()": "dashboard.installation.log_format.Refusals"},
-        "asked": {"()": "dashboard.installation.log_format.Asked"},
+        "refusals": {"()": "dashboard.site.log_format.Refusals"},
+        "asked": {"()": "dashboard.site.log_format.Asked"},
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["asked"]}},
     "root": {"handlers": ["console"], "level": "WARNING"},

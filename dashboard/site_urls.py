@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from dashboard.pages.account.login import throttle
+from dashboard.account.login import throttle
 
 # What browsers ask for where a page names no icon, as the admin's do not.
 favicon = RedirectView.as_view(

@@ -9,8 +9,8 @@ from django.apps import apps
 from django.urls import include, path
 
 from dashboard.metrics.views import metrics
-from dashboard.middleware.own_pages import wrap_patterns
 from dashboard.serving.health import healthz, readyz
+from dashboard.serving.middleware.own_pages import wrap_patterns
 
 app_name = "signalbox"
 _patterns = [
@@ -19,6 +19,6 @@ _patterns = [
     path("metrics", metrics, name="metrics"),
     path("api/v1/", include("dashboard.api.urls")),
     *([path("patterns/", include("dashboard.examples.urls"))] if apps.is_installed("dashboard.examples") else []),
-    path("", include("dashboard.pages.urls")),
+    path("", include("dashboard.page_urls")),
 ]
 urlpatterns = wrap_patterns(_patterns)

@@ -7,7 +7,7 @@ from types import ModuleType
 from django.apps import AppConfig
 from django.core.exceptions import ImproperlyConfigured
 
-from machines import extras
+from machines.conf import extras
 
 
 class MachinesConfig(AppConfig):
@@ -32,15 +32,19 @@ class MachinesConfig(AppConfig):
         from django.core.checks import Tags, register
         from django.db.models.signals import post_migrate
 
-        from . import definition_checks  # noqa: F401  registers the system checks
-        from .access.roles import after_migrate
-        from .binding.checks import check_machines
+        from machines.integrations.attached import calls
+        from machines.integrations.binding.checks import check_machines
+        from machines.integrations.tasks import checks  # noqa: F401  registers the system check
+        from machines.people import account_audit
+        from machines.people.roles import after_migrate
+        from machines.worker import handler_checks  # noqa: F401  registers the system checks
+
+        from .catalog import mirrors
         from .conf import project_check  # noqa: F401  registers the system check
         from .schedules import declarations
-        from .services import account_audit
-        from .tasks import checks  # noqa: F401  registers the system check
 
         account_audit.connect()
+        mirrors.register(calls)
         declarations.connect()
         register(Tags.models)(check_machines)
-        post_migrate.connect(after_migrate, sender=self, dispatch_uid="machines.access.roles")
+        post_migrate.connect(after_migrate, sender=self, dispatch_uid="machines.people.roles")

@@ -17,7 +17,7 @@ if __name__ == "__main__" and str(ROOT) not in sys.path:  # run as a file, from 
     sys.path.insert(0, str(ROOT))
 
 import machines  # noqa: E402
-from machines import extras  # noqa: E402
+from machines.conf import extras  # noqa: E402
 
 SETTINGS = "DJANGO_SETTINGS_MODULE"
 OWN_SETTINGS = "dashboard.settings"
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return standalone.run(words[1:], os.environ)
     if words[0] == "library":
-        from machines import library_command
+        from machines.management import library_command
 
         if _is_standalone(words) or (SETTINGS not in os.environ and os.environ.keys() & set(library_command.URLS)):
             return library_command.run(words[1:], os.environ)

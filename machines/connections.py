@@ -14,11 +14,11 @@ from typing import Any, TypeVar, cast
 from redis import RedisCluster
 
 from machines.conf import conf
+from machines.conf.testing_keys import is_testing, own_prefix
 
 from .engine import Engine
 from .engine.connection.client import Client, connect
 from .patterns import Throttle
-from .testing_keys import is_testing, own_prefix
 
 Made = TypeVar("Made")
 Wanted = tuple[str, str, int, int, int, int]

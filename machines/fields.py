@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from machines import extras
+from machines.conf import extras
 
 extras.require("machines.fields", "django")  # before what follows ends in the traceback of a missing module
 
 from django.apps import apps  # noqa: E402
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
-from machines.binding.bound_state import BoundState  # noqa: E402
-from machines.binding.errors import CreationWaits, MirrorReadOnly, NotSaved  # noqa: E402
-from machines.binding.field import MachineField, RevisionField  # noqa: E402
+from machines.integrations.binding.bound_state import BoundState  # noqa: E402
+from machines.integrations.binding.errors import CreationWaits, MirrorReadOnly, NotSaved  # noqa: E402
+from machines.integrations.binding.field import MachineField, RevisionField  # noqa: E402
 
 if TYPE_CHECKING:
     from machines.engine.definitions import EventOutline
@@ -39,6 +39,6 @@ def available_events(states: Iterable[BoundState], user: Any = None) -> list[lis
 
     A few queries for each machine, however many rows, and no call of Redis: a list may use it. Guards are not asked.
     """
-    from machines.binding import reading  # models of other apps are loaded by now
+    from machines.integrations.binding import reading  # models of other apps are loaded by now
 
     return reading.available_events(states, user)

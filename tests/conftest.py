@@ -31,9 +31,9 @@ from hypothesis import settings as hypothesis_settings
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from dashboard.checks import redis_accounts
-from dashboard.installation import stores
-from dashboard.middleware import request_ids
+from dashboard.serving.checks import redis_accounts
+from dashboard.serving.middleware import request_ids
+from dashboard.site import stores
 from machines.connections import engine_at_hand
 from machines.engine import retries
 from machines.engine.connection import library_loader
@@ -118,7 +118,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def as_account(url: str, name: str) -> str:
-    """The same server for an account of ``dashboard.checks.redis_accounts`` that is made there, on the keys of
+    """The same server for an account of ``dashboard.serving.checks.redis_accounts`` that is made there, on the keys of
     tests."""
     with redis.Redis.from_url(url) as admin:
         rules = [*redis_accounts.ACCOUNTS[name].rules("t"), *(f"+{command}" for command in LOOKING), ">a-password"]
@@ -247,7 +247,7 @@ def _sessions_have_a_place(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(autouse=True)
 def _accounts_of_fixtures_are_not_in_the_audit(request: pytest.FixtureRequest) -> Iterator[None]:
     """Nearly every test makes accounts, and looks for other things in the audit; the marker asks for their entries."""
-    from machines.access.roles import leave_accounts_unrecorded
+    from machines.people.roles import leave_accounts_unrecorded
 
     wanted = request.node.get_closest_marker("account_audit")
     with contextlib.nullcontext() if wanted else leave_accounts_unrecorded():

@@ -25,10 +25,16 @@ FORBIDDEN = [
     ("machines.engine", "django"),
     ("machines.engine", "machines", "machines.engine"),
     ("machines.patterns", "django"),
-    ("dashboard.shared", "dashboard.pages"),
-    ("dashboard.shared", "dashboard.api"),
-    ("dashboard.api", "dashboard.pages"),
-    ("dashboard.pages.shared", "dashboard.pages", "dashboard.pages.shared"),
+    ("dashboard.shared", "dashboard", "dashboard.shared", "dashboard.models", "dashboard.site"),
+    (
+        "dashboard.api",
+        "dashboard",
+        "dashboard.api",
+        "dashboard.live",
+        "dashboard.serving",
+        "dashboard.shared",
+        "dashboard.site",
+    ),
 ]
 """A package, what it does not import, and what of that it may."""
 
@@ -192,12 +198,42 @@ def is_in(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 
 
-def test_slices_of_the_pages_do_not_import_the_views_of_each_other(imports: list[Import]):
+LAYERS = ("models", "queries", "actions")
+"""File names of a room, lowest first: what a room holds, what one reads of it, what one does to it."""
+
+
+def test_layers_of_the_rooms_import_downwards(imports: list[Import]):
+    wrong = [str(one) for one in imports if layer_of(one.source) < layer_of(one.target)]
+    assert not wrong, "models import neither queries nor actions, queries import no actions:\n" + "\n".join(wrong)
+
+
+def layer_of(module: str) -> float:
+    """Return the place of a module's layer in LAYERS; what is in none may import all, and be imported by all."""
+    package, *inside = module.split(".")
+    found = [LAYERS.index(name) for name in inside[1:] if name in LAYERS]
+    return found[0] if found and package == "machines" else float("nan")
+
+
+REGISTERED = "machines.integrations"
+GATHER = {
+    "machines", "machines.apps", "machines.duties", "machines.fields", "machines.handlers", "machines.models",
+    "machines.signals", "machines.tasks", "machines.admin.outbox", "machines.management.reconciliation",
+    "machines.templatetags.signalbox", "machines.testing.django_binding", "dashboard.machines.views",
+}  # fmt: skip
+"""Modules that gather the parts of the app, and the pages of the integrations themselves."""
+
+
+def test_integrations_register_themselves(imports: list[Import]):
+    found = {one.source for one in imports if is_in(one.target, REGISTERED) and not is_in(one.source, REGISTERED)}
+    assert found <= GATHER, f"these import {REGISTERED}: {sorted(found - GATHER)}"
+
+
+def test_rooms_of_the_dashboard_do_not_import_the_views_of_each_other(imports: list[Import]):
     wrong = []
     for one in imports:
         source, target = one.source.split("."), one.target.split(".")
-        if source[:2] == target[:2] == ["dashboard", "pages"] and len(source) == len(target) == 4:
-            wrong += [str(one)] * (source[2] != target[2] and target[3] in ("views", "urls"))
+        if source[0] == target[0] == "dashboard" and len(source) == len(target) == 3:
+            wrong += [str(one)] * (source[1] != target[1] and target[2] in ("views", "urls"))
     assert not wrong, "\n".join(wrong)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from machines.bulk import Bulk
+from machines.bulks import Bulk
 from machines.engine import Engine
 
 from .bulk.builders import order, work_off

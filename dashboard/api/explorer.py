@@ -14,10 +14,10 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from dashboard.mount_point import mount_path
 from dashboard.shared.access import require
 from dashboard.shared.errors import problems
 from dashboard.shared.rendering import render_page
+from dashboard.site.mount_point import mount_path
 
 from .framework.openapi_document import document
 from .framework.operation import OPERATIONS

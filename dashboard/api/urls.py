@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, include, path, re_path
 
-from dashboard.shared import converters
+from dashboard.shared.addresses import converters
 
 from . import explorer, live
 from .framework import responses

@@ -14,12 +14,12 @@ from redis.exceptions import RedisError
 from dashboard.shared.errors import problems
 from dashboard.shared.errors import problems as codes
 from dashboard.shared.errors.statuses import BAD_REQUEST, FORBIDDEN, NO_PAGE, STALE_FORM, TOO_LARGE, title_of
-from machines.bulk.store import OrderLost
+from machines.bulks.store import OrderLost
 from machines.engine import Conflict, Refused, SignalboxError
 from machines.engine.connection.server_permissions import find_denial
+from machines.instances import sm_keys
 from machines.patterns import Changed
-from machines.services import ApprovalNeeded, sm_keys
-from machines.services.errors import DraftChanged
+from machines.people.errors import ApprovalNeeded, DraftChanged
 
 from .framework import idempotency, rate_limits
 from .framework.api import api

@@ -14,9 +14,9 @@ from types import FrameType
 
 from django.conf import settings
 
-from dashboard import folders
-from dashboard.checks.system_checks import shown
 from dashboard.serving import port
+from dashboard.serving.checks.system_checks import shown
+from dashboard.site import folders
 from machines.conf import conf
 from machines.server import Cluster, FolderInUse, Server
 from machines.server.folder import Lock

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from django.contrib.auth import get_user_model
 
-from dashboard.installation import home
-from machines.access.permissions import ROLES
-from machines.access.roles import make
+from dashboard.site import home
+from machines.people.permissions import ROLES
+from machines.people.roles import make
 
 ADMIN = "admin"
 ACCOUNTS = {

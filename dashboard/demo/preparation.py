@@ -13,10 +13,9 @@ from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-from dashboard import folders
-from dashboard.checks import system_checks
-from dashboard.installation import stores
-from dashboard.installation.environment import of_process
+from dashboard.serving.checks import system_checks
+from dashboard.site import folders, stores
+from dashboard.site.environment import of_process
 from machines.catalog.publishing import publish, restore
 from machines.conf import conf
 from machines.connections import get_engine
@@ -24,10 +23,10 @@ from machines.engine.errors import EngineUnavailable, NotPermitted, SignalboxErr
 from machines.formats import load
 from machines.mapreduce.builtin_machines import FOLDER as MAP_REDUCE
 from machines.models import Draft
+from machines.people.actor import Actor
 from machines.schedules import Schedules
 from machines.server import Cluster, Server
-from machines.services import Actor
-from machines.services.versions import drafts as services
+from machines.versions import drafts as services
 
 from .errors import DemoFailed
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from machines.command_line import list_command
 from machines.server import Guarded
+from machines.worker.command.command_line import list_command
 
 from .errors import DemoFailed
 from .output import Output

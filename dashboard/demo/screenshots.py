@@ -17,7 +17,7 @@ from typing import Any
 
 from django.conf import settings
 
-from machines.command_line import list_command
+from machines.worker.command.command_line import list_command
 
 from .errors import DemoFailed
 

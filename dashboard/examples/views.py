@@ -22,7 +22,7 @@ from dashboard.shared.errors.pages import render_error
 from dashboard.shared.errors.panels import Panels
 from dashboard.shared.errors.statuses import OVER_PACE, status_of
 from dashboard.shared.rendering import render_page
-from dashboard.shared.times import format_age
+from dashboard.shared.times.times import format_age
 from machines.connections import get_engine, get_throttle
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.engine.connection import routing

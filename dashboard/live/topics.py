@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from machines.access.permissions import EVERYTHING, Scope
 from machines.engine import limits
+from machines.people.permissions import EVERYTHING, Scope
 
 #: the right each kind of topic needs, as `dashboard.shared.access` names rights
 RIGHTS = {

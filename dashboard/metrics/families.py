@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from dashboard.shared.queue_depths import PLACES
-from machines.alarms import is_alive
+from dashboard.shared.figures.queue_depths import PLACES
+from machines.alarms.workers import is_alive
+from machines.audit.activity import Activity, Counts
 from machines.engine import Live, QueueStats, Survey
 from machines.patterns import Stats
-from machines.statistics.activity import Activity, Counts
 
 MAGNITUDES = 23
 """Buckets of a histogram: the last one ends at 2^22 ms, some 70 minutes."""

@@ -15,17 +15,17 @@ from django.views.decorators.http import require_safe
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from dashboard.live.hub.hub import sockets
-from machines.access.permissions import EVERYTHING, NOTHING, Scope, scope_of
+from machines.approvals import queries as approval_queries
+from machines.audit.activity import count_people, kept_activity
 from machines.conf import conf
 from machines.connections import get_engine, get_pattern
+from machines.duties import DUTIES
 from machines.engine import EngineUnavailable, SignalboxError
-from machines.management.maintenance import DUTIES
 from machines.models import SamplingTurn
 from machines.patterns import Locks
-from machines.services import approvals
-from machines.statistics.activity import count_people, kept_activity
+from machines.people.permissions import EVERYTHING, NOTHING, Scope, scope_of
 from machines.statistics.buffer_flush import waiting
-from machines.worker.maintenance.scheduler import read_lock_holders
+from machines.worker.duties.scheduler import read_lock_holders
 
 from .families import Snapshot, registry
 from .tokens import has_token
@@ -61,7 +61,7 @@ def _kept() -> tuple[dict[str, int] | None, int | None]:
     """What stands in SQL: approvals that wait, by machine, and when statistics were last taken, ms. A database that is
     away costs these, and no others."""
     try:
-        waiting = approvals.waiting().order_by().values_list("machine").annotate(Count("pk"))
+        waiting = approval_queries.find_open().order_by().values_list("machine").annotate(Count("pk"))
         return dict(waiting), SamplingTurn.objects.filter(at__gt=0).values_list("at", flat=True).first()
     except Error as error:
         log.warning("metrics: %s", error)

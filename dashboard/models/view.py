@@ -12,10 +12,10 @@ from django.db import models
 from django.db.models import Q, QuerySet
 from django.urls import Resolver404
 
-from dashboard.mount_point import find_page, mount_path
-from machines.access import redaction
-from machines.access.permissions import Forbidden, allows, anywhere, scope_of
+from dashboard.site.mount_point import find_page, mount_path
+from machines.catalog import redaction
 from machines.engine import SignalboxError
+from machines.people.permissions import Forbidden, allows, anywhere, scope_of
 
 MOST = 100  # views of one person
 PAGES = ("overview", "machine", "queues", "queue", "workers", "audit")

@@ -11,11 +11,11 @@ import weakref
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from dashboard.shared.callers import Headers, caller_of
+from dashboard.shared.addresses.callers import Headers, caller_of
+from dashboard.shared.concurrency_limits import ConcurrencyLimits, Crowded, Slots, Turn, under
 from dashboard.shared.errors.statuses import BUSY, CROWDED, TOO_LARGE
-from machines.access.client_address import network_of
+from machines.people.client_address import network_of
 
-from .concurrency_limits import ConcurrencyLimits, Crowded, Slots, Turn, under
 from .event_loop_views import EventLoopHandler, Refusal, Scope
 
 MOST = 3 * 1024 * 1024  # bytes of a body; Django takes 2.5 MB that are no file

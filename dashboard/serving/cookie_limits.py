@@ -14,10 +14,10 @@ from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.live.protocol import CloseCode
-from dashboard.mount_point import is_api_request
 from dashboard.shared.async_middleware import AsyncMiddleware
 from dashboard.shared.errors import problems
 from dashboard.shared.errors.statuses import COOKIES_TOO_LARGE
+from dashboard.site.mount_point import is_api_request
 
 MOST_BYTES = 8 * 1024
 MOST_ESCAPES = 100

@@ -19,14 +19,14 @@ from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.security import SecurityMiddleware
 from django.template.loader import render_to_string
 
-from dashboard.middleware.content_security_policy import ContentSecurityPolicy
-from dashboard.middleware.probe_hosts import accept_any_host
-from dashboard.middleware.request_ids import RequestIds
-from dashboard.mount_point import is_api_request
 from dashboard.shared.errors import problems
 from dashboard.shared.errors import problems as codes
+from dashboard.site.mount_point import is_api_request
 
 from .health import healthz
+from .middleware.content_security_policy import ContentSecurityPolicy
+from .middleware.probe_hosts import accept_any_host
+from .middleware.request_ids import RequestIds
 from .static_files import StaticFiles
 
 Answer = Callable[[HttpRequest], Awaitable[Any]]

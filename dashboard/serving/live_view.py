@@ -19,10 +19,10 @@ from django.http import HttpRequest
 from dashboard.live.sockets.admission import SocketAdmission
 from dashboard.live.sockets.consumer import LiveConsumer
 from dashboard.live.sockets.origin import SameOrigin
-from dashboard.middleware.request_ids import SocketIds
-from dashboard.mount_point import live_path
+from dashboard.site.mount_point import live_path
 
 from .cookie_limits import SocketCookieLimits
+from .middleware.request_ids import SocketIds
 
 Application = Callable[..., Awaitable[Any]]
 

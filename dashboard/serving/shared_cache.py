@@ -12,7 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.core.cache import cache
 
-from dashboard.installation.stores import web_prefix
+from dashboard.site.stores import web_prefix
 from machines.connections import get_engine
 
 ON_REDIS = ("django_redis.", "django.core.cache.backends.redis.")

@@ -1,4 +1,4 @@
-"""Requires a right before a page is made. The rights themselves: ``machines.access.permissions``."""
+"""Requires a right before a page is made. The rights themselves: ``machines.people.permissions``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.mount_point import mount_path
-from machines.access.permissions import (
+from dashboard.site.mount_point import mount_path
+from machines.people.permissions import (
     MEANINGS,
     RIGHTS,
     ROLES,
@@ -37,7 +37,7 @@ __all__ = [
     "scope_of",
 ]
 
-from machines.services.actor import Actor
+from machines.people.actor import Actor
 
 View = Callable[..., HttpResponse]
 

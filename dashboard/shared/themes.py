@@ -6,7 +6,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.models import Preferences
-from dashboard.mount_point import mount_path
+from dashboard.site.mount_point import mount_path
 
 COOKIE = "signalbox_theme"
 YEAR = 365 * 86400  # seconds

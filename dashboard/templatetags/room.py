@@ -21,27 +21,27 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 
-from dashboard.mount_point import live_path
-from dashboard.pages.machines.diagram_modes import DEFAULT
-from dashboard.pages.machines.instance_rows import write_rows
-from dashboard.pages.shared import addresses, id_links
-from dashboard.pages.shared.navigation import NavigationLink, list_navigation_links
+from dashboard.machines.diagrams.diagram_modes import DEFAULT
+from dashboard.machines.instance_rows import write_rows
 from dashboard.serving.live_view import is_served_to
-from dashboard.shared import page_addresses, times
-from dashboard.shared.converters import JobId
+from dashboard.shared.addresses import addresses, id_links, page_addresses
+from dashboard.shared.addresses.converters import JobId
+from dashboard.shared.addresses.navigation import NavigationLink, list_navigation_links
 from dashboard.shared.search import instance_filter
 from dashboard.shared.themes import theme_of
-from machines.access.redaction import MASK
+from dashboard.shared.times import times
+from dashboard.site.mount_point import live_path
 from machines.audit.request_context import request_id
+from machines.catalog.redaction import MASK
 from machines.conf import conf
 from machines.diagrams import EventWords
 
 if TYPE_CHECKING:
-    from dashboard.pages.instances.history_words import HistoryWords
-    from dashboard.pages.instances.replay import Replay
-    from dashboard.pages.machines.instance_list import InstanceList
-    from dashboard.pages.shared.version_counts import Elsewhere
-    from dashboard.shared.time_fields import TimeFields
+    from dashboard.instances.history_words import HistoryWords
+    from dashboard.instances.replay import Replay
+    from dashboard.machines.instance_list import InstanceList
+    from dashboard.shared.figures.version_counts import Elsewhere
+    from dashboard.shared.times.time_fields import TimeFields
     from machines.engine import Instance, Job, Step
 
 register = template.Library()

@@ -11,8 +11,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
-from machines.access import permissions
-from machines.models import AuditEntry
+from machines.audit.models import AuditEntry
+from machines.people import permissions
 
 from .context import STYLES
 from .permissions import ReadOnly

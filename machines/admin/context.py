@@ -15,7 +15,8 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from machines import diagrams
-from machines.models import Machine, MachineVersion
+from machines.catalog.models.machine import Machine
+from machines.catalog.models.version import MachineVersion
 
 STYLES = ["signalbox/admin/diagram.css", "signalbox/admin/admin.css"]
 SCRIPTS = [Script("signalbox/admin/frame.js", type="module")]

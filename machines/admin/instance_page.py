@@ -12,6 +12,9 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 
+from machines.approvals import actions as approvals
+from machines.catalog.models.machine import Machine
+from machines.catalog.models.version import MachineVersion
 from machines.catalog.outlines import stored
 from machines.connections import get_engine
 from machines.diagrams import EventWords
@@ -27,14 +30,14 @@ from machines.engine import (
     Suspended,
     UnknownMachine,
 )
-from machines.models import Machine, MachineVersion
-from machines.services import Actor, ApprovalNeeded, approvals, instances
-from machines.services.errors import TooFast
-from machines.services.reading import redactor_of
+from machines.instances import actions as instances
+from machines.instances.forms.admin import EventForm, lever_for, levers
+from machines.instances.queries import redactor_of
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded, TooFast
 
 from . import log_entries
 from .context import drawing, instance_url, moment, screen
-from .events import EventForm, lever_for, levers
 from .permissions import machine_of, may
 
 

@@ -7,10 +7,10 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
+from machines.catalog.models.machine import Machine
 from machines.catalog.outlines import stored
 from machines.connections import get_engine
 from machines.engine import BadInput, EngineUnavailable, Instance, Live, LookupFailed, SignalboxError, UnknownMachine
-from machines.models import Machine
 
 from .context import instance_url, instances_url, moment, screen
 from .permissions import machine_of

@@ -9,7 +9,7 @@ from django.contrib.auth import get_permission_codename, get_user_model
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from machines.models import LastSeen
+from machines.people.models.last_seen import LastSeen
 
 from .permissions import ReadOnly
 

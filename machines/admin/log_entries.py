@@ -6,10 +6,11 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.http import HttpRequest
 
-from machines.access import redaction
 from machines.audit.entries import storable
+from machines.catalog import redaction
+from machines.catalog.models.machine import Machine
+from machines.catalog.models.version import MachineVersion
 from machines.engine import Conflict, Instance, Refused, SignalboxError
-from machines.models import Machine, MachineVersion
 
 REPR = 200  # characters of LogEntry.object_repr
 

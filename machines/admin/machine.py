@@ -8,9 +8,9 @@ from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 
+from machines.catalog.models.machine import Machine
 from machines.catalog.publishing import find_unrecorded
 from machines.engine import SignalboxError
-from machines.models import Machine
 
 from . import instance_page, instances, publishing
 from .context import SCRIPTS, STYLES, drawing

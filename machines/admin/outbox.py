@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 
-from machines.models import OutboxEntry
+from machines.integrations.binding.models import OutboxEntry
 
 from .permissions import ReadOnly
 

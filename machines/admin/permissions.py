@@ -16,12 +16,13 @@ from django.db.models import ForeignKey, QuerySet
 from django.forms import ModelChoiceField
 from django.http import Http404, HttpRequest
 
-from machines.access import permissions
-from machines.models import Machine, MachineGroupGrant, MachineUserGrant
+from machines.catalog.models.machine import Machine
+from machines.people import permissions
+from machines.people.models.grant import MachineGroupGrant, MachineUserGrant
 
 
 def may(request: HttpRequest, right: str, machine: str = "") -> bool:
-    """``right`` as ``machines.access.permissions`` names it; of all machines where none is named."""
+    """``right`` as ``machines.people.permissions`` names it; of all machines where none is named."""
     return permissions.allows(request.user, right, machine)
 
 

@@ -11,14 +11,17 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.safestring import mark_safe
 
-from machines import offload
+from machines.catalog import offload
+from machines.catalog.models.machine import Machine
+from machines.catalog.models.version import MachineVersion
 from machines.catalog.partitions import list_changes
 from machines.catalog.submissions import GUESS, Submission
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.engine.definitions import CompiledDefinition, find_embedded
 from machines.formats import FORMATS, READERS
-from machines.models import Machine, MachineVersion
-from machines.services import Actor, Forbidden, definitions
+from machines.people.actor import Actor
+from machines.people.errors import Forbidden
+from machines.versions import publication as definitions
 
 from . import log_entries
 from .context import machine_url, screen

@@ -9,8 +9,9 @@ from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from machines.models import Token
-from machines.services import Actor, tokens
+from machines.people import actions as tokens
+from machines.people.actor import Actor
+from machines.people.models.token import Token
 
 from .permissions import ReadOnly
 

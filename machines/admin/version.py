@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from machines.models import MachineVersion
+from machines.catalog.models.version import MachineVersion
 
 from .context import SCRIPTS, STYLES, drawing
 from .permissions import ReadOnly

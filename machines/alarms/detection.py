@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from machines.ages import format_age, format_duration
 from machines.engine import QueueStats, Rollout, WorkerInfo
 from machines.engine.definitions import durations
 from machines.engine.jobs.clock_jump import ClockJump
 from machines.engine.keys import get_machine
 from machines.patterns import Stats
-from machines.statistics import Storm
+from machines.statistics.ages import format_age, format_duration
+from machines.statistics.present import Storm
 
 from .alarm import CRITICAL, KINDS, MANY, Alarm
 from .wording import join_words, pluralize

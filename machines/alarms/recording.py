@@ -14,9 +14,8 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from machines.models import AlarmEvent, AlarmState
-
 from .alarm import Alarm, rank_severity
+from .models import AlarmEvent, AlarmState
 
 Event = AlarmEvent.Event
 GRACE = timedelta(seconds=30)  # an alarm that is away for less, as while a worker restarts, is the same episode

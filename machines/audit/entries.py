@@ -31,11 +31,11 @@ from django.contrib.messages.api import MessageFailure
 from django.db import Error, transaction
 from django.http import HttpRequest
 
-from machines.access import redaction
+from machines.catalog import redaction
 from machines.engine import EngineFault, EngineUnavailable, Instance, SignalboxError
-from machines.models import AuditEntry
-from machines.statistics.activity import count_operator
 
+from .activity import count_operator
+from .models import AuditEntry
 from .request_context import request_id
 
 log = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ An entry names the person, the machine, the instance and the fields, and no valu
 of which it showed something; what the same person was shown of the same instance in the last quarter of an hour, as far
 as this process remembers, is not written again. Callers with the permission read through a ``RevealAudit``::
 
-    seen = redactor_of(actor, "payment")                  # machines.services.reading
+    seen = redactor_of(actor, "payment")                  # machines.instances.queries
     page["instance"] = seen.instance(instance)        # as it is; what of it is sensitive is noted
 """
 
@@ -19,8 +19,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from machines.access import redaction
-from machines.access.redaction import Redactor
+from machines.catalog import redaction
+from machines.catalog.redaction import Redactor
 from machines.engine import Explanation, Instance, Job, Preview, Refused, SignalboxError, Step
 
 from .entries import record

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from machines.connections import get_engine
 from machines.engine import Engine, UnknownMachine
 from machines.engine.definitions import Recipient
-from machines.models import Machine
+
+from .models.machine import Machine
 
 log = logging.getLogger(__name__)
 

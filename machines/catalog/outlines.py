@@ -11,7 +11,9 @@ from django.utils import timezone
 from machines.connections import get_engine
 from machines.engine.definitions import Outline, compile_definition, outline
 from machines.engine.errors import UnknownMachine
-from machines.models import Machine, MachineVersion
+
+from .models.machine import Machine
+from .models.version import MachineVersion
 
 KEPT = 256  # outlines in memory
 

@@ -18,9 +18,10 @@ from machines import diagrams
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, compile_definition, find_embedded
 from machines.engine.errors import DefinitionError, SignalboxError, UnknownMachine
-from machines.models import Machine, MachineVersion
 
 from . import accepted_senders, extensions
+from .models.machine import Machine
+from .models.version import MachineVersion
 from .submissions import Submission
 
 log = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ def publish(
     definition: object | CompiledDefinition, *, user: AbstractBaseUser | None = None, notes: str = ""
 ) -> MachineVersion:
     """Check a definition, make it the machine's current version, record it; before it, those it brings along. The same
-    document is the same version. It asks nobody's right: ``machines.services.definitions`` does.
+    document is the same version. It asks nobody's right: ``machines.versions.publication`` does.
 
     Raises DefinitionError with every finding, Diverged, EngineUnavailable. Should SQL fail after Redis
     succeeded, calling again records what Redis has.

@@ -12,10 +12,11 @@ from django.db import DatabaseError, transaction
 from machines.connections import get_engine
 from machines.engine import Engine
 from machines.engine.definitions import CompiledDefinition
-from machines.models import Machine, MachineVersion
 
 from . import publishing, submissions
 from .app_definitions import AppFile
+from .models.machine import Machine
+from .models.version import MachineVersion
 
 NOTE = "machine sync: "
 """With which the notes of a version begin that was published from a file; its path follows."""

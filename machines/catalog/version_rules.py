@@ -19,8 +19,8 @@ from machines.engine.definitions.access import VERSIONING
 from machines.engine.definitions.outline import covers_action
 from machines.engine.errors import UnknownMachine
 from machines.engine.versions import VersionChoice
-from machines.models import Machine
 
+from .models.machine import Machine
 from .outlines import outline_of
 
 ACTIONS = PUBLISH, MIGRATE = VERSIONING

@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 import time
 
+from machines.conf.database_retry import DatabaseRetry
 from machines.engine import Engine, EngineFault, LookupFailed
-from machines.models.database_retry import DatabaseRetry
 
 from . import recording, retention
 from .dead_jobs import DeadJobs, Place

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from django.db.models import QuerySet
 
-from machines.models import FailedJob
-
 from .dead_jobs import DeadJobs, JobRef
+from .models import FailedJob
 
 SOME = 1_000  # jobs of one pass of the follower
 AT_ONCE = 1_000  # jobs of one round trip

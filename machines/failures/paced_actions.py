@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 import time
 
+from machines.conf.database_retry import DatabaseRetry
 from machines.engine import Engine, EngineUnavailable, Job, Permit, SignalboxError
-from machines.models import FailedJob, FailureAction
-from machines.models.database_retry import DatabaseRetry
 
 from .dead_jobs import DeadJobs, JobRef
+from .models import FailedJob, FailureAction
 from .open_jobs import refresh
 
 log = logging.getLogger(__name__)

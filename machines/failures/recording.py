@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from django.db import transaction
 from django.db.models import F
 
-from machines.models import FailedJob, FailureGroup, FailureHour, FailurePart, FailurePosition
-
 from .dead_jobs import DeadJob, Place
 from .fingerprint import clean_name, compute_key, compute_shape
+from .models import FailedJob, FailureGroup, FailureHour, FailurePart, FailurePosition
 
 HOUR_MS = 3_600_000
 MAX_SHAPES = 200  # groups of one handler and exception; further shapes share one group

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from machines.conf import conf
+from machines.conf.database_retry import delete_some
 from machines.conf.retention_policy import parse_policy
-from machines.models import FailedJob, FailureGroup, FailureHour
-from machines.models.database_retry import delete_some
+
+from .models import FailedJob, FailureGroup, FailureHour
 
 KEEP = 90 * 86_400_000  # ms, where the setting RETAIN says nothing
 HOURS = 24 * 30  # hours of trend that are kept at most

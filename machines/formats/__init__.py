@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
-from machines import extras
+from machines.conf import extras
 from machines.engine.definitions.findings import Finding, make_finding
 from machines.engine.errors import DefinitionError
 

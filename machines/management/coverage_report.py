@@ -9,8 +9,8 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError
 
-from machines.coverage import measurement, storage
-from machines.coverage.measurement import Collector, Coverage
+from machines.catalog.coverage import measurement, storage
+from machines.catalog.coverage.measurement import Collector, Coverage
 from machines.engine.definitions import CompiledDefinition
 
 MOST_LISTED = 20  # parts of a machine that are not covered

@@ -7,8 +7,9 @@ from argparse import ArgumentParser
 from django.core.management.base import CommandError, OutputWrapper
 
 from machines.connections import get_engine
+from machines.people import rules
+from machines.people.actor import Actor
 from machines.retention.erasure import ErasureReport, erase, summarize
-from machines.services import Actor, rules
 
 SHOWN = 20  # places that are listed as left
 

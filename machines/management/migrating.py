@@ -15,9 +15,9 @@ from machines.connections import get_engine
 from machines.engine import Engine
 from machines.engine.versions import KEPT, MOVES, REFUSED, DryRun, MigrationClass, MigrationPlan, RefusedInstance
 from machines.engine.versions.mover import ALREADY
-from machines.services import Actor
-from machines.services.rules import MIGRATE, prepare_change
-from machines.services.versions import rollouts
+from machines.people.actor import Actor
+from machines.people.rules import MIGRATE, prepare_change
+from machines.versions import rollouts
 
 TOGETHER = 200  # instances in one call
 SHOWN = 20  # refused instances that are listed

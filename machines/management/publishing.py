@@ -8,11 +8,14 @@ from argparse import ArgumentParser
 from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 
+from machines.approvals import actions as approvals
+from machines.approvals.models import Approval
+from machines.catalog.models.version import MachineVersion
 from machines.engine.definitions import CompiledDefinition
-from machines.models import Approval, MachineVersion
-from machines.services import Actor, ApprovalNeeded, approvals, definitions
-from machines.services.errors import DraftNeeded
-from machines.services.versions import drafts
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded, DraftNeeded
+from machines.versions import drafts
+from machines.versions import publication as definitions
 
 
 def add_user_argument(parser: ArgumentParser) -> None:

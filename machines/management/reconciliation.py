@@ -7,12 +7,12 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from machines.attached import Attachment
-from machines.attached import registry as attachments
-from machines.attached.reconcile import Reconcile as ReconcileMirror
-from machines.binding import registry
-from machines.binding.reconcile import DryRun, Reconcile, Report, describe
 from machines.connections import get_engine
+from machines.integrations.attached import Attachment
+from machines.integrations.attached import registry as attachments
+from machines.integrations.attached.reconcile import Reconcile as ReconcileMirror
+from machines.integrations.binding import registry
+from machines.integrations.binding.reconcile import DryRun, Reconcile, Report, describe
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from django.core.management.base import BaseCommand, CommandError
 
-from machines import extras
 from machines.catalog import app_definitions
+from machines.catalog.coverage.measurement import Collector
 from machines.catalog.outlines import stored_current
-from machines.coverage.measurement import Collector
+from machines.conf import extras
 from machines.engine.definitions import CompiledDefinition, compile_definition
 from machines.engine.errors import SignalboxError
 

@@ -10,17 +10,18 @@ from contextlib import suppress
 
 from django.core.management.base import BaseCommand, CommandError
 
+from machines.approvals.models import Approval
 from machines.catalog import app_definitions, sync
 from machines.catalog.app_definitions import FOLDER, AppFile
 from machines.catalog.definition_files import shown
+from machines.catalog.models.draft import Draft
 from machines.catalog.sync import NEWER, UNCHANGED, Comparison
 from machines.engine.errors import EngineUnavailable, SignalboxError
 from machines.management.publishing import add_user_argument, find_actor, publish
-from machines.models import Approval, Draft
-from machines.services import Actor
-from machines.services.errors import DraftNeeded
-from machines.services.rules import prepare_change
-from machines.services.versions import drafts
+from machines.people.actor import Actor
+from machines.people.errors import DraftNeeded
+from machines.people.rules import prepare_change
+from machines.versions import drafts
 from machines.worker.registry import discover
 
 

@@ -21,8 +21,8 @@ from machines.connections import get_engine
 from machines.engine.definitions import outline
 from machines.engine.transfer import Export, Import, Repartition
 from machines.engine.transfer.repartitioning import PATIENCE
-from machines.services import Actor
-from machines.services.rules import prepare_change
+from machines.people.actor import Actor
+from machines.people.rules import prepare_change
 
 GZIP = b"\x1f\x8b"
 EVERY = 0.5  # seconds between two lines of progress

@@ -9,11 +9,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, OutputWrapper
 
+from machines.catalog.editing import runs
 from machines.connections import get_engine
 from machines.engine import Engine, SignalboxError, VerificationFinding
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.verification.verifier import list_counts
-from machines.studio import runs
 
 from .scenarios import find_definitions
 

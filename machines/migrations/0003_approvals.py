@@ -1,8 +1,8 @@
 import django.utils.timezone
 from django.db import migrations, models
 
-import machines.models.approval
-import machines.models.document
+import machines.approvals.models
+import machines.catalog.models.document
 
 
 class Migration(migrations.Migration):
@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
                 ("action", models.CharField(help_text="as definitions name it: delete, fire:refund", max_length=120)),
                 (
                     "asked",
-                    machines.models.document.DocumentField(
+                    machines.catalog.models.document.DocumentField(
                         blank=True, default=dict, help_text="what it takes; emptied once it is decided"
                     ),
                 ),
@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
                 ("asker", models.CharField(max_length=150)),
                 ("asker_id", models.CharField(max_length=40)),
                 ("asked_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("expires_at", models.DateTimeField(default=machines.models.approval.end_of_request)),
+                ("expires_at", models.DateTimeField(default=machines.approvals.models.end_of_request)),
                 (
                     "state",
                     models.CharField(

@@ -1,6 +1,6 @@
 import django.db.models.deletion
 import django.utils.timezone
-import machines.models.document
+import machines.catalog.models.document
 from django.db import migrations, models
 
 
@@ -33,13 +33,13 @@ class Migration(migrations.Migration):
                 ("url", models.TextField()),
                 (
                     "machines",
-                    machines.models.document.DocumentField(
+                    machines.catalog.models.document.DocumentField(
                         blank=True, default=list, help_text="names; none: those of every machine"
                     ),
                 ),
                 (
                     "types",
-                    machines.models.document.DocumentField(
+                    machines.catalog.models.document.DocumentField(
                         default=list, help_text="of messages, * stands for any characters"
                     ),
                 ),
@@ -121,7 +121,7 @@ class Migration(migrations.Migration):
                 ("tries", models.PositiveIntegerField(default=0, help_text="since it was made or sent again by hand")),
                 (
                     "attempts",
-                    machines.models.document.DocumentField(
+                    machines.catalog.models.document.DocumentField(
                         blank=True, default=list, help_text="at, status, ms and error of each, oldest first"
                     ),
                 ),

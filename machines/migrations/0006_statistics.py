@@ -1,4 +1,4 @@
-import machines.models.document
+import machines.catalog.models.document
 from django.db import migrations, models
 
 
@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("machine", models.CharField(max_length=64, unique=True)),
                 ("at", models.BigIntegerField(help_text="ms since 1970, by the clock of Redis")),
-                ("counters", machines.models.document.DocumentField(default=dict)),
+                ("counters", machines.catalog.models.document.DocumentField(default=dict)),
             ],
             options={"default_permissions": ()},
         ),
@@ -50,7 +50,7 @@ class Migration(migrations.Migration):
                 ),
                 ("died", models.BigIntegerField(default=0)),
                 ("instances", models.BigIntegerField(default=0, help_text="how many there were at the end")),
-                ("numbers", machines.models.document.DocumentField(default=dict)),
+                ("numbers", machines.catalog.models.document.DocumentField(default=dict)),
             ],
             options={
                 "default_permissions": (),

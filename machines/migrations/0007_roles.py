@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """The right to see sensitive fields, and rights on single machines. Roles are made after it: machines/access/roles.py."""
+    """The right to see sensitive fields, and rights on single machines. Roles are made after it: machines/people/roles.py."""
 
     dependencies = [
         ("auth", "0012_alter_user_first_name_max_length"),

@@ -13,9 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from machines.archive.opening import decode
-from machines.archive.store import get_archive
 from machines.engine import BadInput, Engine, Instance, LookupFailed, Step, UnknownInstance, limits
+from machines.instances.archive.opening import decode
+from machines.instances.archive.store import get_archive
 
 from . import redis_search, sql_search
 from .redis_search import Entry, Place

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from machines.archive.store import get_archive
 from machines.catalog import builtin_machines
 from machines.catalog.outlines import stored
 from machines.conf import conf
 from machines.conf.retention_policy import parse_policy
 from machines.engine import Engine, errors
 from machines.engine.definitions.reading.retention import Retention, find_retention
-from machines.models import ArchiveTotal
+from machines.instances.archive.store import get_archive
+from machines.instances.models import ArchiveTotal
 
 
 @dataclass(frozen=True, slots=True)

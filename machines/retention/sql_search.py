@@ -13,8 +13,10 @@ from typing import Any
 from django.apps import apps
 from django.db import connection, models
 
-from machines.models import ArchivedInstance, Machine, MachineVersion
-from machines.models.document import DocumentField
+from machines.catalog.models.document import DocumentField
+from machines.catalog.models.machine import Machine
+from machines.catalog.models.version import MachineVersion
+from machines.instances.models import ArchivedInstance
 
 from .search_values import SearchValues
 

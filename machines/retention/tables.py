@@ -10,10 +10,14 @@ from datetime import UTC, datetime
 from django.db import connection
 from django.db.models import Model, QuerySet
 
-from machines.archive import sql
+from machines.alarms.models import AlarmEvent
+from machines.audit.models import AuditEntry
 from machines.conf import conf
 from machines.conf.retention_policy import Policy, TableBound, parse_policy
-from machines.models import AlarmEvent, ArchivedInstance, AuditEntry, Delivery, Measurement
+from machines.instances.archive import sql
+from machines.instances.models import ArchivedInstance
+from machines.statistics.models import Measurement
+from machines.webhooks.models import Delivery
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ a definition declares, and those of programs, are nobody's.
 
 from __future__ import annotations
 
-from machines.access import permissions
+from machines.people import permissions
 
 from .document import Schedule
 from .store import Order

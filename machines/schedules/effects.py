@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
-from machines.bulk import Bulk
-from machines.bulk import Order as BulkOrder
-from machines.bulk.bulk import LIVE
-from machines.bulk.order import read_filter
+from machines.bulks import Bulk
+from machines.bulks import Order as BulkOrder
+from machines.bulks.bulk import LIVE
+from machines.bulks.order import read_filter
 from machines.catalog import builtin_machines
 from machines.engine import Engine, errors, limits
 

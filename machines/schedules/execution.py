@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from machines.access.redaction import without_values
+from machines.catalog.redaction import without_values
 from machines.engine import Engine, errors
 
 from . import authors, planning

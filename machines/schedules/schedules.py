@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from machines.access.transition_groups import Groups
 from machines.engine import Engine, Instance, errors
 from machines.engine.records import PartialList
+from machines.people.transition_groups import Groups
 
 from . import builtin_machine, planning, targets
 from . import document as documents

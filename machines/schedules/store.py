@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from machines.access.transition_groups import Groups
 from machines.engine import Engine, Permit
 from machines.engine.errors import UnknownMachine
 from machines.engine.keys import choose_partition
 from machines.engine.storage import Storage
+from machines.people.transition_groups import Groups
 
 from . import document as documents
 from .builtin_machine import SCHEDULES

@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterator
 
-from machines.access.mirror_names import is_mirror
 from machines.catalog import builtin_machines
+from machines.catalog.mirrors import is_mirror
 from machines.engine import Engine, arguments, errors, limits
 from machines.engine.definitions import Outline, outline
 from machines.engine.definitions.outline import is_match
@@ -59,7 +59,7 @@ def _check_values(engine: Engine, schedule: Schedule) -> Iterator[Finding]:
 
 
 def _check_filter(engine: Engine, schedule: Schedule) -> Iterator[Finding]:
-    from machines.bulk.order import FILTERS, IDS, MAX_RATE
+    from machines.bulks.order import FILTERS, IDS, MAX_RATE
 
     what = schedule.what
     rate = what.get("rate", 0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.db.models import F, QuerySet
 
-from machines.models import Measurement, SamplingTurn
+from .models import Measurement, SamplingTurn
 
 Period = Measurement.Period
 

@@ -8,12 +8,12 @@ from types import MappingProxyType
 
 from django.db import DataError, Error, IntegrityError
 
-from machines.access import last_seen
+from machines.conf.database_retry import DatabaseRetry
 from machines.connections import get_pattern, is_spread
 from machines.engine.connection.client import Client
 from machines.engine.errors import EngineFault, EngineUnavailable, SignalboxError
-from machines.models.database_retry import DatabaseRetry
 from machines.patterns import Batch, Lost, Stats, WriteBuffer
+from machines.people import last_seen
 from machines.statistics import recording, writing
 
 log = logging.getLogger(__name__)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from django.db.models import Sum
 
 from machines.engine import Live
-from machines.models import Measurement, SamplingTurn
 
 from .counters import Counters, WentBack, difference, together
+from .models import Measurement, SamplingTurn
 from .recording import GAP, Period, readings
 
 MINUTES = 2  # that were measured and count as now

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from machines.connections import get_pattern
 from machines.engine import Live, Survey
 from machines.engine.connection.client import Client
-from machines.models import Measurement
 from machines.patterns import Changed, Write, WriteBuffer
 from machines.patterns.write_buffer import MAX_MARK, MAX_NAMES
 
 from .counters import Counters, WentBack, counters_of, difference, leaves, path_text
+from .models import Measurement
 
 log = logging.getLogger(__name__)
 

@@ -14,14 +14,15 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from machines.catalog import outlines
+from machines.conf.database_retry import DatabaseRetry
 from machines.connections import get_engine
 from machines.engine import Engine, Live, SignalboxError
 from machines.engine.connection.client import Client
 from machines.engine.instances.activity import merge_medians
 from machines.engine.keys import Keys
-from machines.models import Measurement
-from machines.models.database_retry import DatabaseRetry
 from machines.patterns import Place, Scoreboard
+
+from .models import Measurement
 
 log = logging.getLogger(__name__)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from machines.models import Measurement
-
 from .axis import Axis, Period, axis_of, rows_of
 from .counters import Counters, together
 from .lines import MOST, WHATS, Line, Measured
+from .models import Measurement
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,13 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Q
 
+from machines.conf.database_retry import delete_some
 from machines.engine.limits import check_machine_name
-from machines.models import MeasuredStretch, Measurement, SamplingTurn
-from machines.models.database_retry import delete_some
 from machines.patterns import Batch, Entry
 from machines.patterns.arguments import MAX_EXACT, MAX_NOW
 
 from .counters import Counters, grown, sums, together
+from .models import MeasuredStretch, Measurement, SamplingTurn
 from .recording import COVERED, INSTANCES, SAMPLED
 
 log = logging.getLogger(__name__)

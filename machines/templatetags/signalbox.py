@@ -7,8 +7,8 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from machines.binding.bound_state import BoundState
 from machines.engine import SignalboxError
+from machines.integrations.binding.bound_state import BoundState
 
 register = template.Library()
 

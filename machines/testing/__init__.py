@@ -24,7 +24,7 @@ __all__ = ["JobRun", "Signalbox", "SignalboxMixin"]
 def __getattr__(name: str) -> Any:
     """Import the classes that annotations name when they are first used: the plugin stays light."""
     if name in __all__:
-        from machines import extras
+        from machines.conf import extras
 
         extras.require("the test kit", "test")
     if name == "Signalbox":

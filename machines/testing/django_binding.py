@@ -51,8 +51,8 @@ def update_rows(engine: Engine, *, reraise: bool = False) -> None:
     entry failed with, or AssertionError for one that still waits and for a row that could not be created."""
     if not is_django_project():
         raise RuntimeError("update_rows is for Django projects with the app machines")
-    from machines.binding import delivery, outbox, registry
-    from machines.binding.reconcile import Reconcile
+    from machines.integrations.binding import delivery, outbox, registry
+    from machines.integrations.binding.reconcile import Reconcile
     from machines.signals import delivered
 
     failed: list[Any] = []
@@ -85,8 +85,8 @@ def list_entries(machine: str = "", id: str = "") -> list[Any]:
         return []
     from django.db import transaction
 
-    from machines.binding import registry
-    from machines.models import OutboxEntry
+    from machines.integrations.binding import registry
+    from machines.integrations.binding.models import OutboxEntry
 
     wanted = {"machine": machine, "instance": id} if id else {}
     found: list[Any] = []

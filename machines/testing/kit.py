@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from machines.catalog.definition_files import compile_file, find_files
+from machines.conf.testing_keys import remove_keys
 from machines.engine import AsyncEngine, DefinitionError, Engine, Instance, PublishedMachine, UnknownInstance
-from machines.testing_keys import remove_keys
 
 from .assertions import Assertions
 from .clock import Clock, ClockedAsyncEngine, ClockedEngine, Duration, Moment, read_duration, read_moment

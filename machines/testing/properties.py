@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from machines.conf.extras import MissingExtra
 from machines.engine import Instance, NotAllowed, Refused
 from machines.engine.definitions import CompiledDefinition, FieldOutline, Outline, outline
 from machines.engine.errors import BadPayload
-from machines.extras import MissingExtra
 
 try:
     from hypothesis import strategies as st

@@ -6,9 +6,3 @@ due, and tries again for a day: it goes out at least once, with the same ``webho
 every worker; what is to be sent they share through SQL.
 ``managing`` is what pages and the API call.
 """
-
-from .errors import BadWebhook, UnknownWebhook
-from .fan_out import FanOut
-from .sender import Sender
-
-__all__ = ["BadWebhook", "FanOut", "Sender", "UnknownWebhook"]

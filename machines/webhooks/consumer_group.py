@@ -18,9 +18,10 @@ from django.db import transaction
 from machines.connections import get_throttle
 from machines.engine import Engine, EngineFault
 from machines.engine.messages.emitted import START, LogEnd, Place
-from machines.models import LogCursor, LogGap
 from machines.patterns import Gone
 from machines.patterns.bus import AttachedStream, StreamPage
+
+from .models import LogCursor, LogGap
 
 GROUP = "webhooks"
 KEEP = 10_000  # entries a log keeps in any case; what the engine keeps

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from machines.models import Webhook
+from .models import Webhook
 
 STEP = "signalbox.step"
 """The type of the messages about steps, which nobody emits. A webhook gets them that names it; ``*`` does not."""

@@ -16,12 +16,11 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
+from machines.conf.database_retry import DatabaseRetry, delete_some
 from machines.connections import get_engine, get_throttle
 from machines.engine import Engine, EngineFault, LookupFailed, SignalboxError
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.engine.messages.emitted import LogEntry, Place, read_entry
-from machines.models import Delivery, LogGap, Webhook
-from machines.models.database_retry import DatabaseRetry, delete_some
 from machines.patterns.arguments import MAX_NOW
 from machines.patterns.bus import StreamPage
 
@@ -29,6 +28,7 @@ from . import sender
 from .consumer_group import ConsumerGroup
 from .event_filter import ROLLOUT, STEP, matches_filter, wants_steps
 from .message_body import Writer
+from .models import Delivery, LogGap, Webhook
 
 log = logging.getLogger(__name__)
 

@@ -15,10 +15,10 @@ import certifi
 import httpx
 
 import machines
-from machines.models import Delivery
 
 from .addresses import checked, resolved
 from .errors import BadWebhook, Unreachable
+from .models import Delivery
 from .signing import headers
 
 CONNECT = 5.0  # seconds

@@ -11,15 +11,15 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
+from machines.audit.models import shown_address
 from machines.connections import get_engine
 from machines.engine.limits import check_machine_name
-from machines.models import Delivery, LogGap, Webhook
-from machines.models.webhook import shown_address
-from machines.services.actor import Actor
+from machines.people.actor import Actor
 
 from . import consumer_group, fan_out, message_body
 from .addresses import checked
 from .errors import BadWebhook, UnknownWebhook
+from .models import Delivery, LogGap, Webhook
 from .signing import new_secret
 
 RIGHT = "operate"

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from machines.access.redaction import MASK, Redactor, strict_redactor
+from machines.catalog.redaction import MASK, Redactor, strict_redactor
 from machines.connections import get_engine
 from machines.engine import BadInput, EngineFault, LookupFailed
 from machines.engine.messages.emitted import LogEntry

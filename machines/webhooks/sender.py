@@ -15,13 +15,13 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from machines.conf import conf
+from machines.conf.database_retry import DatabaseRetry
 from machines.connections import get_throttle
 from machines.engine import EngineUnavailable, rates
-from machines.models import Delivery, Webhook
-from machines.models.database_retry import DatabaseRetry
 from machines.patterns.arguments import MAX_KEY
 
 from .http_post import PostResult, post
+from .models import Delivery, Webhook
 
 log = logging.getLogger(__name__)
 

@@ -13,6 +13,12 @@ from typing import Any, Literal
 from machines.engine import Engine, errors
 
 from .counters import Counters
+from .duties.clock_monitor import ClockMonitor
+from .duties.expired_leases import LeaseRecovery
+from .duties.partition_shares import PartitionShares
+from .duties.periodic import Duty, Periodic
+from .duties.timer_waiter import TimerWaiter
+from .duties.timers import DueWork, DueWorkLoop
 from .execution.completer import Completer
 from .execution.executor import Executor
 from .execution.in_flight import InFlightJobs
@@ -26,12 +32,6 @@ from .intake.queue_waiter import QueueWaiter
 from .intake.served_queues import ServedQueues
 from .job import Job
 from .lease_renewal import LeaseRenewal
-from .maintenance.clock_monitor import ClockMonitor
-from .maintenance.expired_leases import LeaseRecovery
-from .maintenance.partition_shares import PartitionShares
-from .maintenance.periodic import Duty, Periodic
-from .maintenance.timer_waiter import TimerWaiter
-from .maintenance.timers import DueWork, DueWorkLoop
 from .options import Options
 from .registry import Registry
 from .worker_info import InfoBuilder

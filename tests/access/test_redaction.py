@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from machines.access.redaction import MASK, Redactor, without_values
+from machines.catalog.redaction import MASK, Redactor, without_values
 from machines.engine import (
     BadPayload,
     Because,

@@ -7,8 +7,8 @@ from django.apps import apps
 from django.contrib.auth.models import Group, Permission
 from django.core.management import call_command
 
-from machines.access import roles
-from machines.access.permissions import RIGHTS, ROLES
+from machines.people import roles
+from machines.people.permissions import RIGHTS, ROLES
 
 pytestmark = pytest.mark.django_db
 

@@ -11,11 +11,11 @@ from django.db.models import QuerySet
 from guardian.shortcuts import assign_perm
 
 from dashboard.models import Preferences
-from dashboard.shared.time_zones import preferences_of
-from machines.access import user_permissions
-from machines.access.permissions import RIGHTS, anywhere, rights_of, scope_of
+from dashboard.shared.times.time_zones import preferences_of
 from machines.models import Machine
-from machines.prepared_queries import PreparedQuery
+from machines.people import user_permissions
+from machines.people.permissions import RIGHTS, anywhere, rights_of, scope_of
+from machines.people.prepared_queries import PreparedQuery
 
 pytestmark = pytest.mark.django_db
 

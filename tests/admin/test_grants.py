@@ -9,10 +9,10 @@ from django.contrib.auth.models import Group, Permission
 from django.test import Client
 from guardian.shortcuts import assign_perm
 
-from machines.access.permissions import rights_of
 from machines.admin.context import instance_url, instances_url
 from machines.catalog.publishing import publish
 from machines.models import AuditEntry, Machine
+from machines.people.permissions import rights_of
 from tests.catalog.samples import example
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from machines.admin.events import EventForm
 from machines.engine.definitions import EventOutline, FieldOutline
+from machines.instances.forms.admin import EventForm
 
 
 def form(types: tuple[str, ...], *, open: bool = False, required: bool = False, **data: str) -> EventForm:

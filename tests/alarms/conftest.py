@@ -11,7 +11,7 @@ from django.contrib.auth.models import Permission
 
 from dashboard.shared.access import RIGHTS, ROLES
 from machines.engine import WorkerInfo
-from machines.services import Actor
+from machines.people.actor import Actor
 from tests.engine.builders import machine
 from tests.pages.conftest import as_, user_of  # noqa: F401  fixtures
 

@@ -6,9 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from machines.alarms import actions as alarms
+from machines.alarms import duty, errors
 from machines.engine.jobs.clock_jump import ClockJump
 from machines.models import AlarmEvent, AuditEntry
-from machines.services import Forbidden, alarms
+from machines.people.errors import Forbidden
 
 from .conftest import KEY
 
@@ -53,7 +55,7 @@ def test_an_alarm_has_an_owner(desk, actor_of):
 @pytest.mark.parametrize("owner", ["nobody", "stranger"])
 def test_an_owner_is_an_account_that_may_see_it(desk, actor_of, owner):
     actor_of("none", "stranger")
-    with pytest.raises(alarms.BadAlarmInput, match="no active account"):
+    with pytest.raises(errors.BadAlarmInput, match="no active account"):
         alarms.assign(actor_of("supervisor"), KEY, owner)
 
 
@@ -71,7 +73,7 @@ def test_a_snooze_takes_it_out_until_it_is_ended(desk, actor_of):
     ("duration", "reason"), [(HOUR, " "), (timedelta(seconds=59), "x"), (timedelta(days=8), "x"), (HOUR, "x" * 1001)]
 )
 def test_a_snooze_takes_a_reason_and_ends(desk, actor_of, duration, reason):
-    with pytest.raises(alarms.BadAlarmInput):
+    with pytest.raises(errors.BadAlarmInput):
         alarms.snooze(actor_of("supervisor"), KEY, duration, reason=reason)
     assert [entry[3] for entry in audited()] == ["refused"]
 
@@ -87,12 +89,12 @@ def test_it_takes_the_right_to_operate(desk, actor_of, role):
 def test_an_alarm_that_does_not_stand_is_unknown(desk, actor_of, engine):
     supervisor = actor_of("supervisor")
     engine.fire("desk", "old", "take")
-    with pytest.raises(alarms.UnknownAlarm):
+    with pytest.raises(errors.UnknownAlarm):
         alarms.acknowledge(supervisor, KEY)
 
 
 def test_the_worker_records_and_the_history_is_of_machines_in_scope(desk, actor_of):
-    alarms.record_alarms()
+    duty.record_alarms()
     assert [event.key for event in alarms.history(actor_of("viewer"))] == [KEY]
     with pytest.raises(Forbidden):
         alarms.history(actor_of("none"))

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from machines.alarms import KINDS, Alarm, raise_alarms, read_machine, sort_alarms, worst_by_machine
-from machines.alarms.detection import Stuck
+from machines.alarms.alarm import KINDS, Alarm, read_machine, sort_alarms, worst_by_machine
+from machines.alarms.detection import Stuck, raise_alarms
+from machines.alarms.queries import QueueDepth
 from machines.engine import Pause, QueueStats, WorkerInfo
 from machines.engine.jobs.clock_jump import ClockJump
 from machines.patterns import Stats
-from machines.services.alarms.collection import QueueDepth
 
 pytestmark = pytest.mark.pure
 HOUR = 3_600_000

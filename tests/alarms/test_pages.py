@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import pytest
 
+from machines.alarms import duty as alarms
 from machines.models import AlarmEvent, AlarmState
-from machines.services import alarms
 from tests.pages.reading import read
 
 from .conftest import KEY

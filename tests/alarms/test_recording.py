@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from machines.alarms import Alarm
+from machines.alarms.alarm import Alarm
 from machines.alarms.recording import merge_states, record
 from machines.models import AlarmEvent, AlarmState
 from machines.retention import tables

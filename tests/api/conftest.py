@@ -16,14 +16,14 @@ from guardian.shortcuts import assign_perm
 
 from dashboard.models import SavedView
 from machines import diagrams
-from machines.access import token_sessions, tokens
-from machines.access.permissions import RIGHTS
-from machines.bulk import Bulk, Order
+from machines.bulks import Bulk, Order
 from machines.engine import Engine, Instance, WorkerInfo
 from machines.engine.definitions import outline
 from machines.engine.sm_commands import call
 from machines.failures.follower import FailureFollower
 from machines.models import Approval, Delivery, Draft, FailureGroup, Machine, StoredPlan, Webhook
+from machines.people import token_sessions, tokens
+from machines.people.permissions import RIGHTS
 from machines.schedules import Schedules
 from tests.bulk.builders import step, work_off
 

@@ -70,7 +70,7 @@ def test_what_was_refused_may_be_tried_again_with_the_same_key(door, boss):
 @pytest.mark.django_db(transaction=True)
 def test_while_the_first_is_under_way_the_second_is_turned_away(door, boss, monkeypatch):
     """Two requests at the same time; the first stands in the engine until the second was answered."""
-    from machines.services import instances
+    from machines.instances import actions as instances
 
     inside, go_on, real = threading.Event(), threading.Event(), instances.fire
 
@@ -102,7 +102,7 @@ def test_while_the_first_is_under_way_the_second_is_turned_away(door, boss, monk
 
 def test_an_answer_that_was_lost_counts_once_by_the_engines_own_key(door, boss, monkeypatch):
     """The step is made, and the process dies before it can say so."""
-    from machines.services import instances
+    from machines.instances import actions as instances
 
     real = instances.fire
 
@@ -120,7 +120,7 @@ def test_an_answer_that_was_lost_counts_once_by_the_engines_own_key(door, boss, 
 
 
 def test_a_fault_is_a_problem_too_and_lets_go_of_the_key(door, boss, monkeypatch):
-    from machines.services import instances
+    from machines.instances import actions as instances
 
     boss.client.raise_request_exception = False
     monkeypatch.setattr(instances, "fire", lambda *given, **more: 1 / 0)

@@ -10,9 +10,9 @@ import pytest
 import dashboard.api.v1  # noqa: F401  adds the operations that the document lists
 from dashboard.api.framework.openapi_document import document
 from dashboard.api.framework.operation import OPERATIONS
-from machines.access import tokens
-from machines.access.permissions import ROLES
 from machines.models import AuditEntry, Token
+from machines.people import tokens
+from machines.people.permissions import ROLES
 from tests.live.builders import GATE
 
 from .conftest import ALL, Caller

@@ -9,10 +9,10 @@ from functools import partial
 import pytest
 from django.test import Client
 
-from dashboard.installation.log_format import Line
-from machines.access import token_sessions, tokens
+from dashboard.site.log_format import Line
 from machines.models import AuditEntry, Token
 from machines.patterns import Sessions
+from machines.people import token_sessions, tokens
 from tests.configuration import configure
 
 from .conftest import ALL, Caller
@@ -121,7 +121,7 @@ def test_each_ends_its_own_and_nobody_elses(holder, caller):
 
 def test_there_are_only_so_many_of_a_token(holder, monkeypatch):
     few = partial(Sessions, name="api", most=2)
-    monkeypatch.setattr("machines.access.token_sessions.container", lambda redis, prefix: few(redis, prefix=prefix))
+    monkeypatch.setattr("machines.people.token_sessions.container", lambda redis, prefix: few(redis, prefix=prefix))
     made(holder)
     made(holder)
     answer = holder.post("/sessions", {})

@@ -9,10 +9,11 @@ from django.contrib.auth.models import Permission
 from django.core.exceptions import PermissionDenied
 from django.test import Client
 
-from machines.access import tokens
 from machines.models import AuditEntry, Token
-from machines.services import Actor, Forbidden
-from machines.services import tokens as services
+from machines.people import actions as services
+from machines.people import tokens
+from machines.people.actor import Actor
+from machines.people.errors import Forbidden
 
 from .conftest import Caller
 

@@ -8,9 +8,9 @@ import pyarrow.parquet as files
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from machines.archive import store
-from machines.archive.parquet import ParquetArchive
 from machines.conf import archive_names
+from machines.instances.archive import store
+from machines.instances.archive.parquet import ParquetArchive
 from machines.models import ArchiveTotal
 from tests.configuration import configure
 
@@ -94,7 +94,7 @@ def test_the_setting_names_it(settings, tmp_path, monkeypatch):
     assert not archive_names.is_archive("parquet:relative")
     assert not archive_names.is_archive("parquet:/")
     configure(settings, ARCHIVE=f"parquet:{tmp_path}/other")
-    monkeypatch.setitem(sys.modules, "machines.archive.parquet", None)
+    monkeypatch.setitem(sys.modules, "machines.instances.archive.parquet", None)
     with pytest.raises(ImproperlyConfigured, match=r"signalbox\[parquet\]"):
         store.get_archive()
 

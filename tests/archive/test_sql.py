@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 from django.db import connection
 
-from machines.archive.record import DamagedBody
-from machines.archive.sql import SqlArchive, find_month, make_partition
 from machines.engine import BadInput
+from machines.instances.archive.record import DamagedBody
+from machines.instances.archive.sql import SqlArchive, find_month, make_partition
 from machines.models import ArchivedInstance, ArchiveTotal, AuditEntry
 from machines.retention import tables
 from tests.configuration import configure

@@ -10,8 +10,8 @@ from django.conf import settings as django_settings
 from django.db import connection
 from django.test import override_settings
 
-from machines.attached import Attachment, attach, detach, mirror, registry
 from machines.engine import Engine
+from machines.integrations.attached import Attachment, attach, detach, mirror, registry
 
 
 @pytest.fixture(scope="package")

@@ -8,13 +8,17 @@ from django.contrib.auth.models import Permission
 from django.db import transaction
 from django.urls import reverse
 
-from machines.attached import calls
-from machines.attached.errors import MethodFailed, MethodRefused
-from machines.bulk import Bulk
+from machines.bulks import Bulk
+from machines.bulks import actions as bulks
+from machines.catalog.mirrors import MethodFailed, MethodRefused
 from machines.engine import BadInput, Conflict, UnknownInstance
+from machines.instances import actions as instances
+from machines.integrations.attached import calls
 from machines.models import AuditEntry
+from machines.people.actor import Actor
+from machines.people.errors import Forbidden
 from machines.schedules import InvalidSchedule
-from machines.services import Actor, Forbidden, bulks, instances, schedules
+from machines.schedules import actions as schedules
 from machines.testing.job_runner import JobRunner
 from machines.worker.registry import discover
 

@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from machines.attached import NotAttachable, attach
-from machines.attached.reconcile import DATA, Reconcile
+from machines.integrations.attached import NotAttachable, attach
+from machines.integrations.attached.reconcile import DATA, Reconcile
 
 COLUMNS = ["number", "amount", "due", "gift", "buyer"]
 DUE = datetime.datetime(2026, 3, 1, 12, tzinfo=datetime.timezone(datetime.timedelta(hours=1)))
@@ -73,7 +73,7 @@ def test_reconcile_finds_columns_that_no_signal_told_of(engine, baskets):
 
 
 def test_instances_from_before_get_the_columns_by_reconcile(engine, mirrored, caplog):
-    from machines.attached import detach
+    from machines.integrations.attached import detach
 
     from .store.models import Basket
 

@@ -8,11 +8,12 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from machines.attached import detach, duty
-from machines.attached.duty import ReconcileDuty
 from machines.engine import EngineUnavailable
+from machines.integrations.attached import actions as mirrors
+from machines.integrations.attached import detach, duty
+from machines.integrations.attached.duty import ReconcileDuty
 from machines.models import AuditEntry, Reconciliation
-from machines.services import Actor, mirrors
+from machines.people.actor import Actor
 from tests.configuration import configure
 
 
@@ -66,7 +67,7 @@ def test_a_person_may_ask_and_the_setting_may_say_that_only_people_do(
 
 def test_one_worker_at_a_time_and_another_one_after_its_death(engine, mirrored, rows, monkeypatch):
     monkeypatch.setattr(duty, "SPELL", 0.0)
-    monkeypatch.setattr("machines.attached.reconcile.PAGE", 1)
+    monkeypatch.setattr("machines.integrations.attached.reconcile.PAGE", 1)
     first, second = ReconcileDuty(engine), ReconcileDuty(engine)
     second._holder = "elsewhere:1"
     first.once()
@@ -86,7 +87,7 @@ def test_what_fails_is_told_and_tried_again_when_it_is_due(engine, mirrored, row
     def fail(self):
         raise EngineUnavailable("the connection was refused")
 
-    monkeypatch.setattr("machines.attached.reconcile.Reconcile.pages", fail)
+    monkeypatch.setattr("machines.integrations.attached.reconcile.Reconcile.pages", fail)
     ReconcileDuty(engine).once()
     assert "Redis did not answer" in mirrors.describe_mirror(Actor(admin_user, "page"), mirrored.machine).error
     assert not Reconciliation.objects.get().is_running

@@ -10,10 +10,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from machines.attached import NotAttachable, attach, detach
-from machines.attached import states as state_names
-from machines.attached.definition import build_definition
-from machines.attached.reconcile import Reconcile
+from machines.integrations.attached import NotAttachable, attach, detach
+from machines.integrations.attached import states as state_names
+from machines.integrations.attached.definition import build_definition
+from machines.integrations.attached.reconcile import Reconcile
 from tests.installation.processes import ROOT
 
 
@@ -67,7 +67,7 @@ def test_instances_follow_declarations_that_change(engine, mirrored, monkeypatch
         found.add("dropped")
         return found
 
-    monkeypatch.setattr("machines.attached.registry.read_states", read_older)
+    monkeypatch.setattr("machines.integrations.attached.registry.read_states", read_older)
     older = [Purchase.objects.create() for _ in range(2)]
     older[0].confirm()
     older[0].save()

@@ -8,8 +8,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.db import transaction
 
-from machines.attached import acting_as, attach, mirror
 from machines.connections import get_engine
+from machines.integrations.attached import acting_as, attach, mirror
 from tests.configuration import configure
 
 
@@ -133,7 +133,7 @@ def test_without_redis_the_commit_stands_and_reconcile_catches_up(engine, mirror
     assert "while Redis is away" in caplog.text
     assert state_of(engine, mirrored, purchase) == "new"
 
-    from machines.attached.reconcile import Reconcile
+    from machines.integrations.attached.reconcile import Reconcile
 
     assert Reconcile(get_engine(), mirrored).run().mended == 1
     assert state_of(engine, mirrored, purchase) == "confirmed"

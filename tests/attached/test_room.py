@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
-from machines.attached import detach
+from machines.bulks import actions as bulks
 from machines.engine import BadInput
-from machines.services import Actor, Forbidden, bulks, instances
+from machines.instances import actions as instances
+from machines.integrations.attached import detach
+from machines.people.actor import Actor
+from machines.people.errors import Forbidden
 
 
 @pytest.fixture
@@ -60,5 +63,5 @@ def test_lists_offer_methods_in_place_of_repairs_and_instances_lead_to_their_row
         assert offered not in page
     address = reverse("signalbox:instance", args=[mirrored.machine, str(purchase.pk)])
     assert "row in the admin" not in admin_client.get(address).content.decode()  # it is not registered there
-    monkeypatch.setattr("machines.attached.calls.reverse", lambda name, args: f"/{name}/{args[0]}/")
+    monkeypatch.setattr("machines.integrations.attached.calls.reverse", lambda name, args: f"/{name}/{args[0]}/")
     assert f'href="/admin:store_purchase_change/{purchase.pk}/"' in admin_client.get(address).content.decode()

@@ -47,7 +47,7 @@ class Reading:
     """A worker's projection, a call of which reads the logs until nothing is left."""
 
     def __init__(self, engine: Engine) -> None:
-        from machines.binding.projection import Projection
+        from machines.integrations.binding.projection import Projection
 
         self.worker = Projection(engine, wait=0.0)
 
@@ -76,7 +76,7 @@ def project(machines_there: Engine) -> Reading:
 @pytest.fixture
 def deliver() -> Callable[[], None]:
     """Send what is due in the outbox, as a worker does."""
-    from machines.binding import delivery
+    from machines.integrations.binding import delivery
 
     def send() -> None:
         while delivery.send_due("default"):
@@ -88,6 +88,6 @@ def deliver() -> Callable[[], None]:
 @pytest.fixture(autouse=True)
 def _redis_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test leaves sending to workers because Redis was away in the test before it."""
-    from machines.binding import delivery
+    from machines.integrations.binding import delivery
 
     monkeypatch.setattr(delivery, "_away_until", 0.0)

@@ -29,8 +29,8 @@ def main(point: str) -> None:
     from django.core.management import call_command
     from django.db import transaction
 
-    from machines.binding import columns, delivery
     from machines.connections import get_engine
+    from machines.integrations.binding import columns, delivery
 
     from . import machines
     from .shop.models import Order

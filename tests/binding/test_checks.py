@@ -8,9 +8,9 @@ from django.db import models
 from django.test import override_settings
 from django.test.utils import isolate_apps
 
-from machines.binding import checks, registry
 from machines.conf import project_check
 from machines.fields import MachineField
+from machines.integrations.binding import checks, registry
 from tests.conftest import NOWHERE, configure
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 
-from machines.binding.reconcile import Reconcile
 from machines.engine import BadInput
+from machines.integrations.binding.reconcile import Reconcile
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

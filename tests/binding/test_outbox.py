@@ -10,10 +10,10 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connection, transaction
 from django.utils import timezone
 
-from machines.binding import delivery, outbox, outbox_sender
 from machines.engine import BadInput
+from machines.integrations.binding import delivery, outbox, outbox_sender
 from machines.models import Approval, AuditEntry, OutboxEntry
-from machines.services import Forbidden
+from machines.people.errors import Forbidden
 from machines.signals import delivered
 from tests.conftest import NOWHERE, configure
 

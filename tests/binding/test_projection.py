@@ -7,11 +7,11 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
-from machines.binding.columns import Mirrored, MirroredRevision
-from machines.binding.projection import Projection
-from machines.binding.reconcile import Reconcile
 from machines.engine.keys import Partition
 from machines.fields import available_events
+from machines.integrations.binding.columns import Mirrored, MirroredRevision
+from machines.integrations.binding.projection import Projection
+from machines.integrations.binding.reconcile import Reconcile
 from machines.signals import stepped
 
 from . import machines
@@ -100,7 +100,7 @@ def test_a_worker_that_dies_before_it_acknowledges_leaves_its_entries_to_the_nex
     project.end()
     dead = Reading(machines_there)
     with monkeypatch.context() as patch:
-        patch.setattr("machines.binding.projection.apply_steps", die)
+        patch.setattr("machines.integrations.binding.projection.apply_steps", die)
         with pytest.raises(KeyboardInterrupt):
             dead()
     dead.end()

@@ -12,8 +12,8 @@ from django.core import serializers
 from django.core.exceptions import SynchronousOnlyOperation
 from django.db import models
 
-from machines.binding import columns
 from machines.fields import MirrorReadOnly
+from machines.integrations.binding import columns
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

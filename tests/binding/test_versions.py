@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from machines.binding.reconcile import Reconcile
 from machines.engine import Refused
 from machines.fields import available_events
+from machines.integrations.binding.reconcile import Reconcile
 from machines.retention.duty import RetentionDuty
 from machines.signals import delivered, stepped
 

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.urls import path
 
 from dashboard.site_urls import urlpatterns as product
-from machines.binding.admin import MachineAdminMixin
+from machines.integrations.binding.admin import MachineAdminMixin
 
 from .shop.models import Order, Parcel
 

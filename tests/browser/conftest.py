@@ -23,8 +23,8 @@ from django.db import connection
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from dashboard.installation import stores
 from dashboard.serving import port
+from dashboard.site import stores
 from machines.server.guarded import Guarded
 from tests.chromium import find_chromium
 from tests.configuration import configure

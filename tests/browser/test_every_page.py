@@ -12,12 +12,13 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from machines.audit.entries import record
-from machines.bulk import Bulk, Order
+from machines.bulks import Bulk, Order
 from machines.engine import WorkerInfo
 from machines.models import Approval, Webhook
 from machines.patterns import Locks
+from machines.people import notes
+from machines.people.actor import Actor
 from machines.schedules import Schedules
-from machines.services import Actor, notes
 from tests.pages.conftest import delivery, order, paying
 
 from .accessibility import AXE, violations

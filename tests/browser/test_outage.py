@@ -10,8 +10,8 @@ import pytest
 from django.contrib.auth import get_user_model
 from playwright.sync_api import Page, expect
 
-from dashboard.installation import stores
 from dashboard.serving import port
+from dashboard.site import stores
 from machines.server import Server
 from machines.server.guarded import Guarded
 from tests.configuration import configure

@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any
 
-from machines.bulk import BULK, Bulk, Order
+from machines.bulks import BULK, Bulk, Order
 from machines.engine import Engine, Fire
 from machines.engine.errors import LeaseLost
 from machines.worker.job import Job

@@ -8,8 +8,8 @@ from contextlib import closing
 
 import pytest
 
-from machines.bulk import BULK, Bulk, NotNow, Order, builtin_machine
-from machines.bulk.store import Store
+from machines.bulks import BULK, Bulk, NotNow, Order, builtin_machine
+from machines.bulks.store import Store
 from machines.engine import Engine, errors
 from machines.engine.definitions import check
 from machines.mapreduce import builtin_machines as of_runs
@@ -318,7 +318,7 @@ class Missing:
         if name.partition(".")[0] in ("django", "channels", "dashboard"):
             raise ImportError(f"{name} is not there")
 sys.meta_path.insert(0, Missing())
-from machines.bulk import Bulk, Order
+from machines.bulks import Bulk, Order
 from machines.engine import Engine
 engine = Engine.from_url(sys.argv[1], prefix=sys.argv[2])
 print(Bulk.start(engine, Order("parcel", "delete", "ann", "a test")).get().state)

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from machines.bulk import BULK, Bulk, Order, builtin_machine, migration
+from machines.bulks import BULK, Bulk, Order, builtin_machine, migration
 from machines.engine import errors
 from machines.worker.job import Job
 from machines.worker.registry import discover

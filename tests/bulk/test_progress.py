@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from machines.bulk import BULK, handlers
-from machines.bulk.progress import STEPS, measure_progress
+from machines.bulks import BULK, handlers
+from machines.bulks.progress import STEPS, measure_progress
 from machines.engine import Step
 
 from .builders import parcels, previewed, step

@@ -10,9 +10,9 @@ import tracemalloc
 
 import pytest
 
-from machines.bulk import BULK, Bulk, builtin_machine, execution, handlers
-from machines.bulk.execution import key_of
-from machines.bulk.store import Store
+from machines.bulks import BULK, Bulk, builtin_machine, execution, handlers
+from machines.bulks.execution import key_of
+from machines.bulks.store import Store
 from machines.worker.job import Job
 from machines.worker.registry import discover
 from tests.installation.processes import ROOT, eventually

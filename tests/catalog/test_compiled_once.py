@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from machines import offload
+from machines.catalog import offload
+from machines.catalog.offload.tasks import TASKS, Done
 from machines.engine.definitions import (
     CompiledDefinition,
     check,
@@ -23,8 +24,8 @@ from machines.engine.definitions import (
     program,
 )
 from machines.models import MachineVersion
-from machines.offload.tasks import TASKS, Done
-from machines.services import Actor, definitions
+from machines.people.actor import Actor
+from machines.versions import publication as definitions
 
 NEST: dict[str, Any] = {
     "id": "nest",

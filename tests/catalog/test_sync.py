@@ -12,8 +12,9 @@ from machines.catalog import publishing
 from machines.engine import Engine
 from machines.formats import dump
 from machines.models import AuditEntry, Draft, Machine, MachineVersion
-from machines.services import Actor, definitions
-from machines.services.versions import drafts
+from machines.people.actor import Actor
+from machines.versions import drafts
+from machines.versions import publication as definitions
 from tests.configuration import configure
 from tests.conftest import NOWHERE, remove
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.checks.redis_accounts import ACCOUNTS
-from machines import library_command
+from dashboard.serving.checks.redis_accounts import ACCOUNTS
 from machines.engine import Engine, InstanceExists, LibraryNotLoaded, NotPermitted
 from machines.engine.connection import library
+from machines.management import library_command
 from machines.server import Cluster
 from tests.configuration import configure
 from tests.engine.builders import door

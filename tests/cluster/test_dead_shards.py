@@ -22,7 +22,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "dashboard.settings"
 import django
 django.setup()
 from django.contrib.auth import get_user_model
-from machines.access import tokens
+from machines.people import tokens
 from machines.connections import get_engine
 from machines.models import Token
 from tests.pages.conftest import TOKEN, furnish

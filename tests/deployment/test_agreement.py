@@ -11,8 +11,8 @@ from django.core.management import load_command_class
 from django.urls import resolve
 
 import machines
-from dashboard.installation import environment
 from dashboard.serving import admission, server
+from dashboard.site import environment
 from machines import cli
 from machines.worker import supervisor
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.installation import stores
+from dashboard.site import stores
 
 from . import files
 from .tools import find

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import redis
 
-from dashboard.checks.redis_accounts import ACCOUNTS
-from machines import library_command
+from dashboard.serving.checks.redis_accounts import ACCOUNTS
 from machines.engine import Engine
+from machines.management import library_command
 from tests.engine.builders import door
 
 from . import files

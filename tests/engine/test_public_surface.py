@@ -7,25 +7,30 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+import machines
 
 MOST = 8
 PACKAGES = (
     "machines.engine",
     "machines.patterns",
     "machines.worker",
-    "machines.bulk",
+    "machines.bulks",
     "machines.mapreduce",
-    "machines.services",
+    *(f"machines.{file.parent.name}.actions" for file in sorted(Path(machines.__file__).parent.glob("*/actions.py"))),
 )
 
 
 def callables_of(package: str) -> Iterator[tuple[str, Callable[..., Any]]]:
     """The functions, classes and public methods behind the names in ``__all__``; a module stands for what it holds."""
     module = importlib.import_module(package)
-    for name in module.__all__:
+    if not hasattr(module, "__all__"):
+        yield from _callables(package, module)
+    for name in getattr(module, "__all__", ()):
         yield from _callables(f"{package}.{name}", getattr(module, name))
 
 
@@ -74,8 +79,8 @@ def test_the_contract_of_the_engine_is_called_as_it_is_written(engine) -> None:
 
 def list_records() -> Iterator[tuple[str, Any]]:
     """Yield the fields of every record that these packages define, with their types."""
-    for package in map(importlib.import_module, (*PACKAGES, "machines.archive", "machines.failures")):
-        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+    for package in map(importlib.import_module, (*PACKAGES, "machines.instances.archive", "machines.failures")):
+        for found in pkgutil.walk_packages(getattr(package, "__path__", []), f"{package.__name__}."):
             module = importlib.import_module(found.name)
             for name, one in vars(module).items():
                 if dataclasses.is_dataclass(one) and one.__module__ == module.__name__:

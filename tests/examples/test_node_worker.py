@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from machines import library_command
 from machines.engine import Engine, EngineUnavailable, Job
+from machines.management import library_command
 from tests.conftest import IN_CI, missing
 from tests.deployment.installation import RedisServer, write_secrets
 from tests.deployment.tools import find

@@ -13,7 +13,7 @@ from dashboard import urls
 from dashboard.examples import views
 from dashboard.examples.patterns import MOST_KEYS, ORDER, sections
 from dashboard.examples.patterns.traffic import PatternTraffic
-from dashboard.pages.shared.navigation import list_navigation_links
+from dashboard.shared.addresses.navigation import list_navigation_links
 from tests.configuration import configure
 from tests.engine.dumps import keys_left
 from tests.pages.conftest import as_, user_of

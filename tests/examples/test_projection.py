@@ -15,7 +15,8 @@ from django.utils import timezone
 
 from machines.engine import Engine
 from machines.models import Delivery, Webhook
-from machines.webhooks import FanOut, signing
+from machines.webhooks import signing
+from machines.webhooks.fan_out import FanOut
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "projection"
 ORDER = {

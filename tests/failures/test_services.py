@@ -6,9 +6,12 @@ from guardian.shortcuts import assign_perm
 
 from machines.catalog import publishing
 from machines.engine import BadInput, Miscounted
+from machines.failures import actions as failures
+from machines.failures import changes, errors, queries
 from machines.failures.paced_actions import PacedActions
 from machines.models import AuditEntry, FailureAction, FailureGroup, Machine
-from machines.services import Actor, Forbidden, failures
+from machines.people.actor import Actor
+from machines.people.errors import Forbidden
 
 from .conftest import only_group, stuck
 
@@ -39,22 +42,22 @@ def test_a_person_sees_groups_and_counts_of_their_machines_alone(die, follow, se
     die("b", "c", error="lost 2", machine="errand2")
     die("d", error="only there", machine="errand2")
     follow()
-    everything = {view.group.shape: view for view in failures.listed(boss).items}
+    everything = {view.group.shape: view for view in queries.listed(boss).items}
     assert {shape: view.count for shape, view in everything.items()} == {"lost <number>": 3, "only there": 1}
     viewer = seer("view")
-    (view,) = failures.listed(viewer).items
+    (view,) = queries.listed(viewer).items
     assert (view.count, view.open, view.machines, sum(view.trend), view.recent) == (1, 1, ("errand",), 1, 1)
     assert not view.whole
-    assert failures.listed(viewer).total == 1
+    assert queries.listed(viewer).total == 1
     for unseen in (everything["only there"].group.pk, 7777):
         with pytest.raises(Forbidden, match="^you may not see"):
-            failures.get(viewer, unseen)
-    with pytest.raises(failures.UnknownFailureGroup):
-        failures.get(boss, 7777)
+            queries.get(viewer, unseen)
+    with pytest.raises(errors.UnknownFailureGroup):
+        queries.get(boss, 7777)
     with pytest.raises(Forbidden):
-        failures.listed(viewer, machine="errand2")
-    assert len(failures.newest_jobs(viewer, view.group.pk)) == 1
-    assert len(failures.newest_jobs(boss, view.group.pk)) == 3
+        queries.listed(viewer, machine="errand2")
+    assert len(queries.newest_jobs(viewer, view.group.pk)) == 1
+    assert len(queries.newest_jobs(boss, view.group.pk)) == 3
 
 
 def test_a_change_takes_the_right_on_every_machine_of_the_group_and_a_reason(die, follow, seer, boss):
@@ -62,17 +65,17 @@ def test_a_change_takes_the_right_on_every_machine_of_the_group_and_a_reason(die
     follow()
     group = only_group().pk
     one = seer("view", "operate")
-    for change in (failures.mute, failures.resolve, failures.reopen):
+    for change in (changes.mute, changes.resolve, changes.reopen):
         with pytest.raises(Forbidden) as refused:
             change(one, group, reason="mine")
         assert "errand2" not in str(refused.value)
         with pytest.raises(BadInput):
             change(boss, group, reason=" ")
     assert only_group().state == "open"
-    assert failures.mute(boss, group, reason="known").group.state == "muted"
+    assert changes.mute(boss, group, reason="known").group.state == "muted"
     assert only_group().muted_versions == {"errand": [1], "errand2": [1]}
-    assert failures.resolve(boss, group, reason="fixed").group.resolved_at > 0
-    assert failures.reopen(boss, group, reason="not so").group.state == "open"
+    assert changes.resolve(boss, group, reason="fixed").group.resolved_at > 0
+    assert changes.reopen(boss, group, reason="not so").group.state == "open"
     entries = AuditEntry.objects.filter(action__startswith="failure.").values_list("action", "outcome", "reason")
     assert set(entries) >= {("failure.mute", "done", "known"), ("failure.mute", "refused", "mine")}
 
@@ -82,13 +85,13 @@ def test_a_group_is_assigned_to_a_user_that_exists(die, follow, boss, person):
     follow()
     group = only_group().pk
     person("ann")
-    assert failures.assign(boss, group, "ann").group.assignee == "ann"
-    assert failures.listed(boss, assignee="ann").total == 1
-    assert failures.listed(boss, assignee="none").total == 0
+    assert changes.assign(boss, group, "ann").group.assignee == "ann"
+    assert queries.listed(boss, assignee="ann").total == 1
+    assert queries.listed(boss, assignee="none").total == 0
     for name in ("nobody here", "a\0b", "x" * 400):
-        with pytest.raises(failures.BadFailureAction):
-            failures.assign(boss, group, name)
-    assert failures.assign(boss, group, "").group.assignee == ""
+        with pytest.raises(errors.BadFailureAction):
+            changes.assign(boss, group, name)
+    assert changes.assign(boss, group, "").group.assignee == ""
 
 
 def test_regressions_stand_first_then_open_jobs_then_the_busiest(die, follow, boss, engine):
@@ -96,9 +99,9 @@ def test_regressions_stand_first_then_open_jobs_then_the_busiest(die, follow, bo
     die("b", "c", error="busy one")
     follow()
     FailureGroup.objects.filter(shape="old one").update(resolved_at=1, regressed_at=2)
-    assert [view.group.shape for view in failures.listed(boss).items] == ["old one", "busy one"]
-    assert failures.listed(boss).items[0].is_regression
-    assert [view.group.shape for view in failures.listed(boss, query="BUSY").items] == ["busy one"]
+    assert [view.group.shape for view in queries.listed(boss).items] == ["old one", "busy one"]
+    assert queries.listed(boss).items[0].is_regression
+    assert [view.group.shape for view in queries.listed(boss, query="BUSY").items] == ["busy one"]
 
 
 def test_a_redrive_moves_the_open_jobs_at_its_rate_and_each_once(die, follow, boss, engine):
@@ -111,7 +114,7 @@ def test_a_redrive_moves_the_open_jobs_at_its_rate_and_each_once(die, follow, bo
     with pytest.raises(Miscounted):
         failures.redrive(boss, group, reason="fixed", expect=12)
     action = failures.redrive(boss, group, reason="fixed", rate=5, expect=11)
-    with pytest.raises(failures.BadFailureAction):
+    with pytest.raises(errors.BadFailureAction):
         failures.redrive(boss, group, reason="again")
     duty = PacedActions(engine)
     moments = [duty.look(action.started + ms) for ms in (0, 100, 1000, 1000)]
@@ -123,7 +126,7 @@ def test_a_redrive_moves_the_open_jobs_at_its_rate_and_each_once(die, follow, bo
     assert engine.stats("errand")["work"].depth["dead"] == 0
     assert engine.stats("errand")["work"].depth["ready"] == 12
     follow()
-    assert failures.get(boss, group).open == 0
+    assert queries.get(boss, group).open == 0
 
 
 def test_an_action_that_a_kill_repeats_moves_nothing_twice(die, follow, boss, engine):
@@ -146,7 +149,7 @@ def test_a_skip_moves_the_instances_as_if_the_jobs_had_ended(die, follow, boss, 
     action.refresh_from_db()
     assert (action.done, action.error) == (2, "")
     assert {engine.get("errand", name).state for name in "ab"} == {"Done"}
-    with pytest.raises(failures.BadFailureAction):
+    with pytest.raises(errors.BadFailureAction):
         failures.skip(boss, only_group().pk, reason="by hand", result=float("nan"))
 
 
@@ -169,7 +172,7 @@ def test_an_action_reaches_only_machines_on_which_the_person_may_operate(die, fo
     assert failures.count_open(one, group) == 1
     action = failures.redrive(one, group, reason="mine")
     assert action.machines == ["errand"]
-    assert [each.pk for each in failures.running_actions(boss, group)] == [action.pk]
+    assert [each.pk for each in queries.running_actions(boss, group)] == [action.pk]
     with pytest.raises(Forbidden):
         failures.redrive(one, group, reason="theirs", machine="errand2")
 
@@ -204,7 +207,7 @@ def test_the_sample_is_redacted_as_the_page_of_the_job(engine, follow, seer, bos
     (job,) = engine.take("errand", "work", "w")
     engine.fail(job, "card visa gold refused", kind="Refused", trace="visa gold", retry=False)
     follow()
-    (hidden,) = failures.newest_jobs(seer("view"), only_group().pk)
+    (hidden,) = queries.newest_jobs(seer("view"), only_group().pk)
     assert "visa" not in hidden.error + hidden.trace
-    (clear,) = failures.newest_jobs(boss, only_group().pk)
+    (clear,) = queries.newest_jobs(boss, only_group().pk)
     assert "visa" in clear.error

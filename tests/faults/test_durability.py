@@ -2,9 +2,9 @@
 
 import pytest
 
-from dashboard.checks import system_checks
-from dashboard.pages.instances.presenters import describe_repair
-from dashboard.pages.instances.views import describe_step
+from dashboard.instances.presenters import describe_repair
+from dashboard.instances.views import describe_step
+from dashboard.serving.checks import system_checks
 from machines.connections import get_engine
 from machines.engine import BadInput, Engine, EngineUnavailable, Fire
 from machines.engine.keys import PREFIX

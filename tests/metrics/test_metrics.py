@@ -17,9 +17,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from dashboard.metrics.families import Snapshot, registry
 from machines.conf import conf
 from machines.connections import get_pattern
+from machines.duties import DUTIES
 from machines.engine import Refused, WorkerInfo
 from machines.engine.rates import estimate_quantile
-from machines.management.maintenance import DUTIES
 from machines.models import Approval, SamplingTurn
 from machines.patterns import Locks
 from machines.statistics import recording

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from machines import diagrams, offload
-from machines.catalog import submissions
+from machines import diagrams
+from machines.catalog import offload, submissions
+from machines.catalog.offload import AtOnce, NoHelper, Overrun, Pool, helper, tasks
+from machines.catalog.offload.helper import Helper
 from machines.engine.definitions import outline
-from machines.offload import AtOnce, NoHelper, Overrun, Pool, helper, tasks
-from machines.offload.helper import Helper
 
 DOOR = {"id": "door", "initial": "shut", "states": {"shut": {"on": {"open": "ajar"}}, "ajar": {"type": "final"}}}
 CPU = 10.0  # seconds: a hang guard

@@ -13,7 +13,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from dashboard.shared.access import RIGHTS, ROLES
-from machines.bulk import Bulk, Order
+from machines.bulks import Bulk, Order
 from machines.engine import Engine, WorkerInfo
 from machines.engine.sm_commands import call
 from machines.models import Approval, Delivery, Draft, FailedJob, FailureGroup, FailurePart, StoredPlan, Webhook

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from machines.archive.store import get_archive
 from machines.catalog import publishing
 from machines.engine import Engine
+from machines.instances.archive.store import get_archive
 from machines.retention.duty import RetentionDuty
 from machines.retention.pacing import ServerShare
 

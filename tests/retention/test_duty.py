@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from django.db import DatabaseError
 
-from machines.archive.opening import open_archived
-from machines.archive.sql import SqlArchive
-from machines.archive.store import NoArchive, get_archive
 from machines.engine import UnknownInstance
+from machines.instances.archive.opening import open_archived
+from machines.instances.archive.sql import SqlArchive
+from machines.instances.archive.store import NoArchive, get_archive
 from machines.models import ArchivedInstance, ArchiveTotal
 from machines.retention import duty as module
 from machines.retention.duty import RetentionDuty

@@ -10,9 +10,9 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import Client
 
-from machines.archive.store import get_archive
 from machines.audit.entries import record
 from machines.engine import UnknownInstance
+from machines.instances.archive.store import get_archive
 from machines.models import AuditEntry, Delivery, Webhook
 from machines.retention import redis_search
 

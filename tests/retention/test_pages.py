@@ -11,8 +11,8 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from machines.access.permissions import RIGHTS
 from machines.models import ArchivedInstance
+from machines.people.permissions import RIGHTS
 
 from .conftest import run
 

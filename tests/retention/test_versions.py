@@ -9,9 +9,9 @@ import re
 import pytest
 from django.core.management import call_command
 
-from machines.archive.store import get_archive
 from machines.catalog import publishing
 from machines.engine import UnknownInstance
+from machines.instances.archive.store import get_archive
 
 from .conftest import CONTEXT, DAY, STATES, archived, parcel, run
 

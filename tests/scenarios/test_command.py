@@ -9,7 +9,7 @@ import pytest
 import yaml
 from django.core.management import CommandError, call_command
 
-from machines.studio.runs import decode
+from machines.catalog.editing.runs import decode
 from tests.testing.projects import SETTINGS, run, write
 
 from .samples import EXAMPLES, LEDGER, ORDER

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from machines.coverage import Coverage, measurement, storage
-from machines.coverage.measurement import Collector, list_parts, percent, read
+from machines.catalog.coverage import Coverage, measurement, storage
+from machines.catalog.coverage.measurement import Collector, list_parts, percent, read
 from machines.engine.definitions import compile_definition
 from machines.models import StoredCoverage
 from tests.testing.projects import run, write

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from machines.bulk import BULK, Bulk
+from machines.bulks import BULK, Bulk
 from machines.engine import BadInput
 from machines.schedules import SCHEDULES
 from machines.testing.job_runner import JobRunner

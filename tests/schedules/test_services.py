@@ -8,14 +8,16 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 
-from machines.access.permissions import EVERYTHING, Scope
-from machines.alarms import Alarm
+from machines.alarms.alarm import Alarm
+from machines.alarms.queries import detect_alarms
 from machines.connections import get_engine
 from machines.models import AuditEntry
-from machines.schedules import AuthorLost, DeclaredSchedule, InvalidSchedule, Schedules, UnknownSchedule
+from machines.people.actor import Actor
+from machines.people.errors import Forbidden
+from machines.people.permissions import EVERYTHING, Scope
+from machines.schedules import AuthorLost, DeclaredSchedule, InvalidSchedule, Schedules, UnknownSchedule, queries
+from machines.schedules import actions as schedules
 from machines.schedules.errors import BackfillRefused
-from machines.services import Actor, Forbidden, schedules
-from machines.services.alarms.collection import detect_alarms
 
 from .clock import HOUR, WHAT
 
@@ -45,18 +47,18 @@ def test_each_action_takes_its_rights_and_leaves_an_entry(clock, person):
     assert schedules.resume(boss, "nightly", reason="again").state == "active"
     assert schedules.run(boss, "nightly", key="k").waiting == schedules.run(boss, "nightly", key="k").waiting == 1
     assert schedules.backfill(boss, "nightly", "2026-11-01", "2026-11-04") == 3
-    assert [row.name for row in schedules.listed(viewer)] == ["nightly"]
-    assert len(schedules.list_next(viewer, "nightly")) == 5
+    assert [row.name for row in queries.listed(viewer)] == ["nightly"]
+    assert len(queries.list_next(viewer, "nightly")) == 5
     for call in (schedules.pause, schedules.resume, schedules.run, schedules.remove):
         with pytest.raises(Forbidden):
             call(viewer, "nightly")
     with pytest.raises(Forbidden):
         schedules.put(viewer, NIGHTLY)
     with pytest.raises(Forbidden):
-        schedules.get(person(), "nightly")
+        queries.get(person(), "nightly")
     schedules.remove(boss, "nightly")
     with pytest.raises(UnknownSchedule):
-        schedules.get(boss, "nightly")
+        queries.get(boss, "nightly")
     done = AuditEntry.objects.filter(outcome="done", action__startswith="schedule.").order_by("pk")
     assert list(done.values_list("action", "machine", "target")) == [
         (f"schedule.{verb}", "report", "nightly")
@@ -73,7 +75,7 @@ def test_what_is_declared_elsewhere_is_not_changed_by_people(clock, db):
     with pytest.raises(DeclaredSchedule):
         schedules.remove(DESK, "nightly")
     assert schedules.pause(DESK, "nightly").state == "paused"
-    assert not schedules.may(DESK, schedules.get(DESK, "nightly"), "put")
+    assert not queries.may(DESK, queries.get(DESK, "nightly"), "put")
 
 
 @pytest.mark.parametrize(
@@ -110,12 +112,12 @@ def test_bad_input_says_what_and_what_would_be_right(clock, db, given, said):
         schedules.put(DESK, NIGHTLY | given)
     assert raised.value.code == "SB650"
     assert said in str(raised.value)
-    assert schedules.listed(DESK) == []
+    assert queries.listed(DESK) == []
 
 
 def test_all_findings_come_together(clock, db):
     with pytest.raises(InvalidSchedule) as raised:
-        schedules.preview(DESK, {"when": {"cron": "x"}, "zone": "?", "what": {}})
+        queries.preview(DESK, {"when": {"cron": "x"}, "zone": "?", "what": {}})
     assert [finding.path for finding in raised.value.findings] == ["name", "what.do", "zone", "when.cron"]
 
 
@@ -132,9 +134,9 @@ def test_a_backfill_is_bounded(clock, db):
 
 
 def test_a_preview_lists_the_next_runs_and_stores_nothing(clock, db):
-    schedule, times = schedules.preview(DESK, NIGHTLY)
+    schedule, times = queries.preview(DESK, NIGHTLY)
     assert (schedule.name, len(times), times == sorted(times)) == ("nightly", 5, True)
-    assert schedules.listed(DESK) == []
+    assert queries.listed(DESK) == []
 
 
 # Whose right was lost

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from machines.audit.entries import record
-from machines.bulk import Bulk, Order
+from machines.bulks import Bulk, Order
 from machines.engine import Engine, SignalboxError, WorkerInfo
 from machines.models import Delivery, Webhook
 

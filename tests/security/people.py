@@ -13,10 +13,10 @@ from django.test import Client
 from django.utils import timezone
 from guardian.shortcuts import assign_perm
 
-from machines.access import token_sessions, tokens
-from machines.access.permissions import RIGHTS, ROLES
 from machines.catalog.publishing import adopt
 from machines.models import Token
+from machines.people import token_sessions, tokens
+from machines.people.permissions import RIGHTS, ROLES
 
 HERE = ("activation", "new_device", "door")
 """The machines that the addresses of the matrix are about."""

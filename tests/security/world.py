@@ -19,7 +19,7 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.test import Client, override_settings
 
-from dashboard.installation import stores
+from dashboard.site import stores
 from machines import diagrams
 from machines.catalog.publishing import adopt_all
 from machines.connections import get_engine

@@ -9,10 +9,10 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group, Permission
 
-from machines.access.permissions import RIGHTS
 from machines.catalog import publishing
 from machines.engine import Engine
-from machines.services import Actor
+from machines.people.actor import Actor
+from machines.people.permissions import RIGHTS
 
 ORDER = {
     "id": "order",

@@ -12,13 +12,19 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from machines.access import tokens
-from machines.access.permissions import EVERYTHING, NOTHING, Scope
+from machines.approvals import actions as approvals
+from machines.approvals import queries as approval_queries
 from machines.catalog import publishing
 from machines.engine import BadInput, Conflict, Refused
 from machines.engine.errors import UnknownInstance
+from machines.instances import actions as instances
+from machines.jobs import actions as jobs
+from machines.jobs import queue_actions as queues
 from machines.models import Approval, AuditEntry
-from machines.services import Actor, ApprovalNeeded, Forbidden, NotOpen, OwnRequest, approvals, instances, jobs, queues
+from machines.people import tokens
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded, Forbidden, NotOpen, OwnRequest
+from machines.people.permissions import EVERYTHING, NOTHING, Scope
 
 from .conftest import ORDER
 
@@ -62,7 +68,7 @@ def test_nobody_decides_what_they_asked_for(order, actor, boss):
     for decide in (approvals.approve, approvals.decline):
         with pytest.raises(OwnRequest):
             decide(by_token, request.pk, note="why not")
-    assert not approvals.may_decide(ann, request)
+    assert not approval_queries.may_decide(ann, request)
     assert order.get("order", "o-1").revision == 1
     assert entries()[1:] == [("approval.approve", "ann", "refused"), ("approval.decline", "ann", "refused")]
 
@@ -78,7 +84,7 @@ def test_who_decides_holds_the_right_of_the_action(order, actor, name, what, rig
             decide(vera, request.pk, note="why not")
     request.refresh_from_db()
     assert request.is_open
-    assert not approvals.may_decide(vera, request)
+    assert not approval_queries.may_decide(vera, request)
 
 
 def test_a_repair_that_is_approved_is_done(order, actor):
@@ -157,12 +163,12 @@ def test_only_who_asked_withdraws(order, actor):
 
 def test_after_a_day_it_expires_and_cannot_be_approved(order, actor):
     request, bob = asked(actor("ann"), card="4711-1"), actor("bob")
-    assert approvals.waiting().count() == 1
-    assert [approvals.count_waiting(scope) for scope in (EVERYTHING, NOTHING)] == [1, 0]
+    assert approval_queries.find_open().count() == 1
+    assert [approval_queries.count_open(scope) for scope in (EVERYTHING, NOTHING)] == [1, 0]
     assert approvals.expire(timezone.now() + timedelta(hours=23)) == 0
     Approval.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    assert approvals.waiting().count() == 0
-    assert approvals.count_waiting(EVERYTHING) == 0
+    assert approval_queries.find_open().count() == 0
+    assert approval_queries.count_open(EVERYTHING) == 0
     with pytest.raises(NotOpen, match="is expired"):
         approvals.approve(bob, request.pk)
     request.refresh_from_db()
@@ -201,7 +207,7 @@ def test_what_is_sensitive_is_shown_to_those_alone_who_may_see_it(order, actor, 
     client.force_login(bob.user)
     page = client.get(reverse("signalbox:approval", args=[request.pk])).content.decode()
     assert ("4711-1" in page) == ("reveal" in rights)
-    assert approvals.asked_for(bob, request)["payload"]["card"] == ("4711-1" if "reveal" in rights else "•••")
+    assert approval_queries.show_asked(bob, request)["payload"]["card"] == ("4711-1" if "reveal" in rights else "•••")
     told = [str(entry.detail) for entry in AuditEntry.objects.all()]
     assert "4711-1" not in "".join(told)
 
@@ -311,7 +317,7 @@ def test_a_token_that_only_looks_withdraws_nothing(order, person):
     sue = person("sue", "view", "fire")
     approval = asked(Actor(sue, "test"))
     looking = Actor(sue, "api", tokens.Reach(frozenset({"view"}), Scope(True)))
-    assert not approvals.may_withdraw(looking, approval)
+    assert not approval_queries.may_withdraw(looking, approval)
     with pytest.raises(Forbidden):
         approvals.withdraw(looking, approval.pk)
     assert approvals.withdraw(Actor(sue, "test"), approval.pk).state == "withdrawn"

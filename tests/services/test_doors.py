@@ -11,12 +11,16 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.urls import reverse
 
-from machines.access import tokens
-from machines.access.permissions import RIGHTS
-from machines.bulk import Bulk, NotNow
+from machines.approvals import actions as approvals
+from machines.bulks import Bulk, NotNow
+from machines.bulks import actions as bulks
 from machines.engine import BadInput, Engine
+from machines.instances import actions as instances
 from machines.models import Approval, AuditEntry, Machine
-from machines.services import Actor, Forbidden, approvals, bulks, instances
+from machines.people import tokens
+from machines.people.actor import Actor
+from machines.people.errors import Forbidden
+from machines.people.permissions import RIGHTS
 from machines.worker.registry import discover
 from tests.bulk.builders import step, step_failing, work_off
 

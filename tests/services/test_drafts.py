@@ -10,12 +10,14 @@ from django.db import connections
 from django.test import Client
 from django.urls import reverse
 
+from machines.approvals import actions as approvals
 from machines.catalog import publishing
 from machines.engine import BadInput, DefinitionError
 from machines.models import AuditEntry, Draft, MachineVersion
-from machines.services import Actor, Forbidden, approvals, definitions
-from machines.services.errors import ApprovalNeeded, DraftChanged, DraftClosed, DraftConflict, DraftNeeded
-from machines.services.versions import drafts
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded, DraftChanged, DraftClosed, DraftConflict, DraftNeeded, Forbidden
+from machines.versions import drafts
+from machines.versions import publication as definitions
 from tests.configuration import configure
 
 from .conftest import ORDER

@@ -10,9 +10,9 @@ import pytest
 from django.core.exceptions import PermissionDenied
 
 from dashboard.shared import access as pages
-from machines import services
-from machines.access import permissions
 from machines.engine import SignalboxError, errors
+from machines.people import errors as services
+from machines.people import permissions
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from machines.access.redaction import MASK
-from machines.bulk import Bulk
+from machines.approvals import actions as approvals
+from machines.bulks import Bulk
+from machines.bulks import actions as bulks
 from machines.catalog import publishing
+from machines.catalog.redaction import MASK
 from machines.engine import BadInput, Engine
 from machines.engine.errors import PlanError
 from machines.models import AuditEntry, StoredPlan
-from machines.services import Forbidden, approvals, bulks
-from machines.services.errors import ApprovalNeeded, NotMigrated, PlanInUse
-from machines.services.versions import comparison, drafts, plans, redacted
+from machines.people.errors import ApprovalNeeded, Forbidden, NotMigrated, PlanInUse
+from machines.versions import comparison, drafts, plans, redacted
 from tests.bulk.builders import work_off
 from tests.configuration import configure
 

@@ -6,11 +6,16 @@ import pytest
 from guardian.shortcuts import assign_perm
 
 from dashboard.api.framework import instance_terms
-from machines.access import tokens
-from machines.access.permissions import Scope
-from machines.access.redaction import MASK, Concealed
 from machines.catalog import publishing
-from machines.services import Actor, Forbidden, instances, jobs, queues, workers
+from machines.catalog.redaction import MASK, Concealed
+from machines.instances import actions as instances
+from machines.jobs import queries as job_queries
+from machines.jobs import queue_actions as queues
+from machines.jobs import worker_actions as workers
+from machines.people import tokens
+from machines.people.actor import Actor
+from machines.people.errors import Forbidden
+from machines.people.permissions import Scope
 
 SECRET = "4711-1"
 
@@ -84,7 +89,7 @@ def test_without_view_nothing_is_read(order, actor):
         lambda: instances.find(nobody, "order"),
         lambda: instances.counts(nobody, "order"),
         lambda: queues.stats(nobody, "order"),
-        lambda: jobs.get(nobody, "order", "0-1"),
+        lambda: job_queries.get(nobody, "order", "0-1"),
         lambda: workers.listed(nobody),
     ):
         with pytest.raises(Forbidden):

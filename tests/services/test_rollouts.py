@@ -9,9 +9,8 @@ import pytest
 from machines.catalog import publishing
 from machines.engine import Engine, VersionRefused
 from machines.models import AuditEntry, Machine
-from machines.services import Forbidden
-from machines.services.errors import DraftConflict
-from machines.services.versions import drafts, rollouts
+from machines.people.errors import DraftConflict, Forbidden
+from machines.versions import drafts, rollouts
 
 from .conftest import ORDER
 

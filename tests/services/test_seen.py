@@ -11,11 +11,11 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.utils import timezone
 
-from machines.access import last_seen, tokens
-from machines.access.last_seen import Noting
 from machines.conf import conf
 from machines.connections import get_pattern
 from machines.models import LastSeen, Receipt, Token
+from machines.people import last_seen, tokens
+from machines.people.last_seen import Noting
 from machines.statistics.buffer_flush import BufferFlush
 from tests.configuration import configure
 from tests.patterns.rewinding import older, rewind

@@ -16,26 +16,32 @@ from django.test import Client
 from django.urls import reverse
 
 from machines import catalog
-from machines.access import tokens
-from machines.access.permissions import RIGHTS
-from machines.binding.checks import check_name
-from machines.binding.field import MachineField
-from machines.bulk import BULK, Bulk
+from machines.bulks import BULK, Bulk
+from machines.bulks import actions as bulks
 from machines.catalog import builtin_machines, publishing
 from machines.engine import Engine
+from machines.instances import actions as instances
+from machines.integrations.binding.checks import check_name
+from machines.integrations.binding.field import MachineField
+from machines.jobs import actions as jobs
+from machines.jobs import queue_actions as queues
 from machines.mapreduce import MapReduce
+from machines.mapreduce import actions as runs
 from machines.mapreduce.builtin_machines import RUN
 from machines.models import AuditEntry, Machine
+from machines.people import tokens
+from machines.people.actor import Actor
+from machines.people.errors import SystemMachine
+from machines.people.permissions import RIGHTS
 from machines.schedules import InvalidSchedule
-from machines.services import Actor, bulks, instances, jobs, queues, runs, schedules
-from machines.services.errors import SystemMachine
+from machines.schedules import actions as schedules
 from machines.testing.job_runner import JobRunner
 from tests.bulk.builders import finished, parcels, previewed
 
 ID, WHY = "x-1", "a test"
 SHIPPED = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))
-    for path in Path(catalog.__file__).parent.parent.glob("*/definitions/*.json")
+    for path in Path(catalog.__file__).parent.parent.rglob("definitions/*.json")
     if path.stem in builtin_machines.NAMES
 }
 CODE = "SB449"

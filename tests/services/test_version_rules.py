@@ -16,16 +16,19 @@ from django.urls import get_resolver
 
 import dashboard.api.v1  # noqa: F401  its operations
 from dashboard.api.framework.operation import OPERATIONS as OPERATIONS_OF_API
-from machines.bulk.order import ACTIONS as BULKS
+from machines.approvals import actions as approvals
+from machines.bulks import actions as bulks
+from machines.bulks.order import ACTIONS as BULKS
 from machines.catalog import publishing
 from machines.catalog.version_rules import OPERATIONS, find_rule
 from machines.engine import Engine, VersionRefused
 from machines.management.commands.machine import Command
 from machines.models import Approval, AuditEntry, Machine
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded, DraftNeeded
 from machines.schedules.document import DOES
-from machines.services import Actor, ApprovalNeeded, approvals, bulks, definitions
-from machines.services.errors import DraftNeeded
-from machines.services.versions import drafts, plans, rollouts
+from machines.versions import drafts, plans, rollouts
+from machines.versions import publication as definitions
 from machines.worker.registry import discover
 from tests.bulk.builders import work_off
 from tests.configuration import configure

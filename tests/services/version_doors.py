@@ -15,14 +15,14 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from machines.access import tokens
-from machines.access.permissions import RIGHTS
 from machines.catalog import publishing
 from machines.catalog.submissions import GUESS
 from machines.catalog.version_rules import OPERATIONS
 from machines.engine import Engine
-from machines.services import Actor
-from machines.services.versions import drafts, plans
+from machines.people import tokens
+from machines.people.actor import Actor
+from machines.people.permissions import RIGHTS
+from machines.versions import drafts, plans
 from tests.bulk.builders import work_off
 
 WHY = "one person wants it"

@@ -10,9 +10,9 @@ from django.conf import settings
 
 from dashboard.serving import admission
 from dashboard.serving.admission import Admission
-from dashboard.serving.concurrency_limits import Slots
 from dashboard.serving.event_loop_views import EventLoopHandler
-from dashboard.shared.callers import caller_of
+from dashboard.shared.addresses.callers import caller_of
+from dashboard.shared.concurrency_limits import Slots
 from tests.security.requests.test_headers import check
 
 PATIENCE = 60.0

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dashboard.serving.concurrency_limits import ConcurrencyLimits, Crowded, Slots, another_turn, under
+from dashboard.shared.concurrency_limits import ConcurrencyLimits, Crowded, Slots, another_turn, under
 
 FOUR = Slots(running=4, running_address=2, running_caller=1, waiting=6, waiting_address=4, waiting_caller=2)
 

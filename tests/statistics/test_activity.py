@@ -5,13 +5,13 @@ import time
 import pytest
 from django.contrib.auth import get_user_model
 
+from machines.audit import activity as activities
 from machines.audit import entries
+from machines.audit.activity import ActivityCounter, activity, count_people, kept_activity, together
 from machines.engine import Engine
 from machines.engine.keys import Keys
 from machines.patterns import Count
 from machines.patterns.cardinality import ERROR
-from machines.statistics import activity as activities
-from machines.statistics.activity import ActivityCounter, activity, count_people, kept_activity, together
 from tests.configuration import configure
 from tests.engine.builders import publish
 from tests.engine.dumps import unchanged

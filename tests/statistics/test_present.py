@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from machines.models import Measurement, SamplingTurn
-from machines.statistics import Present, present, storms
+from machines.statistics.present import Present, present, storms
 
 from .conftest import MINUTE, START, survey_at
 

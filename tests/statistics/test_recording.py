@@ -18,7 +18,8 @@ from django.db import connection
 
 from machines.connections import get_pattern
 from machines.models import MeasuredStretch, Measurement, SamplingTurn
-from machines.statistics import Sampler, recording, writing
+from machines.statistics import recording, writing
+from machines.statistics.sampler import Sampler
 from tests.installation.processes import ROOT, eventually
 from tests.patterns.rewinding import older, rewind
 

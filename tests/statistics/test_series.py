@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from machines.models import Measurement, SamplingTurn
-from machines.statistics import recent_times, series
+from machines.statistics.series import recent_times, series
 
 from .conftest import START
 

@@ -11,8 +11,9 @@ from django.db import connection, connections
 
 from machines.connections import get_pattern
 from machines.models import Measurement, SamplingTurn
-from machines.statistics import Sampler, recording, writing
+from machines.statistics import recording, writing
 from machines.statistics.buffer_flush import BufferFlush
+from machines.statistics.sampler import Sampler
 
 from .conftest import MINUTE, START, flush
 from .written import GAPS, HOURS, MINUTES, rows, stretches, total

@@ -8,8 +8,8 @@ import re
 import pytest
 
 from machines import formats
-from machines.studio.checking import FOLDED, check
-from machines.studio.starters import list_starters
+from machines.catalog.editing.checking import FOLDED, check
+from machines.catalog.editing.starters import list_starters
 
 BASE = {
     "id": "lamp",

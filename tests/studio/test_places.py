@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from machines import formats
-from machines.studio.places import DEEPEST, Utf16, locate, parse_path, read_places
-from machines.studio.starters import list_starters
+from machines.catalog.editing.places import DEEPEST, Utf16, locate, parse_path, read_places
+from machines.catalog.editing.starters import list_starters
 
 ROOT = Path(__file__).parents[2]
-SAMPLES = [*(ROOT / "examples").glob("*.json"), *(ROOT / "machines/studio/starters").glob("*.json")]
+SAMPLES = [*(ROOT / "examples").glob("*.json"), *(ROOT / "machines/catalog/editing/starters").glob("*.json")]
 YAML = """\
 id: lamp
 initial: off

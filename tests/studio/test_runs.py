@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from machines.catalog.editing import runs
 from machines.engine import BadInput
-from machines.studio import runs
 
 STEPS = ["pay", ("add", {"qty": 2, "note": "é/+"}), {"advance": "5m"}, {"job": "charge", "done": None}]
 

@@ -13,8 +13,8 @@ from types import ModuleType
 import pytest
 
 from machines.engine import Engine
-from machines.tasks import declarations, workers
-from machines.tasks.builtin_machine import MACHINE
+from machines.integrations.tasks import declarations, workers
+from machines.integrations.tasks.builtin_machine import MACHINE
 from machines.testing.job_runner import JobRun, JobRunner
 from machines.worker.registry import discover, handlers
 from tests.configuration import configure

@@ -12,8 +12,8 @@ from django_tasks.exceptions import InvalidTaskError
 from django_tasks.signals import task_enqueued
 
 from machines.engine import BadPayload
-from machines.tasks.backend import convert_priority
-from machines.tasks.builtin_machine import MACHINE
+from machines.integrations.tasks.backend import convert_priority
+from machines.integrations.tasks.builtin_machine import MACHINE
 
 
 def list_jobs(engine, queue="default", place="ready"):

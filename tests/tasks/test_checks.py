@@ -6,7 +6,7 @@ import pytest
 from django.core.checks import run_checks
 from django_tasks.checks import check_tasks as framework_check
 
-from machines.tasks import checks
+from machines.integrations.tasks import checks
 
 BACKEND = "machines.tasks.SignalboxBackend"
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from machines.engine import Job as EngineJob
-from machines.tasks import handover
+from machines.integrations.tasks import handover
 from machines.testing.job_runner import JobRunner
 from machines.worker.intake.reclaim import Reclaim
 from machines.worker.intake.served_queues import ServedQueue
@@ -37,11 +37,15 @@ ORDER = {
 }
 PEERS = {
     "celery": (
-        "machines.tasks.celery",
+        "machines.integrations.tasks.celery",
         "tests.tasks.brokers.celery_app",
         ("-A", "{}", "worker", "-P", "solo", "-c", "1"),
     ),
-    "dramatiq": ("machines.tasks.dramatiq", "tests.tasks.brokers.dramatiq_broker", ("{}", "-p", "1", "-t", "1")),
+    "dramatiq": (
+        "machines.integrations.tasks.dramatiq",
+        "tests.tasks.brokers.dramatiq_broker",
+        ("{}", "-p", "1", "-t", "1"),
+    ),
 }
 
 

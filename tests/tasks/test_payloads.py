@@ -8,8 +8,8 @@ import pytest
 from django_tasks import default_task_backend
 from django_tasks.exceptions import InvalidTaskError, TaskResultDoesNotExist
 
-from machines.tasks import builtin_machine
-from machines.tasks.builtin_machine import MACHINE
+from machines.integrations.tasks import builtin_machine
+from machines.integrations.tasks.builtin_machine import MACHINE
 from machines.worker.registry import ForeignJob
 
 UNUSED = "this"  # a module of Python that prints when it is imported

@@ -10,7 +10,7 @@ from django_tasks.base import TaskResultStatus
 from django_tasks.exceptions import TaskResultDoesNotExist, TaskResultMismatch
 from django_tasks.signals import task_finished, task_started
 
-from machines.tasks.builtin_machine import MACHINE
+from machines.integrations.tasks.builtin_machine import MACHINE
 from tests.configuration import configure
 
 

@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 from django_tasks.base import TaskResultStatus
 
-from machines.tasks.builtin_machine import MACHINE
+from machines.integrations.tasks.builtin_machine import MACHINE
 from tests.installation.processes import eventually
 
 

@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from machines import testing_keys
-from machines.conf import conf
+from machines.conf import conf, testing_keys
 from machines.connections import get_engine, get_prefix
 from machines.engine import Engine
 from tests.configuration import configure

@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from machines.studio.runs import decode
+from machines.catalog.editing.runs import decode
 from tests.engine.builders import door, machine
 
 BROKEN = machine("broken", {"A": {"on": {"go": "B"}}, "B": {}, "C": {"type": "final"}})

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from machines.services.actor import Actor
+from machines.people.actor import Actor
 from machines.webhooks import management
 from tests.configuration import configure
 from tests.engine.builders import machine, publish

@@ -6,7 +6,7 @@ import threading
 import pytest
 from django.db import OperationalError
 
-from machines.access.redaction import MASK
+from machines.catalog.redaction import MASK
 from machines.models import Delivery, LogCursor, LogGap, Webhook
 from machines.webhooks import consumer_group, fan_out, management
 from machines.webhooks.consumer_group import GROUP, ConsumerGroup

@@ -6,9 +6,10 @@ import pytest
 from django.urls import reverse
 
 from machines.models import AuditEntry, Delivery, Webhook
-from machines.services import Actor
-from machines.services.errors import Forbidden
-from machines.webhooks import BadWebhook, management, sender
+from machines.people.actor import Actor
+from machines.people.errors import Forbidden
+from machines.webhooks import management, sender
+from machines.webhooks.errors import BadWebhook
 
 FORM = {"name": "billing", "url": "https://hooks.example/in", "machines": "order, payment", "types": "order.*, paid"}
 

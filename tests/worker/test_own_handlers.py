@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from machines.bulk import BULK, Bulk
+from machines.bulks import BULK, Bulk
 from machines.catalog import builtin_machines
 from machines.engine.errors import LookupFailed
 from machines.mapreduce import MapReduce

@@ -7,10 +7,13 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from pydantic import Field
 
-from dashboard.mount_point import api_path
-from dashboard.shared.times import in_ms
+from dashboard.shared.times.times import in_ms
+from dashboard.site.mount_point import api_path
+from machines.approvals import actions as approvals
+from machines.approvals import queries as approval_queries
 from machines.models import Approval
-from machines.services import Actor, ApprovalNeeded, approvals
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded
 
 from .schemas import Ms, Out
 
@@ -49,7 +52,7 @@ def shown(actor: Actor, approval: Approval) -> ApprovalOut:
     facts = {name: getattr(approval, name) for name in ApprovalOut.model_fields if hasattr(approval, name)}
     for name in ("asked_at", "expires_at", "decided_at"):
         facts[name] = facts[name] and in_ms(facts[name])
-    return ApprovalOut.model_validate(facts | {"asked": approvals.asked_for(actor, approval)})
+    return ApprovalOut.model_validate(facts | {"asked": approval_queries.show_asked(actor, approval)})
 
 
 def filed(request: HttpRequest, needed: ApprovalNeeded) -> HttpResponse:

@@ -13,11 +13,11 @@ from django.http import HttpRequest
 from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
 
-from machines.access import last_seen, token_sessions, tokens
 from machines.audit.entries import source_of
 from machines.models import Token
 from machines.patterns import Session as TokenSession
-from machines.services import Actor
+from machines.people import last_seen, token_sessions, tokens
+from machines.people.actor import Actor
 
 from .rate_limits import Limit
 

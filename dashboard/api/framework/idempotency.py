@@ -18,7 +18,8 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.serving.shared_cache import get_shared_cache
-from machines.services import Actor, Forbidden
+from machines.people.actor import Actor
+from machines.people.errors import Forbidden
 
 DAY = 86_400  # seconds
 UNDER_WAY = 60  # seconds a request may take before another with its key is let in

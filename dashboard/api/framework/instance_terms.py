@@ -9,11 +9,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from dashboard.shared.search import instance_filter
-from machines.access.redaction import redactor_if
 from machines.catalog.outlines import outline_of
+from machines.catalog.redaction import redactor_if
 from machines.connections import get_engine
 from machines.engine import UnknownMachine
-from machines.services import Actor
+from machines.people.actor import Actor
 
 
 class Filter(BaseModel):

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from machines.access.permissions import MEANINGS
+from machines.people.permissions import MEANINGS
 
 if TYPE_CHECKING:
     from .operation import Operation

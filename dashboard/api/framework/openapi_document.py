@@ -6,7 +6,7 @@ import json
 from functools import lru_cache
 from typing import Any
 
-from dashboard.mount_point import mount_path
+from dashboard.site.mount_point import mount_path
 
 from .api import api
 from .schemas import Problem

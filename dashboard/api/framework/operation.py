@@ -25,7 +25,8 @@ from ninja import Router
 from ninja.decorators import decorate_view
 from redis.exceptions import RedisError
 
-from machines.services import Actor, Forbidden
+from machines.people.actor import Actor
+from machines.people.errors import Forbidden
 
 from . import idempotency, rate_limits
 from . import openapi as told

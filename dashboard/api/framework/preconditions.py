@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from machines.engine import Instance
 from machines.models import Draft
 from machines.patterns import Session
-from machines.services.notes import Note
+from machines.people.notes import Note
 
 TAG = re.compile(r'"?([0-9]{1,15})"?', re.ASCII)
 

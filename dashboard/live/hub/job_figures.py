@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from machines.access.permissions import Scope
 from machines.engine.jobs.records import Job, QueueStats, WorkerInfo
+from machines.people.permissions import Scope
 
 COUNTERS = ("enqueued", "taken", "completed", "failed", "lost", "died", "withdrawn", "purged")
 OF_JOB = ("queue", "src", "instance", "place", "attempt", "attempts", "worker", "lease_until", "deadline", "due")

@@ -15,14 +15,14 @@ from types import MappingProxyType
 from typing import Any
 
 from dashboard.live.topics import REDACTED, Topic
-from machines.access.permissions import among
-from machines.access.redaction import Redactor
 from machines.audit.reveals import names_in
+from machines.catalog.redaction import Redactor
 from machines.engine.connection import replies
 from machines.engine.jobs.queue_operations import merge_stats
 from machines.engine.jobs.records import QueueStats
 from machines.engine.keys import Keys, choose_partition
 from machines.engine.records import Live
+from machines.people.permissions import among
 
 from . import job_figures
 

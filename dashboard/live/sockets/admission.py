@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from dashboard.live.protocol import CloseCode
-from dashboard.shared.callers import caller_of
-from machines.access.client_address import network_of
+from dashboard.shared.addresses.callers import caller_of
+from machines.people.client_address import network_of
 
 from .quotas import quotas
 

@@ -16,8 +16,8 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.utils.crypto import constant_time_compare
 
 from dashboard.live.topics import PLAIN, REDACTED, RIGHTS, Topic
-from machines.access.permissions import EVERYTHING, NOTHING, Scope, scope_of
 from machines.audit.request_context import run_in_own_context
+from machines.people.permissions import EVERYTHING, NOTHING, Scope, scope_of
 
 
 @dataclass(frozen=True, slots=True)

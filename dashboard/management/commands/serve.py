@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dashboard.serving import port, server
-from machines.command_line import list_restart_command
+from machines.worker.command.command_line import list_restart_command
 from machines.worker.supervisor import Supervisor
 
 MAX_PROCESSES = 64

@@ -15,11 +15,11 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
 
-from dashboard.mount_point import is_api_request
 from dashboard.shared.access import Forbidden, scope_of
-from machines.bulk.store import OrderLost
+from dashboard.site.mount_point import is_api_request
+from machines.bulks.store import OrderLost
 from machines.engine import errors
-from machines.services import errors as services
+from machines.people import errors as services
 
 from . import problems
 from .statuses import BAD_REQUEST, FAULT, FORBIDDEN, NO_PAGE, STALE_FORM, status_of, title_of

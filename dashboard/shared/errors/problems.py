@@ -26,12 +26,12 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.mount_point import api_path
-from machines.access import permissions as access
-from machines.access import redaction
+from dashboard.site.mount_point import api_path
 from machines.audit.request_context import request_id
+from machines.catalog import redaction
 from machines.engine.errors import NARROWER, EngineUnavailable, SignalboxError, UnknownMachine
-from machines.services.reading import redactor_of
+from machines.instances.queries import redactor_of
+from machines.people import permissions as access
 
 from .statuses import (
     BAD_REQUEST,

@@ -15,8 +15,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisClusterException
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from dashboard.mount_point import is_api_request
 from dashboard.shared import themes
+from dashboard.site.mount_point import is_api_request
 from machines.audit.request_context import request_id
 from machines.engine.connection.cluster_routing import NODE
 from machines.engine.connection.server_permissions import find_denial

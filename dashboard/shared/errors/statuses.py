@@ -14,14 +14,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from machines.attached.errors import MethodFailed, MethodRefused
-from machines.bulk.errors import NotNow
+from machines.bulks.errors import NotNow
+from machines.catalog.mirrors import MethodFailed, MethodRefused
+from machines.catalog.offload import AtOnce, NoHelper, Overrun
 from machines.catalog.publishing import Diverged
 from machines.engine import errors
-from machines.offload import AtOnce, NoHelper, Overrun
 from machines.patterns.errors import PatternError
-from machines.schedules import AuthorLost, DeclaredSchedule
-from machines.services.errors import (
+from machines.people.errors import (
     ApprovalNeeded,
     DraftChanged,
     DraftClosed,
@@ -37,6 +36,7 @@ from machines.services.errors import (
     TokenNeeded,
     TooFast,
 )
+from machines.schedules import AuthorLost, DeclaredSchedule
 
 BAD_REQUEST, MISTAKE, FORBIDDEN, NO_PAGE, STALE_FORM, FAULT = "SB700", "SB701", "SB703", "SB704", "SB708", "SB710"
 NOT_MOVED, LOGIN_THROTTLED, OVER_PACE = "SB705", "SB709", "SB711"

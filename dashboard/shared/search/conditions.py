@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from machines.access.redaction import Concealed
+from machines.catalog.redaction import Concealed
 from machines.engine import BadInput
 from machines.engine.definitions import Outline, durations
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from django.utils import timezone
 
-from dashboard.shared import times
-from machines.access.redaction import Concealed
+from machines.catalog.redaction import Concealed
 from machines.engine import BadInput
 from machines.engine.definitions import Outline, durations
 from machines.engine.definitions.reading.indexes import FACTS, IDS
 from machines.engine.search.filters import ANY
 
+from ..times import times
 from . import query_line
 from .conditions import condition, read_created, read_data, read_suspended
 

@@ -2,7 +2,7 @@
 
 A step runs inside the server with the rights of the account that calls it, and writes many kinds of keys. So every
 account that moves instances needs all commands that the functions library runs: a step would fail halfway without one.
-``dashboard.checks.redis_accounts`` makes ACL lines of these.
+``dashboard.serving.checks.redis_accounts`` makes ACL lines of these.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from machines import library_command
 from machines.connections import get_engine
 from machines.engine.errors import SignalboxError
+from machines.management import library_command
 
 
 class Command(BaseCommand):

@@ -13,7 +13,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
 from machines import diagrams, formats
+from machines.approvals.models import Approval
 from machines.catalog import accepted_senders
+from machines.catalog.models.machine import Machine
 from machines.catalog.outlines import stored, stored_current
 from machines.catalog.partitions import list_changes
 from machines.catalog.publishing import restore
@@ -35,7 +37,6 @@ from machines.management import (
     versions,
 )
 from machines.management.publishing import add_user_argument, find_actor, publish
-from machines.models import Approval, Machine
 from machines.testing.scenarios import schema as scenario_schema
 
 

@@ -12,9 +12,10 @@ from django.core.management.base import BaseCommand, CommandError
 
 from machines.connections import get_engine
 from machines.engine.errors import SignalboxError
-from machines.schedules import Row, describe_run, describe_time
+from machines.people.actor import Actor
+from machines.schedules import Row, describe_run, describe_time, queries
+from machines.schedules import actions as schedules
 from machines.schedules.declarations import sync_code
-from machines.services import Actor, schedules
 
 ONE = ("show", "next", "history", "pause", "resume", "take-over", "run", "backfill", "remove")
 
@@ -67,27 +68,27 @@ class Command(BaseCommand):
     # Verbs: what is printed as JSON, and as lines
 
     def _list(self, actor: Actor, machine: str | None, **_: Any) -> tuple[Any, list[str]]:
-        rows = schedules.listed(actor, machine=machine)
+        rows = queries.listed(actor, machine=machine)
         return [row.as_dict() for row in rows], [_line(row) for row in rows] or ["no schedules"]
 
     def _show(self, actor: Actor, name: str, **_: Any) -> tuple[Any, list[str]]:
-        found = schedules.get(actor, name).as_dict()
+        found = queries.get(actor, name).as_dict()
         return found, [json.dumps(found, indent=2)]
 
     def _next(self, actor: Actor, name: str, count: int, **_: Any) -> tuple[Any, list[str]]:
-        zone = schedules.get(actor, name).schedule.zone
-        times = [describe_time(at, zone) for at in schedules.list_next(actor, name, max(1, count))]
+        zone = queries.get(actor, name).schedule.zone
+        times = [describe_time(at, zone) for at in queries.list_next(actor, name, max(1, count))]
         return times, times or ["none"]
 
     def _history(self, actor: Actor, name: str, count: int, **_: Any) -> tuple[Any, list[str]]:
-        zone = schedules.get(actor, name).schedule.zone
-        runs = [describe_run(run, zone) for run in schedules.history(actor, name, max(1, count))]
+        zone = queries.get(actor, name).schedule.zone
+        runs = [describe_run(run, zone) for run in queries.history(actor, name, max(1, count))]
         return runs, [_describe(run) for run in runs] or ["no runs"]
 
     def _add(self, actor: Actor, file: str, reason: str, check: bool, **_: Any) -> tuple[Any, list[str]]:
         documents = _read(file)
         if check:
-            checked = [schedules.preview(actor, document) for document in documents]
+            checked = [queries.preview(actor, document) for document in documents]
             found = [
                 {"name": one.name, "next": [describe_time(at, one.zone) for at in times]} for one, times in checked
             ]

@@ -9,16 +9,16 @@ from typing import Any
 from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError
 
-from machines.command_line import list_restart_command
 from machines.conf import conf
 from machines.conf.project_check import WORKER_TAG
 from machines.connections import get_engine, get_pattern
-from machines.definition_checks import TAG as DEFINITIONS_TAG
-from machines.management.maintenance import make_exclusive_duties, make_shared_duties
+from machines.duties import make_exclusive_duties, make_shared_duties
 from machines.patterns import Locks
 from machines.worker.command.command import add_arguments, list_arguments, read_names, read_options, run_worker
-from machines.worker.maintenance.periodic import Duty
-from machines.worker.maintenance.scheduler import Scheduler
+from machines.worker.command.command_line import list_restart_command
+from machines.worker.duties.periodic import Duty
+from machines.worker.duties.scheduler import Scheduler
+from machines.worker.handler_checks import TAG as DEFINITIONS_TAG
 from machines.worker.options import Options
 from machines.worker.registry import HandlerError, discover
 from machines.worker.supervisor import Supervisor

@@ -9,8 +9,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 from machines.catalog.definition_files import shown
+from machines.catalog.editing import runs
 from machines.engine import SignalboxError
-from machines.studio import runs
 
 from .document import Scenario, When
 from .runner import Result

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from machines.conf.testing_keys import remove_keys
 from machines.engine import SignalboxError
 from machines.engine.definitions import CompiledDefinition, Outline
 from machines.testing.clock import Clock, ClockedEngine
 from machines.testing.kit import Signalbox
-from machines.testing_keys import remove_keys
 
 from .document import Scenario, ScenarioFile, Step
 from .expectations import explain, find_problems

@@ -13,10 +13,11 @@ from typing import Any
 import machines
 from machines.engine import Engine, arguments, errors, limits
 from machines.worker.launcher import Launcher
-from machines.worker.maintenance.periodic import Duty
-from machines.worker.maintenance.scheduler import Scheduler
 from machines.worker.options import EXHAUSTED, MAX_CONCURRENCY, MAX_PREFETCH, MAX_PROCESSES, Options
 from machines.worker.registry import Registry
+
+from ..duties.periodic import Duty
+from ..duties.scheduler import Scheduler
 
 
 def add_arguments(parser: ArgumentParser) -> None:

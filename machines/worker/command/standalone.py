@@ -13,20 +13,20 @@ from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from machines.command_line import list_restart_command
 from machines.conf.table import REDIS, SETTINGS
 from machines.connections import use_engine
 from machines.engine import Engine
 from machines.engine.errors import SignalboxError
 from machines.engine.keys import PREFIX
 from machines.patterns import Locks
-from machines.worker.maintenance.engine_duties import make_engine_duties
-from machines.worker.maintenance.scheduler import Scheduler
 from machines.worker.options import Options
 from machines.worker.registry import HandlerError, Registry, import_handlers
 from machines.worker.supervisor import Supervisor
 
+from ..duties.engine_duties import make_engine_duties
+from ..duties.scheduler import Scheduler
 from .command import add_arguments, list_arguments, read_names, read_options, run_worker
+from .command_line import list_restart_command
 
 BUILTIN = ("machines.mapreduce.handlers",)
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from machines.access.redaction import MASK, Redactor
+from machines.catalog.redaction import MASK, Redactor
 from machines.engine import Engine, errors
 from machines.engine.storage import Storage
 from machines.worker.counters import Counters

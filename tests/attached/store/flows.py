@@ -7,7 +7,7 @@ from statemachine import State, StateMachine
 from transitions import Machine
 from viewflow import fsm
 
-from machines.attached import follow
+from machines.integrations.attached import follow
 
 
 class Stage(models.TextChoices):

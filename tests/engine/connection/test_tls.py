@@ -13,9 +13,9 @@ import pytest
 import redis
 from django.core.cache import CacheHandler
 
-from dashboard.installation import stores
 from dashboard.live.hub.clients import connect as connect_asynchronously
 from dashboard.live.limits import limits
+from dashboard.site import stores
 from machines.engine import AsyncEngine, Engine, EngineUnavailable
 from machines.server import Guarded
 from machines.server.cluster import free_ports

@@ -8,11 +8,11 @@ import re
 import pytest
 import redis
 
-from dashboard.checks.redis_accounts import ACCOUNTS
-from machines import library_command
+from dashboard.serving.checks.redis_accounts import ACCOUNTS
 from machines.engine import Engine, errors, layout
 from machines.engine.connection import library
 from machines.engine.connection.library_loader import read_held
+from machines.management import library_command
 from tests.engine.builders import door, publish
 from tests.engine.releases.test_side_by_side import ROOT, THIS, Process, as_release
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from dashboard.installation import home
 from dashboard.serving import port
+from dashboard.site import home
 from tests.installation.processes import ROOT, alive, descendants, eventually
 
 pytestmark = pytest.mark.redis

@@ -11,9 +11,10 @@ from django.apps import AppConfig
 from django.core.exceptions import ImproperlyConfigured
 
 import machines.testing
-from dashboard.installation import stores
-from machines import cli, extras, formats
-from machines.archive import store
+from dashboard.site import stores
+from machines import cli, formats
+from machines.conf import extras
+from machines.instances.archive import store
 
 pytestmark = pytest.mark.pure
 
@@ -107,7 +108,7 @@ def test_postgresql_and_parquet_name_their_extras(without, monkeypatch, tmp_path
     with pytest.raises(ImproperlyConfigured, match=r"needs psycopg: install signalbox\[postgres\]"):
         stores.database("postgres://someone@localhost/there", tmp_path)
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    monkeypatch.delitem(__import__("sys").modules, "machines.archive.parquet", raising=False)
+    monkeypatch.delitem(__import__("sys").modules, "machines.instances.archive.parquet", raising=False)
     with pytest.raises(ImproperlyConfigured, match=r"needs pyarrow: install signalbox\[parquet\]"):
         store._make.__wrapped__("parquet:/nowhere")
 

@@ -10,7 +10,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from machines import extras
+from machines.conf import extras
 
 pytestmark = pytest.mark.pure
 

@@ -5,7 +5,7 @@ import re
 import pytest
 import redis
 
-from dashboard.checks import system_checks
+from dashboard.serving.checks import system_checks
 from machines.server import Server
 from tests.configuration import configure
 from tests.installation.processes import ROOT, eventually
@@ -120,7 +120,7 @@ def test_debug_is_a_warning_where_strangers_may_look(settings):
 
 def test_every_id_is_on_the_troubleshoot_page():
     page = (ROOT / "docs" / "troubleshoot.md").read_text()
-    source = (ROOT / "dashboard" / "checks" / "system_checks.py").read_text()
+    source = (ROOT / "dashboard" / "serving" / "checks" / "system_checks.py").read_text()
     ids = set(re.findall(r'id="(signalbox\.[EW]\d+)"', source))
     assert ids
     assert {id for id in ids if f"`{id}`" not in page} == set()

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from dashboard.checks import system_checks
+from dashboard.serving.checks import system_checks
 from machines.conf import conf, project_check
 from machines.conf.kinds import Rate
 from machines.conf.resolver import resolve

@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from dashboard.installation.environment import Environment
+from dashboard.site.environment import Environment
 
 
 def read(**values: str) -> Environment:

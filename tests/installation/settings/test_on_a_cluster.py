@@ -6,9 +6,9 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from dashboard.checks import system_checks
-from dashboard.installation import stores
 from dashboard.serving import cache_connections
+from dashboard.serving.checks import system_checks
+from dashboard.site import stores
 from machines.server.node import Node
 from tests.configuration import configure
 from tests.engine.connection import clusters

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.core.cache import cache
 
-from dashboard.installation import stores
 from dashboard.serving import cache_connections
+from dashboard.site import stores
 from tests.engine.connection import sentinels
 from tests.installation.processes import eventually
 

@@ -69,8 +69,8 @@ import django
 django.setup()
 from django.core.management import call_command
 call_command("migrate", verbosity=0)
-from dashboard.shared.audit_filter import AuditFilter, make_cursor, older_than
-from machines.access.permissions import EVERYTHING
+from dashboard.audit.filter import AuditFilter, make_cursor, older_than
+from machines.people.permissions import EVERYTHING
 from machines.audit.entries import record
 from machines.models import AuditEntry, AuditIsAppendOnly
 print(record("alice", "fire", machine="m" * 99, instance="a\\0b\\ud800", detail={"said": "\\0\\ud800"}))

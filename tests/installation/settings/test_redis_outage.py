@@ -14,7 +14,7 @@ from tests.configuration import configure
 @pytest.fixture
 def server(tmp_path, prefix, settings, db):
     """A server the test may stop, with the site pointed at it."""
-    from dashboard.installation import stores
+    from dashboard.site import stores
 
     server = Server(tmp_path / "own").start()
     configure(settings, REDIS_URL=server.url)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.installation.environment import of_process
+from dashboard.site.environment import of_process
 from tests.installation.processes import ROOT
 
 pytestmark = pytest.mark.faults
@@ -109,7 +109,7 @@ def test_a_home_that_cannot_be_made_stops_the_start(start, tmp_path):
 
 
 def test_many_processes_that_start_at_once_agree_on_the_key(start, tmp_path):
-    code = "import sys; from pathlib import Path; from dashboard.installation import home"
+    code = "import sys; from pathlib import Path; from dashboard.site import home"
     code += "; print(home.secret_key(Path(sys.argv[1])))"
     command = [sys.executable, "-c", code, str(tmp_path / "new")]
     racers = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(6)]
@@ -170,11 +170,11 @@ def test_the_settings_page_invents_nothing():
 def test_no_variable_is_read_past_the_readers():
     """Only the settings and the test suite look at the environment."""
     allowed = {
-        "dashboard/installation/environment.py",
-        "dashboard/checks/system_checks.py",
+        "dashboard/site/environment.py",
+        "dashboard/serving/checks/system_checks.py",
         "dashboard/asgi.py",
         "machines/testing/server.py",
-        "machines/binding/bound_state.py",  # Django's own DJANGO_ALLOW_ASYNC_UNSAFE, as its database layer reads it
+        "machines/integrations/binding/bound_state.py",  # Django's own DJANGO_ALLOW_ASYNC_UNSAFE
     }
     reading = re.compile(r"os\.(environ(\.get\(|\[\")|getenv)")
     found = {

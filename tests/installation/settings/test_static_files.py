@@ -7,7 +7,7 @@ import pytest
 from django.contrib.staticfiles.finders import get_finder
 from django.test import AsyncClient, Client
 
-from dashboard import folders
+from dashboard.site import folders
 
 FILE = "/static/signalbox/css/shared/tables.css"
 

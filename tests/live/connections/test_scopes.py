@@ -14,10 +14,10 @@ from dashboard.live.outbox import Outbox
 from dashboard.live.protocol import ErrorCode
 from dashboard.live.sockets.permissions import Rights, least
 from dashboard.live.topics import Topic, parse
-from machines.access.permissions import Scope
 from machines.catalog.publishing import adopt
 from machines.engine import Engine, WorkerInfo
 from machines.engine.keys import Keys
+from machines.people.permissions import Scope
 from tests.catalog.samples import example
 from tests.configuration import configure
 from tests.live.builders import Screen, drain, live, world

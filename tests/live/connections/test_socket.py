@@ -7,8 +7,8 @@ import pytest
 from channels.db import database_sync_to_async
 from django.contrib.auth.models import User
 
-from dashboard.installation import stores
 from dashboard.live.protocol import CloseCode, ErrorCode
+from dashboard.site import stores
 from machines.engine import Engine
 from tests.configuration import configure
 from tests.live.sockets import Socket, sign_in, visitor

@@ -16,7 +16,7 @@ from django.utils import timezone
 from guardian.shortcuts import assign_perm
 
 from dashboard.models import Preferences
-from dashboard.shared import time_zones, times
+from dashboard.shared.times import time_zones, times
 from machines.catalog import publishing
 from machines.models import AuditEntry, Machine
 

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from guardian.shortcuts import assign_perm
 
+from dashboard.account import links
 from dashboard.models import SavedView
-from dashboard.shared import links
 from machines.models import Machine
 from machines.patterns import Sessions
 from tests.pages.reading import Element, read

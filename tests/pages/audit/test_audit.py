@@ -13,8 +13,8 @@ from asgiref.sync import async_to_sync
 from django.db import connection
 from django.test import AsyncClient
 
-from dashboard.pages.audit.presenters import CHUNK
-from dashboard.pages.shared.csv_export import escape_cell
+from dashboard.audit.presenters import CHUNK
+from dashboard.shared.csv_export import escape_cell
 from machines.audit.entries import NOT_WRITTEN, record
 from machines.engine import WorkerInfo
 from machines.models import AuditEntry

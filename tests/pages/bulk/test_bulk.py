@@ -8,7 +8,7 @@ import io
 import pytest
 from django.contrib.auth.models import Permission
 
-from machines.bulk import BULK, Bulk, builtin_machine
+from machines.bulks import BULK, Bulk, builtin_machine
 from machines.engine import UnknownMachine
 from machines.models import AuditEntry
 from machines.worker.registry import discover

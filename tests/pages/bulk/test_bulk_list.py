@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from guardian.shortcuts import assign_perm
 
-from machines.bulk import BULK, handlers
+from machines.bulks import BULK, handlers
 from machines.catalog import publishing
 from machines.models import AuditEntry, Machine
 from machines.worker.registry import discover

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from machines.bulk import BULK, Bulk, Order
-from machines.bulk.order import MAX_CHOSEN
+from machines.bulks import BULK, Bulk, Order
+from machines.bulks.order import MAX_CHOSEN
 from machines.engine import BadInput
 from machines.worker.registry import discover
 from tests.bulk.builders import parcels, work_off

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.pages.instances.events import list_event_actions, list_events
-from dashboard.shared import version_view
+from dashboard.instances.events import list_event_actions, list_events
+from dashboard.shared.diagrams import version_view
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import pytest
 from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
-from dashboard.pages.instances import family
-from machines.access.permissions import EVERYTHING, Scope
+from dashboard.instances import family
 from machines.catalog import publishing
 from machines.models import Machine
+from machines.people.permissions import EVERYTHING, Scope
 from tests.pages.reading import read
 
 LEAF = {

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.pages.instances.events import list_event_actions
-from dashboard.pages.instances.presenters import Child, list_children
-from dashboard.shared import version_view
+from dashboard.instances.events import list_event_actions
+from dashboard.instances.presenters import Child, list_children
+from dashboard.shared.diagrams import version_view
 from tests.pages.reading import Element, fields, read
 
 INSTANCE = "/machines/delivery/instances/R-1/"

@@ -9,9 +9,10 @@ import pytest
 from django.urls import reverse
 
 from machines.engine.sm_commands import call
+from machines.instances import actions as instances
 from machines.models import AuditEntry
-from machines.services import Actor, instances
-from machines.services.errors import TooFast
+from machines.people.actor import Actor
+from machines.people.errors import TooFast
 from tests.admin.conftest import machine, staff
 from tests.configuration import configure
 from tests.pages.reading import read
@@ -70,7 +71,7 @@ def test_the_audit_has_one_refusal_in_the_time_of_the_rate(as_, waiting, fired):
 
 
 def test_each_account_has_a_rate_of_its_own_and_their_address_one_for_all(as_, waiting, fired, monkeypatch):
-    monkeypatch.setattr("machines.services.limits.rate_limit.PER_ADDRESS", 2)
+    monkeypatch.setattr("machines.people.limits.rate_limit.PER_ADDRESS", 2)
     people = [as_("supervisor", name) for name in ("ann", "bob", "cid")]
     told = [fired(who).status_code for who in (*people[:2], *people)]
     assert told == [302, 302, 302, 302, 429]

@@ -8,8 +8,8 @@ from collections import Counter
 import pytest
 from django.urls import reverse
 
-from machines.access import permissions
 from machines.catalog.publishing import adopt
+from machines.people import permissions
 from tests import wire
 
 from .test_firing import FIRE, INSTANCE, sent

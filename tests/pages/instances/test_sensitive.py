@@ -13,9 +13,9 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from machines.access.permissions import RIGHTS
 from machines.catalog.publishing import adopt
 from machines.models import AuditEntry, Machine
+from machines.people.permissions import RIGHTS
 from tests.pages.table import TABLE
 from tests.vault import NAME, PIN, SECRET, Filled, fill
 

@@ -8,7 +8,7 @@ import pytest
 from django.http import QueryDict
 
 from machines.engine.definitions import FieldOutline
-from machines.forms import TypedForm
+from machines.instances.forms import TypedForm
 
 
 def form(types: tuple[str, ...], text: str | None, *, kind: str = "text", required: bool = False, open: bool = False):

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from machines.coverage import Coverage, storage
+from machines.catalog.coverage import Coverage, storage
 from machines.engine.definitions import compile_definition
 from machines.models import Measurement
 from tests.pages.reading import read

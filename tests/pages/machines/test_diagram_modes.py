@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.pages.machines import diagram_modes
-from dashboard.pages.machines.diagram_modes import MODES, format_duration
-from dashboard.shared.version_view import load_version
+from dashboard.machines.diagrams import diagram_modes
+from dashboard.machines.diagrams.diagram_modes import MODES, format_duration
+from dashboard.shared.diagrams.version_view import load_version
 from machines.engine import Refused
 from machines.engine.definitions import Outline
 from machines.models import Measurement

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.pages.instances.diagram import draw_instance
-from dashboard.pages.machines.diagram import draw_machine
-from dashboard.pages.machines.diagram_modes import format_count
-from dashboard.pages.shared.diagram_overlay import Overlay
-from dashboard.shared import version_view
+from dashboard.instances.diagram import draw_instance
+from dashboard.machines.diagrams.diagram import draw_machine
+from dashboard.machines.diagrams.diagram_modes import format_count
+from dashboard.shared.diagrams import version_view
+from dashboard.shared.diagrams.diagram_overlay import Overlay
 from tests.pages.reading import Element, _Reader
 
 

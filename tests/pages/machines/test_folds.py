@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from dashboard.shared import version_view
-from machines import offload
+from dashboard.shared.diagrams import version_view
+from machines.catalog import offload
 from tests.pages.reading import Element, read
 
 from .test_diagram_modes import badges, crowd, drawing, links, listed

@@ -123,7 +123,7 @@ def test_each_figure_is_what_the_list_of_its_state_holds(as_, parcels, query):
 
 
 def test_past_its_bound_a_figure_says_at_least(as_, parcels, monkeypatch):
-    monkeypatch.setattr("dashboard.pages.machines.instance_list.MAX_COUNTED", 20)
+    monkeypatch.setattr("dashboard.machines.instance_list.MAX_COUNTED", 20)
     page = read(as_("viewer").get(f"{MACHINE}?by=to&is=Rome&tag=open"))
     texts = [b.text for b in page.one("nav", class_="tabs", data_region="tabs").all("b")]
     assert texts
@@ -247,8 +247,8 @@ QUERIES = (
 
 
 def test_a_page_asks_redis_no_more_of_many_instances_than_of_some(as_, parcels, engine, monkeypatch):
-    monkeypatch.setattr("dashboard.pages.machines.instance_list.MAX_COUNTED", 50)
-    monkeypatch.setattr("dashboard.pages.shared.version_counts.MAX_COUNTED", 50)
+    monkeypatch.setattr("dashboard.machines.instance_list.MAX_COUNTED", 50)
+    monkeypatch.setattr("dashboard.shared.figures.version_counts.MAX_COUNTED", 50)
     client = as_("viewer")
     some = {query: asked(engine, client, query) for query in QUERIES}
     held = engine.client.hgetall(engine.keys.partition("parcel").instance("p001"))

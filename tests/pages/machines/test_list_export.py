@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from dashboard.pages.machines import list_export
+from dashboard.machines import list_export
 
 ORDER = {
     "id": "order",

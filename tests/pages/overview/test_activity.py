@@ -10,13 +10,13 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from guardian.shortcuts import assign_perm
 
-from dashboard.pages.shared.active_counts import format_count
 from dashboard.shared.access import RIGHTS
-from machines.access import tokens
+from dashboard.shared.figures.active_counts import format_count
 from machines.audit import entries
 from machines.catalog.publishing import adopt
 from machines.patterns import Count
 from machines.patterns.cardinality import ERROR
+from machines.people import tokens
 from machines.statistics import scoreboards
 from tests.configuration import configure
 from tests.engine.builders import machine

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from dashboard.pages.overview.machine_rows import Figures, Ordering, lay_out
-from dashboard.pages.overview.sparkline import describe, draw_sparkline, trace
-from dashboard.shared.state_counts import StateCount
+from dashboard.overview.machine_rows import Figures, Ordering, lay_out
+from dashboard.overview.sparkline import describe, draw_sparkline, trace
+from dashboard.shared.figures.state_counts import StateCount
 from machines.models import Measurement, SamplingTurn
 from tests.engine.builders import machine
 from tests.pages.reading import Element, read

@@ -6,8 +6,8 @@ import pytest
 
 from machines.connections import get_pattern
 from machines.models import AuditEntry
-from machines.services import notes
-from machines.services.notes import KEY, MAX_TEXT
+from machines.people import notes
+from machines.people.notes import KEY, MAX_TEXT
 from tests.pages.reading import fields, read
 
 

@@ -11,17 +11,18 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from dashboard.alarms import links
 from dashboard.models import SavedView
-from dashboard.shared.alarms import links
-from dashboard.shared.queue_depths import Depth
-from machines import alarms
-from machines.access.permissions import EVERYTHING, NOTHING
-from machines.bulk import builtin_machine
+from dashboard.shared.figures.queue_depths import Depth
+from machines.alarms import detection as alarms
+from machines.bulks import builtin_machine
 from machines.catalog import publishing
 from machines.engine import Refused, WorkerInfo
 from machines.models import Approval, Machine
 from machines.patterns import Stats
-from machines.statistics import Storm, recording
+from machines.people.permissions import EVERYTHING, NOTHING
+from machines.statistics import recording
+from machines.statistics.present import Storm
 from tests.configuration import configure
 from tests.engine.builders import machine
 from tests.pages.reading import read

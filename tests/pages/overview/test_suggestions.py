@@ -8,7 +8,7 @@ from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
 from dashboard.models import SavedView
-from dashboard.pages.overview import suggestions
+from dashboard.overview import suggestions
 from machines.catalog import publishing
 from machines.models import Machine
 from tests.pages.conftest import example

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from machines.bulk import builtin_machine
+from machines.bulks import builtin_machine
 from tests.engine.builders import machine
 from tests.pages.overview.test_machine_table import fleet
 from tests.pages.reading import Element, read

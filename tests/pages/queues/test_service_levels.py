@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from dashboard.shared.alarms import links
-from dashboard.shared.queue_depths import Depth
-from machines import alarms
-from machines.access.permissions import NOTHING
+from dashboard.alarms import links
+from dashboard.shared.figures.queue_depths import Depth
+from machines.alarms import detection as alarms
 from machines.engine import Pause, WorkerInfo
 from machines.engine.definitions import durations
+from machines.people.permissions import NOTHING
 from tests.pages.reading import read
 
 HOUR = 3_600_000

@@ -9,7 +9,7 @@ from django.urls import resolve, reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.shared.converters import InstanceId
+from dashboard.shared.addresses.converters import InstanceId
 
 ODD = [
     "ATV-123:NBCSports",

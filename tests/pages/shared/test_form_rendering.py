@@ -11,8 +11,8 @@ from django.utils.html import format_html
 from django.utils.safestring import mark_safe
 
 from machines.engine.definitions import FieldOutline
-from machines.forms import TypedForm
-from machines.forms.rendering import WRITERS, PageForm, WidgetWriter
+from machines.instances.forms import TypedForm
+from machines.instances.forms.rendering import WRITERS, PageForm, WidgetWriter
 
 HOSTILE = """<script>alert("1")</script> &amp; 'x' {{ x }} %s"""
 CHOICES = [("", "any"), (1, "one"), (HOSTILE, HOSTILE), ("Group & co", [("a", "A"), (2.5, 2.5)]), (True, None)]

@@ -7,8 +7,8 @@ from django.contrib.auth import get_user_model
 from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
-from dashboard.pages.audit.presenters import make_row
-from dashboard.pages.shared.id_links import ADDRESSES, find_address
+from dashboard.audit.presenters import make_row
+from dashboard.shared.addresses.id_links import ADDRESSES, find_address
 from machines.catalog import publishing
 from machines.models import AuditEntry, Machine
 

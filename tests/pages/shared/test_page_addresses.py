@@ -9,8 +9,8 @@ from django.urls import NoReverseMatch, reverse, set_script_prefix, set_urlconf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dashboard.shared import page_addresses
-from dashboard.shared.page_addresses import find_instance_address, find_page_address
+from dashboard.shared.addresses import page_addresses
+from dashboard.shared.addresses.page_addresses import find_instance_address, find_page_address
 
 
 @settings(deadline=None)  # the first one reads all addresses

@@ -11,8 +11,8 @@ import pytest
 from django.conf import settings as configured
 from django.test import AsyncClient
 
-from dashboard.installation.log_format import Asked, Line
-from dashboard.middleware.request_ids import Ids, ids, named
+from dashboard.serving.middleware.request_ids import Ids, ids, named
+from dashboard.site.log_format import Asked, Line
 from machines.audit.entries import record
 from machines.audit.request_context import given_id, request_id, run_in_own_context
 from machines.connections import get_engine

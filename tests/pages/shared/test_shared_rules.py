@@ -13,10 +13,10 @@ import pytest
 from django.utils import timezone
 
 from dashboard.live.hub.merge_patch import merged
-from dashboard.pages.machines import diagram_modes
-from dashboard.pages.shared.navigation import NAVIGATION_LINKS
-from dashboard.shared import times
-from dashboard.shared.converters import InstanceId
+from dashboard.machines.diagrams import diagram_modes
+from dashboard.shared.addresses.converters import InstanceId
+from dashboard.shared.addresses.navigation import NAVIGATION_LINKS
+from dashboard.shared.times import times
 from dashboard.templatetags.room import figure
 
 ROOT = Path(__file__).parents[3]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.shared import times
+from dashboard.shared.times import times
 from dashboard.templatetags.room import ago, figure, until, value
 
 NOW = 1_700_000_000_000

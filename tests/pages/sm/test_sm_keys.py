@@ -10,12 +10,12 @@ import redis
 from django.test import Client
 from django.urls import resolve, reverse
 
-from dashboard.pages.sm import diagram
+from dashboard.instances.sm import diagram
 from machines.connections import get_engine
 from machines.engine.sm_commands import call
+from machines.instances import sm_keys
+from machines.instances.sm_keys import Kept
 from machines.models import AuditEntry
-from machines.services import sm_keys
-from machines.services.sm_keys import Kept
 from tests.pages.reading import fields, read
 
 ORDER = {

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from machines import offload
+from machines.catalog import offload
+from machines.catalog.editing import runs
 from machines.engine import BadInput
-from machines.studio import runs
 from tests.pages.reading import Element, fields, read
 from tests.pages.studio.test_try import ORDER, RUN
 

@@ -9,12 +9,12 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from django.utils import timezone
 
-from machines import offload
+from machines.catalog import offload
+from machines.catalog.editing.starters import list_starters
 from machines.catalog.publishing import adopt
 from machines.engine.limits import MAX_DEFINITION, MAX_STATES, VIEWERS_DEFINITION
 from machines.models import AuditEntry, Draft
-from machines.services.versions import drafts as draft_service
-from machines.studio.starters import list_starters
+from machines.versions import drafts as draft_service
 from tests.pages.reading import fields, read
 from tests.pages.versions.test_diff import FIRST, SECOND
 
@@ -213,7 +213,7 @@ def test_many_states_are_checked_and_drawn(as_, lamps, count, errors):
 
 
 def test_too_many_checks_are_refused_with_when_to_come_again(as_, lamps, monkeypatch):
-    monkeypatch.setattr("dashboard.pages.studio.checks.CHECKS", 2)
+    monkeypatch.setattr("dashboard.studio.checks.CHECKS", 2)
     client = as_("publisher")
     codes = [post(client, f"{EDIT}check/", "{}").status_code for _ in range(3)]
     assert codes == [200, 200, 429]

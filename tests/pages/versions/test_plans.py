@@ -6,9 +6,9 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from machines.access.permissions import RIGHTS
 from machines.engine import MigrationPlan
 from machines.models import StoredPlan
+from machines.people.permissions import RIGHTS
 from tests.pages.reading import Element, fields, read
 
 SECOND = {

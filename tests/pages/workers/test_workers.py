@@ -8,8 +8,8 @@ import time
 import pytest
 
 from machines.connections import get_pattern
+from machines.duties import DUTIES
 from machines.engine import WorkerInfo
-from machines.management.maintenance import DUTIES
 from machines.patterns import Locks
 from machines.statistics import recording
 from tests.pages.reading import fields, read

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from machines.bulk import Bulk
+from machines.bulks import Bulk
 from machines.engine import Engine, Refused
 from machines.models import Webhook
 from tests.bulk.builders import order, work_off

@@ -22,13 +22,13 @@ from django.urls import reverse
 from django.utils import timezone
 from guardian.shortcuts import assign_perm, remove_perm
 
-from machines.access import tokens
 from machines.audit.entries import ACTIONS
 from machines.audit.request_context import current_request
 from machines.catalog import publishing
 from machines.models import AuditEntry, Machine, MachineUserGrant, Token
-from machines.services import Actor
-from machines.services import tokens as token_service
+from machines.people import actions as token_service
+from machines.people import tokens
+from machines.people.actor import Actor
 from tests.catalog.samples import door
 from tests.security.requests.test_login import attempt
 

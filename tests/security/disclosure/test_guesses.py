@@ -11,15 +11,18 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from machines.access import tokens
-from machines.access.permissions import RIGHTS
-from machines.binding import reading
+from machines.bulks import actions as bulks
 from machines.catalog import publishing
 from machines.engine import Engine, Refused
+from machines.instances import actions as instances
+from machines.instances.queries import explain_all, inspect
+from machines.integrations.binding import reading
 from machines.models import AuditEntry
-from machines.services import Actor, bulks, instances, schedules
-from machines.services.errors import GuessedTooOften
-from machines.services.reading import explain_all, inspect
+from machines.people import tokens
+from machines.people.actor import Actor
+from machines.people.errors import GuessedTooOften
+from machines.people.permissions import RIGHTS
+from machines.schedules import actions as schedules
 from tests.configuration import configure
 
 WHY = "a test"

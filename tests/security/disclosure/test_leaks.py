@@ -20,13 +20,13 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from dashboard.installation.log_format import Line
 from dashboard.models import SavedView
 from dashboard.shared.access import RIGHTS
+from dashboard.site.log_format import Line
 from machines.catalog.publishing import adopt
 from machines.engine import Engine
 from machines.models import Approval, AuditEntry, Delivery, Machine, Webhook
-from machines.services import Actor
+from machines.people.actor import Actor
 from machines.webhooks import management, sender
 from machines.webhooks.fan_out import FanOut
 from machines.worker import Job

@@ -8,11 +8,11 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 
-from dashboard.pages.shared.redacted_engine import RedactedEngine
-from machines.access.redaction import MASK, Redactor
+from dashboard.shared.redacted_engine import RedactedEngine
+from machines.catalog.redaction import MASK, Redactor
 from machines.connections import get_engine
 from machines.engine import BadInput, Engine
-from machines.services import Actor
+from machines.people.actor import Actor
 from tests.vault import NAME, PIN, SECRET, Filled, fill
 
 PASSED = {"live", "tally", "index_progress", "waits", "diff", "rollout", "version_figures"}

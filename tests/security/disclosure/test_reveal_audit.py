@@ -14,17 +14,20 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from machines.access import tokens
-from machines.access.permissions import RIGHTS
+from machines.approvals import actions as approvals
 from machines.audit import reveals as disclosures
 from machines.audit.reveals import EVERY, LISTED, Memory, Viewer, collected, note, tell
-from machines.bulk import Row
-from machines.bulk.store import Item, Note
+from machines.bulks import Row
+from machines.bulks import actions as bulks
+from machines.bulks.store import Item, Note
 from machines.catalog.publishing import adopt
 from machines.engine import Engine
+from machines.instances import actions as instances
 from machines.models import AuditEntry
-from machines.services import Actor, approvals, bulks, instances
-from machines.services.errors import ApprovalNeeded
+from machines.people import tokens
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded
+from machines.people.permissions import RIGHTS
 from tests.live.sockets import Socket, visitor
 from tests.pages.instances.test_sensitive import PIN, SECRETS, addresses, body, having, vault
 from tests.vault import NAME, SECRET, Filled, fill

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dashboard.installation import stores
+from dashboard.site import stores
 from tests.configuration import configure
 
 from .payloads import MACHINE

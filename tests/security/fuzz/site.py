@@ -63,9 +63,9 @@ def furnished(machine: str) -> Site:
     """People, and what SQL knows of a machine that is published anew for each input."""
     from django.contrib.auth import get_user_model
 
-    from machines.access import tokens
-    from machines.access.permissions import RIGHTS
     from machines.models import Machine
+    from machines.people import tokens
+    from machines.people.permissions import RIGHTS
 
     user = get_user_model().objects.create_superuser(USER, password=None)
     Machine.objects.create(name=machine, current=1)

@@ -12,8 +12,8 @@ from django.contrib.auth.models import Group
 from django.urls import URLPattern, URLResolver, reverse
 from django.utils import timezone
 
-from machines.access import tokens
 from machines.models import AuditEntry, LastSeen, Machine, OutboxEntry
+from machines.people import tokens
 from tests.admin.table import QUERIES, SCREENS, Rules
 from tests.security.people import HERE, KINDS, PEOPLE, Kind
 from tests.security.world import World

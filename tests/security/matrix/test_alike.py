@@ -16,10 +16,10 @@ from django.contrib.auth.models import Permission
 from django.urls import reverse
 from django.utils.html import escape
 
+from dashboard.account import links
 from dashboard.models import SavedView
-from dashboard.shared import links
-from machines.access import token_sessions, tokens
 from machines.models import AuditEntry, Machine
+from machines.people import token_sessions, tokens
 from tests.api.table import TABLE as OPERATIONS_TABLE
 from tests.pages.table import ALL, MACHINE, TABLE
 from tests.security.people import BY_NAME, Kind

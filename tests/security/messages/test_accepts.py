@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from machines.bulk import builtin_machine as bulks
+from machines.bulks import builtin_machine as bulks
 from machines.engine import Engine
 from machines.engine.definitions import check, find_recipients
 from machines.formats import dump, load

@@ -11,12 +11,12 @@ from django.test import Client
 from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
-from dashboard.checks import system_checks
-from machines.access.permissions import RIGHTS
+from dashboard.serving.checks import system_checks
 from machines.catalog import accepted_senders, publishing
+from machines.duties import DUTIES, make_exclusive_duties
 from machines.engine import Acceptance, BadInput, Engine, UnknownMachine
-from machines.management.maintenance import DUTIES, make_exclusive_duties
 from machines.models import Machine
+from machines.people.permissions import RIGHTS
 from machines.worker.options import Options
 from tests.engine.builders import machine
 from tests.engine.messages.mailing import teller, told

@@ -12,11 +12,13 @@ from django.test import Client
 from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
-from machines.access.permissions import RIGHTS
 from machines.catalog import publishing
 from machines.engine import Engine
 from machines.models import AuditEntry, Machine
-from machines.services import Actor, Forbidden, NotAccepted, definitions
+from machines.people.actor import Actor
+from machines.people.errors import Forbidden, NotAccepted
+from machines.people.permissions import RIGHTS
+from machines.versions import publication as definitions
 from tests.engine.builders import machine
 from tests.engine.messages.mailing import teller
 

@@ -16,15 +16,17 @@ from django.test import Client
 from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
-from machines.access import tokens
-from machines.access.permissions import RIGHTS
 from machines.catalog import builtin_machines, publishing
 from machines.catalog.submissions import read
 from machines.engine import DefinitionError, Engine
 from machines.engine.definitions import check
 from machines.engine.limits import MAX_EMBEDDED
 from machines.models import AuditEntry, Machine, MachineVersion
-from machines.services import Actor, Forbidden, definitions
+from machines.people import tokens
+from machines.people.actor import Actor
+from machines.people.errors import Forbidden
+from machines.people.permissions import RIGHTS
+from machines.versions import publication as definitions
 from tests.conftest import remove
 
 CHARGE = {"initial": "due", "states": {"due": {"on": {"pay": "paid"}}, "paid": {"type": "final"}}}

@@ -21,10 +21,10 @@ from channels.db import database_sync_to_async
 from django.core.checks import run_checks
 from django.test import Client
 
-from dashboard.checks import redis_accounts, system_checks
-from dashboard.checks.redis_accounts import ACCOUNTS
-from dashboard.installation import stores
 from dashboard.live.hub import hub
+from dashboard.serving.checks import redis_accounts, system_checks
+from dashboard.serving.checks.redis_accounts import ACCOUNTS
+from dashboard.site import stores
 from machines.engine import Engine, NotPermitted, WorkerInfo
 from machines.engine.connection import library, server_permissions
 from machines.patterns import Bus, Cardinality, Locks, Records, Scoreboard, Sessions, Stream, Throttle, WriteBuffer
@@ -187,7 +187,7 @@ def test_no_account_may_do_more_than_it_needs() -> None:
 def test_the_page_has_each_line_as_the_command_prints_it() -> None:
     page = (ROOT / "docs" / "acl.md").read_text(encoding="utf-8")
     for name in ACCOUNTS:
-        assert redis_accounts.wrapped(name) in page, f"`python -m dashboard.checks.redis_accounts {name}`"
+        assert redis_accounts.wrapped(name) in page, f"`python -m dashboard.serving.checks.redis_accounts {name}`"
 
 
 # At work

@@ -7,10 +7,16 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
+from machines.approvals import actions as approvals
+from machines.bulks import actions as bulks
 from machines.catalog import publishing
 from machines.engine import BadInput, Engine, Refused
+from machines.instances import actions as instances
+from machines.jobs import actions as jobs
+from machines.jobs import queue_actions as queues
 from machines.models import Approval, AuditEntry
-from machines.services import Actor, ApprovalNeeded, approvals, bulks, instances, jobs, queues
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded
 from machines.worker.registry import discover
 from tests.bulk.builders import step, work_off
 from tests.engine.dumps import unchanged

@@ -17,8 +17,8 @@ from django.core.cache import cache
 from django.core.checks import run_checks
 from django.test import Client
 
-from dashboard.checks.redis_accounts import ACCOUNTS
-from dashboard.installation.stores import SESSION_KEYS
+from dashboard.serving.checks.redis_accounts import ACCOUNTS
+from dashboard.site.stores import SESSION_KEYS
 from machines import connections
 from machines.cli import main
 from machines.engine import AsyncEngine, Engine, LibraryNotLoaded

@@ -14,12 +14,14 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from machines.access import tokens
-from machines.access.permissions import RIGHTS
+from machines.bulks import actions as bulks
 from machines.catalog import publishing
 from machines.engine import Engine, NotAllowed
+from machines.instances import actions as instances
 from machines.models import AuditEntry
-from machines.services import Actor, bulks, instances
+from machines.people import tokens
+from machines.people.actor import Actor
+from machines.people.permissions import RIGHTS
 from machines.worker.registry import discover
 from tests.bulk.builders import step, work_off
 from tests.engine.dumps import unchanged

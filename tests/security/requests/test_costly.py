@@ -5,11 +5,11 @@ import json
 import pytest
 
 from dashboard.api.framework import rate_limits
-from dashboard.api.operations import machines
-from dashboard.shared import version_view
-from machines import offload
-from machines.access import tokens
+from dashboard.machines import api as machines
+from dashboard.shared.diagrams import version_view
+from machines.catalog import offload
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
+from machines.people import tokens
 from tests.api.conftest import ALL, Caller, caller, door, drawing, user_of
 from tests.configuration import configure
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.installation import private_files, stores
+from dashboard.site import private_files, stores
 from tests.installation.processes import ROOT
 
 FILES = ("signalbox.sqlite3", "signalbox.sqlite3-wal", "signalbox.sqlite3-shm")

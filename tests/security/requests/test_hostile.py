@@ -14,7 +14,7 @@ from django.urls.converters import get_converters
 from prometheus_client.parser import text_string_to_metric_families
 
 from dashboard.api.framework.operation import OPERATIONS
-from dashboard.installation.log_format import Line
+from dashboard.site.log_format import Line
 from machines.admin.context import instance_url, instances_url
 from machines.catalog.publishing import adopt
 from machines.models import AuditEntry
@@ -229,7 +229,7 @@ def test_after_login_nobody_is_sent_to_another_site(client, django_user_model):
     "text", [*CRUDE[:3], CRUDE[7], "\u2028x", "\u202eabc", "\x85y", "a\u00adb\u061c\ufffa\U000e0041\u3164"]
 )
 def test_a_line_of_the_log_stays_one_line_and_shows_what_was_in_it(text):
-    assert configured.LOGGING["formatters"]["line"]["()"] == "dashboard.installation.log_format.Line"
+    assert configured.LOGGING["formatters"]["line"]["()"] == "dashboard.site.log_format.Line"
     written = Line("{levelname} {message}", style="{").format(
         logging.LogRecord("x", logging.WARNING, "", 0, "asked for %s", (text,), None)
     )

@@ -24,7 +24,7 @@ from django.utils.datastructures import MultiValueDict
 import dashboard.api.v1  # noqa: F401  adds the operations that the document lists
 from dashboard.api.framework.openapi_document import document
 from dashboard.api.framework.operation import OPERATIONS
-from dashboard.installation.log_format import Line
+from dashboard.site.log_format import Line
 from tests.api.table import TABLE as CASES
 from tests.pages.reading import fields, read
 from tests.pages.table import TABLE

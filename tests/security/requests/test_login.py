@@ -8,9 +8,9 @@ from django.test import Client
 from django.urls import reverse
 
 from machines import connections
-from machines.access.client_address import network_of
 from machines.connections import get_engine
 from machines.models import AuditEntry
+from machines.people.client_address import network_of
 from tests.configuration import configure
 from tests.conftest import NOWHERE
 from tests.engine.instances.racing import in_threads

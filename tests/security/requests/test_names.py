@@ -9,10 +9,10 @@ from django.test import Client
 from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
-from machines.access import tokens
-from machines.access.permissions import RIGHTS
 from machines.catalog.publishing import adopt
 from machines.models import Machine
+from machines.people import tokens
+from machines.people.permissions import RIGHTS
 from tests.engine.builders import door, publish
 
 OWN, LOST, OTHERS = "mine-alone", "lost-here", ("payroll-secret", "acquisition-x")

@@ -6,7 +6,7 @@ import os
 
 from celery import Celery
 
-from machines.tasks.celery import report_ends
+from machines.integrations.tasks.celery import report_ends
 
 url = os.environ["REDIS_URL"].replace("unix://", "redis+socket://")
 app = Celery("tests", broker=url)

@@ -8,7 +8,7 @@ import dramatiq
 from dramatiq.brokers.redis import RedisBroker
 from dramatiq.middleware import CurrentMessage, Retries
 
-from machines.tasks.dramatiq import Reports
+from machines.integrations.tasks.dramatiq import Reports
 
 broker = RedisBroker(url=os.environ["REDIS_URL"], namespace=f"{os.environ['SIGNALBOX_PREFIX']}dramatiq", middleware=[])
 broker.add_middleware(Reports())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from machines.engine.jobs.clock_jump import DAY_MS, ClockBounds, ClockJump
-from machines.worker.maintenance.clock_monitor import ClockMonitor
-from machines.worker.maintenance.expired_leases import LeaseRecovery
+from machines.worker.duties.clock_monitor import ClockMonitor
+from machines.worker.duties.expired_leases import LeaseRecovery
 from tests.worker.builders import LEASE, START, places, take_one
 
 HOUR = 3_600_000

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from machines.duties import DUTIES
 from machines.engine import Engine
 from machines.engine.keys import choose_partition
 from machines.engine.transfer import Repartition
-from machines.management.maintenance import DUTIES
-from machines.worker.maintenance.engine_duties import GrowthRescue
+from machines.worker.duties.engine_duties import GrowthRescue
 from tests.engine.builders import door, publish
 
 

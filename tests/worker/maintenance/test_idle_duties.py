@@ -4,11 +4,11 @@ import itertools
 
 import pytest
 
+from machines.duties import DUTIES, make_exclusive_duties, make_shared_duties
 from machines.engine.jobs import wakeups
 from machines.engine.search import survey_reader
-from machines.management.maintenance import DUTIES, make_exclusive_duties, make_shared_duties
 from machines.statistics import scoreboards
-from machines.worker.maintenance import rollout_guard
+from machines.worker.duties import rollout_guard
 from machines.worker.options import Options
 from tests.engine.builders import errand
 

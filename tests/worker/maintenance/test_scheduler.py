@@ -8,11 +8,11 @@ from itertools import groupby
 
 import pytest
 
+from machines import duties as maintenance
 from machines.connections import get_pattern
 from machines.engine import EngineFault, EngineUnavailable
-from machines.management import maintenance
 from machines.patterns import Locks
-from machines.worker.maintenance.scheduler import LONGEST, LOOK, Scheduler, read_lock_holders
+from machines.worker.duties.scheduler import LONGEST, LOOK, Scheduler, read_lock_holders
 from machines.worker.options import Options
 from tests.installation.processes import ROOT, eventually
 
@@ -23,7 +23,7 @@ from machines.patterns import Locks
 from machines.worker.launcher import Launcher
 from machines.worker.options import Options
 from machines.worker.registry import Registry
-from machines.worker.maintenance.scheduler import Scheduler
+from machines.worker.duties.scheduler import Scheduler
 import signal
 
 class Sweep:

@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from machines.engine.jobs.wakeups import Bell
+from machines.worker.duties.timer_waiter import TimerWaiter
 from machines.worker.intake.bell_listener import BellListener
-from machines.worker.maintenance.timer_waiter import TimerWaiter
 from tests.engine.builders import machine, publish
 from tests.installation.processes import eventually
 

@@ -1,0 +1,164 @@
+"""Sessions of API tokens: a short-lived credential in place of the token, with data of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from ninja import Status
+from pydantic import Field
+
+from dashboard.api.framework.operation import Group, actor_of, caller_of
+from dashboard.api.framework.preconditions import expected, tagged
+from dashboard.api.framework.schemas import Body, Ms, Out
+from machines.models import Token
+from machines.patterns import Held, Session
+from machines.people import actions as tokens
+from machines.people import token_sessions
+from machines.people.token_sessions import LEAST_TTL, LIFETIME, MAX_TTL, TTL
+
+group = Group(
+    "sessions", "Sessions: short-lived credentials with data of their own, used in place of the token.", recorded=False
+)
+State = dict[str, Any]
+HOLDS = f"since its last use; {LIFETIME // 3600} hours after it was made it ends in any case"
+
+
+class SessionOut(Out):
+    id: str = Field(description="its public name; it stays when the session is rotated")
+    token: str = Field(description="the public part of the token it was made with")
+    revision: int = Field(description="of its state: what If-Match takes")
+    created: Ms
+    expires: Ms
+
+
+class SessionOwnOut(SessionOut):
+    state: State
+
+
+class SessionMadeOut(SessionOwnOut):
+    session: str = Field(description="what to send as Authorization: Bearer; it cannot be shown again")
+
+
+class SessionsOut(Out):
+    items: list[SessionOut]
+
+
+class SessionMaking(Body):
+    ttl: int = Field(TTL, ge=LEAST_TTL, le=MAX_TTL, description=f"seconds it holds {HOLDS}")
+    state: State = Field(default_factory=dict, description="whatever the program wants to find again, 16 KB at most")
+
+
+class SessionPutting(Body):
+    state: State
+
+
+class SessionsEnded(Out):
+    ended: int
+
+
+def _shown(held: Held) -> dict[str, Any]:
+    names = ("revision", "created", "expires", "state")
+    return {name: getattr(held, name) for name in names} | {"id": held.handle, "token": held.subject}
+
+
+def _current(request: HttpRequest) -> Session:
+    found = caller_of(request).session
+    if found is None:
+        raise Http404("This request has no session: create one with POST /sessions.")
+    return found
+
+
+def _tokens(request: HttpRequest) -> list[Token]:
+    """The caller's own token; of a person on the pages, all that hold."""
+    caller = caller_of(request)
+    return [caller.token] if caller.token else list(Token.holding(caller.actor.user))
+
+
+@group.post(
+    "/sessions", id="makeSession", right="view", once=False, answers={201: SessionMadeOut}, refusals=(409,),
+    summary="Create a session from a token", example={"ttl": 900, "state": {"cursor": None}},
+)  # fmt: skip
+def make(request: HttpRequest, body: SessionMaking) -> Status[dict[str, Any]]:
+    """With the token itself. The session may do what the token may at that moment, and ends with it."""
+    caller = caller_of(request)
+    token = None if caller.session else caller.token
+    made, text = tokens.make_session(caller.actor, token, body.state, ttl=body.ttl)
+    return Status(201, _shown(made) | {"session": text})
+
+
+@group.get("/sessions", id="listSessions", right="view", answers=SessionsOut, summary="List sessions of the token")
+def listed(request: HttpRequest) -> dict[str, Any]:
+    """The one that ends first in front. A person on the pages gets those of all their tokens."""
+    return {"items": [_shown(held) for held in token_sessions.of(_tokens(request))]}
+
+
+@group.delete("/sessions", id="revokeSessions", right="view", answers=SessionsEnded, summary="End all sessions")
+def revoke_all(request: HttpRequest) -> dict[str, int]:
+    """The one that asks, too."""
+    return {"ended": tokens.revoke_sessions(actor_of(request), _tokens(request))}
+
+
+@group.get(
+    "/sessions/current",
+    id="getSession",
+    right="view",
+    answers=SessionOwnOut,
+    refusals=(404,),
+    summary="Get the current session",
+)
+def current(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
+    """`ETag` is the revision of its state."""
+    found = _current(request)
+    tagged(response, found)
+    return _shown(found)
+
+
+@group.put(
+    "/sessions/current", id="putSession", right="view", once=False, answers=SessionOwnOut, refusals=(404,),
+    matches=True, summary="Replace the session data", example={"state": {"cursor": "WyJpbnN0"}},
+)  # fmt: skip
+def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> dict[str, Any]:
+    """In place of the whole one. With `If-Match`, only if nobody wrote since."""
+    after = token_sessions.put(_current(request), body.state, expect=expected(request))
+    tagged(response, after)
+    return _shown(after)
+
+
+@group.delete(
+    "/sessions/current",
+    id="endSession",
+    right="view",
+    once=False,
+    answers=SessionsEnded,
+    refusals=(404,),
+    summary="End the current session",
+)
+def end(request: HttpRequest) -> dict[str, int]:
+    """It opens nothing from here on."""
+    return {"ended": int(_end(request, _current(request).handle))}
+
+
+@group.post(
+    "/sessions/current/rotate", id="rotateSession", right="view", once=False, answers=SessionMadeOut, refusals=(404,),
+    summary="Rotate the session text",
+)  # fmt: skip
+def rotate(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
+    """State, revision and handle stay. The former text opens nothing from here on."""
+    turned, text = token_sessions.rotate(_current(request))
+    tagged(response, turned)
+    return _shown(turned) | {"session": text}
+
+
+@group.delete(
+    "/sessions/{str:session}", id="revokeSession", right="view", answers=SessionsEnded, summary="End a session"
+)
+def revoke(request: HttpRequest, session: str) -> dict[str, int]:
+    """By its handle."""
+    if not _end(request, session):
+        raise Http404("Session not found.")
+    return {"ended": 1}
+
+
+def _end(request: HttpRequest, handle: str) -> bool:
+    return tokens.revoke_session(actor_of(request), _tokens(request), handle) is not None

@@ -1,0 +1,184 @@
+"""Alarms: what needs attention now, who takes care of it, and the history."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any, Literal
+
+from django.db.models import Q
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import Field
+
+from dashboard.api.framework import cursors
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Body, Listed, Ms, Out, Reason
+from dashboard.shared.errors.panels import AWAY, Panels
+from dashboard.shared.times.times import in_ms
+from machines.alarms import actions as alarms
+from machines.alarms.alarm import Alarm
+from machines.alarms.models.state import KEY_LENGTH
+from machines.connections import get_engine
+from machines.models import AlarmEvent
+from machines.people.actor import Actor
+from machines.statistics.present import present
+
+from .links import link_alarm
+from .queries import collect_alarms
+
+group = Group("alarms", "What needs attention now, who takes care of it, and the history.")
+Key = Annotated[str, Field(min_length=1, max_length=KEY_LENGTH, description="of an alarm that stands now")]
+Text = Annotated[str, Query(pattern="^[^\\x00]*$")]  # what a database can look for
+Events = Literal["", "raised", "worsened", "cleared", "acknowledged", "assigned", "snoozed", "woken", "expired"]
+
+
+class AlarmOut(Out):
+    key: str = Field(description="stays the same while the cause does", examples=["dead:order/payment"])
+    kind: str = Field(examples=["dead"])
+    severity: str = Field(description="critical, warning or info")
+    machine: str = Field(description="empty for an alarm of the whole installation")
+    machines: tuple[str, ...] = Field(description="further machines that it affects")
+    since: int = Field(description="milliseconds since the epoch; 0 where nobody knows")
+    count: int = Field(description="jobs, instances or others that it counts")
+    causes: tuple[str, ...] = Field(description="what one alarm joins, such as the queues that wait for one worker")
+    text: str
+    advice: str = Field(description="what to do first")
+    url: str = Field(description="the page of what it is about")
+    act: str = Field(description="the action that fixes it, or empty")
+    act_url: str
+    owner: str = Field(description="user name, or empty")
+    acknowledged_by: str
+    acknowledged_at: int = Field(description="milliseconds since the epoch; 0 for not")
+    snoozed_until: int = Field(description="milliseconds since the epoch; 0 for not")
+    snoozed_by: str
+    snooze_reason: str
+
+
+class Alarms(Out):
+    items: list[AlarmOut]
+    away: dict[str, str] = Field({}, description=f"{AWAY}; without `rates`, storms of refusals are not in the list")
+
+
+class AlarmEventOut(Out):
+    id: int
+    at: Ms
+    key: str
+    kind: str
+    machine: str
+    severity: str
+    text: str
+    event: str = Field(description="raised, worsened, cleared, acknowledged, assigned, snoozed, woken or expired")
+    actor: str = Field(description="empty for what a worker noticed")
+    owner: str = Field(description="of an assignment; empty where the alarm was given up")
+    reason: str
+    until: Ms | None = Field(None, description="of a snooze")
+
+
+class AlarmEvents(Listed[AlarmEventOut]):
+    pass
+
+
+class OfAlarm(Body):
+    key: Key
+
+
+class AlarmAssigning(OfAlarm):
+    owner: str = Field(max_length=150, description="user name; empty for none")
+
+
+class Snoozing(OfAlarm):
+    minutes: int = Field(ge=1, le=10_080)
+    reason: Reason
+
+
+@group.get("/alarms", id="listAlarms", right="view", answers=Alarms, summary="List what needs attention")
+def list_all(request: HttpRequest, snoozed: bool = False) -> dict[str, Any]:
+    """As the overview shows it, the worst first and the oldest of each severity first: dead jobs, missing handlers,
+    service levels, storms of refusals, late timers, forgotten pauses, open approvals. `snoozed`: those that are snoozed
+    in place of the others."""
+    actor = actor_of(request)
+    scope = actor.scope("view")
+    survey = get_engine().survey().only(scope)
+    panels = Panels()
+    rates = panels.read("rates", lambda: present(survey.lives), {})
+    found = collect_alarms(scope, actor.scope("operate"), survey, rates)
+    items = [AlarmOut.model_validate(alarm) for alarm in (found.snoozed if snoozed else found)]
+    return {"items": items, "away": panels.away}
+
+
+@group.get(
+    "/alarms/history", id="listAlarmEvents", right="view", answers=AlarmEvents, summary="List the history of alarms"
+)
+def list_history(
+    request: HttpRequest,
+    machine: Text = "",
+    kind: Text = "",
+    event: Events = "",
+    key: Text = "",
+    limit: int = Query(50, ge=1, le=500),
+    cursor: str | None = None,
+) -> dict[str, Any]:
+    """Newest first. Events of the whole installation are for accounts that see every machine."""
+    found = alarms.history(actor_of(request), machine=machine, kind=kind, event=event, key=key).order_by("-id")
+    before = cursors.number("alarms", cursor)
+    rows = list(found.filter(Q(id__lt=before) if before is not None else Q())[: limit + 1])
+    further = rows[limit - 1].pk if len(rows) > limit else None
+    return {"items": [_out_event(row) for row in rows[:limit]], "next": cursors.give("alarms", further)}
+
+
+def _out_event(row: AlarmEvent) -> AlarmEventOut:
+    names = ("id", "key", "kind", "machine", "severity", "text", "event", "actor", "owner", "reason")
+    until = in_ms(row.until) if row.until else None
+    return AlarmEventOut(**{name: getattr(row, name) for name in names}, at=in_ms(row.at), until=until)
+
+
+def _out(actor: Actor, alarm: Alarm) -> AlarmOut:
+    return AlarmOut.model_validate(link_alarm(alarm, actor.scope("operate")))
+
+
+@group.post(
+    "/alarms/acknowledge",
+    id="acknowledgeAlarm",
+    right="operate",
+    answers=AlarmOut,
+    refusals=(404,),
+    summary="Acknowledge an alarm",
+)
+def acknowledge(request: HttpRequest, body: OfAlarm) -> AlarmOut:
+    """Notes that this account knows of it, until the alarm is over. A second time changes nothing."""
+    actor = actor_of(request)
+    return _out(actor, alarms.acknowledge(actor, body.key))
+
+
+@group.post(
+    "/alarms/assign", id="assignAlarm", right="operate", answers=AlarmOut, refusals=(404,),
+    summary="Assign an alarm",
+)  # fmt: skip
+def assign(request: HttpRequest, body: AlarmAssigning) -> AlarmOut:
+    """To an active account that may see the machine, or to nobody."""
+    actor = actor_of(request)
+    return _out(actor, alarms.assign(actor, body.key, body.owner))
+
+
+@group.post(
+    "/alarms/snooze", id="snoozeAlarm", right="operate", answers=AlarmOut, refusals=(404,),
+    summary="Snooze an alarm",
+)  # fmt: skip
+def snooze(request: HttpRequest, body: Snoozing) -> AlarmOut:
+    """For a minute to seven days, or until its severity rises."""
+    actor = actor_of(request)
+    return _out(actor, alarms.snooze(actor, body.key, timedelta(minutes=body.minutes), reason=body.reason))
+
+
+@group.post(
+    "/alarms/wake",
+    id="wakeAlarm",
+    right="operate",
+    answers=AlarmOut,
+    refusals=(404,),
+    summary="End the snooze of an alarm",
+)
+def wake(request: HttpRequest, body: OfAlarm) -> AlarmOut:
+    """Before its time."""
+    actor = actor_of(request)
+    return _out(actor, alarms.wake(actor, body.key))

@@ -1,0 +1,33 @@
+"""Collects what needs attention now for the overview, the page of alarms, the API and the metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from dashboard.shared.access import Scope
+from machines.alarms.alarm import Alarm, sort_alarms
+from machines.alarms.queries import detect_alarms
+from machines.alarms.recording import merge_states
+from machines.engine import Survey
+from machines.statistics.present import Present
+
+from .links import link_alarm
+
+
+class Alarms(list[Alarm]):
+    """The alarms that are not snoozed, the worst first and the oldest of each severity first; ``snoozed`` has the
+    others."""
+
+    def __init__(self, alarms: Iterable[Alarm]) -> None:
+        ordered = sort_alarms(alarms)
+        super().__init__(alarm for alarm in ordered if not alarm.is_snoozed)
+        self.snoozed = [alarm for alarm in ordered if alarm.is_snoozed]
+
+
+def collect_alarms(scope: Scope, operated: Scope, survey: Survey, rates: Mapping[str, Present]) -> Alarms:
+    """Collect the alarms of the machines in scope, with what people did about them.
+
+    ``operated``: the machines on which the viewer may act. Raises EngineUnavailable.
+    """
+    found = merge_states(detect_alarms(scope, survey, rates))
+    return Alarms(link_alarm(alarm, operated) for alarm in found)

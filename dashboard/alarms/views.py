@@ -1,0 +1,182 @@
+"""Alarms: those that stand and those that are snoozed, their history, and the actions on them.
+
+``machines.alarms.actions`` does the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from dashboard.shared.access import View, require, scope_of
+from dashboard.shared.errors.panels import Panels
+from dashboard.shared.permissions import require_audited
+from dashboard.shared.rendering import render_page
+from machines.alarms import actions as alarms
+from machines.alarms.alarm import SEVERITIES, Alarm
+from machines.alarms.errors import BadAlarmInput, UnknownAlarm
+from machines.connections import get_engine
+from machines.models import AlarmEvent
+from machines.people.actor import Actor
+from machines.people.errors import TooFast
+from machines.statistics.present import present
+
+from .forms import DURATIONS, AlarmFilter, HistoryFilter, KeyForm, OwnerForm, SnoozeForm
+from .presenters import make_row
+from .queries import collect_alarms
+
+SIZE = 50  # events on a page
+Act = Callable[[Actor, Any], Alarm]
+"""Does what a valid form says."""
+
+
+@require("view")
+def show(request: HttpRequest) -> HttpResponse:
+    """List the alarms that stand, and those that are snoozed."""
+    terms = AlarmFilter(request.GET)
+    if not terms.is_valid():
+        raise Http404("Unknown filter.")
+    return _page(request, terms.cleaned_data)
+
+
+def _page(
+    request: HttpRequest, given: dict[str, Any], *, mistake: str = "", key: str = "", status: int = 200
+) -> HttpResponse:
+    """Render the list. ``mistake``: what is wrong with the form that was sent for the alarm ``key``."""
+    scope, operated = scope_of(request.user), scope_of(request.user, "operate")
+    survey = get_engine().survey().only(scope)
+    panels = Panels()
+    rates = panels.read("rates", lambda: present(survey.lives), {})
+    found = collect_alarms(scope, operated, survey, rates)
+    shown = [alarm for alarm in found if _fits(alarm, given)]
+    counts = {name: sum(alarm.severity == name for alarm in found) for name in SEVERITIES}
+    kept = {"machine": given["machine"]} if given["machine"] else {}
+    context = {
+        "section": "alarms",
+        "alarms": shown,
+        "away": panels.away,
+        "snoozed": [alarm for alarm in found.snoozed if _fits(alarm, given)],
+        "all": len(found),
+        "tabs": [("all", _address(kept), not given["severity"])]
+        + [
+            (f"{name} {counts[name]:,}", _address(kept | {"severity": name}), name == given["severity"])
+            for name in SEVERITIES
+        ],
+        "machine": given["machine"],
+        "severity": given["severity"],
+        "durations": DURATIONS,
+        "managed": True,
+        "mistake": mistake,
+        "mistaken": key,
+        "minutes": request.POST.get("minutes", "60"),
+        "reason": request.POST.get("reason", ""),
+        "owner": request.POST.get("owner", ""),
+    }
+    return render_page(request, "signalbox/alarms/alarms.html", context, status=status)
+
+
+def _fits(alarm: Alarm, given: dict[str, Any]) -> bool:
+    if given["severity"] and alarm.severity != given["severity"]:
+        return False
+    return not given["machine"] or given["machine"] in alarm.affected
+
+
+def _address(terms: dict[str, Any], name: str = "alarms") -> str:
+    return f"{reverse(f'signalbox:{name}')}{'?' if terms else ''}{urlencode(terms)}"
+
+
+@require("view")
+def show_history(request: HttpRequest) -> HttpResponse:
+    """List what became of alarms, newest first."""
+    terms = HistoryFilter(request.GET)
+    if not terms.is_valid():
+        raise Http404("Unknown filter.")
+    given = terms.cleaned_data
+    named = {name: given[name] for name in ("machine", "kind", "event", "key")}
+    found = alarms.history(Actor.of(request), **named).order_by("-pk")
+    if given["before"]:
+        found = found.filter(pk__lt=given["before"])
+    rows = list(found[: SIZE + 1])
+    kept = {name: value for name, value in named.items() if value}
+    context = {
+        "section": "alarms",
+        "rows": [make_row(event) for event in rows[:SIZE]],
+        "form": terms,
+        "given": given,
+        "kinds": HistoryFilter.base_fields["kind"].choices,  # type: ignore[attr-defined]
+        "events": [("", "all"), *AlarmEvent.Event.choices],
+        "filtered": bool(kept),
+        "first": _address(kept, "alarm-history") if given["before"] else "",
+        "older": _address(kept | {"before": rows[SIZE - 1].pk}, "alarm-history") if len(rows) > SIZE else "",
+    }
+    return render_page(request, "signalbox/alarms/history.html", context)
+
+
+def _make_view(action: str, make: type[forms.Form], act: Act, told: str) -> View:
+    """Make the view of one action. It returns to the page that its form stands on."""
+
+    @require_audited("operate", action)
+    def view(request: HttpRequest) -> HttpResponse:
+        if request.method != "POST":
+            return redirect("signalbox:alarms")
+        form, key = make(request.POST), request.POST.get("key", "")
+        if not form.is_valid():
+            return _refuse(request, key, _describe(form))
+        try:
+            alarm = act(Actor.of(request), form)
+        except BadAlarmInput as error:
+            return _refuse(request, key, f"{error.message} ({error.code})")
+        except (UnknownAlarm, TooFast) as error:
+            messages.error(request, f"Not done: {error.message} ({error.code})")
+        else:
+            messages.success(request, told.format(alarm=alarm))
+        return _return(request)
+
+    return view
+
+
+def _describe(form: forms.Form) -> str:
+    return "; ".join(f"{name}: {text}" for name, texts in form.errors.items() for text in texts)
+
+
+def _refuse(request: HttpRequest, key: str, mistake: str) -> HttpResponse:
+    return _page(request, {"severity": "", "machine": ""}, mistake=mistake, key=key, status=400)
+
+
+def _return(request: HttpRequest) -> HttpResponse:
+    back = request.POST.get("next", "")
+    # As an address, not by ``redirect``: that looks a text without a slash up as the name of a view.
+    ours = url_has_allowed_host_and_scheme(back, {request.get_host()})
+    return HttpResponseRedirect(back if ours else reverse("signalbox:alarms"))
+
+
+def _assign(actor: Actor, form: Any) -> Alarm:
+    return alarms.assign(actor, form.cleaned_data["key"], form.cleaned_data["owner"].strip())
+
+
+def _snooze(actor: Actor, form: Any) -> Alarm:
+    return alarms.snooze(actor, form.cleaned_data["key"], form.duration, reason=form.cleaned_data["reason"])
+
+
+acknowledge = _make_view(
+    "alarm.acknowledge",
+    KeyForm,
+    lambda actor, form: alarms.acknowledge(actor, form.cleaned_data["key"]),
+    "Acknowledged: {alarm.text}",
+)
+assign = _make_view("alarm.assign", OwnerForm, _assign, "Owner saved: {alarm.text}")
+snooze = _make_view("alarm.snooze", SnoozeForm, _snooze, "Snoozed: {alarm.text}")
+wake = _make_view(
+    "alarm.wake",
+    KeyForm,
+    lambda actor, form: alarms.wake(actor, form.cleaned_data["key"]),
+    "Snooze ended: {alarm.text}",
+)

@@ -1,1 +1,0 @@
-"""Operations on versions of a machine: drafts, migration plans and roll-outs."""

@@ -1,0 +1,123 @@
+"""Requests that wait for a second person: the list, one request with its preview, and the decision."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from dashboard.instances.presenters import REPAIR_KINDS
+from dashboard.shared.access import View, require
+from dashboard.shared.errors.panels import Panels
+from dashboard.shared.permissions import require_audited
+from dashboard.shared.rendering import render_page
+from machines.approvals import actions as approvals
+from machines.approvals import queries as approval_queries
+from machines.engine import errors
+from machines.models import Approval
+from machines.people.actor import Actor
+from machines.people.errors import NotOpen, OwnRequest
+
+from .forms import STATES, DecisionForm, RequestFilter
+from .presenters import make_row, preview_request
+
+SIZE = 50  # requests on a page
+SUCCESS = {"done": "Approved and executed", "declined": "Declined", "withdrawn": "Withdrawn"}
+
+
+@require("view")
+def show_all(request: HttpRequest) -> HttpResponse:
+    actor, terms = Actor.of(request), RequestFilter(request.GET if request.GET else {"state": "open"})
+    if not terms.is_valid():
+        raise Http404("Unknown filter.")
+    given = terms.cleaned_data
+    found = approval_queries.find(actor, state=given["state"], machine=given["machine"]).order_by("-pk")
+    if given["before"]:
+        found = found.filter(pk__lt=given["before"])
+    rows = list(found[: SIZE + 1])
+    kept = {name: given[name] for name in ("state", "machine") if given[name] or name == "state"}
+    context = {
+        "section": "approvals",
+        "rows": [make_row(actor, one) for one in rows[:SIZE]],
+        "tabs": [(label, _address(kept | {"state": state}), state == given["state"]) for state, label in STATES],
+        "state": given["state"],
+        "machine": given["machine"],
+        "first": _address(kept) if given["before"] else "",
+        "older": _address(kept | {"before": rows[SIZE - 1].pk}) if len(rows) > SIZE else "",
+    }
+    return render_page(request, "signalbox/approvals/approvals.html", context)
+
+
+@require("view")
+def show(request: HttpRequest, id: int) -> HttpResponse:
+    return approval_page(request, _get_request(Actor.of(request), id))
+
+
+def approval_page(request: HttpRequest, approval: Approval, *, mistake: str = "", status: int = 200) -> HttpResponse:
+    """Render the page of a request. ``mistake``: what is wrong with the form that was sent."""
+    actor, panels = Actor.of(request), Panels()
+    context = {
+        "section": "approvals",
+        "row": make_row(actor, approval),
+        "approval": approval,
+        "asked": approval_queries.show_asked(actor, approval),
+        "may_withdraw": approval_queries.may_withdraw(actor, approval),
+        "empty": {},
+        "mistake": mistake,
+        "kind": REPAIR_KINDS.get(approval.name),
+        "note": request.POST.get("note", ""),
+        "away": panels.away,
+    } | panels.read("preview", lambda: preview_request(actor, approval), {})
+    return render_page(request, "signalbox/approvals/approval.html", context, status=status)
+
+
+def _make_view(name: str) -> View:
+    @require_audited("view", f"approval.{name}", target="id")
+    def view(request: HttpRequest, id: int) -> HttpResponse:
+        actor = Actor.of(request)
+        approval = _get_request(actor, id, f"approval.{name}" if request.method == "POST" else "")
+        if request.method != "POST":
+            if name != "withdraw":
+                actor.demand(approval.right, approval.machine)
+            return redirect("signalbox:approval", id)
+        form = DecisionForm(request.POST)
+        if not form.is_valid():
+            return approval_page(request, approval, mistake=form.errors["note"][0], status=400)
+        try:
+            after = getattr(approvals, name)(actor, id, note=form.cleaned_data["note"])
+        except errors.BadInput as error:
+            return approval_page(request, approval, mistake=error.message, status=400)
+        except (NotOpen, OwnRequest) as error:
+            messages.error(request, f"Not done: {error.message} ({error.code})")
+        else:
+            _add_message(request, after)
+        return redirect("signalbox:approval", id)
+
+    return view
+
+
+def _add_message(request: HttpRequest, after: Approval) -> None:
+    if after.state == Approval.State.FAILED:
+        messages.error(request, f"Approved, but the action failed: {after.outcome}")
+    else:
+        messages.success(request, SUCCESS[after.state])
+
+
+def _get_request(actor: Actor, id: int, action: str = "") -> Approval:
+    try:
+        return approval_queries.get(actor, id, action=action)
+    except Approval.DoesNotExist as error:
+        raise Http404(str(error)) from error
+
+
+def _address(terms: dict[str, Any]) -> str:
+    return f"{reverse('signalbox:approvals')}?{urlencode(terms)}"
+
+
+approve = _make_view("approve")
+decline = _make_view("decline")
+withdraw = _make_view("withdraw")

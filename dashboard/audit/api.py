@@ -1,0 +1,83 @@
+"""The audit: who did what, with which outcome."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from dashboard.api.framework import cursors
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Listed, Mistaken, Ms, Out
+from dashboard.shared.times.times import in_ms
+from machines.models import AuditEntry
+
+from . import filter as audit_filter
+
+group = Group("audit", "Who did what, and the result.")
+
+
+class EntryOut(Out):
+    id: int
+    at: Ms
+    actor: str
+    action: str
+    machine: str
+    instance: str
+    queue: str
+    target: str
+    reason: str
+    source: str
+    request: str = Field(description="the X-Request-Id of the answer to whoever asked for it; empty where nobody did")
+    outcome: str = Field(description="done, refused or failed")
+    detail: dict[str, Any]
+
+
+class Entries(Listed[EntryOut]):
+    pass
+
+
+class Terms(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    actor: str = ""
+    action: str = ""
+    outcome: str = ""
+    machine: str = ""
+    instance: str = ""
+    queue: str = ""
+    target: str = ""
+    request: str = Field("", description="id of a request: all that came of it")
+    since: str = Field("", description="from then on: 2026-11-21, or 2026-11-21T08:30, in UTC")
+    until: str = Field("", description="before then")
+    limit: int = Field(100, ge=1, le=500)
+    cursor: str | None = None
+
+
+@group.get("/audit", id="listAudit", right="audit", answers=Entries, summary="List audit entries, newest first")
+def listed(request: HttpRequest, terms: Query[Terms]) -> dict[str, Any]:
+    """All terms have to hold. Whoever may not see every machine gets those of theirs."""
+    asked = audit_filter.AuditFilter(terms.model_dump(exclude={"limit", "cursor"}), actor_of(request).scope("audit"))
+    if not asked.is_valid():
+        name, told = next(iter(asked.errors.items()))
+        raise Mistaken(f"{name}: {' '.join(told)}", name)
+    entries = asked.entries()
+    cursor = cursors.text("audit", terms.cursor)
+    rows = list((_older(entries, cursor) if cursor else entries)[: terms.limit + 1])
+    further = audit_filter.make_cursor(rows[terms.limit - 1]) if len(rows) > terms.limit else None
+    return {"items": [_shown(row) for row in rows[: terms.limit]], "next": cursors.give("audit", further)}
+
+
+def _older(entries: Any, cursor: str) -> Any:
+    try:
+        return audit_filter.older_than(entries, cursor)
+    except ValueError:
+        raise cursors.BadCursor from None
+
+
+def _shown(entry: AuditEntry) -> dict[str, Any]:
+    names = ("actor", "action", "machine", "instance", "queue", "target", "reason", "source", "request", "outcome")
+    facts = {name: getattr(entry, name) for name in names}
+    return facts | {"id": entry.pk, "at": in_ms(entry.at), "detail": entry.facts}

@@ -1,0 +1,147 @@
+"""Presents an audit entry, on the page and in the CSV file."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any
+
+from django.db.models import QuerySet
+
+from dashboard.shared.addresses.addresses import page_of
+from dashboard.shared.addresses.id_links import find_address
+from dashboard.shared.csv_export import escape_cell, make_writer
+from dashboard.shared.times.times import in_ms
+from machines.models import AuditEntry
+
+from .filter import make_cursor, older_than
+
+CHUNK = 1000  # entries read at a time
+COLUMNS = (
+    "at", "actor", "actor_id", "action", "machine", "instance", "queue", "target", "reason", "outcome", "source",
+    "request", "detail",
+)  # fmt: skip
+FACT_PAGES = {"bulk": "bulk", "again": "bulk", "approval": "approval", "job": "job", "stored_plan": "plan"}
+"""Further fact of an entry -> the page of what it names."""
+SUMMARY_FACTS = ("before", "after", "revision", "error", "code", "replayed", "changed")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Holds an entry as the page shows it.
+
+    ``target``: empty if it is among the links; ``told``: the result; ``rest``: further facts: name, value, and the
+    address of what the value names, or "".
+    """
+
+    entry: AuditEntry
+    ms: int
+    links: list[tuple[str, str]]
+    target: str
+    told: str
+    rest: list[tuple[str, Any, str]]
+
+
+def make_row(entry: AuditEntry, user: Any) -> Row:
+    """Present an entry to a person who may see its machine."""
+    detail = entry.facts
+    further = ((name, fact) for name, fact in detail.items() if name not in SUMMARY_FACTS)
+    rest = [(name, fact, _find_page(entry, name, fact)) for name, fact in further if fact not in (None, "", {}, [])]
+    links, aimed = _list_subjects(entry), _link_target(entry, user)
+    target = entry.target if aimed is None else ""
+    return Row(entry, in_ms(entry.at), links + ([aimed] if aimed else []), target, _summarize(detail), rest)
+
+
+def _summarize(detail: dict[str, Any]) -> str:
+    """Return one line: the error, or the step that was taken."""
+    if error := detail.get("error"):
+        return f"{error} ({detail['code']})" if detail.get("code") else str(error)
+    if isinstance(changed := detail.get("changed"), dict):
+        return ", ".join(_describe_change(name, change) for name, change in changed.items())
+    before, after, revision = detail.get("before"), detail.get("after"), detail.get("revision")
+    moved = f"{before} → {after}" if before and after and before != after else f"in {after}" if after else ""
+    parts = [moved or (f"was in {before}" if before else ""), f"revision {revision}" if revision else ""]
+    return ", ".join(part for part in [*parts, "already applied" if detail.get("replayed") else ""] if part)
+
+
+def _describe_change(name: str, change: Any) -> str:
+    """Return ``is_staff: no → yes``, or the name alone if the values were not recorded."""
+    if not isinstance(change, dict) or not {"before", "after"} <= change.keys():
+        return name
+    return f"{name}: {_format_value(change['before'])} → {_format_value(change['after'])}"
+
+
+def _format_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(map(str, value)) if isinstance(value, list) and value else str(value or "—")
+
+
+def _list_subjects(entry: AuditEntry) -> list[tuple[str, str]]:
+    """List the subjects of an entry, each with the address of its page, or "" if it has none. A page may be gone."""
+    found = []
+    if entry.machine:
+        found.append((entry.machine, page_of("machine", entry.machine)))
+    if entry.queue:
+        found.append((entry.queue, page_of("queue", entry.machine, entry.queue)))
+    if entry.instance:
+        names = ("instance", entry.machine, entry.instance) if entry.machine else ("sm-key", entry.instance)
+        found.append((entry.instance, page_of(*names)))
+    if entry.action.startswith("approval.") and isinstance(number := entry.facts.get("approval"), int):
+        found.append((f"request {number}", page_of("approval", str(number))))
+    return found
+
+
+def _link_target(entry: AuditEntry, user: Any) -> tuple[str, str] | None:
+    """Return the target of an entry with its address, or None for a target that is no id, such as an event."""
+    kind, _, done = entry.action.partition(".")
+    if not entry.target:
+        return None
+    if kind == "worker":
+        return entry.target, find_address(user, "worker", entry.target)
+    if (subject := re.fullmatch(r"(draft|plan) ([0-9]{1,9})", entry.target)) and entry.machine:
+        return entry.target, page_of(subject[1], entry.machine, subject[2])
+    if kind in ("job", "bulk") and entry.machine:
+        return f"{kind} {entry.target}", find_address(user, kind, entry.machine, entry.target)
+    if kind == "webhook" and done != "make" and entry.target.isdecimal():
+        return f"webhook {entry.target}", find_address(user, "webhook", entry.target)
+    return None
+
+
+def _find_page(entry: AuditEntry, name: str, fact: Any) -> str:
+    """Return the address of what a further fact names, or ""."""
+    if not isinstance(fact, str | int) or isinstance(fact, bool) or not entry.machine:
+        return ""
+    page = FACT_PAGES.get(name)
+    if page is None:
+        return ""
+    return page_of(page, str(fact)) if page in ("bulk", "approval") else page_of(page, entry.machine, str(fact))
+
+
+def _fact(entry: AuditEntry, name: str) -> Any:
+    return entry.facts.get(name)
+
+
+def list_chunks(entries: QuerySet[AuditEntry]) -> Iterator[str]:
+    write = make_writer()
+    yield write(COLUMNS)
+    cursor = ""
+    while True:
+        found = list((older_than(entries, cursor) if cursor else entries)[:CHUNK])
+        if found:
+            yield "".join(write([escape_cell(text) for text in _texts(entry)]) for entry in found)
+        if len(found) < CHUNK:
+            return
+        cursor = make_cursor(found[-1])
+
+
+def _texts(entry: AuditEntry) -> Iterator[str]:
+    for name in COLUMNS:
+        value: Any = entry.facts if name == "detail" else getattr(entry, name)
+        if name == "at":
+            yield value.astimezone(UTC).isoformat(timespec="milliseconds")
+        else:
+            yield json.dumps(value, ensure_ascii=False) if name == "detail" else value

@@ -1,0 +1,214 @@
+"""Bulk actions: one event or repair for every instance that a filter finds. The dry run comes first; nothing changes
+before ``run``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Query, Status
+from pydantic import Field
+
+from dashboard.api.framework import cursors, instance_terms
+from dashboard.api.framework.approvals import answers_of
+from dashboard.api.framework.operation import Group, actor_of, engine_key
+from dashboard.api.framework.schemas import Acting, Body, Data, Listed, Ms, Out, Reason
+from machines.bulks import Order, Row
+from machines.bulks import actions as bulks
+from machines.bulks.order import ACTIONS, MAX_RATE
+from machines.engine import Instance
+from machines.instances.queries import redactor_of
+from machines.people.actor import Actor
+
+group = Group("bulks", "One event or repair on all instances that match a filter.")
+BULK = "/bulks/{instance:id}"
+
+
+class NoteOut(Out):
+    word: str = Field(
+        description="done, refused, changed, gone, failed; of migrate also kept and already; of a dry run the previewed"
+        " result"
+    )
+    why: str
+
+
+class RowOut(Out):
+    id: str
+    state: str = Field(description="when it was found")
+    revision: int = Field(description="of the instance when it was found")
+    verdict: NoteOut | None = Field(None, description="of the dry run")
+    outcome: NoteOut | None = None
+
+
+class Rows(Listed[RowOut]):
+    pass
+
+
+class BulkOut(Out):
+    id: str
+    machine: str
+    action: str
+    target: str = Field(description="the event, the states, the invoke, or the version and the plan")
+    filter: dict[str, Any]
+    reason: str
+    actor: str
+    rate: int
+    unchanged: bool
+    of: str = Field(description="the bulk action whose failed instances it retries, or empty")
+    state: str
+    suspended: int | None = None
+    revision: int = Field(description="of the bulk's own instance")
+    created: Ms
+    found: int
+    checked: int = Field(description="instances previewed so far")
+    tried: int = Field(description="instances processed so far")
+    verdicts: dict[str, int]
+    outcomes: dict[str, int]
+
+
+class Starting(Body):
+    action: str = Field(description=f"one of {', '.join(ACTIONS)}")
+    filter: instance_terms.Filter = Field(default_factory=instance_terms.Filter)
+    event: str = ""
+    payload: Data = Field(default_factory=dict)
+    states: list[str] = Field(default_factory=list, description="for force")
+    changes: Data = Field(default_factory=dict, description="for edit")
+    result: Any = Field(None, description="for skip")
+    invoke: str = Field("", description="for retry, skip and cancel")
+    plan: Data = Field(default_factory=dict, description="for migrate: a migration plan as JSON")
+    unchanged: bool = Field(False, description="skip instances that changed since they were matched")
+    rate: int = Field(0, ge=0, le=MAX_RATE, description="max instances per second; 0: no limit")
+    reason: Reason
+
+
+class Rating(Body):
+    rate: int = Field(ge=0, le=MAX_RATE, description="max instances per second; 0: no limit")
+
+
+def shown(actor: Actor, now: Instance, order: Order) -> dict[str, Any]:
+    data, facts = now.data, order.facts()
+    return facts | {
+        "filter": redactor_of(actor, order.machine).value(facts["filter"]),
+        "id": now.id,
+        "state": now.state,
+        "suspended": now.suspended,
+        "revision": now.revision,
+        "created": now.created,
+        **{name: data.get(name) or 0 for name in ("found", "checked", "tried")},
+        **{name: data.get(name) or {} for name in ("verdicts", "outcomes")},
+    }
+
+
+@group.post(
+    "/machines/{name:machine}/bulks", id="startBulk", right="operate", answers={201: BulkOut}, refusals=(404,),
+    summary="Start a bulk action: collect the matching instances and preview each",
+    example={"action": "retry", "invoke": "charge", "filter": {"state": "paying", "older": "1h"}, "rate": 10,
+             "reason": "the bank is back"},
+)  # fmt: skip
+def start(request: HttpRequest, machine: str, body: Starting) -> Status:
+    """It answers at once; the dry run goes on by workers. An event also needs the right `fire`."""
+    actor, key = actor_of(request), engine_key(request)
+    # Before the filter is read: that takes the definition, which is none of the business of those without the right.
+    actor.demand("operate", machine, action="bulk.start", reason=body.reason)
+    asked = body.model_dump(exclude={"filter", "action", "reason"})
+    made = bulks.start(
+        actor, machine, body.action, reason=body.reason, filter=instance_terms.asked(actor, machine, body.filter),
+        id=_named(key), **asked,
+    )  # fmt: skip
+    return Status(201, shown(actor, *bulks.get(actor, made.id)))
+
+
+def _named(key: str | None) -> str | None:
+    """The same Idempotency-Key is the same bulk, even where the first answer was lost."""
+    return hashlib.sha256(key.encode()).hexdigest()[:16] if key else None
+
+
+@group.get(BULK, id="getBulk", right="view", answers=BulkOut, summary="Get progress")
+def one(request: HttpRequest, id: str) -> dict[str, Any]:
+    actor = actor_of(request)
+    return shown(actor, *bulks.get(actor, id))
+
+
+@group.get(
+    f"{BULK}/results", id="listBulkResults", right="view", answers=Rows, summary="List items with preview and result"
+)
+def results(
+    request: HttpRequest, id: str, limit: int = Query(100, ge=1, le=500), cursor: str | None = None
+) -> dict[str, Any]:
+    """In the order in which they are moved."""
+    actor = actor_of(request)
+    now, _ = bulks.get(actor, id)
+    start = cursors.number("bulk", cursor) or 0
+    found = bulks.rows(actor, id, start, limit)
+    further = start + len(found)
+    end = further >= (now.data.get("found") or 0) or not found
+    return {"items": [_row(row) for row in found], "next": cursors.give("bulk", None if end else further)}
+
+
+def _row(row: Row) -> dict[str, Any]:
+    notes = {"verdict": row.verdict, "outcome": row.outcome}
+    told = {name: note and {"word": note.word, "why": note.why} for name, note in notes.items()}
+    return told | {
+        "id": row.item.id,
+        "state": row.item.state,
+        "revision": row.item.revision,
+    }
+
+
+LEVERS = {
+    "run": ("Run it", "From its dry run. 202 if the definition requires approval."),
+    "pause": ("Pause", "Instances being processed are still finished."),
+    "resume": ("Resume", ""),
+    "stop": ("Stop permanently", ""),
+    "retry": ("Retry from the failure", ""),
+    "remove": ("Remove it with its results", "One that is done, stopped or failed. A worker removes it."),
+}
+MOVING = ("run", "resume", "retry")  # instances are moved from there, which may take a second person
+
+
+def _declare(name: str) -> None:
+    summary, about = LEVERS[name]
+    done = answers_of(BulkOut) if name in MOVING else BulkOut
+    group.post(f"{BULK}/{name}", id=f"{name}Bulk", right="operate", answers=done, summary=summary)(
+        _lever(getattr(bulks, name), about)
+    )
+
+
+def _lever(pull: Callable[[Actor, str], Instance], about: str) -> Callable[..., Any]:
+    def lever(request: HttpRequest, id: str) -> dict[str, Any]:
+        actor = actor_of(request)
+        order = bulks.find_order(id)  # before: one that is removed may be gone afterwards
+        now = pull(actor, id)
+        return shown(actor, now, order) if order else shown(actor, *bulks.get(actor, id))
+
+    lever.__doc__ = about
+    return lever
+
+
+for _name in LEVERS:
+    _declare(_name)
+
+
+@group.post(
+    f"{BULK}/rate", id="rateBulk", right="operate", answers=BulkOut, summary="Update the rate limit",
+    example={"rate": 10},
+)  # fmt: skip
+def rate(request: HttpRequest, id: str, body: Rating) -> dict[str, Any]:
+    actor = actor_of(request)
+    bulks.rate(actor, id, body.rate)
+    return shown(actor, *bulks.get(actor, id))
+
+
+@group.post(
+    f"{BULK}/again", id="againBulk", right="operate", answers={201: BulkOut},
+    summary="Start a bulk action with the instances that were refused, changed or failed",
+    example={"reason": "the bank is back once more"},
+)  # fmt: skip
+def again(request: HttpRequest, id: str, body: Acting) -> Status:
+    """Of the same kind, with a dry run of its own."""
+    actor = actor_of(request)
+    made = bulks.again(actor, id, reason=body.reason, new=_named(engine_key(request)))
+    return Status(201, shown(actor, *bulks.get(actor, made.id)))

@@ -1,0 +1,260 @@
+"""Bulk actions: the form that starts one on everything a list shows, its page, and the actions of operators."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from dashboard.machines.instance_list import InstanceList
+from dashboard.shared.access import View, allows, demand, require
+from dashboard.shared.approval_requests import redirect_to_request
+from dashboard.shared.csv_export import stream_csv
+from dashboard.shared.diagrams import version_view
+from dashboard.shared.diagrams.version_view import VersionView
+from dashboard.shared.figures.state_counts import count_states
+from dashboard.shared.form_keys import key_of_content, make_key
+from dashboard.shared.permissions import require_audited
+from dashboard.shared.redacted_engine import redacted_engine
+from dashboard.shared.rendering import render_page
+from machines.approvals import actions as approvals
+from machines.approvals import queries as approval_queries
+from machines.bulks import MIGRATE, Bulk, NotNow, Order
+from machines.bulks import actions as services
+from machines.bulks.execution import OUTCOMES
+from machines.bulks.order import MAX_REASON
+from machines.bulks.preview import VERDICTS
+from machines.connections import get_engine
+from machines.engine import Instance, errors
+from machines.instances.queries import redactor_of
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded
+
+from .forms import NewBulk, RateForm, list_actions
+from .presenters import MAX_CLASSES, count_words, list_available_actions, list_chunks, read_rows
+
+
+@require_audited("operate", "bulk.start")
+def new(request: HttpRequest, machine: str) -> HttpResponse:
+    """Show the form. A POST creates the bulk action, whose dry run starts at once."""
+    engine = get_engine()
+    live = engine.live(machine)
+    plan = version_view.load_version(machine, live.version)
+    listing = InstanceList.from_request(request, count_states(plan, live))
+    action, event = _read_choice(request, plan)
+    asked = NewBulk(plan, action, event, request.POST if request.method == "POST" else None)
+    if "picked" in request.GET and not request.GET.getlist("pick"):
+        messages.error(request, "No instance is selected. Nothing was changed.")
+        return redirect(listing.first_url)
+    if request.method != "POST":
+        if "picked" not in request.GET:  # what cannot be found is said before work
+            redacted_engine(request, machine).find(machine, **_filter(request, listing), limit=1)
+        return _form(request, plan, listing, asked)
+    if not asked.is_valid():
+        return _form(request, plan, listing, asked, status=400)
+    try:
+        bulk = _start_bulk(request, listing, asked)
+    except errors.BadInput as error:
+        asked.blame(error)
+        return _form(request, plan, listing, asked, status=400)
+    return redirect("signalbox:bulk", bulk.id)
+
+
+def _read_choice(request: HttpRequest, plan: VersionView) -> tuple[str, str]:
+    """Return the action, and the event if it is to fire one; "" until one is chosen."""
+    action, event = request.GET.get("do", ""), request.GET.get("event", "")
+    if action not in ("", "fire", *list_actions(plan)):
+        raise Http404("Unknown action.")
+    if action != "fire":
+        return action, ""
+    demand(request.user, "fire", plan.machine)
+    if event not in plan.event_names([]):
+        raise Http404(f"Machine {plan.machine} has no event {event[:100]}.")
+    return action, event
+
+
+def _start_bulk(request: HttpRequest, listing: InstanceList, asked: NewBulk) -> Bulk:
+    found = _filter(request, listing)
+    return services.start(Actor.of(request), listing.machine, filter=found, id=id_of(request), **asked.terms())
+
+
+def _filter(request: HttpRequest, listing: InstanceList) -> dict[str, Any]:
+    """Return the terms of the list, or the instances that were selected one by one."""
+    if "picked" in request.GET:
+        return {"ids": list(dict.fromkeys(request.GET.getlist("pick")))}
+    return {name: term for name, term in listing.terms.items() if term is not None}
+
+
+def id_of(request: HttpRequest) -> str | None:
+    """Return an id by the key of the form, so that a form sent twice starts one bulk action; None without a key."""
+    key = key_of_content(request.POST.get("key", ""), request.POST)
+    return (
+        hashlib.sha256(f"{request.user.pk}:{request.get_full_path()}:{key}".encode()).hexdigest()[:16] if key else None
+    )
+
+
+def _form(
+    request: HttpRequest, plan: VersionView, listing: InstanceList, asked: NewBulk, *, status: int = 200
+) -> HttpResponse:
+    context = {
+        "section": "machines",
+        "plan": plan,
+        "listing": listing,
+        "asked": asked,
+        "found": _filter(request, listing),
+        "picked": "picked" in request.GET,
+        "choices": list(_choices(request, plan, asked)),
+        "address": request.get_full_path(),
+    }
+    return render_page(request, "signalbox/bulk/new_bulk.html", context, status=status)
+
+
+def _choices(request: HttpRequest, plan: VersionView, asked: NewBulk) -> Any:
+    """Yield the actions: label, address, whether it is chosen."""
+    terms = {name: texts for name, texts in request.GET.lists() if name not in ("do", "event")}
+    base = reverse("signalbox:bulk-new", args=[plan.machine])
+    if allows(request.user, "fire", plan.machine) and not plan.is_system:
+        for name in plan.event_names([]):
+            yield (
+                f"{'call' if plan.is_mirror else 'fire'} {name}",
+                f"{base}?{urlencode(terms | {'do': 'fire', 'event': name}, doseq=True)}",
+                asked.event == name,
+            )
+    for name in list_actions(plan):
+        yield name, f"{base}?{urlencode(terms | {'do': name}, doseq=True)}", asked.action == name
+
+
+@require("view")
+def show(request: HttpRequest, id: str) -> HttpResponse:
+    return bulk_page(request, id)
+
+
+def read_bulk(request: HttpRequest, id: str) -> tuple[Bulk, Instance, Order]:
+    """Return the bulk action, its instance and its order; 403 or 404 where the person may not see it or it is gone."""
+    return Bulk(get_engine(), id), *services.get(Actor.of(request), id)
+
+
+def bulk_page(
+    request: HttpRequest, id: str, *, mistake: str = "", rate_error: str = "", status: int = 200
+) -> HttpResponse:
+    """Render the page. ``mistake``: the error of the form to repeat it; ``rate_error``: of the form of its rate."""
+    bulk, now, order = read_bulk(request, id)
+    actor, start = Actor.of(request), _start(request)
+    found = read_rows(bulk, now, request, start)
+    tried = bulk.dry_run() if order.action == MIGRATE else None
+    done = now.data["tried"] if now.data["stage"] == "running" else now.data["checked"]
+    context = {
+        "section": "machines",
+        "bulk": now,
+        "order": order,
+        "listed": replace(found, rows=services.shown(actor, order.machine, found.rows)),
+        "error": redactor_of(actor, order.machine).message(now.data.get("error") or ""),
+        "levers": list_available_actions(now) if services.may(actor, order) else [],
+        "rate": bulk.rate(),
+        "second": now.state == "previewed" and services.needs_second(actor, order),
+        "waiting": approval_queries.find_open().filter(bulk=id).first(),
+        "verdicts": count_words(now.data["verdicts"], VERDICTS),
+        "succeeds": "would move" if order.action == MIGRATE else "would succeed",
+        "classes": tried.classes[:MAX_CLASSES] if tried else [],
+        "fleet": tried.total if tried else 0,
+        "outcomes": count_words(now.data["outcomes"], OUTCOMES) if now.data["stage"] == "running" else [],
+        "reached": done,
+        "progress": services.progress(now),
+        "mistake": mistake,
+        "rate_error": rate_error,
+        "key": make_key(),
+        "own": request.get_full_path(),
+    }
+    return render_page(request, "signalbox/bulk/bulk.html", context, status=status)
+
+
+def _start(request: HttpRequest) -> int:
+    asked = request.GET.get("from", "0")
+    if not (asked.isascii() and asked.isdigit() and len(asked) <= 9):
+        raise Http404("Unknown page of this bulk action.")
+    return int(asked)
+
+
+SUCCESS = {
+    "run": "Started",
+    "pause": "Paused: instances being processed now are still finished",
+    "resume": "Resumed",
+    "retry": "Retrying from the failure",
+    "stop": "Stopped",
+    "remove": "A worker removes it with its results",
+}
+
+
+def _make_view(name: str, action: str) -> View:
+    @require_audited("operate", action, target="id")
+    def view(request: HttpRequest, id: str) -> HttpResponse:
+        return _run_action(request, id, name)
+
+    return view
+
+
+def _run_action(request: HttpRequest, id: str, name: str) -> HttpResponse:
+    """Run the action and return to the page, with a message if it is not possible now."""
+    if request.method != "POST":
+        return redirect("signalbox:bulk", id)
+    actor = Actor.of(request)
+    try:
+        getattr(services, name)(actor, id)
+    except ApprovalNeeded as needed:
+        return redirect_to_request(request, approvals.ask(actor, needed))
+    except (NotNow, errors.Suspended) as error:
+        messages.error(request, f"Not done: {error.message} ({error.code})")
+    else:
+        messages.success(request, SUCCESS[name])
+    if request.POST.get("back") == "list" or name == "remove":
+        return redirect("signalbox:bulk-list")
+    return redirect("signalbox:bulk", id)
+
+
+@require_audited("operate", "bulk.rate", target="id")
+def rate(request: HttpRequest, id: str) -> HttpResponse:
+    """Change the rate limit."""
+    if request.method != "POST":
+        return redirect("signalbox:bulk", id)
+    form = RateForm(request.POST)
+    if not form.is_valid():
+        return bulk_page(request, id, rate_error=form.errors["rate"][0], status=400)
+    try:
+        services.rate(Actor.of(request), id, form.cleaned_data["rate"] or 0)
+    except NotNow as error:
+        messages.error(request, f"Not done: {error.message} ({error.code})")
+    else:
+        messages.success(request, "Rate limit updated; it applies from the next batch on")
+    return redirect("signalbox:bulk", id)
+
+
+@require_audited("operate", "bulk.start", target="id")
+def again(request: HttpRequest, id: str) -> HttpResponse:
+    """Start a new bulk action of the same kind on the instances that failed."""
+    if request.method != "POST":
+        return redirect("signalbox:bulk", id)
+    reason = request.POST.get("reason", "").strip()
+    if not reason or len(reason) > MAX_REASON:
+        return bulk_page(request, id, mistake=f"Enter a reason of at most {MAX_REASON} characters.", status=400)
+    made = services.again(Actor.of(request), id, reason=reason, new=id_of(request))
+    return redirect("signalbox:bulk", made.id)
+
+
+@require("view")
+def results(request: HttpRequest, id: str) -> HttpResponseBase:
+    bulk, _, order = read_bulk(request, id)  # one that is not there is a page that says so, not half a file
+    return stream_csv(request, list_chunks(Actor.of(request), bulk, order.machine), f"bulk-{id}.csv")
+
+
+run = _make_view("run", "bulk.run")
+pause = _make_view("pause", "bulk.pause")
+resume = _make_view("resume", "bulk.resume")
+retry = _make_view("retry", "bulk.resume")
+stop = _make_view("stop", "bulk.stop")
+remove = _make_view("remove", "bulk.remove")

@@ -1,0 +1,192 @@
+"""The error inbox: groups of dead jobs, and what operators do with a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query, Status
+from pydantic import Field
+
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Acting, Body, Ms, Out, Reason, Why
+from machines.failures import actions as failures
+from machines.failures import changes, queries
+from machines.failures.actions import MAX_RATE, RATE
+from machines.failures.queries import MAX_PAGE, GroupView
+from machines.models import FailureAction
+from machines.people.actor import Actor
+
+group = Group("errors", "Dead jobs, grouped by handler, exception and message shape.")
+GROUP = "/errors/{int:group}"
+Text = Annotated[str, Query(pattern="^[^\\x00]*$", max_length=200)]
+
+
+class QueueOf(Out):
+    machine: str
+    queue: str
+
+
+class FailureGroupOut(Out):
+    id: int
+    handler: str
+    kind: str = Field(description="exception class")
+    shape: str = Field(description="message with placeholders; empty for a machine with sensitive fields")
+    state: Literal["open", "muted", "resolved"]
+    assignee: str
+    count: int = Field(description="deaths of jobs, on machines the caller may see")
+    attempts: int
+    open: int = Field(description="jobs that are still dead")
+    recent: int = Field(description="deaths in the last 24 hours")
+    trend: list[int] = Field(description="deaths by hour, the oldest first")
+    first_seen: Ms
+    last_seen: Ms
+    resolved_at: Ms | None = None
+    regressed_at: Ms | None = Field(None, description="its first failure after it was resolved")
+    machines: list[str]
+    versions: dict[str, list[int]]
+    queues: list[QueueOf]
+
+
+class FailureGroups(Out):
+    items: list[FailureGroupOut]
+    total: int
+    more: bool
+
+
+class FailureActionOut(Out):
+    id: int
+    action: Literal["redrive", "skip"]
+    state: Literal["running", "done", "stopped"]
+    rate: int = Field(description="max jobs per second")
+    total: int
+    position: int = Field(description="jobs dealt with")
+    done: int = Field(description="jobs moved")
+    passed: int = Field(description="jobs that were not dead any more, or were refused")
+    error: str = Field(description="code of the last refusal, or empty")
+    started: Ms
+
+
+class FailureGroupDetail(FailureGroupOut):
+    actions: list[FailureActionOut]
+
+
+class StoppedAction(Out):
+    stopped: FailureActionOut | None
+
+
+class Assigning(Body):
+    assignee: str = Field(description="name of a user; empty for nobody")
+    reason: Why = ""
+
+
+class Redriving(Body):
+    reason: Reason
+    rate: int = Field(RATE, ge=1, le=MAX_RATE, description="max jobs per second")
+    machine: str = Field("", description="of one machine alone; empty: of all on which the caller may operate")
+    expect: int | None = Field(None, ge=0, description="how many open jobs the caller saw; 409 for another number")
+
+
+class Skipping(Redriving):
+    result: Any = Field(None, description="what each job is taken to have returned")
+
+
+def _shown(view: GroupView) -> dict[str, Any]:
+    row = view.group
+    names = ("count", "attempts", "open", "recent", "first_seen", "last_seen", "versions")
+    stored = ("handler", "kind", "shape", "state", "assignee")
+    return (
+        {name: getattr(view, name) for name in names}
+        | {name: getattr(row, name) for name in stored}
+        | {
+            "id": row.pk,
+            "trend": list(view.trend),
+            "machines": list(view.machines),
+            "queues": [{"machine": machine, "queue": queue} for machine, queue in view.queues],
+            "resolved_at": row.resolved_at or None,
+            "regressed_at": view.regressed_at or None,
+        }
+    )
+
+
+def _action(row: FailureAction) -> dict[str, Any]:
+    names = ("action", "state", "rate", "total", "position", "done", "passed", "error", "started")
+    return {"id": row.pk} | {name: getattr(row, name) for name in names}
+
+
+@group.get("/errors", id="listErrors", right="view", answers=FailureGroups, summary="List failure groups")
+def listed(
+    request: HttpRequest, state: Literal["open", "muted", "resolved", "all"] = "open", machine: Text = "",
+    assignee: Text = "", query: Text = "", limit: int = Query(50, ge=1, le=500),
+    page: int = Query(1, ge=1, le=MAX_PAGE),
+) -> dict[str, Any]:  # fmt: skip
+    """Regressions first, then groups with open jobs, then by the failures of the last day. `assignee` takes a user,
+    `me` or `none`; `query` finds in handler, exception and shape."""
+    found = queries.listed(
+        actor_of(request), state=state, machine=machine, assignee=assignee, query=query, page=page, size=limit
+    )
+    return {"items": [_shown(view) for view in found.items], "total": found.total, "more": found.more}
+
+
+@group.get(GROUP, id="getError", right="view", answers=FailureGroupDetail, summary="Get a failure group")
+def one(request: HttpRequest, group: int) -> dict[str, Any]:
+    """With its latest actions."""
+    actor = actor_of(request)
+    view = queries.get(actor, group)
+    return _shown(view) | {"actions": [_action(row) for row in queries.running_actions(actor, group)]}
+
+
+@group.post(
+    f"{GROUP}/assign", id="assignError", right="operate", answers=FailureGroupOut, summary="Assign a group",
+    example={"assignee": "ann"},
+)  # fmt: skip
+def assign(request: HttpRequest, group: int, body: Assigning) -> dict[str, Any]:
+    """Needs the right on every machine of the group."""
+    return _shown(changes.assign(actor_of(request), group, body.assignee, reason=body.reason))
+
+
+def _change(name: str, summary: str, about: str, change: Callable[..., GroupView]) -> None:
+    def view(request: HttpRequest, group: int, body: Acting) -> dict[str, Any]:
+        return _shown(change(actor_of(request), group, reason=body.reason))
+
+    view.__doc__ = f"{about} Needs the right on every machine of the group."
+    group.post(
+        f"{GROUP}/{name}", id=f"{name}Error", right="operate", answers=FailureGroupOut, summary=summary,
+        example={"reason": "a known outage"},
+    )(view)  # fmt: skip
+
+
+_change("mute", "Mute a group", "Until it fails in another version of a machine, or on another one.", changes.mute)
+_change("resolve", "Resolve a group", "A later failure makes it a regression.", changes.resolve)
+_change("reopen", "Open a group again", "Ends the mute, or takes back that it is resolved.", changes.reopen)
+
+
+@group.post(
+    f"{GROUP}/redrive", id="redriveError", right="operate", answers={201: FailureActionOut},
+    summary="Re-drive the open jobs", refusals=(409,), example={"reason": "the provider is back", "rate": 20},
+)  # fmt: skip
+def redrive(request: HttpRequest, group: int, body: Redriving) -> Status:
+    """A worker goes through them at the rate. Jobs of machines without the right are left out."""
+    return Status(201, _action(failures.redrive(actor_of(request), group, **body.model_dump())))
+
+
+@group.post(
+    f"{GROUP}/skip", id="skipError", right="operate", answers={201: FailureActionOut},
+    summary="Skip the open jobs with a result", refusals=(409,),
+    example={"reason": "done by hand", "result": {"ok": True}},
+)  # fmt: skip
+def skip(request: HttpRequest, group: int, body: Skipping) -> Status:
+    """Moves the waiting instances as if the jobs had returned `result`. Jobs without an instance are passed over."""
+    return Status(201, _action(failures.skip(actor_of(request), group, **body.model_dump())))
+
+
+@group.post(
+    f"{GROUP}/stop", id="stopErrorAction", right="operate", answers=StoppedAction, summary="Stop the running action",
+    example={"reason": "it makes things worse"},
+)  # fmt: skip
+def stop(request: HttpRequest, group: int, body: Acting) -> dict[str, Any]:
+    """What was moved stays moved. `stopped` is null where none runs."""
+    actor: Actor = actor_of(request)
+    found = failures.stop(actor, group, reason=body.reason)
+    return {"stopped": found and _action(found)}

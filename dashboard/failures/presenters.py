@@ -1,0 +1,135 @@
+"""Presents groups of failures: trend drawings, actions, links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django import forms
+
+from dashboard.jobs.queues.presenters import FailedAction
+from dashboard.shared.addresses.addresses import job_url, page_of
+from dashboard.shared.addresses.page_addresses import find_page_address
+from machines.engine import Job, errors
+from machines.failures.queries import GroupView
+from machines.models import FailureAction
+
+from .forms import FORMS
+
+WIDTH, HEIGHT, GAP = 96, 20, 1  # of a trend drawing, in its own units
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One hour, or several, of a trend drawing."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """A drawing of counts by time, and the same in words."""
+
+    bars: tuple[Bar, ...]
+    words: str
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A group in the list."""
+
+    view: GroupView
+    url: str
+    trend: Trend
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAction:
+    """What ``shared/_action_form.html`` draws."""
+
+    name: str
+    url: str
+    about: str
+    label: str
+    form: forms.Form
+    danger: bool = False
+    back: tuple[tuple[str, str], ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """An open job of the group."""
+
+    job: Job
+    url: str
+    instance_url: str
+
+
+def make_row(view: GroupView) -> Row:
+    return Row(view, find_page_address("signalbox:error-group", view.group.pk), draw_trend(view.trend, "last 24 hours"))
+
+
+def draw_trend(counts: Sequence[int], span: str, *, bars: int = 24, width: int = WIDTH, height: int = HEIGHT) -> Trend:
+    """Draw counts by hour as bars; ``span``: the time in words. One failure shows, however many there are beside it."""
+    step = max(1, len(counts) // bars)
+    sums = [sum(counts[first : first + step]) for first in range(0, len(counts), step)]
+    top, each = max(sums, default=0), width / max(1, len(sums))
+    drawn = []
+    for place, count in enumerate(sums):
+        if count:
+            tall = max(2.0, round(height * count / top, 1))
+            drawn.append(Bar(round(place * each, 1), round(height - tall, 1), round(each - GAP, 1), tall))
+    most = f", at most {top:,} in {'an hour' if step == 1 else f'{step} hours'}" if top else ""
+    return Trend(tuple(drawn), f"{sum(sums):,} in the {span}{most}", width, height)
+
+
+def make_sample(job: Job) -> Sample:
+    return Sample(job, job_url(job), page_of("instance", job.machine, job.instance) if job.instance else "")
+
+
+def list_actions(
+    view: GroupView, count: int, running: FailureAction | None, *, may_change: bool, may_act: bool
+) -> list[GroupAction]:
+    """List the actions that fit the state of a group. ``count``: open jobs that the person may act on, counted now."""
+    found: list[str] = []
+    if may_act:
+        found += ["stop"] if running else ["redrive", "skip"] if count else []
+    if may_change:
+        found += ["assign"]
+        found += ["mute", "resolve"] if view.group.state == "open" else ["reopen"]
+    return [make_action(view, name, count) for name in found]
+
+
+def make_action(view: GroupView, name: str, count: int, sent: Mapping[str, Any] | None = None) -> GroupAction:
+    initial = {"expect": count, "assignee": view.group.assignee}
+    form = FORMS[name](sent, id=name, initial=initial)
+    jobs = f"{count:,} open job{'' if count == 1 else 's'}"
+    labels = {
+        "redrive": (f"Re-drive {jobs}", f"Makes {jobs} ready again with all attempts. Counted just now."),
+        "skip": (
+            f"Skip {jobs} with a result",
+            f"Moves the instances of {jobs} as if the job had completed with the result. Counted just now.",
+        ),
+        "stop": ("Stop", "Stops the running action. Jobs that were moved stay moved."),
+        "assign": ("Assign", "Says who looks at this."),
+        "mute": (
+            "Mute until it changes",
+            "Muted until it fails in another version of a machine, or on another machine.",
+        ),
+        "resolve": ("Resolve", "The cause is gone. A later failure opens the group as a regression."),
+        "reopen": ("Open again", "Puts the group back among the open ones."),
+    }
+    label, about = labels[name]
+    url = find_page_address(f"signalbox:error-{name}", view.group.pk)
+    return GroupAction(name, url, about, label, form, danger=name == "skip")
+
+
+def make_failure(action: GroupAction, error: errors.SignalboxError) -> FailedAction:
+    """Present an action that was refused."""
+    return FailedAction(409 if isinstance(error, errors.Miscounted) else 400, "Not done", error.message, error.code)

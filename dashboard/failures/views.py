@@ -1,0 +1,140 @@
+"""The error inbox: the list of failure groups, one group, and the actions on it."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any, cast
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from dashboard.jobs.queues.presenters import FailedAction
+from dashboard.shared.access import View, require
+from dashboard.shared.addresses.page_addresses import find_page_address
+from dashboard.shared.permissions import require_audited
+from dashboard.shared.rendering import render_page
+from machines.engine import errors
+from machines.failures import actions as failures
+from machines.failures import changes, queries
+from machines.failures.queries import GroupView
+from machines.models import FailureAction
+from machines.people.actor import Actor
+
+from .forms import FORMS, STATES, InboxFilter
+from .presenters import GroupAction, draw_trend, list_actions, make_action, make_failure, make_row, make_sample
+
+WEEK = 24 * 7  # hours of the trend of one group
+SAMPLES = 20
+SUCCESS = {
+    "mute": "Muted until it changes",
+    "resolve": "Resolved",
+    "reopen": "Open again",
+    "stop": "Stopped",
+}
+
+
+@require("view")
+def show_all(request: HttpRequest) -> HttpResponse:
+    terms = InboxFilter(request.GET)
+    if not terms.is_valid():
+        raise Http404("Unknown filter.")
+    given = terms.terms()
+    actor = Actor.of(request)
+    found = queries.listed(actor, **given)
+    kept = {name: value for name, value in given.items() if value and name != "page"}
+    context = {
+        "section": "errors",
+        "rows": [make_row(view) for view in found.items],
+        "total": found.total,
+        "given": given,
+        "tabs": [(label, _address(kept | {"state": state}), state == given["state"]) for state, label in STATES],
+        "mine": _address(kept | {"assignee": "me"}),
+        "anybody": _address({name: value for name, value in kept.items() if name != "assignee"}),
+        "newer": _address(kept | {"page": given["page"] - 1}) if given["page"] > 1 else "",
+        "older": _address(kept | {"page": given["page"] + 1}) if found.more else "",
+        "filtered": any(given[name] for name in ("machine", "assignee", "query")),
+    }
+    return render_page(request, "signalbox/errors/errors.html", context)
+
+
+def _address(terms: dict[str, Any]) -> str:
+    return f"{find_page_address('signalbox:errors')}?{urlencode(terms)}"
+
+
+@require("view")
+def show(request: HttpRequest, id: int) -> HttpResponse:
+    return group_page(request, id)
+
+
+def group_page(
+    request: HttpRequest, id: int, *, tried: GroupAction | None = None, turned: FailedAction | None = None
+) -> HttpResponse:
+    """Render the page of a group as of now. ``tried``: a form that was not accepted; ``turned``: an action that was
+    refused."""
+    actor = Actor.of(request)
+    view = queries.get(actor, id, hours=WEEK)
+    may_act = any(actor.may("operate", machine) for machine in view.machines)
+    count = failures.count_open(actor, id) if may_act else 0
+    jobs = queries.newest_jobs(actor, id, SAMPLES)
+    actions = queries.running_actions(actor, id)
+    running = next((one for one in actions if one.state == FailureAction.State.RUNNING), None)
+    may_change = view.whole and all(actor.may("operate", machine) for machine in view.machines)
+    offered = list_actions(view, count, running, may_change=may_change, may_act=may_act)
+    context = {
+        "section": "errors",
+        "view": view,
+        "group": view.group,
+        "trend": draw_trend(view.trend, "last 7 days", bars=56, width=336, height=48),
+        "samples": [make_sample(job) for job in jobs],
+        "trace": next((job for job in jobs if job.trace or job.error), None),
+        "count": count,
+        "actions": actions,
+        "running": running,
+        "levers": [tried if tried and tried.name == one.name else one for one in offered],
+        "turned": turned,
+        "tried": tried is not None,
+    }
+    status = turned.status if turned else 400 if tried else 200
+    return render_page(request, "signalbox/errors/group.html", context, status=status)
+
+
+def _make_view(name: str) -> View:
+    @require_audited("operate", f"failure.{name}", target="id")
+    def guard(request: HttpRequest, id: int) -> GroupView:
+        return queries.get(Actor.of(request), id)
+
+    @wraps(guard)
+    def view(request: HttpRequest, id: int) -> HttpResponse:
+        found: Any = guard(request, id=id)  # apart, so that a refusal by the service is in the audit once
+        if not isinstance(found, GroupView):
+            return cast(HttpResponse, found)
+        if request.method != "POST":
+            return redirect("signalbox:error-group", id)
+        action = make_action(found, name, 0, request.POST)
+        if not action.form.is_valid():
+            return group_page(request, id, tried=action)
+        try:
+            told = _run(Actor.of(request), id, name, action.form.cleaned_data)
+        except (errors.BadInput, errors.Miscounted) as error:
+            return group_page(request, id, turned=make_failure(action, error))
+        messages.success(request, told)
+        return redirect("signalbox:error-group", id)
+
+    return view
+
+
+def _run(actor: Actor, id: int, name: str, given: dict[str, Any]) -> str:
+    """Carry out an action; return what to say of it."""
+    if name == "assign":
+        view = changes.assign(actor, id, given["assignee"])
+        return f"Assigned to {view.group.assignee}" if view.group.assignee else "Assigned to nobody"
+    if name in ("redrive", "skip"):
+        started = getattr(failures, name)(actor, id, **given)
+        return f"Started: {started.total:,} jobs, at most {started.rate} a second"
+    getattr(changes, name)(actor, id, reason=given["reason"])
+    return SUCCESS[name]
+
+
+assign, mute, resolve, reopen, redrive, skip, stop = (_make_view(name) for name in FORMS)

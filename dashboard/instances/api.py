@@ -1,0 +1,315 @@
+"""Instances: find, read, create, fire events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Status
+from pydantic import Field
+
+from dashboard.api.framework import cursors, instance_terms
+from dashboard.api.framework.approvals import answers_of
+from dashboard.api.framework.operation import Group, actor_of, engine_key
+from dashboard.api.framework.preconditions import expected, tagged
+from dashboard.api.framework.schemas import Body, Data, Listed, Ms, Out, Why
+from dashboard.shared.errors.problems import redact_facts
+from machines.connections import get_engine
+from machines.engine import EngineUnavailable, Instance, SignalboxError
+from machines.instances import actions as instances
+from machines.instances.queries import redactor_of
+from machines.people.errors import Forbidden
+
+group = Group("instances", "Instances of a machine, and firing events.")
+INSTANCES = "/machines/{name:machine}/instances"
+INSTANCE = f"{INSTANCES}/{{instance:id}}"
+TOGETHER = 100  # events of one call
+
+
+class TimerOut(Out):
+    id: str
+    event: str
+    due: Ms
+    state: str = ""
+    target: str = ""
+
+
+class OutcomeOut(Out):
+    transitions: list[str]
+    replayed: bool = Field(False, description="true if an idempotency key returned the first outcome again")
+    replicas: int = Field(0, description="the replicas that the call waited for")
+    replicated: int | None = Field(None, description="how many had the step in time; null if it waited for none")
+
+
+class InstanceOut(Out):
+    """One instance at one moment. `revision` is what If-Match takes; `version` is that of its machine."""
+
+    id: str
+    machine: str
+    configuration: list[str] = Field(description="the active leaf states")
+    state: str = Field(description="the same as one line of text")
+    data: Data
+    revision: int = Field(description="the counter of its steps: what If-Match takes")
+    version: int = Field(description="of its machine: the definition that it runs")
+    entered: Ms
+    created: Ms
+    done: bool
+    suspended: int | None = Field(None, description="since when, ms; null where it is not")
+    jobs: list[str]
+    timers: list[TimerOut]
+    children: dict[str, dict[str, str]] = Field(description="invoke -> the machine and id it runs")
+    parent: dict[str, str] | None = None
+    outcome: OutcomeOut | None = Field(None, description="what this call did; null where it only read")
+    archived: bool = Field(False, description="true: of the archive; it can be read, and not changed")
+    archived_at: int | None = Field(None, description="when it was archived, ms; null where it is not")
+
+
+class Instances(Listed[InstanceOut]):
+    missing: int = Field(0, description="partitions that did not answer: their instances are not on the page")
+
+
+class Counts(Out):
+    counts: dict[str, int] = Field(description="leaf state -> instances in it")
+    total: int
+    complete: bool = Field(description="false: there are at least as many")
+
+
+class TroubleOut(Out):
+    cause: str = Field(description="a dead job, or what stands for a timer that could not be carried out")
+    kind: str = Field(description="of the exception; `timer` for a timer")
+    text: str
+
+
+class Troubles(Out):
+    items: list[TroubleOut]
+
+
+class StepOut(Out):
+    revision: int = Field(description="of the instance after this step")
+    at: Ms
+    event: str
+    source: list[str] | None = Field(None, description="null where the step before is not kept any more")
+    configuration: list[str]
+    transitions: list[str]
+    actor: str
+    reason: str
+    payload: Data
+    changes: dict[str, Any] = Field(description="field -> its new value, null where it was unset")
+
+
+class Steps(Listed[StepOut]):
+    pass
+
+
+class BecauseOut(Out):
+    text: str
+    verdict: str
+    values: dict[str, Any]
+    message: str | None = None
+
+
+class CandidateOut(Out):
+    id: str
+    event: str
+    target: str | None = None
+    guard: str | None = None
+    verdict: str
+    because: list[BecauseOut]
+    allow: list[str]
+
+
+class ExplanationOut(Out):
+    machine: str
+    id: str
+    event: str
+    taken: bool
+    revision: int = Field(description="of the instance")
+    configuration: list[str]
+    candidates: list[CandidateOut]
+    why: str | None = None
+    error: str | None = None
+    outcome: dict[str, Any] | None = None
+    known_events: list[str]
+    work: int = 0
+    exhausted: bool = False
+    omitted: int = 0
+
+
+class Creating(Body):
+    id: str | None = Field(None, description="up to 200 bytes; else a new one, or that of the Idempotency-Key")
+    data: Data = Field(default_factory=dict)
+    reason: Why = ""
+
+
+class Asking(Body):
+    event: str
+    payload: Data = Field(default_factory=dict)
+
+
+class Firing(Asking):
+    reason: Why = ""
+
+
+class Call(Firing):
+    id: str
+    expect: int | None = Field(None, ge=0, description="the revision the caller saw")
+
+
+class Firings(Body):
+    calls: list[Call] = Field(min_length=1, max_length=TOGETHER)
+
+
+class Fired(Out):
+    """`instance` where it was taken, else the `error` with its facts."""
+
+    id: str
+    instance: InstanceOut | None = None
+    error: dict[str, Any] | None = None
+
+
+class AllFired(Out):
+    items: list[Fired] = Field(description="one for each call, in order")
+
+
+class JobLine(Out):
+    invoke: str
+    state: str
+    src: str
+    queue: str
+    job: str
+    place: str
+    repairs: list[str] = Field(description="what can be done now")
+
+
+class Waits(Out):
+    items: list[JobLine]
+
+
+def shown(instance: Instance) -> InstanceOut:
+    return InstanceOut.model_validate(instance)
+
+
+@group.get(INSTANCES, id="findInstances", right="view", answers=Instances, summary="Find instances")
+def find(request: HttpRequest, machine: str, terms: Query[instance_terms.Terms]) -> dict[str, Any]:
+    """Those that have been longest in their state first. All terms have to hold; one index leads, the rest is
+    compared, so that a page may come back short, or empty, with a `next` that goes on."""
+    page = instances.find(
+        actor_of(request),
+        machine,
+        **instance_terms.asked(actor_of(request), machine, terms),
+        limit=terms.limit,
+        cursor=cursors.text("instances", terms.cursor),
+        newest=terms.order == "newest",
+    )
+    items, further = [shown(found) for found in page], cursors.give("instances", page.cursor)
+    return {"items": items, "next": further, "missing": len(page.missing)}
+
+
+@group.get(
+    "/machines/{name:machine}/counts", id="countInstances", right="view", answers=Counts, summary="Count instances"
+)
+def count(request: HttpRequest, machine: str, terms: Query[instance_terms.Filter]) -> Counts:
+    """How many instances `findInstances` would list for the same terms, by leaf state and in all."""
+    found = get_engine().tally(machine, **instance_terms.asked(actor_of(request), machine, terms))
+    return Counts(counts=found.counts, total=found.total, complete=found.complete and not found.missing)
+
+
+@group.post(
+    INSTANCES, id="createInstance", right="fire", answers={201: InstanceOut}, refusals=(404,),
+    summary="Create an instance", example={"id": "o-17", "data": {"amount": 20}},
+)  # fmt: skip
+def create(request: HttpRequest, response: HttpResponse, machine: str, body: Creating) -> Status:
+    """In its initial state. An id that is taken answers 409."""
+    made = instances.create(actor_of(request), machine, body.id, body.data, key=engine_key(request), reason=body.reason)
+    tagged(response, made)
+    return Status(201, shown(made))
+
+
+@group.get(INSTANCE, id="getInstance", right="view", answers=InstanceOut, summary="Get an instance")
+def one(request: HttpRequest, response: HttpResponse, machine: str, id: str) -> InstanceOut:
+    """Its revision is also the ETag: give it back as If-Match with what changes it. An instance that Redis has let go
+    comes from the archive, with `archived`."""
+    found = instances.get(actor_of(request), machine, id)
+    tagged(response, found)
+    return shown(found)
+
+
+@group.post(
+    f"{INSTANCE}/events", id="fireEvent", right="fire", answers=answers_of(InstanceOut), matches=True,
+    summary="Fire an event", example={"event": "pay", "payload": {"amount": 20}, "reason": "paid by phone"},
+)  # fmt: skip
+def fire(request: HttpRequest, response: HttpResponse, machine: str, id: str, body: Firing) -> InstanceOut:
+    """One atomic step. Where no transition takes it: 422, with every candidate and why it was not taken. Where the
+    definition asks for a second person: 202 with the request that now waits for one."""
+    after = instances.fire(
+        actor_of(request), machine, id, body.event, body.payload,
+        expect=expected(request), key=engine_key(request), reason=body.reason,
+    )  # fmt: skip
+    tagged(response, after)
+    return shown(after)
+
+
+@group.post(
+    "/machines/{name:machine}/events", id="fireEvents", right="fire", answers=AllFired,
+    summary="Fire many events", example={"calls": [{"id": "o-17", "event": "pay"}, {"id": "o-18", "event": "pay"}]},
+)  # fmt: skip
+def fire_many(request: HttpRequest, machine: str, body: Firings) -> dict[str, Any]:
+    """Up to a hundred, each a step of its own: one that is refused does not stop the others. What asks for a second
+    person is refused here; send it alone."""
+    key = engine_key(request)
+    return {"items": [_one_of(request, machine, call, key and f"{key}:{n}") for n, call in enumerate(body.calls)]}
+
+
+def _one_of(request: HttpRequest, machine: str, call: Call, key: str | None) -> dict[str, Any]:
+    try:
+        after = instances.fire(
+            actor_of(request), machine, call.id, call.event, call.payload,
+            expect=call.expect, key=key, reason=call.reason,
+        )  # fmt: skip
+    except (Forbidden, EngineUnavailable):
+        raise
+    except SignalboxError as error:
+        return {"id": call.id, "error": redact_facts(request, error)}
+    return {"id": call.id, "instance": shown(after)}
+
+
+@group.post(
+    f"{INSTANCE}/explanations", id="explainEvent", right="view", answers=ExplanationOut, changes=False,
+    summary="Preview an event", example={"event": "pay", "payload": {"amount": 20}},
+)  # fmt: skip
+def explain(request: HttpRequest, machine: str, id: str, body: Asking) -> ExplanationOut:
+    """The same code as firing, without the commit."""
+    told = instances.explain(actor_of(request), machine, id, body.event, body.payload)
+    return ExplanationOut.model_validate(told)
+
+
+@group.get(
+    f"{INSTANCE}/history", id="getHistory", right="view", answers=Steps, summary="List history steps, newest first"
+)
+def history(
+    request: HttpRequest, machine: str, id: str, limit: int = Query(100, ge=1, le=500), cursor: str | None = None
+) -> dict[str, Any]:
+    """As far as they are kept."""
+    before = cursors.number("history", cursor)
+    steps = instances.history(actor_of(request), machine, id, limit=limit + 1, before=before)
+    further = steps[limit - 1].revision if len(steps) > limit else None
+    return {
+        "items": [StepOut.model_validate(step) for step in steps[:limit]],
+        "next": cursors.give("history", further),
+    }
+
+
+@group.get(f"{INSTANCE}/waits", id="getWaits", right="view", answers=Waits, summary="List jobs it waits for")
+def waits(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
+    """For each invoke of an active state where its job is, and which repairs make sense."""
+    return {"items": [JobLine.model_validate(wait) for wait in get_engine().waits(machine, id)]}
+
+
+@group.get(f"{INSTANCE}/troubles", id="getTroubles", right="view", answers=Troubles, summary="List current failures")
+def troubles(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
+    """What `error=` finds it by."""
+    engine, actor = get_engine(), actor_of(request)
+    engine.get(machine, id)  # raises where there is none
+    redactor = redactor_of(actor, machine).of(id)
+    found = engine.problems(machine, [id]).get(id, [])
+    return {"items": [{"cause": one.cause, "kind": one.kind, "text": redactor.said(one.text)} for one in found]}

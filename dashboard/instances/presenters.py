@@ -1,0 +1,311 @@
+"""Presents an instance: the result of an action that failed or was previewed, timers and children, the repairs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import QueryDict
+
+from dashboard.shared.addresses.addresses import page_of
+from dashboard.shared.addresses.page_addresses import find_page_address
+from dashboard.shared.diagrams.version_view import VersionView
+from dashboard.shared.errors.statuses import MISTAKE
+from machines.catalog.mirrors import MethodFailed
+from machines.catalog.redaction import Redactor
+from machines.engine import Explanation, Instance, NotAllowed, Preview, Step, Wait, errors
+from machines.engine.records import NOT_REPLICATED
+from machines.instances import actions as instances
+from machines.instances.forms import TypedForm
+from machines.people.actor import Actor
+
+from .events import Route, list_routes
+
+MAX_CONFLICT_STEPS = 20  # steps shown of what happened since the operator looked
+STATUS = {"refused": 422, "failed": 422, "held": 409, "conflict": 409, "mistake": 400, "preview": 200}
+
+
+@dataclass(frozen=True, slots=True)
+class ActionResult:
+    """Holds the result of an action that failed or was previewed.
+
+    ``kind``: refused, failed (a method that raised), held (suspended), conflict, mistake or preview. ``sent``: the
+    posted fields, to send them again. ``changes``: the data fields that a preview would change, None where one would
+    be unset.
+    """
+
+    kind: str
+    what: str
+    url: str
+    message: str = ""
+    code: str = ""
+    event: str = ""
+    form: TypedForm | None = None
+    explanation: Explanation | None = None
+    routes: list[Route] = field(default_factory=list)
+    expected: int | None = None
+    meanwhile: list[Step] = field(default_factory=list)
+    sent: list[tuple[str, str]] = field(default_factory=list)
+    changes: dict[str, Any] = field(default_factory=dict)
+    reason: str = ""
+
+    def redacted(self, redactor: Redactor) -> ActionResult:
+        """Return the result without values that are hidden from the viewer."""
+        return replace(self, meanwhile=redactor.steps(self.meanwhile), changes=redactor.data(self.changes))
+
+    @property
+    def status(self) -> int:
+        return STATUS[self.kind]
+
+    @property
+    def tried(self) -> tuple[str, TypedForm] | None:
+        """Return the event whose form stays filled, and the form."""
+        return (self.event, self.form) if self.event and self.form is not None else None
+
+
+def explain_suspended(what: str, url: str, error: errors.Suspended, **facts: Any) -> ActionResult:
+    message = "The instance is suspended. No events are accepted until it is resumed."
+    return ActionResult("held", what, url, message, error.code, **facts)
+
+
+def explain_denied(what: str, url: str, error: NotAllowed, **facts: Any) -> ActionResult:
+    leads = f" ({error.transition}{f' to {error.target}' if error.target else ''})" if error.transition else ""
+    message = f"Allowed only for members of {' or '.join(error.groups)}{leads}."
+    return ActionResult("refused", what, url, message, error.code, **facts)
+
+
+def explain_method(what: str, url: str, error: errors.SignalboxError, **facts: Any) -> ActionResult:
+    """Describe why the method of a model was not called, or what it raised."""
+    kind = "failed" if isinstance(error, MethodFailed) else "refused"
+    return ActionResult(kind, what.replace("fire", "call", 1), url, error.message, error.code, **facts)
+
+
+def explain_mistake(
+    what: str, url: str, error: errors.SignalboxError | None = None, redactor: Redactor | None = None, **facts: Any
+) -> ActionResult:
+    """Describe an invalid form. ``error``: the error of the engine, if the form got that far."""
+    if error is None:
+        message = "Correct the marked fields."
+        return ActionResult("mistake", what, url, message, MISTAKE, **facts)
+    told = redactor.error(error) if redactor else error.message
+    return ActionResult("mistake", what, url, told, error.code, **facts)
+
+
+def explain_refused(
+    plan: VersionView, url: str, error: errors.Refused, redactor: Redactor, **facts: Any
+) -> ActionResult:
+    explanation = redactor.explanation(error.explanation)
+    return ActionResult(
+        "refused", f"fire {explanation.event}", url, _explain(explanation), error.code,
+        explanation=explanation, routes=list(list_routes(plan, explanation, payload_known=True)), **facts,
+    )  # fmt: skip
+
+
+def make_preview(
+    plan: VersionView, url: str, instance: Instance, explanation: Explanation, **facts: Any
+) -> ActionResult:
+    """Describe what would happen to ``instance``. Nothing was changed."""
+    routes = list(list_routes(plan, explanation, payload_known=True))
+    message = "" if explanation.taken else _explain(explanation)
+    what = f"fire {explanation.event}"
+    after = (explanation.outcome or {}).get("data", instance.data)
+    changes = {name: after.get(name) for name in instance.data | after if after.get(name) != instance.data.get(name)}
+    return ActionResult("preview", what, url, message, explanation=explanation, routes=routes, changes=changes, **facts)
+
+
+def explain_conflict(
+    actor: Actor, what: str, url: str, error: errors.Conflict, post: QueryDict, **facts: Any
+) -> ActionResult:
+    """Describe the steps since the form was shown, and keep the form for the current revision."""
+    try:
+        steps = instances.history(actor, error.machine, error.id, limit=MAX_CONFLICT_STEPS)
+    except errors.LookupFailed:
+        steps = []
+    return ActionResult(
+        "conflict", what, url, error.message, error.code, expected=error.expected,
+        meanwhile=[step for step in steps if step.revision > error.expected],
+        sent=_fields_to_resend(post), **facts,
+    )  # fmt: skip
+
+
+RENEWED_FIELDS = ("csrfmiddlewaretoken", "expect", "version", "key", "check")
+
+
+def _fields_to_resend(post: QueryDict) -> list[tuple[str, str]]:
+    """Return the posted fields, without those that a second attempt renews."""
+    return [(name, text) for name, texts in post.lists() if name not in RENEWED_FIELDS for text in texts]
+
+
+def _explain(explanation: Explanation) -> str:
+    """Return the refusal in one sentence. The candidates have the details."""
+    where = f"in state {explanation.state}"
+    if explanation.why == "unknown event":
+        return f"The machine has no event {explanation.event}."
+    if explanation.why == "final":
+        return f"No events are accepted {where}: the state is final."
+    if explanation.why == "no transition":
+        return f"The event {explanation.event} is not accepted {where}."
+    if explanation.why == "error":
+        return f"An action fails {where}: {explanation.error}."
+    return f"No transition for {explanation.event} is available {where}."
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """Holds a timer. ``due``: ms; ``what``: its cause; ``where``: the state that waits; ``to``: the target."""
+
+    due: int
+    what: str
+    where: str = ""
+    to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """Holds a child instance. ``url`` is empty if the name of its machine, which may be computed, can have no page."""
+
+    invoke: str
+    machine: str
+    id: str
+    url: str = ""
+
+
+def list_children(instance: Instance) -> list[Child]:
+    found = instance.children.items()
+    return [Child(invoke, **child, url=page_of("instance", child["machine"], child["id"])) for invoke, child in found]
+
+
+def list_deadlines(plan: VersionView, instance: Instance) -> list[Deadline]:
+    """List the timers, the next one first."""
+    return sorted(_list_deadlines(plan, instance), key=lambda deadline: deadline.due)
+
+
+def _list_deadlines(plan: VersionView, instance: Instance) -> Iterator[Deadline]:
+    for timer in instance.timers:
+        if timer.state:
+            delay = plan.delay_of(timer.event)
+            yield Deadline(timer.due, f"after {delay}" if delay else timer.event, where=timer.state)
+        else:
+            yield Deadline(timer.due, timer.event, to=timer.target)
+
+
+@dataclass(frozen=True, slots=True)
+class RepairKind:
+    """Describes a repair. ``ready``: it can be previewed before the form is filled; ``of_job``: it concerns a job."""
+
+    name: str
+    title: str
+    label: str
+    about: str
+    danger: bool = False
+    ready: bool = True
+    of_job: bool = False
+
+
+REPAIR_KINDS = {
+    kind.name: kind
+    for kind in (
+        RepairKind(
+            "retry", "Retry job", "Retry job",
+            "A dead job becomes ready again with its attempts reset; a delayed job runs immediately.", of_job=True,
+        ),
+        RepairKind(
+            "skip", "Skip job", "Skip job",
+            "Removes the job and continues as if it had completed with the given result. Transitions and actions run as"
+            " usual.", of_job=True,
+        ),
+        RepairKind(
+            "cancel", "Cancel job", "Cancel job",
+            "Removes the job. The instance receives error.invoke with the kind Withdrawn.",
+            danger=True, of_job=True,
+        ),
+        RepairKind(
+            "edit", "Edit data", "Save changes",
+            "Changes data fields, by their declared types. No transitions run.",
+            ready=False,
+        ),
+        RepairKind(
+            "force", "Force state", "Force state",
+            "Sets the state, ignoring the transitions. No entry or exit actions run.",
+            danger=True, ready=False,
+        ),
+        RepairKind(
+            "reset", "Reset instance", "Reset instance",
+            "Returns to the initial state and initial data. No actions run; jobs, timers and child instances end.",
+            danger=True,
+        ),
+        RepairKind(
+            "suspend", "Suspend instance", "Suspend instance",
+            "No events are accepted, timers are paused and messages are queued until the instance is resumed.",
+        ),
+        RepairKind(
+            "resume", "Resume instance", "Resume instance",
+            "Delivers the queued messages in order and restarts the timers.",
+        ),
+        RepairKind(
+            "delete", "Delete instance", "Delete instance",
+            "Deletes this instance with its history and open jobs. This cannot be undone.", danger=True,
+        ),
+    )
+}  # fmt: skip
+
+
+def list_changes(preview: Preview, held: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """List each data field that would change with its current value and its new one. ``held``: the data as redacted."""
+    return [
+        (name, {"was_set": name in held, "old": held.get(name), "new": new}) for name, new in preview.changes.items()
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class RepairChoice:
+    """Holds a repair that is possible now. ``of``: the handler of the job it concerns."""
+
+    kind: RepairKind
+    url: str
+    of: str = ""
+
+
+def list_repairs(instance: Instance, waits: Iterable[Wait]) -> list[RepairChoice]:
+    """List the repairs in the order of the page, those of jobs first."""
+    return list(_list_repairs(instance, list(waits)))
+
+
+def _list_repairs(instance: Instance, waits: list[Wait]) -> Iterator[RepairChoice]:
+    for name, kind in REPAIR_KINDS.items():
+        url = find_page_address(f"signalbox:{name}", instance.machine, instance.id)
+        if kind.of_job:
+            for wait in waits:
+                if name in wait.repairs:
+                    yield RepairChoice(kind, f"{url}?{urlencode({'invoke': wait.invoke})}", wait.src)
+        elif _makes_sense(name, instance):
+            yield RepairChoice(kind, url)
+
+
+def _makes_sense(name: str, instance: Instance) -> bool:
+    if name == "suspend":
+        return not instance.done and not instance.suspended
+    return name != "resume" or bool(instance.suspended)
+
+
+def describe_durability(after: Instance) -> str:
+    """Say that the replicas that a step waited for did not have it in time; empty otherwise."""
+    late = after.outcome is not None and after.outcome.durability == NOT_REPLICATED
+    return f" ({NOT_REPLICATED})" if late else ""
+
+
+def describe_repair(name: str, before: Instance, after: Instance) -> str:
+    """Describe the result of a repair in one line."""
+    if after.outcome and after.outcome.replayed:
+        return f"Already applied: {after.id} is at revision {after.revision}"
+    if name == "suspend":
+        return f"{after.id} suspended until it is resumed"
+    if name == "resume":
+        return f"{after.id} resumed in {after.state}, revision {after.revision}"
+    if name == "delete":
+        return f"{after.id} deleted; last state: {after.state}"
+    moved = after.state if before.configuration == after.configuration else f"{before.state} → {after.state}"
+    word = {"force": "Forced", "edit": "Changed", "reset": "Reset", "retry": "Retried", "skip": "Skipped"}
+    return f"{word.get(name, 'Cancelled')}: {moved}, revision {after.revision}{describe_durability(after)}"

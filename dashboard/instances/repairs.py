@@ -1,0 +1,206 @@
+"""Repairs: steps outside the transitions, with a preview and a reason.
+
+All need ``operate``, a reason, and the expected revision. A GET shows the form, and a preview if nothing needs to be
+filled in; a POST with ``preview`` previews the form; any other POST applies it. A person without the right is refused,
+and the refusal is audited.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect
+
+from dashboard.shared.access import View
+from dashboard.shared.addresses.page_addresses import find_page_address
+from dashboard.shared.approval_requests import redirect_to_request
+from dashboard.shared.diagrams import version_view
+from dashboard.shared.diagrams.version_view import VersionView
+from dashboard.shared.errors.statuses import MISTAKE
+from dashboard.shared.form_keys import key_of_content, make_key
+from dashboard.shared.permissions import require_audited
+from dashboard.shared.rendering import render_page
+from machines.approvals import actions as approvals
+from machines.catalog.outlines import outline_of
+from machines.catalog.redaction import Redactor
+from machines.connections import get_engine
+from machines.engine import Instance, Preview, Wait, errors
+from machines.instances import actions as instances
+from machines.instances.queries import redactor_of
+from machines.people import rules
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded
+
+from . import presenters
+from .forms import RepairForm, form_for
+from .presenters import REPAIR_KINDS, ActionResult, RepairKind, describe_repair, list_changes, list_repairs
+
+INPUT_CHANGED = "The input changed after the preview. Check the new preview below, then submit again."
+
+
+@dataclass(slots=True)
+class Repair:
+    """Holds a repair in progress: the instance as this person sees it, the form, the result."""
+
+    kind: RepairKind
+    instance: Instance
+    plan: VersionView
+    waits: list[Wait]
+    form: RepairForm
+    redactor: Redactor
+    attempt: ActionResult | None = None
+    preview: Preview | None = None
+
+    @property
+    def url(self) -> str:
+        return find_page_address(f"signalbox:{self.kind.name}", self.instance.machine, self.instance.id)
+
+    @property
+    def what(self) -> str:
+        """Return the repair in words, for a notice."""
+        states = (
+            self.form.cleaned_data.get("state") if self.form.is_bound and hasattr(self.form, "cleaned_data") else None
+        )
+        return f"force into {', '.join(states)}" if states else self.kind.name
+
+    @property
+    def seen(self) -> str:
+        """Return a hash of the previewed input, so that no other input is applied."""
+        asked = json.dumps(self.form.arguments(), sort_keys=True, default=str)
+        return hashlib.sha256(f"{self.kind.name} {asked}".encode()).hexdigest()[:24]
+
+
+def _make_view(name: str) -> View:
+    @require_audited("operate", name, instance="id")
+    def view(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+        return _repair(request, machine, id, REPAIR_KINDS[name])
+
+    return view
+
+
+def _repair(request: HttpRequest, machine: str, id: str, kind: RepairKind) -> HttpResponse:
+    actor = Actor.of(request)
+    repair = _prepare(actor, instances.get(actor, machine, id), kind, request)
+    if request.method != "POST":
+        if repair.form.is_bound and repair.form.is_valid():
+            _preview(actor, repair)
+        return _page(request, repair, status=200)
+    if "preview" in request.POST:
+        repair.form.make_optional()
+    if not repair.form.is_valid():
+        repair.attempt = presenters.explain_mistake(repair.what, repair.url)
+        return _page(request, repair)
+    other = request.POST.get("seen", repair.seen) != repair.seen
+    if "preview" in request.POST or other:
+        _preview(actor, repair)
+        if other and "preview" not in request.POST and repair.attempt is None:
+            repair.attempt = ActionResult("mistake", repair.what, repair.url, INPUT_CHANGED, MISTAKE)
+        return _page(request, repair)
+    try:
+        after = _apply(actor, repair, request.POST)
+    except ApprovalNeeded as needed:
+        return redirect_to_request(request, approvals.ask(actor, needed))
+    if after is None:
+        return _page(request, repair)
+    messages.success(request, describe_repair(kind.name, repair.instance, after))
+    return (
+        redirect("signalbox:machine", machine) if kind.name == "delete" else redirect("signalbox:instance", machine, id)
+    )
+
+
+def _prepare(actor: Actor, instance: Instance, kind: RepairKind, request: HttpRequest) -> Repair:
+    plan = version_view.load_version(instance.machine, instance.version)
+    waits = get_engine().waits(instance.machine, instance.id)
+    data: Any = request.POST if request.method == "POST" else None
+    if data is None and kind.ready:
+        data = _fill_defaults(kind, waits, instance, request)
+    form = form_for(kind.name, plan, instance, waits, data)
+    if request.method != "POST":
+        form.make_optional()
+    return Repair(kind, instance, plan, waits, form, redactor_of(actor, instance.machine).of(instance.id))
+
+
+def _fill_defaults(
+    kind: RepairKind, waits: list[Wait], instance: Instance, request: HttpRequest
+) -> dict[str, str] | None:
+    """Return the form of a repair before anyone filled it in; None if something must be chosen first."""
+    filled = {"expect": str(instance.revision), "overdue": "fire"}
+    if not kind.of_job:
+        return filled
+    possible = [wait.invoke for wait in waits if kind.name in wait.repairs]
+    named = request.GET.get("invoke", possible[0] if len(possible) == 1 else "")
+    return filled | {"invoke": named} if named in possible else None
+
+
+def _preview(actor: Actor, repair: Repair) -> None:
+    """Add a preview, or the reason of a refusal."""
+    instance, asked = repair.instance, repair.form.arguments()
+    try:
+        repair.preview = instances.preview(actor, repair.kind.name, instance.machine, instance.id, **asked)
+    except (errors.Refused, errors.Suspended, errors.BadInput) as error:
+        _explain(repair, error)
+
+
+def _apply(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
+    """Apply the repair; return None if it was refused, and keep the result."""
+    before, given = repair.instance, repair.form.cleaned_data
+    try:
+        return instances.repair(
+            actor, repair.kind.name, before.machine, before.id, reason=given["reason"],
+            expect=given["expect"], key=key_of_content(given["key"], post), shows=False,
+            **repair.form.arguments(),
+        )  # fmt: skip
+    except errors.Conflict as error:
+        repair.attempt = presenters.explain_conflict(actor, repair.what, repair.url, error, post)
+        repair.instance = instances.get(actor, before.machine, before.id)
+    except (errors.Refused, errors.Suspended, errors.BadInput) as error:
+        _explain(repair, error)
+    return None
+
+
+def _explain(repair: Repair, error: errors.SignalboxError) -> None:
+    if isinstance(error, errors.Refused):
+        refused = presenters.explain_refused(repair.plan, repair.url, error, repair.redactor)
+        repair.attempt = replace(refused, what=repair.what)
+    elif isinstance(error, errors.Suspended):
+        repair.attempt = presenters.explain_suspended(repair.what, repair.url, error)
+    else:
+        repair.form.blame(getattr(error, "field", None), repair.redactor.error(error))
+        repair.attempt = presenters.explain_mistake(repair.what, repair.url, error, repair.redactor)
+
+
+def _page(request: HttpRequest, repair: Repair, *, status: int | None = None) -> HttpResponse:
+    instance = repair.instance
+    context = {
+        "section": "machines",
+        "instance": instance,
+        "kind": repair.kind,
+        "second": rules.needs_approval([outline_of(instance.machine, instance.version)], repair.kind.name),
+        "form": repair.form,
+        "attempt": repair.attempt,
+        "preview": repair.preview,
+        "seen": repair.seen if repair.preview else "",
+        "changes": list_changes(repair.preview, instance.data) if repair.preview else [],
+        "others": [one for one in list_repairs(instance, repair.waits) if one.kind != repair.kind],
+        "url": repair.url,
+        "key": make_key(),
+    }
+    if status is None:
+        status = repair.attempt.status if repair.attempt else 200
+    return render_page(request, "signalbox/instances/repair.html", context, status=status)
+
+
+force = _make_view("force")
+edit = _make_view("edit")
+reset = _make_view("reset")
+suspend = _make_view("suspend")
+resume = _make_view("resume")
+retry = _make_view("retry")
+skip = _make_view("skip")
+cancel = _make_view("cancel")
+delete = _make_view("delete")

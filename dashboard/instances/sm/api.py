@@ -1,0 +1,56 @@
+"""State machines that programs keep under keys of their own with the SM commands."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest
+from pydantic import Field
+
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Body, Out, Reason, Why
+from machines.instances import sm_keys
+
+group = Group("keys", "State machines by key, as stored by the SM commands.")
+KEY = "/sm/{instance:key}"
+
+
+class KeptOut(Out):
+    key: str
+    current: str
+    initial: str
+    reason: str
+    map: dict[str, list[str]] = Field(description="state -> the states it leads to")
+    onward: list[str] = Field(description="where it may go now")
+
+
+class Moving(Body):
+    state: str = Field(description="where it is to go")
+    seen: str = Field(description="where the caller saw it stand: anywhere else answers 409")
+    reason: Why = ""
+
+
+class Forcing(Moving):
+    reason: Reason
+
+
+@group.get(KEY, id="getKey", right="view", everywhere=True, answers=KeptOut, summary="Get a state machine by key")
+def one(request: HttpRequest, key: str) -> KeptOut:
+    """Nobody can list such keys: they look like any other."""
+    return _shown(request, key)
+
+
+@group.post(f"{KEY}/mutate", id="mutateKey", right="fire", everywhere=True, answers=KeptOut, summary="Move to a state")
+def mutate(request: HttpRequest, key: str, body: Moving) -> KeptOut:
+    """Along its map: where that does not lead there, 422."""
+    sm_keys.mutate(actor_of(request), key, body.state, seen=body.seen, reason=body.reason)
+    return _shown(request, key)
+
+
+@group.post(f"{KEY}/force", id="forceKey", right="operate", everywhere=True, answers=KeptOut, summary="Force a state")
+def force(request: HttpRequest, key: str, body: Forcing) -> KeptOut:
+    """Into any state of its map."""
+    sm_keys.force(actor_of(request), key, body.state, seen=body.seen, reason=body.reason)
+    return _shown(request, key)
+
+
+def _shown(request: HttpRequest, key: str) -> KeptOut:
+    return KeptOut.model_validate(sm_keys.get(actor_of(request), key))

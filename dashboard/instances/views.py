@@ -1,0 +1,243 @@
+"""One instance: its current state, its events, its data and its history; and firing an event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from dashboard.shared.access import allows, require, scope_of
+from dashboard.shared.approval_requests import redirect_to_request
+from dashboard.shared.diagrams import version_view
+from dashboard.shared.diagrams.version_view import VersionView
+from dashboard.shared.errors.pages import bad_request
+from dashboard.shared.form_keys import key_of_content, make_key
+from dashboard.shared.permissions import require_audited
+from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
+from dashboard.shared.rendering import render_page
+from machines.approvals import actions as approvals
+from machines.approvals import queries as approval_queries
+from machines.catalog.mirrors import MethodFailed, MethodRefused, row_methods
+from machines.engine import Inspection, Instance, NotAllowed, Step, errors
+from machines.instances import actions as instances
+from machines.instances.forms import TypedForm
+from machines.instances.queries import redactor_of
+from machines.mapreduce import actions as runs
+from machines.mapreduce.builtin_machines import RUN
+from machines.models import Approval
+from machines.people import rules
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded
+
+from . import diagram, presenters
+from .events import EventAction, Explanations, judge_methods, list_event_actions, list_events
+from .family import load_family
+from .forms import KeyedForm, ResumeForm
+from .presenters import ActionResult, list_children, list_deadlines, list_repairs
+from .replay import MAX_STEPS, Replay
+
+STEPS = 50  # of the history on one page
+DIGITS = 9  # of the number of a version
+
+_events: dict[str, list[str]] = {}
+"""Machine -> the events of the version that was shown last. A guess for the next page, and no more than that."""
+
+
+@require("view")
+def show(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+    return instance_page(request, machine, id)
+
+
+def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: ActionResult | None = None) -> HttpResponse:
+    """Render the page as of now, or as of ``?at=<revision>``. ``attempt``: the result of an action; its form stays
+    filled.
+    """
+    engine = redacted_engine(request, machine)
+    seen = engine.inspect(machine, id, events=_events.get(machine, ()), steps=MAX_STEPS)
+    instance = seen.instance
+    plan = version_view.load_version(
+        machine, instance.version, fold=version_view.read_folds(request.GET), who=str(request.user.pk)
+    )
+    before = _before(request)
+    if before == -1:
+        return bad_request(request)
+    attempt = attempt.redacted(engine.redactor.of(id)) if attempt else None
+    closed = instance.archived or plan.is_system
+    told = {} if closed else _explain_events(engine, plan, seen)
+    tried, groups = attempt.tried if attempt else None, rules.groups_among(Actor.of(request), plan.outline)
+    pulls = [] if closed else list_event_actions(told, plan, instance, tried, groups=groups)
+    if plan.is_mirror and not instance.archived:
+        pulls = judge_methods(pulls, plan, id, request.user)
+    replay = _load_replay(request, plan, instance, seen.steps)
+    steps = _list_steps(engine, replay, seen.steps, before)
+    context = {
+        "section": "machines",
+        "instance": instance,
+        "plan": plan,
+        "places": plan.places(instance.configuration),
+        "deadlines": list_deadlines(plan, instance),
+        "children": list_children(instance),
+        "family": None if instance.archived else load_family(instance, scope_of(request.user)),
+        "attempt": attempt,
+        "open_levers": [lever for lever in pulls if lever.verdict != "idle" or lever.asked],
+        "idle_levers": [lever for lever in pulls if lever.verdict == "idle" and not lever.asked],
+        "fields": plan.fields(instance.data),
+        "stamps": plan.stamps,
+        "steps": steps[:STEPS],
+        "older": steps[STEPS - 1].revision if len(steps) > STEPS else None,
+        "before": before,
+        "replay": replay,
+        "words": replay.words,
+        "jobs": seen.jobs,
+        "stuck": any(wait.place == "dead" for wait in seen.waits),
+        "drawing": _drawing(replay, pulls),
+        "seconds": {lever.event for lever in pulls if rules.needs_approval([plan.outline], f"fire:{lever.event}")},
+        "requests": approval_queries.find_open().filter(machine=machine, instance=id),
+        "key": make_key(),
+        "run_actions": runs.list_actions(instance) if machine == RUN and allows(request.user, "operate", RUN) else [],
+        "row_address": row_methods().find_row_address(machine, id, request.user) if plan.is_mirror else "",
+    }
+    if allows(request.user, "operate", machine) and not closed and not plan.is_mirror:
+        context |= {"repairs": list_repairs(instance, seen.waits), "resume": ResumeForm()}
+    return render_page(request, "signalbox/instances/instance.html", context, status=attempt.status if attempt else 200)
+
+
+def _explain_events(engine: RedactedEngine, plan: VersionView, seen: Inspection) -> Explanations:
+    """Explain the events of the page. Which those are is known only with the instance, so the ones of the last page of
+    this machine are asked about in the same round trip; what those leave out takes another one."""
+    instance, told = seen.instance, seen.explanations
+    _events[instance.machine] = [name for name in list_events(plan) if name]
+    left_out = [name for name in list_events(plan, instance.configuration) if name and name not in told]
+    if left_out and not instance.suspended:
+        told = told | engine.explain_all(instance.machine, instance.id, left_out)
+    return told
+
+
+def _load_replay(request: HttpRequest, plan: VersionView, instance: Instance, steps: list[Step]) -> Replay:
+    """Load what the page shows of the past. A revision of another version is drawn on the diagram of that version."""
+    replay = Replay.from_request(request, plan, instance, steps)
+    if replay.version == plan.version:
+        return replay
+    fold, who = version_view.read_folds(request.GET), str(request.user.pk)
+    return replace(replay, plan=version_view.load_version(plan.machine, replay.version, fold=fold, who=who))
+
+
+def _list_steps(engine: RedactedEngine, replay: Replay, trail: list[Step], before: int | None) -> list[Step]:
+    """List one step more than a page of the history shows, from ``before`` on, or around the revision shown."""
+    if before is not None:
+        return engine.history(replay.instance.machine, replay.instance.id, limit=STEPS + 1, before=before)
+    place = next((place for place, step in enumerate(trail) if replay.at and step.revision == replay.at.revision), 0)
+    start = 0 if place < STEPS else place - STEPS // 2
+    return trail[start : start + STEPS + 1]
+
+
+def _drawing(replay: Replay, pulls: Iterable[EventAction]) -> SafeString:
+    if replay.at:
+        return diagram.draw_step(replay.plan, replay.at, replay.other, address=replay.drawing_url)
+    return diagram.draw_instance(
+        replay.plan, replay.instance, _possible(pulls), actions=_anchors(pulls), address=replay.drawing_url
+    )
+
+
+def _possible(pulls: Iterable[EventAction]) -> dict[str, str]:
+    return {route.id: route.kind for lever in pulls for route in lever.routes}
+
+
+def _anchors(pulls: Iterable[EventAction]) -> dict[str, str]:
+    """Return transition -> the anchor of the form that fires its event."""
+    return {route.id: f"event-{lever.number}" for lever in pulls for route in lever.routes}
+
+
+def _before(request: HttpRequest) -> int | None:
+    """Read ``?before=<revision>`` for older steps; return -1 if it is not a number."""
+    asked = request.GET.get("before", "")
+    if not asked:
+        return None
+    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= 15 else -1
+
+
+@require_audited("fire", "fire", instance="id")
+def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+    if request.method != "POST":  # a reload of the address after a refusal
+        return redirect("signalbox:instance", machine, id)
+    plan = _load_form_version(request, machine, id)
+    event = request.POST.get("event", "").strip()
+    payload = plan.payload_form(event, None, id_prefix="asked", data=request.POST)
+    found = _fire(request, id, plan, event, payload)
+    if isinstance(found, Approval):
+        return redirect_to_request(request, found)
+    if isinstance(found, ActionResult):
+        return instance_page(request, machine, id, attempt=found)
+    messages.success(request, describe_step(event, found))
+    return redirect("signalbox:instance", machine, id)
+
+
+def _load_form_version(request: HttpRequest, machine: str, id: str) -> VersionView:
+    """Load the version that the form was made for. For a form that names none, read the instance and load its."""
+    named = request.POST.get("version", "")
+    if named.isascii() and named.isdigit() and len(named) <= DIGITS and int(named):
+        with suppress(errors.LookupFailed):
+            return version_view.load_versions({machine: int(named)})[machine]
+    return version_view.load_version(machine, instances.get(Actor.of(request), machine, id).version)
+
+
+def _fire(
+    request: HttpRequest, id: str, plan: VersionView, event: str, payload: TypedForm
+) -> Instance | Approval | ActionResult:
+    """Fire or preview; return the instance after the step, the approval request, or the failure."""
+    actor, machine = Actor.of(request), plan.machine
+    what, url = f"fire {event}", reverse("signalbox:fire", args=[machine, id])
+    step = KeyedForm(request.POST)
+    kept = {"event": event, "form": payload, "reason": request.POST.get("reason", "")}
+    if not all([payload.is_valid(), step.is_valid()]):
+        return presenters.explain_mistake(what, url, **kept)
+    given = step.cleaned_data
+    try:
+        if "check" in request.POST:
+            explanation = instances.preview_event(actor, machine, id, event, payload.values())
+            return presenters.make_preview(plan, url, instances.get(actor, machine, id), explanation, **kept)
+        return instances.fire(
+            actor, machine, id, event, payload.values(),
+            expect=given["expect"], key=key_of_content(given["key"], request.POST), reason=given["reason"],
+            shows=False,
+        )  # fmt: skip
+    except ApprovalNeeded as needed:
+        return approvals.ask(actor, needed)
+    except errors.SignalboxError as error:
+        return _explain_failure(request, error, plan, what, url, kept)
+
+
+def _explain_failure(
+    request: HttpRequest, error: errors.SignalboxError, plan: VersionView, what: str, url: str, kept: dict[str, Any]
+) -> ActionResult:
+    seen = redactor_of(Actor.of(request), plan.machine)
+    if isinstance(error, errors.Refused):
+        return presenters.explain_refused(plan, url, error, seen, **kept)
+    if isinstance(error, MethodRefused | MethodFailed):
+        return presenters.explain_method(what, url, error, **kept)
+    if isinstance(error, NotAllowed):
+        return presenters.explain_denied(what, url, error, **kept)
+    if isinstance(error, errors.Suspended):
+        return presenters.explain_suspended(what, url, error, **kept)
+    if isinstance(error, errors.Conflict):
+        return presenters.explain_conflict(Actor.of(request), what, url, error, request.POST, **kept)
+    if isinstance(error, errors.BadInput):
+        kept["form"].blame(getattr(error, "field", None), seen.error(error))
+        return presenters.explain_mistake(what, url, error, seen, **kept)
+    raise error
+
+
+def describe_step(event: str, after: Instance) -> str:
+    """Describe the result of a step in one line."""
+    before = after.outcome.before if after.outcome else []
+    moved = f"stays in {after.state}" if before == after.configuration else f"{', '.join(before)} → {after.state}"
+    if after.outcome and after.outcome.replayed:
+        return f"{event} was already applied: now in {after.state}, revision {after.revision}"
+    return f"{event}: {moved}, revision {after.revision}{presenters.describe_durability(after)}"

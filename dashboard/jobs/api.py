@@ -1,0 +1,90 @@
+"""One job: its input, its attempts, and the actions of operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from pydantic import Field
+
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Acting, Data, Ms, Out
+from machines.jobs import actions as jobs
+from machines.jobs import queries as job_queries
+
+group = Group("jobs", "Single jobs.")
+JOB = "/machines/{name:machine}/jobs/{job:job}"
+
+
+class JobOut(Out):
+    """Times are 0 where there was no such moment. The token that fences its end is never shown."""
+
+    id: str
+    machine: str
+    queue: str
+    src: str
+    instance: str
+    invoke: str
+    place: str = Field(description="ready, leased, delayed, dead, or handled: dead, and its instance moved on")
+    instance_is: str = Field(
+        "", description="present, finished, gone, later (the id belongs to a later instance), elsewhere; empty for none"
+    )
+    instance_state: list[str] = Field([], description="its active states, of a present or finished instance")
+    input: Any = None
+    data: Data
+    attempt: int
+    attempts: int
+    priority: int
+    unique: str
+    worker: str
+    error: str
+    kind: str
+    trace: str
+    created: Ms
+    due: Ms
+    started: Ms
+    taken: Ms
+    finished: Ms
+    handled: Ms = Field(0, description="when its instance no longer waited for the dead job")
+    lease: int
+    lease_until: Ms
+    deadline: Ms
+    timeout: int
+    backoff: int
+    progress: dict[str, Any] | None = None
+    log: list[dict[str, Any]] = Field(description="the last ten attempts that ended, oldest first")
+
+
+class Retrying(Acting):
+    force: bool = Field(False, description="true: also a handled job, for whose result no instance waits")
+
+
+class Done(Out):
+    job: str
+    done: str = Field(description="redriven, moved or withdrawn")
+
+
+@group.get(JOB, id="getJob", right="view", answers=JobOut, summary="Get a job")
+def one(request: HttpRequest, machine: str, job: str) -> JobOut:
+    """Finished and withdrawn jobs are gone: 404."""
+    return JobOut.model_validate(job_queries.get(actor_of(request), machine, job))
+
+
+@group.post(f"{JOB}/redrive", id="redriveJob", right="operate", answers=Done, summary="Retry a dead job")
+def redrive(request: HttpRequest, machine: str, job: str, body: Retrying) -> dict[str, str]:
+    """A handled job answers 409 with SB443 unless `force` is true."""
+    jobs.redrive(actor_of(request), machine, job, reason=body.reason, force=body.force)
+    return {"job": job, "done": "redriven"}
+
+
+@group.post(f"{JOB}/move", id="runJobNow", right="operate", answers=Done, summary="Run a delayed job now")
+def move(request: HttpRequest, machine: str, job: str, body: Acting) -> dict[str, str]:
+    jobs.move(actor_of(request), machine, job, reason=body.reason)
+    return {"job": job, "done": "moved"}
+
+
+@group.post(f"{JOB}/withdraw", id="withdrawJob", right="operate", answers=Done, summary="Withdraw a job")
+def withdraw(request: HttpRequest, machine: str, job: str, body: Acting) -> dict[str, str]:
+    """Its instance gets `error.invoke` with the kind Withdrawn."""
+    jobs.withdraw(actor_of(request), machine, job, reason=body.reason)
+    return {"job": job, "done": "withdrawn"}

@@ -1,0 +1,174 @@
+"""Queues: figures, jobs, and actions on a whole queue."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import Field
+
+from dashboard.api.framework import cursors
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Acting, Listed, Ms, Out
+from machines.connections import get_engine
+from machines.engine import LookupFailed, QueueStats
+from machines.engine.limits import MAX_CONCURRENCY, MAX_INTEGER
+from machines.jobs import queries as job_queries
+from machines.jobs import queue_actions as queues
+
+from ..api import JobOut
+
+group = Group("queues", "Queues of the jobs that states create.")
+QUEUE = "/machines/{name:machine}/queues/{name:queue}"
+
+
+class PauseOut(Out):
+    since: Ms
+    actor: str
+    reason: str
+
+
+class QueueOut(Out):
+    """`waits` and `runs` are histograms: magnitude -> how many. Counters only grow."""
+
+    machine: str
+    queue: str
+    depth: dict[str, int] = Field(description="place -> jobs there")
+    oldest: int | None = Field(None, description="since when the longest-waiting ready job waits, ms")
+    paused: PauseOut | None = None
+    concurrency: int | None = Field(None, description="jobs at a time; null without a limit")
+    rate: str = Field(description='such as "100/s"; empty without a limit')
+    enqueued: int
+    taken: int
+    completed: int
+    failed: int
+    lost: int
+    died: int
+    withdrawn: int
+    purged: int
+    waits: dict[int, int]
+    runs: dict[int, int]
+
+
+class Queues(Out):
+    items: list[QueueOut]
+
+
+class Jobs(Listed[JobOut]):
+    pass
+
+
+class Limiting(Acting):
+    concurrency: int | None = Field(None, ge=0, le=MAX_CONCURRENCY, description="0: none; null: as declared")
+    rate: str | None = Field(None, max_length=20, description='"100/s", "none"; null: as declared')
+
+
+class Purging(Acting):
+    place: Literal["ready", "delayed", "dead", "handled"]
+    expect: int = Field(ge=1, le=MAX_INTEGER, description="the number of jobs the caller saw there")
+
+
+class Moved(Out):
+    jobs: int = Field(description="how many")
+
+
+def _shown(machine: str, stats: QueueStats) -> dict[str, Any]:
+    return stats.as_dict() | {"machine": machine}
+
+
+@group.get("/queues", id="listQueues", right="view", answers=Queues, summary="List all queues")
+def listed(request: HttpRequest) -> dict[str, Any]:
+    """Of every machine the caller may see."""
+    scope, survey = actor_of(request).scope("view"), get_engine().survey()
+    found = sorted((name, held) for name, held in survey.queues.items() if name in scope)
+    return {"items": [_shown(name, stats) for name, held in found for stats in held.values()]}
+
+
+@group.get(
+    "/machines/{name:machine}/queues",
+    id="listMachineQueues",
+    right="view",
+    answers=Queues,
+    summary="List queues of a machine",
+)
+def of_machine(request: HttpRequest, machine: str) -> dict[str, Any]:
+    return {"items": [_shown(machine, stats) for stats in queues.stats(actor_of(request), machine).values()]}
+
+
+@group.get(QUEUE, id="getQueue", right="view", answers=QueueOut, summary="Get a queue")
+def one(request: HttpRequest, machine: str, queue: str) -> dict[str, Any]:
+    return _shown(machine, _known(request, machine, queue))
+
+
+def _known(request: HttpRequest, machine: str, queue: str) -> QueueStats:
+    found = queues.stats(actor_of(request), machine).get(queue)
+    if found is None:
+        raise LookupFailed(f"machine {machine!r} has no queue {queue!r}")
+    return found
+
+
+@group.get(f"{QUEUE}/jobs", id="listJobs", right="view", answers=Jobs, summary="List jobs of a queue by state")
+def of_place(
+    request: HttpRequest, machine: str, queue: str,
+    place: Literal["ready", "leased", "delayed", "dead", "handled"] = "ready",
+    limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Those that come first; of the dead and handled, the newest.
+
+    Jobs move while they are listed: a page tells of one moment."""
+    _known(request, machine, queue)
+    start = cursors.number(f"jobs:{place}", cursor) or 0
+    found = job_queries.find(actor_of(request), machine, queue, place=place, limit=limit + 1, offset=start)
+    further = start + limit if len(found) > limit else None
+    return {
+        "items": [JobOut.model_validate(job) for job in found[:limit]],
+        "next": cursors.give(f"jobs:{place}", further),
+    }
+
+
+@group.post(f"{QUEUE}/pause", id="pauseQueue", right="operate", answers=QueueOut, summary="Pause the queue")
+def pause(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, Any]:
+    """Running jobs may finish, and new jobs may be enqueued."""
+    queues.pause(actor_of(request), machine, queue, reason=body.reason)
+    return one(request, machine, queue)
+
+
+@group.post(f"{QUEUE}/resume", id="resumeQueue", right="operate", answers=QueueOut, summary="Resume the queue")
+def resume(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, Any]:
+    queues.resume(actor_of(request), machine, queue, reason=body.reason)
+    return one(request, machine, queue)
+
+
+@group.post(
+    f"{QUEUE}/limit", id="limitQueue", right="operate", answers=QueueOut, summary="Set limits",
+    example={"concurrency": 4, "rate": "100/s", "reason": "the bank is slow today"},
+)  # fmt: skip
+def limit(request: HttpRequest, machine: str, queue: str, body: Limiting) -> dict[str, Any]:
+    """They hold before those of the definition."""
+    given = {"concurrency": body.concurrency, "rate": body.rate}
+    return _shown(machine, queues.limit(actor_of(request), machine, queue, reason=body.reason, **given))
+
+
+@group.post(
+    f"{QUEUE}/purge", id="purgeQueue", right="operate", answers=Moved, summary="Purge all jobs in one state",
+    example={"place": "dead", "expect": 12, "reason": "duplicates of yesterday"},
+)  # fmt: skip
+def purge(request: HttpRequest, machine: str, queue: str, body: Purging) -> dict[str, int]:
+    """For good. `expect` says that the caller saw how many go: another number answers 409."""
+    return {
+        "jobs": queues.purge(
+            actor_of(request), machine, queue, reason=body.reason, place=body.place, expect=body.expect
+        )
+    }
+
+
+@group.post(f"{QUEUE}/redrive", id="redriveQueue", right="operate", answers=Moved, summary="Retry all dead jobs")
+def redrive(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, int]:
+    """Handled jobs stay: their instances no longer wait for them."""
+    return {"jobs": queues.redrive(actor_of(request), machine, queue, reason=body.reason)}
+
+
+@group.post(f"{QUEUE}/move", id="runQueueNow", right="operate", answers=Moved, summary="Run all delayed jobs now")
+def move(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, int]:
+    return {"jobs": queues.move(actor_of(request), machine, queue, reason=body.reason)}

@@ -1,0 +1,224 @@
+"""Presents a queue: a page of its jobs, and the actions on a queue or a job with their forms and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import Http404, QueryDict
+
+from dashboard.shared.addresses.page_addresses import find_page_address
+from dashboard.shared.errors.statuses import MISTAKE
+from dashboard.shared.figures.queue_depths import PLACES, Figures
+from machines.connections import get_engine
+from machines.engine import Job, errors
+from machines.statistics.series import recent_times
+
+from .forms import PURGED, HandledForm, LimitForm, PurgeForm, ReasonForm
+
+SIZE = 50  # jobs on a page
+Posted = Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Holds an action with its form. ``label``: of its button; ``about``: what it does; ``back``: hidden fields to
+    return by.
+    """
+
+    name: str
+    label: str
+    about: str
+    url: str
+    form: ReasonForm
+    id: str
+    danger: bool = False
+    back: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAction:
+    """Holds an action that failed.
+
+    ``status``: 400 for an invalid form, 409 if the queue has changed. ``act``: the action, to try it again.
+    """
+
+    status: int
+    title: str
+    message: str
+    code: str
+    act: Action | None = None
+
+
+def make_failure(act: Action, error: errors.SignalboxError | None = None) -> FailedAction:
+    """Describe an invalid form. ``error``: the error of the engine, if the form got that far."""
+    message = error.message if error else "Correct the marked fields."
+    return FailedAction(400, f"Not done: {act.label.lower()}", message, error.code if error else MISTAKE, act)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueActions:
+    """Makes the actions of one queue. ``back``: hidden fields to return by; ``id``: the prefix of their forms' ids."""
+
+    of: Figures
+    back: tuple[tuple[str, str], ...] = ()
+    id: str = "act"
+
+    def make(self, name: str, place: str = "", posted: Posted = None) -> Action:
+        """Make an action by its name. ``place``: of the jobs to purge; empty for any."""
+        return getattr(self, name)(posted, place) if name == "purge" else getattr(self, name)(posted)
+
+    def everything(self) -> list[Action]:
+        """List all actions that make sense now, for a page that shows no place."""
+        depth = self.of.stats.depth
+        names = ["resume" if self.of.paused else "pause"]
+        names += [name for name, place in (("redrive", "dead"), ("move", "delayed")) if depth[place]]
+        names += ["purge"] if any(depth[place] for place in PURGED) else []
+        return [self.make(name) for name in names]
+
+    def of_place(self, place: str) -> list[Action]:
+        """List the actions on all jobs of one place."""
+        if place not in PURGED or not self.of.stats.depth[place]:
+            return []
+        names = {"dead": ["redrive"], "delayed": ["move"]}.get(place, [])
+        return [self.make(name, place) for name in [*names, "purge"]]
+
+    def pause(self, posted: Posted = None) -> Action:
+        about = "Workers take no jobs from this queue until it is resumed. Running jobs finish; new jobs can be added."
+        return self._plain("pause", "Pause queue", about, posted)
+
+    def resume(self, posted: Posted = None) -> Action:
+        return self._plain("resume", "Resume queue", "Workers take jobs from this queue again.", posted)
+
+    def redrive(self, posted: Posted = None) -> Action:
+        about = (
+            "All dead jobs become ready again, with their attempts reset. An instance still in the state that"
+            " started the job waits for it again. Handled jobs stay where they are."
+        )
+        return self._plain("redrive", "Retry all dead jobs", about, posted)
+
+    def move(self, posted: Posted = None) -> Action:
+        return self._plain("move", "Run all delayed jobs now", "All delayed jobs become ready at once.", posted)
+
+    def limit(self, posted: Posted = None) -> Action:
+        about = "Apply across all workers and override the definition."
+        now = {"concurrency": self.of.stats.concurrency, "rate": self.of.stats.rate}
+        form = LimitForm(posted, id=f"{self.id}-limit", initial=now)
+        return self._act("limit", "Set limits", about, form)
+
+    def purge(self, posted: Posted = None, place: str = "") -> Action:
+        depth = self.of.stats.depth
+        held = {name: depth[name] for name in ([place] if place in PURGED else PURGED) if depth[name] or name == place}
+        form = PurgeForm(posted, id=f"{self.id}-purge", places=held, initial={"place": place})
+        about = "Removes the jobs permanently. An instance waiting for one receives error.invoke with the kind Purged."
+        return self._act("purge", f"Purge all {place} jobs" if place else "Purge jobs", about, form, danger=True)
+
+    def _plain(self, name: str, label: str, about: str, posted: Posted) -> Action:
+        return self._act(name, label, about, ReasonForm(posted, id=f"{self.id}-{name}"))
+
+    def _act(self, name: str, label: str, about: str, form: ReasonForm, *, danger: bool = False) -> Action:
+        url = find_page_address(f"signalbox:queue-{name}", self.of.machine, self.of.queue)
+        back = tuple((field, value) for field, value in self.back if field not in form.fields)
+        return Action(name, label, about, url, form, f"{self.id}-{name}", danger, back)
+
+
+JOB_ACTIONS = {
+    "redrive": ("Retry", "The job becomes ready again, with its attempts reset."),
+    "move": ("Run now", "The job becomes ready immediately."),
+    "withdraw": (
+        "Withdraw",
+        "Removes the job permanently. Its instance receives error.invoke with the kind Withdrawn; a worker that"
+        " runs it is told with its next heartbeat.",
+    ),
+}
+HANDLED_ACTIONS = {
+    "redrive": "The instance moved on when this job died, or later. The job runs again with its attempts reset; no"
+    " instance receives its result.",
+    "withdraw": "Removes the job permanently. Its instance no longer waits for it and receives nothing.",
+}
+BY_PLACE = {"dead": ("redrive", "withdraw"), "handled": ("redrive", "withdraw"), "delayed": ("move", "withdraw")}
+
+
+def list_job_actions(job: Job, back: tuple[tuple[str, str], ...] = ()) -> list[Action]:
+    return [make_job_action(job, name, back=back) for name in BY_PLACE.get(job.place, ("withdraw",))]
+
+
+def make_job_action(job: Job, name: str, posted: Posted = None, back: tuple[tuple[str, str], ...] = ()) -> Action:
+    label, about = JOB_ACTIONS[name]
+    form: type[ReasonForm] = ReasonForm
+    if job.place == "handled":
+        about = HANDLED_ACTIONS[name]
+        form = HandledForm if name == "redrive" else ReasonForm
+    id = f"job-{job.id}-{name}"
+    url = find_page_address(f"signalbox:job-{name}", job.machine, job.id)
+    return Action(name, label, about, url, form(posted, id=id), id, name == "withdraw", back)
+
+
+@dataclass(frozen=True, slots=True)
+class JobPage:
+    """Holds a place in the jobs of a queue. ``number``: of the page, from 1; ``total``: of the jobs."""
+
+    machine: str
+    queue: str
+    place: str
+    number: int = 1
+    total: int = 0
+
+    @property
+    def offset(self) -> int:
+        return (self.number - 1) * SIZE
+
+    @property
+    def last(self) -> int:
+        return max(1, -(-self.total // SIZE))
+
+    @property
+    def first_row(self) -> int:
+        return self.offset + 1
+
+    @property
+    def back(self) -> tuple[tuple[str, str], ...]:
+        """Return the place and the page as hidden fields of a form."""
+        return (("place", self.place), ("page", str(self.number)))
+
+    def url(self, number: int | None = None) -> str:
+        terms = {"place": self.place} | ({} if (number or self.number) == 1 else {"page": number or self.number})
+        return f"{find_page_address('signalbox:queue', self.machine, self.queue)}?{urlencode(terms)}"
+
+    @property
+    def newer(self) -> str:
+        return self.url(self.number - 1) if self.number > 1 else ""
+
+    @property
+    def older(self) -> str:
+        return self.url(self.number + 1) if self.number < self.last else ""
+
+
+def read_figures(machine: str, queue: str) -> Figures:
+    """Read the figures of a queue. Raise Http404 if the machine does not have it."""
+    stats = get_engine().stats(machine).get(queue)
+    if stats is None:
+        raise Http404(f"Machine {machine} has no queue {queue}.")
+    return Figures(machine, stats, recent_times([machine]).get(machine, {}).get(queue, {}))
+
+
+def find_job_page(figures: Figures, asked: QueryDict) -> JobPage | None:
+    """Return the requested page, or None for an invalid number. A number past the end is the last page."""
+    depth = figures.stats.depth
+    place = asked.get("place") or _default_place(figures)
+    if place not in PLACES:
+        raise Http404(f"Unknown job state {place[:40]}; use {', '.join(PLACES)}.")
+    number = asked.get("page") or "1"
+    if not (number.isascii() and number.isdigit() and 0 < len(number) <= 12 and int(number) > 0):
+        return None
+    spot = JobPage(figures.machine, figures.queue, place, total=depth[place])
+    return JobPage(spot.machine, spot.queue, place, min(int(number), spot.last), spot.total)
+
+
+def _default_place(figures: Figures) -> str:
+    """Return the place to show first: dead jobs, else the first place that is not empty."""
+    return next(
+        (place for place in ("dead", "ready", "leased", "delayed", "handled") if figures.stats.depth[place]), "ready"
+    )

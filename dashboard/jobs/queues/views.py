@@ -1,0 +1,217 @@
+"""Queues: the figures of all, the jobs of one, and what operators do to it. Actions need ``operate`` and a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.shortcuts import redirect
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from dashboard.shared.access import View, allows, require, scope_of
+from dashboard.shared.errors.pages import bad_request
+from dashboard.shared.figures import charts
+from dashboard.shared.figures.queue_depths import Figures
+from dashboard.shared.figures.ranking import name_topic
+from dashboard.shared.missing_partitions import count_missing
+from dashboard.shared.permissions import require_audited
+from dashboard.shared.redacted_engine import redacted_engine
+from dashboard.shared.rendering import render_page
+from machines.connections import get_engine
+from machines.engine import errors
+from machines.jobs import queue_actions as queues
+from machines.people.actor import Actor
+from machines.statistics.series import recent_times
+
+from . import presenters
+from .presenters import SIZE, Action, FailedAction, JobPage, QueueActions, find_job_page, read_figures
+
+PER_PAGE = 60  # queues of one page
+
+
+@require("view")
+def show_all(request: HttpRequest) -> HttpResponse:
+    scope, operated = scope_of(request.user), scope_of(request.user, "operate")
+    survey = get_engine().survey().only(scope)
+    every = [Figures(name, stats) for name, queues in sorted(survey.queues.items()) for stats in queues.values()]
+    if len(every) > PER_PAGE:
+        every.sort(key=lambda one: (-one.depth.dead, one.paused is None, -one.depth.ready, one.route))
+    page = Paginator(every, PER_PAGE).get_page(request.GET.get("page"))
+    recent = recent_times({one.machine for one in page})
+    found = [replace(one, recent=recent.get(one.machine, {}).get(one.queue, {})) for one in page]
+    context = {
+        "section": "queues",
+        "missing": count_missing(survey.missing),
+        "queues": found,
+        "page": page,
+        "topic": name_topic("queues", page, (one.machine for one in page)),
+        "total": len(every),
+        "paused": sum(1 for one in every if one.paused),
+        "dead": sum(one.stats.depth["dead"] for one in every),
+        "unreadable": sorted(survey.faults),
+        "sheets": [],
+    }
+    if operated:
+        back, own = (("back", "queues"),), [one for one in found if one.machine in operated]
+        context["sheets"] = [(one, QueueActions(one, back, f"q{n}").everything()) for n, one in enumerate(own, start=1)]
+    return render_page(request, "signalbox/queues/queues.html", context)
+
+
+@require("view")
+def show(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
+    return queue_page(request, read_figures(machine, queue), request.GET)
+
+
+def queue_page(
+    request: HttpRequest, figures: Figures, asked: QueryDict, turned: FailedAction | None = None
+) -> HttpResponse:
+    """Render the page as of now. ``asked`` has ``place`` and ``page``; ``turned``: an action that just failed."""
+    spot = find_job_page(figures, asked)
+    if spot is None:
+        return bad_request(request)
+    jobs = redacted_engine(request, spot.machine).jobs(
+        spot.machine, spot.queue, place=spot.place, limit=SIZE, offset=spot.offset
+    )
+    may = allows(request.user, "operate", spot.machine)
+    context = {
+        "section": "queues",
+        "missing": count_missing(figures.stats.missing),
+        "figures": figures,
+        "spot": spot,
+        "rows": [(job, presenters.list_job_actions(job, spot.back) if may else []) for job in jobs],
+        "last_row": spot.offset + len(jobs),
+        "charts": charts.of_queue(request, spot.machine, spot.queue),
+        "turned": turned,
+    }
+    return render_page(
+        request, "signalbox/queues/queue.html", context | (_list_actions(figures, spot) if may else {}),
+        status=turned.status if turned else 200,
+    )  # fmt: skip
+
+
+def _list_actions(figures: Figures, spot: JobPage) -> dict[str, Any]:
+    own = QueueActions(figures, spot.back)
+    levers: Sequence[Action] = [own.resume() if figures.paused else own.pause(), own.limit()]
+    return {"levers": levers, "place_acts": own.of_place(spot.place)}
+
+
+@require("view")
+@never_cache
+@require_safe
+def show_charts(request: HttpRequest, machine: str, queue: str) -> JsonResponse:
+    if queue not in get_engine().queues(machine):
+        raise Http404(f"Machine {machine} has no queue {queue}.")
+    return JsonResponse(charts.of_queue(request, machine, queue).as_dict())
+
+
+ActionFunction = Callable[[Actor, Figures, dict[str, Any]], str]
+"""Does it, and says what came of it."""
+
+
+def _make_view(name: str, action: str, done: ActionFunction) -> View:
+    @require_audited("operate", action, queue="queue")
+    def view(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
+        return _run_action(request, machine, queue, name, done)
+
+    return view
+
+
+def _run_action(request: HttpRequest, machine: str, queue: str, name: str, done: ActionFunction) -> HttpResponse:
+    """Check the form, run the action and return; a failure is shown on the queue's page with the form."""
+    if request.method != "POST":
+        return redirect("signalbox:queue", machine, queue)
+    figures = read_figures(machine, queue)
+    act = _make_action(figures, name, request)
+    if not act.form.is_valid():
+        return queue_page(request, figures, request.POST, presenters.make_failure(act))
+    try:
+        told = done(Actor.of(request), figures, act.form.cleaned_data)
+    except errors.Miscounted as error:
+        return _miscounted(request, machine, queue, error)
+    except errors.BadInput as error:
+        return queue_page(request, figures, request.POST, presenters.make_failure(act, error))
+    messages.success(request, told)
+    return _back(request, figures)
+
+
+def _make_action(figures: Figures, name: str, request: HttpRequest, *, fresh: bool = False) -> Action:
+    post = request.POST
+    back = tuple((field, post[field]) for field in ("place", "page") if field in post)
+    return QueueActions(figures, back, "again").make(name, post.get("place", ""), None if fresh else post)
+
+
+def _miscounted(request: HttpRequest, machine: str, queue: str, error: errors.Miscounted) -> HttpResponse:
+    """Show the queue as of now, with a form that asks for the new count."""
+    figures = read_figures(machine, queue)
+    act = _make_action(figures, "purge", request, fresh=True)
+    act.form.initial["reason"] = request.POST.get("reason", "")
+    now = f"{error.actual} {error.place} {_jobs(error.actual)} there now"
+    message = f"You entered {error.expected}; {now}. No jobs were purged."
+    turned = FailedAction(
+        409, "Not purged: the number of jobs has changed", message, error.code, act if error.actual else None
+    )
+    return queue_page(request, figures, request.POST, turned)
+
+
+def _back(request: HttpRequest, figures: Figures) -> HttpResponse:
+    if request.POST.get("back") == "queues":
+        return redirect("signalbox:queues")
+    spot = find_job_page(figures, request.POST)
+    return redirect(spot.url() if spot else "signalbox:queues")
+
+
+def _pause(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    queues.pause(actor, of.machine, of.queue, reason=given["reason"])
+    return f"{of.queue} paused: workers take no jobs from it until it is resumed"
+
+
+def _resume(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    queues.resume(actor, of.machine, of.queue, reason=given["reason"])
+    return f"{of.queue} resumed"
+
+
+def _limit(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    after = queues.limit(actor, of.machine, of.queue, **given)
+    return f"{of.queue}: {_limits(after.concurrency, after.rate)}"
+
+
+def _limits(concurrency: int | None, rate: str) -> str:
+    held = [f"{concurrency} concurrent jobs"] if concurrency is not None else []
+    held += [f"max {rate}"] if rate else []
+    return " and ".join(held) or "no limit"
+
+
+def _purge(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    count = queues.purge(actor, of.machine, of.queue, **given)
+    return f"{count} {given['place']} {_job(count)} of {of.queue} purged"
+
+
+def _redrive(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    count = queues.redrive(actor, of.machine, of.queue, reason=given["reason"])
+    return f"{count} dead {_jobs(count)} ready again"
+
+
+def _move(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
+    count = queues.move(actor, of.machine, of.queue, reason=given["reason"])
+    return f"{count} delayed {_jobs(count)} ready now"
+
+
+def _job(count: int) -> str:
+    return "job" if count == 1 else "jobs"
+
+
+def _jobs(count: int) -> str:
+    return "job is" if count == 1 else "jobs are"
+
+
+pause = _make_view("pause", "queue.pause", _pause)
+resume = _make_view("resume", "queue.resume", _resume)
+limit = _make_view("limit", "queue.limit", _limit)
+purge = _make_view("purge", "queue.purge", _purge)
+redrive = _make_view("redrive", "queue.redrive", _redrive)
+move = _make_view("move", "job.move", _move)

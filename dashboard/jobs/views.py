@@ -1,0 +1,137 @@
+"""One job: where it is, its input, its attempts, and what operators do to it. Actions need ``operate`` and a reason."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+
+from dashboard.shared.access import View, allows, require
+from dashboard.shared.addresses.addresses import job_url
+from dashboard.shared.permissions import require_audited
+from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
+from dashboard.shared.rendering import render_page
+from machines.connections import get_engine
+from machines.engine import Instance, Job, errors
+from machines.jobs import actions as jobs
+from machines.people.actor import Actor
+from machines.people.errors import NotMoved
+
+from .presenters import MAX_ATTEMPTS, list_timeline
+from .queues import presenters as acts
+from .queues.presenters import FailedAction, find_job_page, read_figures
+
+
+@require("view")
+def show(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+    return job_page(request, machine, id)
+
+
+def job_page(request: HttpRequest, machine: str, id: str, turned: FailedAction | None = None) -> HttpResponse:
+    """Render the page as of now. ``turned``: an action that just failed."""
+    engine = redacted_engine(request, machine)
+    try:
+        job = engine.job(machine, id)
+    except errors.LookupFailed as error:
+        if error.code != GONE:
+            raise
+        return _gone_page(request, engine, machine, id)
+    context = {
+        "section": "queues",
+        "job": job,
+        "timeline": sorted(list_timeline(job), key=lambda entry: entry.at),
+        "earlier": len(job.log) >= MAX_ATTEMPTS,
+        "turned": turned,
+        "levers": acts.list_job_actions(job) if allows(request.user, "operate", machine) else [],
+    }
+    return render_page(request, "signalbox/jobs/job.html", context, status=turned.status if turned else 200)
+
+
+GONE = "SB423"
+
+
+def _gone_page(request: HttpRequest, engine: RedactedEngine, machine: str, id: str) -> HttpResponse:
+    """Answer 410 for a job that is gone, 404 for an unknown one. ``?of=`` names the instance it belonged to."""
+    was = _has_existed(machine, id)
+    instance = _instance(engine, machine, request.GET.get("of", "")) if was else None
+    context = {"section": "queues", "machine": machine, "id": id, "was": was, "instance": instance}
+    return render_page(request, "signalbox/jobs/job_gone.html", context, status=410 if was else 404)
+
+
+def _has_existed(machine: str, id: str) -> bool:
+    """Return whether the number of a job was ever given out. Jobs are numbered by partition."""
+    engine = get_engine()
+    partition, _, number = id.partition("-")
+    count = engine.client.hget(engine.keys.partition(machine, int(partition)).meta, "jobs")
+    return 0 < int(number) <= int(count or 0)
+
+
+def _instance(engine: RedactedEngine, machine: str, id: str) -> Instance | None:
+    try:
+        return engine.get(machine, id) if id else None
+    except (errors.LookupFailed, errors.BadInput):
+        return None
+
+
+SUCCESS = {"redrive": "retried", "move": "is ready to run", "withdraw": "withdrawn"}
+
+
+def _make_view(name: str) -> View:
+    @require_audited("operate", f"job.{name}", target="id")
+    def view(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+        return _run_action(request, machine, id, name)
+
+    return view
+
+
+def _run_action(request: HttpRequest, machine: str, id: str, name: str) -> HttpResponse:
+    """Check the form, run the action and return; a failure is shown on the job's page."""
+    if request.method != "POST":
+        return redirect("signalbox:job", machine, id)
+    try:
+        job = get_engine().job(machine, id)
+    except errors.LookupFailed:
+        return job_page(request, machine, id)
+    act = acts.make_job_action(job, name, request.POST)
+    if not act.form.is_valid():
+        return job_page(request, machine, id, _fail_form(job, act))
+    try:
+        given = act.form.cleaned_data
+        force = {"force": True} if given.get("confirm") else {}
+        getattr(jobs, name)(Actor.of(request), machine, job, reason=given["reason"], **force)
+    except errors.LookupFailed:  # it ended meanwhile
+        return job_page(request, machine, id)
+    except errors.BadInput as error:
+        return job_page(request, machine, id, acts.make_failure(act, error))
+    except errors.JobHandled as error:  # meanwhile: the page now asks for a confirmation
+        return job_page(
+            request, machine, id, FailedAction(409, "Not done: the job is handled", error.message, error.code)
+        )
+    except NotMoved as error:
+        return job_page(request, machine, id, FailedAction(409, "Not done", error.message, error.code))
+    messages.success(request, f"Job {id} {SUCCESS[name]}")
+    return redirect(_back(request, job, name))
+
+
+def _fail_form(job: Job, act: acts.Action) -> FailedAction:
+    """Describe an invalid form; one that lacks only the confirmation asks for it."""
+    if list(act.form.errors) != ["confirm"]:
+        return acts.make_failure(act)
+    error = errors.JobHandled(job.machine, job.id)
+    message = "The instance moved on without this job, and will not receive its result. Confirm to run it again."
+    return FailedAction(409, "Confirm: the job is handled", message, error.code, act)
+
+
+def _back(request: HttpRequest, job: Job, name: str) -> str:
+    """Return the address of the row it came from; else of the job, or of the queue if the job is gone."""
+    if "place" in request.POST:
+        spot = find_job_page(read_figures(job.machine, job.queue), request.POST)
+        if spot:
+            return spot.url()
+    return reverse("signalbox:queue", args=[job.machine, job.queue]) if name == "withdraw" else job_url(job)
+
+
+redrive = _make_view("redrive")
+move = _make_view("move")
+withdraw = _make_view("withdraw")

@@ -1,0 +1,270 @@
+"""Machines: published versions, diagrams, instance counts, and publishing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Status
+from pydantic import Field
+
+from dashboard.api.framework.operation import Group, actor_of, charge
+from dashboard.api.framework.schemas import Body, Mistaken, Ms, Out, Why
+from dashboard.shared.diagrams import version_view
+from dashboard.shared.times.times import in_ms
+from machines import diagrams
+from machines.catalog import offload, outlines, submissions
+from machines.catalog.submissions import FORMAT_NAMES
+from machines.connections import get_engine
+from machines.engine import DefinitionError, Live
+from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
+from machines.models import Machine, MachineVersion
+from machines.versions import publication as definitions
+
+group = Group("machines", "Published machines, their versions and definitions.")
+MACHINE = "/machines/{name:machine}"
+VIEWERS_CPU, PUBLISHERS_CPU = 3.0, 20.0  # seconds of processor time that reading one definition may take
+MONTH = 30 * 86400  # seconds: a published version never changes
+
+
+class Figures(Out):
+    """Absolute values of one moment."""
+
+    machine: str
+    version: int
+    now: Ms
+    total: int = Field(description="instances")
+    counts: dict[str, int] = Field(description="leaf state -> instances in it")
+    oldest: dict[str, int] = Field(description="leaf state -> when the one that is longest there entered, ms")
+    flow: dict[str, int] = Field(description="transition -> how often it was taken, ever")
+    queues: dict[str, dict[str, int]] = Field(description="queue -> jobs in each place")
+    breaches: dict[str, int] = Field(description="state with a service level -> instances past it")
+    timers: int
+    overdue: int = Field(description="timers that are due and could not be carried out")
+    mail: int = Field(description="messages that are not delivered yet")
+    missing: int = Field(0, description="partitions that did not answer: the figures are without them")
+
+
+class MachineOut(Out):
+    name: str
+    description: str
+    version: int = Field(description="the current one")
+    total: int = Field(description="instances")
+    dead: int = Field(description="jobs out of attempts")
+    breaches: int = Field(description="instances past a service level")
+    overdue: int
+    missing: int = Field(0, description="partitions that did not answer: the figures are without them")
+
+
+class Accepted(Out):
+    """Who may send to the machine, and invoke it, beside itself, parents and children."""
+
+    machine: str
+    declared: list[str] | None = Field(description="by its current version, `*` for any machine; null: it says nothing")
+    granted: list[str] | None = Field(
+        description="to machines that did before there was `accepts`, those you may see; null: nobody has looked yet"
+    )
+
+
+class Machines(Out):
+    items: list[MachineOut]
+    unreadable: dict[str, str] = Field(description="machine -> why it cannot be read")
+
+
+class VersionOut(Out):
+    number: int
+    digest: str
+    notes: str
+    published: Ms
+    published_by: str
+    current: bool
+
+
+class Versions(Out):
+    items: list[VersionOut]
+
+
+class DefinitionOut(Out):
+    machine: str
+    version: int
+    definition: dict[str, Any]
+
+
+class FindingOut(Out):
+    code: str
+    path: str
+    message: str
+    severity: str
+    hint: str | None = None
+
+
+class Submitted(Body):
+    """A definition, as an object or as text."""
+
+    definition: dict[str, Any] | None = Field(None, description="the definition as an object")
+    text: str | None = Field(None, max_length=MAX_DEFINITION, description="or its text, in `format`")
+    format: str = Field("guess", description=f"of the text: {', '.join(FORMAT_NAMES)}")
+
+
+class Publishing(Submitted):
+    reason: Why = ""
+
+
+class Checked(Out):
+    """``publishable``: whether nothing in it keeps it from being published."""
+
+    publishable: bool
+    format: str
+    findings: list[FindingOut]
+    definition: dict[str, Any] | None = Field(None, description="as it would be published")
+
+
+class Published(Out):
+    machine: str
+    version: int
+    digest: str
+
+
+@group.get("/machines", id="listMachines", right="view", answers=Machines, summary="List machines with their figures")
+def listed(request: HttpRequest) -> dict[str, Any]:
+    """Those the caller may see, by name."""
+    scope, survey = actor_of(request).scope("view"), get_engine().survey()
+    told = dict(Machine.objects.values_list("name", "description"))
+    names = sorted(name for name in survey.lives if name in scope)
+    return {
+        "items": [_machine(survey.lives[name], told.get(name, "")) for name in names],
+        "unreadable": {name: fault.code for name, fault in survey.faults.items() if name in scope},
+    }
+
+
+def _machine(live: Live, description: str) -> dict[str, Any]:
+    return {
+        "name": live.machine,
+        "description": description,
+        "version": live.version,
+        "total": live.total,
+        "dead": sum(places.get("dead", 0) for places in live.queues.values()),
+        "breaches": sum(live.breaches.values()),
+        "overdue": live.overdue,
+        "missing": len(live.missing),
+    }
+
+
+@group.get(MACHINE, id="getMachine", right="view", answers=MachineOut, summary="Get a machine")
+def one(request: HttpRequest, machine: str) -> dict[str, Any]:
+    live = get_engine().live(machine)
+    description = Machine.objects.filter(name=machine).values_list("description", flat=True).first()
+    return _machine(live, description or "")
+
+
+@group.get(f"{MACHINE}/accepts", id="getAccepts", right="view", answers=Accepted, summary="List accepted senders")
+def accepts(request: HttpRequest, machine: str) -> dict[str, Any]:
+    """What was granted ends with the next version that declares `accepts`."""
+    found, scope = get_engine().acceptance(machine), actor_of(request).scope("view")
+    granted = found.granted if found.granted is None else [name for name in found.granted if name in scope]
+    return {"machine": machine, "declared": found.declared, "granted": granted}
+
+
+@group.get(
+    f"{MACHINE}/live",
+    id="getFigures",
+    right="view",
+    answers=Figures,
+    summary="Get counts, transitions, queues and service levels",
+)
+def live(request: HttpRequest, machine: str) -> Figures:
+    """Each partition read in one atomic call. Flow is absolute: rates are differences of two readings."""
+    found = get_engine().live(machine)
+    return Figures.model_validate(found.as_dict() | {"missing": len(found.missing)})
+
+
+@group.get(f"{MACHINE}/versions", id="listVersions", right="view", answers=Versions, summary="List versions")
+def versions(request: HttpRequest, machine: str) -> dict[str, Any]:
+    """Newest first, with those that only Redis has."""
+    current, numbers = get_engine().live(machine).version, get_engine().versions(machine)
+    found = MachineVersion.objects.filter(machine__name=machine).select_related("published_by")
+    rows = {version.number: version for version in found.defer("definition", "drawing")}
+    every = (rows.get(number) or outlines.unrecorded(machine, number) for number in sorted({*rows, *numbers})[::-1])
+    return {"items": [_version(version, current) for version in every]}
+
+
+def _version(version: MachineVersion, current: int) -> dict[str, Any]:
+    by = version.published_by
+    return {
+        "number": version.number,
+        "digest": version.digest,
+        "notes": version.notes,
+        "published": in_ms(version.published_at),
+        "published_by": by.get_username() if by else "",
+        "current": version.number == current,
+    }
+
+
+@group.get(f"{MACHINE}/definition", id="getDefinition", right="view", answers=DefinitionOut, summary="Get a definition")
+def definition(request: HttpRequest, machine: str, version: int | None = Query(None, ge=1)) -> dict[str, Any]:
+    """As it was published; the current version unless `version` names another."""
+    number = get_engine().live(machine).version if version is None else version
+    return {"machine": machine, "version": number, "definition": get_engine().definition(machine, number)}
+
+
+@group.get(
+    f"{MACHINE}/diagram.svg", id="getDiagram", right="view", answers=None, media_type="image/svg+xml",
+    summary="Get the diagram as SVG",
+)  # fmt: skip
+def diagram(request: HttpRequest, machine: str, version: int | None = Query(None, ge=1)) -> HttpResponse:
+    """The bare drawing of one version, with its own style."""
+    number = get_engine().live(machine).version if version is None else version
+    found = version_view.load_version(machine, number, who=str(request.user.pk), full=True)
+    response = HttpResponse(diagrams.standalone(found.svg), content_type="image/svg+xml; charset=utf-8")
+    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    response["Cache-Control"] = f"private, max-age={MONTH if version else 0}"
+    return response
+
+
+@group.post(
+    "/definitions/check", id="checkDefinition", right="view", answers=Checked, changes=False,
+    summary="Check a definition without publishing it", costly=True, most=VIEWERS_DEFINITION,
+    example={"definition": {"id": "door", "initial": "shut", "states": {"shut": {"on": {"open": "opn"}}}}},
+)  # fmt: skip
+def check(request: HttpRequest, body: Submitted) -> dict[str, Any]:
+    """Every finding at once, each with a code, a path and a hint. One at a time for each person; its size, and what it
+    took to read it, count in the budget of requests. A body of more than 128 kB takes the right to publish."""
+    found = _read(request, body)
+    return {
+        "publishable": found.definition is not None and not found.errors,
+        "format": found.format,
+        "findings": [finding.as_dict() for finding in found.findings],
+        "definition": found.definition,
+    }
+
+
+@group.post(
+    "/machines", id="publishMachine", right="publish", everywhere=True, answers={201: Published},
+    summary="Publish a definition", costly=True, most=VIEWERS_DEFINITION,
+    example={"definition": {"id": "door", "initial": "shut", "states": {"shut": {}}}, "reason": "first try"},
+)  # fmt: skip
+def publish(request: HttpRequest, body: Publishing) -> Status:
+    """It becomes its machine's current version; the same document again is the same version. Findings that are errors
+    answer 422 with all of them."""
+    found = _read(request, body, whole=True)
+    if (found.definition is None or found.errors) and actor_of(request).may("publish"):
+        raise DefinitionError(found.findings)
+    version = definitions.publish(actor_of(request), found.compiled or found.definition, reason=body.reason)
+    return Status(201, {"machine": version.machine.name, "version": version.number, "digest": version.digest})
+
+
+def _read(request: HttpRequest, body: Submitted, *, whole: bool = False) -> submissions.Submission:
+    """``whole``: with all that publishing it takes."""
+    if (body.definition is None) == (body.text is None):
+        raise Mistaken("give either definition or text")
+    actor = actor_of(request)
+    limits = {"who": actor.id, "cpu": PUBLISHERS_CPU if actor.anywhere("publish") else VIEWERS_CPU, "whole": whole}
+    if body.text is None:
+        done = offload.run("check", json.dumps(body.definition), **limits)
+    elif body.format in FORMAT_NAMES:
+        done = offload.run("read", body.text, format=body.format, **limits)
+    else:
+        raise Mistaken(f"format is one of {', '.join(FORMAT_NAMES)}", "format")
+    charge(request, done.cpu)
+    return offload.submitted(done)

@@ -1,0 +1,82 @@
+"""The archived instances of a machine: a list, by id prefix, final state and time."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from dashboard.shared.access import require
+from dashboard.shared.diagrams import version_view
+from dashboard.shared.rendering import render_page
+from dashboard.shared.times.times import in_ms
+from machines.connections import get_engine
+from machines.engine.limits import MAX_INSTANCE_ID
+from machines.instances.forms.rendering import PageForm
+from machines.instances.queries import find_archived
+from machines.people.actor import Actor
+from machines.retention import figures
+
+SIZE = 50  # instances on a page
+
+
+class ArchiveFilter(PageForm):
+    """The terms of an address: ``?id=ATV-&state=Shipped&since=2026-03-01T00:00&until=``, times in the reader's zone."""
+
+    id = forms.CharField(label="id prefix", required=False, max_length=MAX_INSTANCE_ID)
+    state = forms.ChoiceField(label="final state", required=False)
+    since = forms.DateTimeField(
+        label="finished from", required=False, widget=forms.DateTimeInput(attrs={"type": "datetime-local"})
+    )
+    until = forms.DateTimeField(
+        label="finished before", required=False, widget=forms.DateTimeInput(attrs={"type": "datetime-local"})
+    )
+
+    def __init__(self, *args: Any, states: list[str], **kwargs: Any) -> None:
+        super().__init__(*args, auto_id="archived-%s", **kwargs)
+        self.fields["state"].choices = [("", "any"), *((state, state) for state in states)]  # type: ignore[attr-defined]
+
+    def terms(self) -> dict[str, Any]:
+        """Return what ``Archive.search`` takes."""
+        given = self.cleaned_data
+        return {
+            "prefix": given["id"],
+            "state": given["state"],
+            "since": in_ms(given["since"]) if given["since"] else None,
+            "until": in_ms(given["until"]) if given["until"] else None,
+        }
+
+
+@require("view")
+def show(request: HttpRequest, machine: str) -> HttpResponse:
+    engine = get_engine()
+    plan = version_view.load_version(machine, engine.live(machine).version, who=str(request.user.pk))
+    states = engine.retirement().final_states(machine)
+    terms = ArchiveFilter(request.GET, states=states)
+    cursor = request.GET.get("cursor") or None
+    context: dict[str, Any] = {"section": "machines", "plan": plan, "terms": terms, "first": None, "next": None}
+    context |= {
+        "retention": figures.read_archive_figures(machine, plan.version),
+        "kept": figures.read_kept_figures(engine, machine),
+        "records": [],
+        "narrowed": False,
+    }
+    if not terms.is_valid():
+        return render_page(request, "signalbox/machines/archived.html", context, status=400)
+    page = find_archived(Actor.of(request), machine, **terms.terms(), limit=SIZE, cursor=cursor)
+    given = {name: value for name, value in request.GET.items() if name in terms.fields and value}
+    context |= {
+        "records": page.records,
+        "narrowed": bool(given),
+        "first": _address(machine, given) if cursor else None,
+        "next": _address(machine, given | {"cursor": page.cursor}) if page.cursor else None,
+    }
+    return render_page(request, "signalbox/machines/archived.html", context)
+
+
+def _address(machine: str, terms: dict[str, Any]) -> str:
+    address = reverse("signalbox:archived", args=[machine])
+    return f"{address}?{urlencode(terms)}" if terms else address

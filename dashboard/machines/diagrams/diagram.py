@@ -1,0 +1,151 @@
+"""Draws a machine's diagram with the figures of a mode, marks for what is wrong, and links to the lists behind them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from urllib.parse import urlencode
+
+from django.utils.safestring import SafeString
+
+from dashboard.shared.addresses.page_addresses import find_page_address
+from dashboard.shared.diagrams import version_view
+from dashboard.shared.diagrams.diagram_overlay import Overlay, link_folds
+from dashboard.shared.diagrams.version_view import VersionView
+from machines.diagrams import state_id
+from machines.engine import Live
+from machines.engine.definitions import StateOutline, TransitionOutline, durations
+from machines.engine.definitions.reading.indexes import TRANSITION
+
+from . import diagram_modes
+from .coverage_figures import CoverageFigures
+from .diagram_modes import DEFAULT, Mode, ModeFigures, format_count
+from .transition_rates import TransitionRates
+
+
+def draw_machine(
+    plan: VersionView,
+    live: Live,
+    chosen: str | None,
+    mode: Mode = DEFAULT,
+    *,
+    troubled: Mapping[str, int] | None = None,
+    bare: bool = False,
+    search: Mapping[str, str] | None = None,
+    partial: bool = False,
+    rates: TransitionRates | None = None,
+    coverage: CoverageFigures | None = None,
+) -> SafeString:
+    """Draw the figures of a mode on states, lines and queues.
+
+    A state links to the list filtered by it; a line links to the instances in its target that came by it, the
+    latest first; where the machine does not index transitions, to all in its target. A state
+    with substates has their sum. In a folded diagram a line has the flow of all transitions it stands for. Marks are
+    shown in every mode. ``troubled``: state -> instances in error; ``bare``: no links, for a file; ``search``: other
+    terms of the list, which the links keep; ``partial``: the counts are lower bounds; ``rates``: for a mode that shows
+    rates; ``coverage``: for the mode of tests.
+    """
+    reading = diagram_modes.read_figures(mode, plan, live, troubled or {}, rates or TransitionRates(), coverage)
+    overlay = Overlay()
+    counts = plan.outline.counted(live.counts)
+    for state, part in _visible_states(plan):
+        overlay.counts[part] = reading.states.get(state, "") + ("+" if partial and mode is DEFAULT else "")
+        kept = dict(search or {})
+        overlay.links[part] = _filter(plan, mode, **kept) if state == chosen else _state_url(plan, mode, state, kept)
+        overlay.names[part] = _link_label(state, counts[state], mode, reading)
+        if counts[state]:
+            overlay.mark(part, "occupied")
+        if heat := reading.heat.get(state):
+            overlay.mark(part, f"heat-{heat}")
+    if chosen in plan.index["states"]:
+        overlay.mark(plan.index["states"][chosen], "chosen")
+    _link_lines(plan, overlay, mode)
+    overlay.flows = dict(reading.flow_texts)
+    for part, heat in reading.flow_heat.items():
+        if heat:
+            overlay.mark(part, f"heat-{heat}")
+    _draw_queues(plan, overlay, live.queues, reading)
+    _draw_marks(plan, overlay, mode, reading)
+    link_folds(plan, overlay, lambda view: _address(plan, mode, state=chosen, **(version_view.NO_VIEW | dict(view))))
+    if bare:
+        overlay.links = {}
+    return overlay.draw_on(plan.svg)
+
+
+def _link_lines(plan: VersionView, overlay: Overlay, mode: Mode) -> None:
+    """Link each line to the instances that came by it, where the machine keeps them, else to those in its target."""
+    parts = [(plan.index["transitions"].get(each[1].id), each) for each in _list_transitions(plan)]
+    shared = Counter(part for part, _ in parts)
+    for part, (state, transition) in parts:
+        target = transition.targets[0] if transition.targets else transition.target or state.name
+        if part is not None and target in plan.index["sums"]:
+            enters = bool(transition.targets or transition.target) and shared[part] == 1
+            edge = f"{plan.version}:{transition.id}" if enters and TRANSITION in plan.outline.index else None
+            overlay.links.setdefault(part, _filter(plan, mode, state=target, edge=edge, order="newest"))
+
+
+def _link_label(state: str, count: int, mode: Mode, reading: ModeFigures) -> str:
+    """Return the label of a state's link. ``static/signalbox/js/diagram/modes.js`` has the same text."""
+    told = reading.states.get(state) if mode.name not in ("count", "flow") else ""
+    return f"{state}: {format_count(count)}" + (f", {mode.label.lower()} {told}" if told else "")
+
+
+def _state_url(plan: VersionView, mode: Mode, state: str, kept: Mapping[str, str]) -> str:
+    """Return the address of the instances that a state's figure counts."""
+    wanted = {"error": "any"} if mode is diagram_modes.MODES["failures"] else kept
+    return _filter(plan, mode, **{**wanted, "state": state})
+
+
+def _draw_marks(plan: VersionView, overlay: Overlay, mode: Mode, reading: ModeFigures) -> None:
+    """Link each mark to the instances it counts, or to the drawing that unfolds them."""
+    for id, (state, of) in plan.index["marks"].items():
+        overlay.links[id] = _mark_url(plan, mode, id.partition("-")[0], state, of == [state])
+    for id, mark in reading.marks.items():
+        overlay.counts[id], overlay.names[id] = mark.text, mark.said
+        overlay.mark(id, "shown")
+
+
+def _mark_url(plan: VersionView, mode: Mode, kind: str, state: str, own: bool) -> str:
+    if not own:
+        return _address(plan, mode, **(version_view.NO_VIEW | plan.toggle_fold(state)))
+    wanted = (
+        {"error": "any"} if kind == "failing" else {"older": durations.format_duration(plan.outline.state(state).sla)}
+    )
+    return _filter(plan, mode, state=state, **wanted)
+
+
+def _list_transitions(plan: VersionView) -> Iterator[tuple[StateOutline, TransitionOutline]]:
+    return ((state, transition) for state in plan.outline.states for transition in state.transitions)
+
+
+def _visible_states(plan: VersionView) -> Iterator[tuple[str, str]]:
+    """Yield the states that have a part of their own in the diagram; folded ones do not."""
+    for state in plan.outline.states:
+        if plan.index["states"].get(state.name) == state_id(state.index):
+            yield state.name, state_id(state.index)
+
+
+def _draw_queues(
+    plan: VersionView, overlay: Overlay, queues: Mapping[str, Mapping[str, int]], reading: ModeFigures
+) -> None:
+    for queue, part in plan.index["queues"].items():
+        held = queues.get(queue, {})
+        overlay.counts[part] = reading.queues[queue]
+        overlay.links[part] = find_page_address("signalbox:queue", plan.machine, queue)
+        if heat := reading.queue_heat.get(queue):
+            overlay.mark(part, f"heat-{heat}")
+        if held.get("ready"):
+            overlay.mark(part, "occupied")
+        if held.get("dead"):
+            overlay.mark(part, "dead")
+
+
+def _filter(plan: VersionView, mode: Mode, **wanted: str | None) -> str:
+    return f"{_address(plan, mode, **wanted)}#instances"
+
+
+def _address(plan: VersionView, mode: Mode, **wanted: str | None) -> str:
+    given = version_view.NO_VIEW | plan.view | {"mode": None if mode is DEFAULT else mode.name}
+    given |= {"version": str(plan.version) if plan.chosen else None} | wanted
+    query = urlencode({name: term for name, term in given.items() if term})
+    return f"{find_page_address('signalbox:machine', plan.machine)}{f'?{query}' if query else ''}"

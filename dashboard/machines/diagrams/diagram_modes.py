@@ -1,0 +1,259 @@
+"""Computes the figures of each mode of a diagram: count, age, flow, failures, time in state, tests.
+
+``static/signalbox/js/diagram/modes.js`` updates them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dashboard.shared.diagrams.version_view import VersionView
+from machines.engine import Live
+
+from .coverage_figures import DAYS, IDLE, TESTED, UNTESTED, UNUSED, CoverageFigures
+from .transition_rates import TransitionRates
+
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000  # ms
+FIGURES = ((1, "1"), (10, "10"), (100, "100"), (1000, "1k"), (10_000, "10k"))
+LENGTHS = ((0, "0 s"), (MINUTE, "1 min"), (10 * MINUTE, "10 min"), (HOUR, "1 h"), (DAY, "1 d"))
+RATES = ((0.001, ">0"), (1, "1"), (10, "10"), (100, "100"), (1000, "1k"))
+TESTS = (
+    (TESTED, "tested"),
+    (IDLE, f"tested, not taken in {DAYS} days"),
+    (UNUSED, "never tested, never taken"),
+    (UNTESTED, "never tested, taken"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """Describes a mode of the diagram.
+
+    ``bounds``: the lower bound of each of the five colours, with its text in the legend. They are the same for every
+    machine at any time, so that a colour means one thing. ``moving``: it shows rates, from the kept statistics; not
+    ``scaled``: its colours are kinds, and ``bounds`` has a colour with its text.
+    """
+
+    name: str
+    label: str
+    said: str
+    bounds: tuple[tuple[float, str], ...]
+    moving: bool = False
+    scaled: bool = True
+
+    @property
+    def bounds_json(self) -> str:
+        return json.dumps([least for least, _ in self.bounds])
+
+    @property
+    def legend(self) -> list[tuple[int, str]]:
+        if not self.scaled:
+            return [(int(heat), text) for heat, text in self.bounds]
+        return [(heat, text) for heat, (_, text) in enumerate(self.bounds, 1)]
+
+    def heat(self, figure: float) -> int:
+        """Return 1 to 5, or 0 below all bounds."""
+        return sum(figure >= least for least, _ in self.bounds)
+
+
+MODES = {
+    mode.name: mode
+    for mode in (
+        Mode("count", "Count", "states: instances · transitions: total count", FIGURES),
+        Mode("age", "Oldest", "states: time in state of the oldest instance", LENGTHS),
+        Mode("flow", "Flow", "transitions: count per minute · states: instances", RATES, moving=True),
+        Mode(
+            "failures",
+            "Failures",
+            "states: instances with a dead job or a postponed timer · queues: dead jobs",
+            FIGURES,
+        ),
+        Mode(
+            "time",
+            "Time in state",
+            "states: mean time in state, estimated from the count and the exits per minute",
+            LENGTHS,
+            moving=True,
+        ),
+        Mode(
+            "tests",
+            "Tests",
+            "transitions: ✓ tested, ✕ never tested, and how often instances took them",
+            TESTS,
+            scaled=False,
+        ),
+    )
+}
+DEFAULT = MODES["count"]
+
+
+def mode_of(name: str) -> Mode:
+    return MODES.get(name, DEFAULT)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Holds a mark for what is wrong in ``state``, in any mode.
+
+    ``text`` is drawn, ``said`` is its label for screen readers. ``kind`` is late or failing; not ``own``: the problem
+    is in folded states, and the number is unknown.
+    """
+
+    kind: str
+    state: str
+    text: str
+    said: str
+    own: bool = True
+
+
+@dataclass(slots=True)
+class ModeFigures:
+    """Holds the figures of one mode: texts by state, transition and queue, and the marks that are not empty."""
+
+    mode: Mode
+    states: dict[str, str] = field(default_factory=dict)
+    heat: dict[str, int] = field(default_factory=dict)
+    queues: dict[str, str] = field(default_factory=dict)
+    queue_heat: dict[str, int] = field(default_factory=dict)
+    flow_texts: dict[str, str] = field(default_factory=dict)
+    flow_heat: dict[str, int] = field(default_factory=dict)
+    marks: dict[str, Mark] = field(default_factory=dict)
+
+
+def read_figures(
+    mode: Mode,
+    plan: VersionView,
+    live: Live,
+    troubled: Mapping[str, int],
+    rates: TransitionRates,
+    coverage: CoverageFigures | None = None,
+) -> ModeFigures:
+    """Compute the current figures. ``troubled``: state -> instances in error; ``rates``: for a ``moving`` mode;
+    ``coverage``: for the mode of tests."""
+    found = ModeFigures(mode)
+    failing = dict.fromkeys((state.name for state in plan.outline.states), 0) | dict(troubled)
+    if mode is MODES["failures"]:
+        figures: Mapping[str, float] = failing
+    elif mode is MODES["tests"]:
+        figures = {}
+    elif mode is MODES["time"]:
+        figures = rates.estimate_stays(count_instances(plan, live))
+    else:
+        figures = FIGURES_OF[mode.name](plan, live)
+    found.marks = list_marks(plan, live, failing)
+    for state, figure in figures.items():
+        found.heat[state] = mode.heat(figure) if mode is not MODES["flow"] else 0
+        found.states[state] = format_duration(figure) if mode.bounds is LENGTHS else format_count(int(figure))
+    place = "dead" if mode is MODES["failures"] else "ready"
+    jobs = {queue: live.queues.get(queue, {}).get(place, 0) for queue in plan.index["queues"]}
+    found.queues = {queue: format_count(number) for queue, number in jobs.items()}
+    if mode is MODES["failures"]:
+        found.queue_heat = {queue: mode.heat(number) for queue, number in jobs.items()}
+    if mode is MODES["flow"]:
+        _fill_rates(found, plan, rates)
+    elif mode is MODES["tests"]:
+        _fill_coverage(found, plan, coverage or CoverageFigures())
+    else:
+        found.flow_texts = {
+            part: format_count(taken) if taken else "" for part, taken in count_flows(plan, live).items()
+        }
+    return found
+
+
+def _fill_rates(found: ModeFigures, plan: VersionView, rates: TransitionRates) -> None:
+    ids: dict[str, list[str]] = {}
+    for transition, part in plan.index["transitions"].items():
+        ids.setdefault(part, []).append(transition)
+    for part, together in ids.items():
+        rate = rates.per_minute(together)
+        found.flow_texts[part] = format_rate(rate) if rate else ""
+        found.flow_heat[part] = found.mode.heat(rate)
+
+
+def _fill_coverage(found: ModeFigures, plan: VersionView, coverage: CoverageFigures) -> None:
+    """Write tests and traffic at each line; where a line stands for several transitions, the worst of them."""
+    ids: dict[str, list[str]] = {}
+    for transition, part in plan.index["transitions"].items():
+        ids.setdefault(part, []).append(transition)
+    for part, together in ids.items():
+        rows = coverage.find(together)
+        taken = sum(row.taken for row in rows)
+        text = format_count(taken) if taken else ""
+        if coverage.at is not None and rows:
+            text = f"{'✓' if all(row.tests for row in rows) else '✕'} {text}".rstrip()
+            found.flow_heat[part] = max(row.heat for row in rows)
+        found.flow_texts[part] = text
+
+
+def count_flows(plan: VersionView, live: Live) -> dict[str, int]:
+    """Count how often each line was taken. In a folded diagram a line stands for several transitions."""
+    taken: Counter[str] = Counter()
+    for transition, part in plan.index["transitions"].items():
+        taken[part] += live.flow.get(f"{plan.version}:{transition}", 0)
+    return taken
+
+
+def list_marks(plan: VersionView, live: Live, failing: Mapping[str, int]) -> dict[str, Mark]:
+    found = {}
+    for id, (state, of) in plan.index["marks"].items():
+        kind = id.partition("-")[0]
+        figures = live.breaches if kind == "late" else failing
+        if any(figures.get(each) for each in of):
+            found[id] = make_mark(kind, state, figures.get(state, 0) if of == [state] else 0)
+    return found
+
+
+def make_mark(kind: str, state: str, number: int) -> Mark:
+    """Make a mark. ``number`` 0: an unknown number, in folded states.
+
+    ``static/signalbox/js/diagram/marks.js`` has the same text.
+    """
+    sign, why = MARKS[kind]
+    text = f"{sign} {format_count(number)}" if number else sign
+    said = f"{number:,} in {state} {why}" if number else f"in {state} (collapsed): some {why}"
+    return Mark(kind, state, text, said, own=bool(number))
+
+
+MARKS = {"late": ("▲", "over service level"), "failing": ("✕", "in error")}
+
+
+def count_instances(plan: VersionView, live: Live) -> dict[str, float]:
+    return dict(plan.outline.counted(live.counts))
+
+
+def read_ages(plan: VersionView, live: Live) -> dict[str, float]:
+    """Return the ms since the oldest instance entered each state; of a compound state, in any of its leaves."""
+    found = {}
+    for state, leaves in plan.index["sums"].items():
+        entered = [live.oldest[leaf] for leaf in leaves if live.counts.get(leaf) and live.oldest.get(leaf)]
+        if entered:
+            found[state] = max(0, live.now - min(entered))
+    return found
+
+
+FIGURES_OF = {"count": count_instances, "age": read_ages, "flow": count_instances}
+
+
+def format_duration(ms: float) -> str:
+    """Format one unit in at most seven characters: ``45 s``, ``3 min``, ``2 h``, ``45 d``."""
+    for least, unit in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
+        if ms >= least:
+            return f"{int(ms // least)} {unit}"
+    return f"{int(ms // 1000)} s"
+
+
+def format_rate(rate: float) -> str:
+    """Format how often a minute: ``0.1``, ``9.4``, ``12k``; never 0.0 for what was taken at all."""
+    return f"{max(0.1, rate):.1f}" if rate < 9.95 else format_count(round(rate))
+
+
+def format_count(number: int) -> str:
+    """Format a number in at most seven characters: ``12,345``, ``345k``, ``1.2M``."""
+    for least, unit, letter in ((999_500_000, 10**9, "G"), (999_500, 10**6, "M"), (99_999.5, 10**3, "k")):
+        if number >= least:
+            scaled = number / unit
+            return f"{scaled:.1f}{letter}" if scaled < 10 else f"{scaled:,.0f}{letter}"
+    return f"{number:,}"

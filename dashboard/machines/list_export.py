@@ -1,0 +1,129 @@
+"""The instances of a list as CSV or JSON, by the filter and in the order of the page, redacted as the list is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from django.http import HttpRequest, StreamingHttpResponse
+from django.utils.text import get_valid_filename
+from django.views.decorators.http import require_safe
+
+from dashboard.shared.access import require
+from dashboard.shared.csv_export import escape_cell, make_writer, stream_csv
+from dashboard.shared.diagrams import version_view
+from dashboard.shared.figures.state_counts import count_states
+from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
+from machines.engine import Instance, Page
+
+from .instance_list import InstanceList
+
+MAX_ROWS = 100_000
+READ = 200  # instances in a page of the engine: their data is read along with them
+COLUMNS = ("id", "state", "entered", "created", "revision", "version", "actor", "suspended", "finished")
+TRUNCATED = f"more than {MAX_ROWS:,} instances match: narrow the filter"
+
+
+@require("view")
+@require_safe
+def export_csv(request: HttpRequest, machine: str) -> StreamingHttpResponse:
+    """Stream the list as CSV: its facts, then a column for each data field of the current version."""
+    _, fields, pages = _open(request, machine)
+    return stream_csv(request, _list_lines(pages, fields), f"{_name_file(machine)}.csv")
+
+
+@require("view")
+@require_safe
+def export_json(request: HttpRequest, machine: str) -> StreamingHttpResponse:
+    """Stream the list as JSON: ``{"machine", "filter", "instances": [...], "complete"}``."""
+    listing, _, pages = _open(request, machine)
+    answer = stream_csv(request, _list_json(machine, listing, pages), f"{_name_file(machine)}.json")
+    answer["Content-Type"] = "application/json"
+    return answer
+
+
+def _open(request: HttpRequest, machine: str) -> tuple[InstanceList, list[str], Iterator[Page]]:
+    """Return the list, the data fields of the machine, and its pages. The first page is read at once, so that a filter
+    that is not valid is a page that says so."""
+    engine = redacted_engine(request, machine)
+    live = engine.live(machine)
+    plan = version_view.load_version(machine, live.version)
+    listing = InstanceList.from_request(request, count_states(plan, live))
+    first = _read(engine, listing, None)
+    return listing, [field.name for field in plan.outline.data], _read_pages(engine, listing, first)
+
+
+def _read(engine: RedactedEngine, listing: InstanceList, cursor: str | None) -> Page:
+    return engine.find(listing.machine, **listing.terms, limit=READ, cursor=cursor, newest=listing.newest)
+
+
+def _read_pages(engine: RedactedEngine, listing: InstanceList, page: Page) -> Iterator[Page]:
+    """Yield pages up to MAX_ROWS instances; the last one has a cursor where there would be more."""
+    rows = 0
+    while True:
+        yield page
+        rows += len(page.instances)
+        if page.cursor is None or rows >= MAX_ROWS:
+            return
+        page = _read(engine, listing, page.cursor)
+
+
+def _make_facts(instance: Instance) -> dict[str, Any]:
+    return {
+        "id": instance.id,
+        "state": instance.configuration,
+        "entered": _format_time(instance.entered),
+        "created": _format_time(instance.created),
+        "revision": instance.revision,
+        "version": instance.version,
+        "actor": instance.actor,
+        "suspended": bool(instance.suspended),
+        "finished": instance.done,
+    }
+
+
+def _list_lines(pages: Iterator[Page], fields: list[str]) -> Iterator[str]:
+    write = make_writer()
+    yield write([*COLUMNS, *(f"data.{name}" for name in fields)])
+    cursor = None
+    for page in pages:
+        cursor = page.cursor
+        yield "".join(write(_make_cells(instance, fields)) for instance in page.instances)
+    if cursor is not None:
+        yield write([TRUNCATED])
+
+
+def _make_cells(instance: Instance, fields: list[str]) -> list[str]:
+    facts = _make_facts(instance) | {"state": ", ".join(instance.configuration)}
+    cells = [_format_value(facts[name]) for name in COLUMNS]
+    return [escape_cell(cell) for cell in [*cells, *(_format_value(instance.data.get(name)) for name in fields)]]
+
+
+def _list_json(machine: str, listing: InstanceList, pages: Iterator[Page]) -> Iterator[str]:
+    head = {"machine": machine, "filter": dict(listing.filter.texts)}
+    yield json.dumps(head, ensure_ascii=False)[:-1] + ', "instances": ['
+    between, cursor = "\n", None
+    for page in pages:
+        cursor, lines = page.cursor, []
+        for instance in page.instances:
+            lines.append(between + json.dumps(_make_facts(instance) | {"data": instance.data}, ensure_ascii=False))
+            between = ",\n"
+        yield "".join(lines)
+    yield f'\n], "complete": {json.dumps(cursor is None)}}}\n'
+
+
+def _format_value(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else json.dumps(value)
+
+
+def _format_time(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
+
+
+def _name_file(machine: str) -> str:
+    name = "".join(letter if letter.isascii() else "_" for letter in f"{machine}-instances")
+    return str(get_valid_filename(name))

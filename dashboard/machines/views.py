@@ -1,0 +1,336 @@
+"""One machine: its diagram with live counts, its queues, its instances by state, and the form for a new one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import condition, require_safe
+
+from dashboard.shared.access import allows, require
+from dashboard.shared.addresses.saved_views import list_saved_views
+from dashboard.shared.diagrams import version_view
+from dashboard.shared.diagrams.version_view import VersionView
+from dashboard.shared.errors.panels import Panels
+from dashboard.shared.errors.statuses import status_of
+from dashboard.shared.figures import active_counts, charts
+from dashboard.shared.figures.state_counts import StateCounts, count_states, narrow
+from dashboard.shared.figures.version_counts import count_versions, find_elsewhere
+from dashboard.shared.missing_partitions import count_missing
+from dashboard.shared.permissions import require_audited
+from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
+from dashboard.shared.rendering import render_page
+from machines.connections import get_engine
+from machines.diagrams import standalone
+from machines.engine import Engine, Instance, Live, Page, SignalboxError, Tally, errors
+from machines.engine.ids import codec
+from machines.instances import actions as instance_service
+from machines.integrations.attached import actions as mirrors
+from machines.people.actor import Actor
+from machines.retention import figures
+
+from . import instance_list as listings
+from . import scoreboards, senders
+from .diagrams.coverage_figures import read_coverage
+from .diagrams.diagram import draw_machine
+from .diagrams.diagram_modes import MODES, mode_of
+from .diagrams.error_places import count_errors
+from .diagrams.transition_rates import read_rates
+from .forms import Creation
+from .instance_list import InstanceList
+
+MONTH = 30 * 86400  # seconds: a published version never changes
+DIGITS = 9  # of the number of a version
+
+
+@require("view")
+def show(request: HttpRequest, machine: str) -> HttpResponse:
+    if wanted := request.GET.get("open"):
+        return redirect("signalbox:instance", machine, wanted)
+    if "query" in request.GET and (address := listings.read_query(request, machine)):
+        return redirect(address)
+    return machine_page(request, machine)
+
+
+def machine_page(
+    request: HttpRequest, machine: str, *, creation: Creation | None = None, status: int = 200
+) -> HttpResponse:
+    """Render the page. ``creation``: a filled form that was not accepted."""
+    engine = redacted_engine(request, machine)
+    live = engine.live(machine)
+    plan, versions = _load_plan(request, live), count_versions(get_engine(), machine, live)
+    listing = InstanceList.from_request(request, count_states(plan, live), strict=False)
+    instances, tally, mistake = listings.read_page(listing, engine)
+    shown, partial = narrow(live, tally), tally is not None and not tally.complete
+    track = count_states(plan, shown, partial=partial, named=listing.state)
+    mode, in_error = mode_of(listing.mode), _count_shown_errors(engine, plan)
+    creation = creation or _blank_form(request, plan, live)
+    refused = mistake is not None or bool(listing.filter.mistakes)
+    panels = Panels()
+    rates = read_rates(plan, live, panels) if mode.moving else None
+    coverage = read_coverage(plan, live) if mode is MODES["tests"] else None
+    context = {
+        "section": "machines",
+        "away": panels.away,
+        "plan": plan,
+        "track": track,
+        "live": live,
+        "versions": versions,
+        "switch": versions.switch(plan.version if plan.chosen else None) if versions.several else [],
+        "elsewhere": find_elsewhere(plan, live, versions),
+        "missing": count_missing(live.missing),
+        "has_timers": live.timers > 0 or any(t.delay for state in plan.outline.states for t in state.transitions),
+        "tabs": track.tabs(listing.state),
+        "creation": creation,
+        "charts": charts.of_machine(request, machine, queues=bool(track.depths)),
+        "boards": panels.read("boards", lambda: scoreboards.read_scoreboards(request, plan), scoreboards.Scoreboards()),
+        "accepts": senders.read_senders(request, get_engine(), machine),
+        "mirror": mirrors.describe_mirror(Actor.of(request), machine) if plan.is_mirror else None,
+        "retention": figures.read_archive_figures(machine, live.version),
+        "moved": active_counts.count_for_machine(machine),
+        "mode": mode,
+        "transition_rates": rates,
+        "coverage": coverage,
+        "modes": MODES.values(),
+        "views": [(label, listing.url(**(version_view.NO_VIEW | view))) for label, view in plan.views],
+        "troubled_json": json.dumps(in_error),
+        "drawing": draw_machine(
+            plan,
+            live if tally is None else replace(live, counts=tally.counts, oldest={} if plan.chosen else live.oldest),
+            listing.state,
+            mode,
+            troubled=in_error,
+            search={name: text for name, text in listing.filter.texts.items() if name != "state"},
+            partial=partial,
+            rates=rates,
+            coverage=coverage,
+        ),
+        "saved": list_saved_views(request, reverse("signalbox:machine", args=[machine]), listing.query),
+        "mistake": mistake,
+        "refused": refused,
+        "filling": engine.index_progress(machine),
+        "tally_json": json.dumps(_figures(tally)) if tally else "",
+    } | _list_context(engine, listing, instances, live, track)
+    return render_page(
+        request, "signalbox/machines/machine.html", context, status=400 if refused and status == 200 else status
+    )
+
+
+def _list_context(
+    engine: Engine | RedactedEngine, listing: InstanceList, found: Page, live: Live, track: StateCounts
+) -> dict[str, Any]:
+    """Return the context of the list."""
+    block = track.block(listing.state) if listing.state else None
+    return {
+        "listing": listing,
+        "instances": found,
+        "wrong": engine.problems(listing.machine, [one.id for one in found]),
+        "found": block.count if block else track.total,
+        "track": track,
+        "total": live.total,
+        "now_ms": live.now,
+    }
+
+
+def _load_plan(request: HttpRequest, live: Live) -> VersionView:
+    """Load the version that the address names, else the current one. Raise Http404 for one that is not there."""
+    machine, fold, who = live.machine, version_view.read_folds(request.GET), str(request.user.pk)
+    asked = request.GET.get("version", "").strip()
+    if asked.isascii() and asked.isdigit() and len(asked) <= DIGITS and int(asked):
+        try:
+            return replace(version_view.load_version(machine, int(asked), fold=fold, who=who), chosen=True)
+        except errors.LookupFailed:
+            raise Http404(f"Machine {machine} has no version {asked}.") from None
+    return version_view.load_version(machine, live.version, fold=fold, who=who)
+
+
+def _blank_form(request: HttpRequest, plan: VersionView, live: Live) -> Creation | None:
+    """Return the form for a new instance, which has the current version, to whom may create one."""
+    if plan.is_mirror or plan.is_system or not allows(request.user, "fire", live.machine):
+        return None
+    return Creation.blank(
+        plan if plan.version == live.version else version_view.load_version(live.machine, live.version)
+    )
+
+
+def _count_shown_errors(engine: Engine | RedactedEngine, plan: VersionView) -> dict[str, int]:
+    """Count the instances in error by state: of the chosen version, else of all."""
+    return count_errors(engine, plan, plan.version if plan.chosen else None)
+
+
+@require_audited("fire", "create")
+def create(request: HttpRequest, machine: str) -> HttpResponse:
+    if request.method != "POST":
+        return redirect("signalbox:machine", machine)
+    creation = Creation(version_view.load_version(machine, get_engine().live(machine).version), request.POST)
+    if not creation.is_valid():
+        return machine_page(request, machine, creation=creation, status=400)
+    given = creation.arguments()
+    if not given["id"] and codec.is_id(given["key"]):
+        given["id"] = given["key"]  # pressing the button twice makes one instance; any other key does so in the engine
+    try:
+        made = instance_service.create(Actor.of(request), machine, **given, shows=False)
+    except (errors.InstanceExists, errors.BadInput, errors.Refused) as error:
+        creation.blame(error)
+        return machine_page(request, machine, creation=creation, status=status_of(type(error)))
+    messages.success(request, f"{made.id} created, in {made.state}")
+    return redirect("signalbox:instance", machine, made.id)
+
+
+@require_audited("operate", "machine.reconcile")
+def reconcile(request: HttpRequest, machine: str) -> HttpResponse:
+    """Ask for a comparison of a mirrored table."""
+    if request.method == "POST":
+        mirrors.request_reconcile(Actor.of(request), machine)
+        messages.success(request, "A worker compares all rows with their instances.")
+    return redirect("signalbox:machine", machine)
+
+
+@require("view")
+def instances(request: HttpRequest, machine: str) -> HttpResponse:
+    """Render the list alone, for the script that refreshes it."""
+    engine = redacted_engine(request, machine)
+    live = engine.live(machine)
+    plan = _load_plan(request, live)
+    listing = InstanceList.from_request(request, count_states(plan, live))
+    tally = listing.tally(engine) if listing.narrowed else None
+    partial = tally is not None and not tally.complete
+    track = count_states(plan, narrow(live, tally), partial=partial, named=listing.state)
+    context = _list_context(engine, listing, listing.read(engine), live, track)
+    return render_page(request, "signalbox/machines/_instances.html", context)
+
+
+@require("view")
+def counts(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer the counts of a filter as JSON, by leaf state and in all. Incomplete counts are lower bounds.
+
+    ``?of=errors``: the instances in error by state, leaf or not, as the diagram shows them.
+    """
+    engine = get_engine()
+    live = engine.live(machine)
+    plan = _load_plan(request, live)
+    if request.GET.get("of") == "errors":
+        return _json({"counts": _count_shown_errors(engine, plan), "now": live.now})
+    tally = InstanceList.from_request(request, count_states(plan, live)).tally(engine)
+    return _json(_figures(tally) | {"now": live.now})
+
+
+def _figures(tally: Tally) -> dict[str, Any]:
+    return {"counts": tally.counts, "total": tally.total, "complete": tally.complete}
+
+
+@require("view")
+def rows(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer the current state of the instances named by ``row``, and how many new ones the page would show."""
+    engine = get_engine()
+    watched = request.GET.getlist("row")[: listings.SIZE]
+    live = engine.live(machine)
+    plan = _load_plan(request, live)
+    listing = InstanceList.from_request(request, count_states(plan, live))
+    fresh = [one.id for one in listing.read(engine)] if listing.is_first else []
+    known = zip(watched, engine.get_many(machine, watched), strict=True)
+    new = len(set(fresh) - set(watched))
+    return _json(
+        {
+            "rows": {id: _row(one) for id, one in known},
+            "new": new,
+            "more": new == listings.SIZE,
+            "now": live.now,
+        }
+    )
+
+
+def _row(one: Instance | SignalboxError) -> dict[str, Any] | None:
+    """Return the state of an instance; None if it is deleted."""
+    if not isinstance(one, Instance):
+        return None
+    return {
+        "states": one.configuration,
+        "entered": one.entered,
+        "revision": one.revision,
+        "done": one.done,
+        "suspended": one.suspended is not None,
+    }
+
+
+def _json(answer: dict[str, Any]) -> JsonResponse:
+    response = JsonResponse(answer)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@require("view")
+def diagram(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer the diagram of a version, to download or embed.
+
+    ``?version=N``, else the current one; ``&view=top`` or ``&fold=a,b``; ``&painted=age`` with the figures of that
+    mode; ``&labels=short`` without guards and actions.
+    """
+    plan = version_view.load_version(
+        machine,
+        _version(request, machine),
+        fold=version_view.read_folds(request.GET),
+        who=str(request.user.pk),
+        full=request.GET.get("labels") != "short",
+    )
+    if "painted" in request.GET:
+        engine = get_engine()
+        mode, live = mode_of(request.GET["painted"]), engine.live(machine)
+        own = plan.version if request.GET.get("version") else None
+        if own is not None and len(engine.versions(machine)) > 1:
+            live = replace(live, counts=engine.tally(machine, version=own).counts, oldest={})
+        drawing = draw_machine(
+            plan,
+            live,
+            None,
+            mode,
+            troubled=count_errors(engine, plan, own),
+            bare=True,
+            rates=read_rates(plan, live, Panels()) if mode.moving else None,
+            coverage=read_coverage(plan, live) if mode is MODES["tests"] else None,
+        )
+        return _file(drawing)
+    return _drawing(request, plan)
+
+
+def _version(request: HttpRequest, machine: str) -> int:
+    asked = request.GET.get("version", "")
+    if not asked:
+        return get_engine().live(machine).version
+    if not asked.isascii() or not asked.isdigit() or len(asked) > DIGITS or not int(asked):
+        raise Http404("A version must be a whole number from 1.")
+    return int(asked)
+
+
+def _file(svg: str) -> HttpResponse:
+    response = HttpResponse(standalone(svg), content_type="image/svg+xml; charset=utf-8")
+    # The drawing brings its own style; nothing in it may run or load anything.
+    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _drawing(request: HttpRequest, plan: version_view.VersionView) -> HttpResponse:
+    def etag(*_: Any) -> str:
+        return f'"{plan.machine}-{plan.version}-{plan.fingerprint}"'
+
+    @condition(etag_func=etag)
+    def answer(request: HttpRequest) -> HttpResponse:
+        response = _file(plan.svg)
+        response["Cache-Control"] = f"private, max-age={MONTH if request.GET.get('version') else 0}"
+        return response
+
+    return answer(request)
+
+
+@require("view")
+@never_cache
+@require_safe
+def show_charts(request: HttpRequest, machine: str) -> JsonResponse:
+    return JsonResponse(charts.of_machine(request, machine, queues=bool(get_engine().queues(machine))).as_dict())

@@ -1,0 +1,124 @@
+"""Searches everything: instances of any machine by id, archived ones too, machines and queues by name, jobs by id.
+
+The search is bounded however much there is: the names of what is published, one command for each machine, and a page of
+the index of ids where a definition declares one. What a page leaves out is counted, or said to exist.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from dashboard.shared.access import scope_of
+from dashboard.shared.addresses.converters import JobId
+from dashboard.shared.search.instance_filter import IDS
+from machines.connections import get_engine
+from machines.engine import Engine
+from machines.instances.archive.store import get_archive
+
+MAX_HITS = 20  # of each kind on the page
+BY_PREFIX = 20  # machines whose ids are looked through for one page
+MAX_PAGE = 10_000
+JOB = re.compile(JobId.regex)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """Holds a result. ``of``: its machine; ``exact``: the whole name was typed."""
+
+    kind: str
+    name: str
+    url: str
+    of: str = ""
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """Says that a page shows only a part of one kind: the results from ``first`` to ``last`` of ``total``.
+
+    ``total`` is None where it is not known; then ``url`` is the list of ``of``, a machine, with all of them. For the
+    kind "machine index" it counts the machines whose ids were looked through.
+    """
+
+    kind: str
+    first: int
+    last: int
+    total: int | None = None
+    of: str = ""
+    url: str = ""
+
+
+@dataclass(slots=True)
+class Results:
+    """Holds one page of a search. ``page`` counts from 1; ``more``: there is a next page."""
+
+    page: int = 1
+    hits: list[Hit] = field(default_factory=list)
+    remainders: list[Remainder] = field(default_factory=list)
+    more: bool = False
+
+    def cut(self, kind: str, found: Sequence[T], size: int = MAX_HITS) -> Sequence[T]:
+        """Return the part of ``found`` that is on this page, and note what is left out."""
+        start = (self.page - 1) * size
+        part = found[start : start + size]
+        if len(found) > size and part:
+            self.remainders.append(Remainder(kind, start + 1, start + len(part), len(found)))
+        self.more = self.more or len(found) > start + size
+        return part
+
+
+def search(request: HttpRequest, asked: str) -> Iterator[Hit]:
+    """Yield the first results of this name on the machines that the person sees."""
+    yield from search_page(request, asked).hits
+
+
+def search_page(request: HttpRequest, asked: str, page: int = 1) -> Results:
+    """Return a page of what has this name on the machines that the person sees: at most ``MAX_HITS`` of each kind."""
+    engine, scope, found = get_engine(), scope_of(request.user), Results(page)
+    names = sorted(name for name in engine.machines() if name in scope)
+    for name in found.cut("instance", engine.find_machines(asked, names)):
+        found.hits.append(Hit("instance", asked, reverse("signalbox:instance", args=[name, asked]), name, exact=True))
+    here = {hit.of for hit in found.hits}
+    archived = [name for name in get_archive().find_machines(asked, names) if name not in here]
+    for name in found.cut("archived instance", archived):
+        address = reverse("signalbox:instance", args=[name, asked])
+        found.hits.append(Hit("archived instance", asked, address, name, exact=True))
+    _find_by_prefix(engine, names, asked, found)
+    if JOB.fullmatch(asked):
+        for name in found.cut("job", engine.find_machines(asked, names, of="job")):
+            found.hits.append(Hit("job", asked, reverse("signalbox:job", args=[name, asked]), name, exact=True))
+    wanted = asked.lower()
+    for name in found.cut("machine", _exact_first([(name,) for name in names if wanted in name.lower()], asked)):
+        address = reverse("signalbox:machine", args=name)
+        found.hits.append(Hit("machine", name[0], address, exact=name[0] == asked))
+    queues = [pair for pair in engine.queue_names(names) if wanted in pair[1].lower()]
+    for name, queue in found.cut("queue", _exact_first(queues, asked)):
+        address = reverse("signalbox:queue", args=[name, queue])
+        found.hits.append(Hit("queue", queue, address, name, exact=queue == asked))
+    return found
+
+
+def _exact_first(names: list[tuple[str, ...]], asked: str) -> list[tuple[str, ...]]:
+    return sorted(names, key=lambda name: name[-1] != asked)
+
+
+def _find_by_prefix(engine: Engine, machines: list[str], prefix: str, found: Results) -> None:
+    """Add instances whose id begins with the prefix, of machines that index their ids."""
+    for name in found.cut("machine index", engine.find_indexed(IDS, machines), BY_PREFIX):
+        listed = engine.find(name, id_prefix=prefix, limit=MAX_HITS + 1).instances
+        for instance in listed[:MAX_HITS]:
+            if instance.id != prefix:
+                address = reverse("signalbox:instance", args=[name, instance.id])
+                found.hits.append(Hit("instance", instance.id, address, name))
+        if len(listed) > MAX_HITS:
+            address = f"{reverse('signalbox:machine', args=[name])}?{urlencode({'id': f'{prefix}*'})}#instances"
+            found.remainders.append(Remainder("instance", 1, MAX_HITS, of=name, url=address))

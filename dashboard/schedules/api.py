@@ -1,0 +1,174 @@
+"""Schedules: what happens at certain times, and the runs so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Query
+from pydantic import Field
+
+from dashboard.api.framework.operation import Group, actor_of, engine_key
+from dashboard.api.framework.schemas import Body, Data, Out, Why
+from machines.people.actor import Actor
+from machines.schedules import Row, describe_run, describe_time, queries
+from machines.schedules import actions as schedules
+
+group = Group("schedules", "Jobs, events and new instances at certain times.")
+SCHEDULE = "/schedules/{str:name}"
+MOMENT = "ISO 8601; without an offset in the zone of the schedule"
+
+
+class ScheduleOut(Out):
+    name: str
+    source: str = Field(description="people, or what declares it: such a schedule is changed there")
+    state: str = Field(description="active, paused or ended")
+    next: str | None = Field(None, description="planned time of the next run")
+    due: str | None = Field(None, description="the same with its jitter")
+    count: int = Field(description="runs so far")
+    pending: int = Field(description="runs that are being carried out")
+    waiting: int = Field(description="runs that wait, for the run before or in a backfill")
+    last: dict[str, Any] | None = Field(None, description="the last run")
+    error: str | None = Field(None, description="why a worker could not work on it")
+    author: str
+    schedule: dict[str, Any]
+
+
+class SchedulesOut(Out):
+    items: list[ScheduleOut]
+    missing: int = Field(0, description="partitions that did not answer: their schedules are not in the list")
+
+
+class NextRunsOut(Out):
+    next: list[str] = Field(description="planned times, in the zone of the schedule")
+
+
+class ScheduleRunOut(Out):
+    planned: str
+    at: str
+    why: str = Field(description="due, catch_up, run or backfill")
+    outcome: str = Field(description="done, failed, skipped, missed or unknown")
+    count: int = Field(description="of missed runs, how many")
+    led: dict[str, str] | None = Field(None, description="kind, machine and id of what it led to")
+    by: str = ""
+    error: str = ""
+
+
+class ScheduleRunsOut(Out):
+    items: list[ScheduleRunOut]
+
+
+class BackfillOut(Out):
+    count: int
+
+
+class PutSchedule(Body):
+    schedule: Data
+    reason: Why = ""
+
+
+class ScheduleReason(Body):
+    reason: Why = ""
+
+
+class BackfillRange(Body):
+    start: str = Field(description=MOMENT)
+    end: str = Field(description=f"the end itself is not run; {MOMENT}")
+    reason: Why = ""
+
+
+class ScheduleGone(Out):
+    name: str
+
+
+@group.get("/schedules", id="listSchedules", right="view", answers=SchedulesOut, summary="List schedules")
+def listed(request: HttpRequest, machine: str | None = None) -> dict[str, Any]:
+    """Those of the machines that you see, by name; a thousand at most."""
+    rows = queries.listed(actor_of(request), machine=machine)
+    return {"items": [row.as_dict() for row in rows], "missing": len(rows.missing)}
+
+
+@group.post(
+    "/schedules", id="putSchedule", right="operate", answers=ScheduleOut, summary="Make or change a schedule",
+    example={"schedule": {"name": "nightly-report", "when": {"cron": "30 2 * * *"}, "zone": "Europe/Zurich",
+                          "what": {"do": "enqueue", "machine": "report", "src": "make_report"}}},
+)  # fmt: skip
+def put(request: HttpRequest, body: PutSchedule) -> dict[str, Any]:
+    """The one of the same name is changed. Events and new instances also need the right `fire`."""
+    return schedules.put(actor_of(request), body.schedule, reason=body.reason).as_dict()
+
+
+@group.get(SCHEDULE, id="getSchedule", right="view", answers=ScheduleOut, summary="Get a schedule")
+def one(request: HttpRequest, name: str) -> dict[str, Any]:
+    return queries.get(actor_of(request), name).as_dict()
+
+
+@group.get(f"{SCHEDULE}/next", id="listNextRuns", right="view", answers=NextRunsOut, summary="List the next runs")
+def upcoming(request: HttpRequest, name: str, count: int = Query(5, ge=1, le=100)) -> dict[str, Any]:
+    """None while it is paused."""
+    actor = actor_of(request)
+    zone = queries.get(actor, name).schedule.zone
+    return {"next": [describe_time(at, zone) for at in queries.list_next(actor, name, count)]}
+
+
+@group.get(f"{SCHEDULE}/runs", id="listRuns", right="view", answers=ScheduleRunsOut, summary="List the runs so far")
+def runs(request: HttpRequest, name: str, limit: int = Query(100, ge=1, le=500)) -> dict[str, Any]:
+    """Newest first; as many as the history of the schedule holds."""
+    actor = actor_of(request)
+    zone = queries.get(actor, name).schedule.zone
+    return {"items": [describe_run(run, zone) for run in queries.history(actor, name, limit)]}
+
+
+@group.post(
+    f"{SCHEDULE}/backfill", id="backfillSchedule", right="operate", answers=BackfillOut,
+    summary="Run each occurrence of a range of the past", example={"start": "2026-11-01", "end": "2026-11-08"},
+)  # fmt: skip
+def backfill(request: HttpRequest, name: str, body: BackfillRange) -> dict[str, int]:
+    """Also those that have run; 10,000 at most."""
+    found = schedules.backfill(
+        actor_of(request), name, body.start, body.end, reason=body.reason, key=engine_key(request)
+    )
+    return {"count": found}
+
+
+@group.delete(SCHEDULE, id="removeSchedule", right="operate", answers=ScheduleGone, summary="Remove a schedule")
+def remove(request: HttpRequest, name: str) -> dict[str, str]:
+    """With its history. What its runs led to goes on."""
+    schedules.remove(actor_of(request), name)
+    return {"name": name}
+
+
+def _camel(verb: str) -> str:
+    first, *others = verb.split("-")
+    return first + "".join(word.title() for word in others)
+
+
+def _declare(verb: str, summary: str, about: str, act: Callable[[Actor, HttpRequest, str, str], Row]) -> None:
+    def operation(request: HttpRequest, name: str, body: ScheduleReason) -> dict[str, Any]:
+        return act(actor_of(request), request, name, body.reason).as_dict()
+
+    operation.__doc__ = about
+    group.post(
+        f"{SCHEDULE}/{verb}", id=f"{_camel(verb)}Schedule", right="operate", answers=ScheduleOut, summary=summary,
+        example={"reason": "the printer is away"},
+    )(operation)  # fmt: skip
+
+
+_declare(
+    "pause", "Pause a schedule", "Nothing is due until it is resumed; what is under way ends.",
+    lambda actor, request, name, reason: schedules.pause(actor, name, reason=reason),
+)  # fmt: skip
+_declare(
+    "resume", "Resume a schedule", "Occurrences are planned from now on: what was planned meanwhile is not made up.",
+    lambda actor, request, name, reason: schedules.resume(actor, name, reason=reason),
+)  # fmt: skip
+_declare(
+    "take-over", "Take a schedule over",
+    "It runs in the caller's name from now on, and goes on where it was paused. It takes the rights to make it.",
+    lambda actor, request, name, reason: schedules.take_over(actor, name, reason=reason),
+)  # fmt: skip
+_declare(
+    "run", "Run it once now", "Also while it is paused.",
+    lambda actor, request, name, reason: schedules.run(actor, name, reason=reason, key=engine_key(request)),
+)  # fmt: skip

@@ -1,0 +1,247 @@
+"""Schedules: the list, one with its history, the form, and the actions on one. ``machines.schedules.actions`` does
+the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from dashboard.shared.access import Forbidden, View, allows, anywhere, demand, require, scope_of
+from dashboard.shared.form_keys import make_key
+from dashboard.shared.missing_partitions import count_missing
+from dashboard.shared.permissions import require_audited
+from dashboard.shared.rendering import render_page
+from machines.connections import get_engine
+from machines.engine.errors import BadInput, SignalboxError
+from machines.people.actor import Actor
+from machines.schedules import DeclaredSchedule, InvalidSchedule, Row, UnknownSchedule, authors, queries
+from machines.schedules import actions as services
+
+from .forms import ACTIONS, ScheduleForm, initial
+from .presenters import list_facts, present, present_run
+
+RUNS = 50  # on a page
+TAKEN = "the name {!r} is taken: choose another one, or change that schedule"
+VERBS = ("put", "take_over", "pause", "resume", "run", "backfill", "remove")
+
+
+@require("view")
+def show_all(request: HttpRequest) -> HttpResponse:
+    machine = request.GET.get("machine", "")
+    scope = scope_of(request.user)
+    names = sorted(name for name in get_engine().machines() if name in scope)
+    if machine and machine not in names:
+        raise Http404("No machine of this name.")
+    new = "new" in request.GET
+    if new and machine and allows(request.user, "operate", machine):
+        return redirect("signalbox:schedule-new", machine)
+    rows = queries.listed(Actor.of(request), machine=machine or None)
+    context = {
+        "section": "schedules",
+        "lines": [present(row) for row in rows],
+        "missing": count_missing(rows.missing),
+        "machine": machine,
+        "machines": names,
+        "makes": allows(request.user, "operate", machine) if machine else anywhere(request.user, "operate"),
+        "unchosen": new and not machine,
+    }
+    return render_page(request, "signalbox/schedules/schedules.html", context)
+
+
+@require("view")
+def show(request: HttpRequest, name: str) -> HttpResponse:
+    return _show(request, name)
+
+
+def _show(
+    request: HttpRequest, name: str, *, given: dict[str, str] | None = None, mistake: str = "", status: int = 200
+) -> HttpResponse:
+    """Render the page. ``given``, ``mistake``: the form of a backfill as it was sent, and what was wrong with it."""
+    actor = Actor.of(request)
+    row = _get(request, name)
+    context = {
+        "section": "schedules",
+        "line": present(row),
+        "row": row,
+        "lost": authors.find_lost_right(row.order),
+        "next": [at * 1000 for at in queries.list_next(actor, name)],
+        "facts": list_facts(row),
+        "what": {name: found for name, found in row.schedule.what.items() if name not in ("do", "machine")},
+        "runs": [present_run(run) for run in queries.history(actor, name, RUNS)],
+        "may": {verb: queries.may(actor, row, verb) for verb in VERBS},
+        "given": given or {},
+        "mistake": mistake,
+        "key": make_key(),
+    }
+    return render_page(request, "signalbox/schedules/schedule.html", context, status=status)
+
+
+@require_audited("operate", "schedule.put", machine="machine")
+def make(request: HttpRequest, machine: str) -> HttpResponse:
+    action = request.GET.get("do", "")
+    if action not in ("", *ACTIONS):
+        raise Http404("Unknown action.")
+    if machine not in get_engine().machines():
+        raise Http404("No machine of this name.")
+    if not action:
+        return _render_form(request, machine, None, status=400 if request.method == "POST" else 200)
+    if action != "enqueue":
+        demand(request.user, "fire", machine)
+    form = ScheduleForm(machine, action, request.POST if request.method == "POST" else None)
+    return _edit(request, form, None)
+
+
+@require_audited("operate", "schedule.put", target="name")
+def change(request: HttpRequest, name: str) -> HttpResponse:
+    row = _get(request, name)
+    if not queries.may(Actor.of(request), row, "put"):
+        if row.order.is_declared:
+            messages.error(request, f"Not changed: {DeclaredSchedule(name, row.source, 'change').message}")
+            return redirect("signalbox:schedule", name)
+        demand(request.user, "operate", row.schedule.machine)
+        demand(request.user, "fire", row.schedule.machine)
+    document = row.schedule.as_dict()
+    sent = request.POST if request.method == "POST" else None
+    form = ScheduleForm(row.schedule.machine, row.schedule.does, sent, initial=initial(document))
+    form.fields["name"].disabled = True  # another name is another schedule
+    return _edit(request, form, row)
+
+
+def _edit(request: HttpRequest, form: ScheduleForm, row: Row | None) -> HttpResponse:
+    """Show the form; a POST stores the schedule, or with ``preview`` shows its next runs."""
+    upcoming: list[int] = []
+    status = 200
+    if request.method == "POST":
+        status = 400
+        if form.is_valid():
+            document = form.document()
+            try:
+                if "preview" in request.POST:
+                    upcoming = queries.preview(Actor.of(request), document)[1]
+                    status = 200
+                else:
+                    if row is None and _is_taken(request, document["name"]):
+                        raise BadInput(TAKEN.format(document["name"]))
+                    made = services.put(Actor.of(request), document, reason=form.cleaned_data["reason"])
+                    messages.success(request, "Saved" if row else "Created")
+                    return redirect("signalbox:schedule", made.name)
+            except InvalidSchedule as error:
+                form.blame(error.findings)
+            except (BadInput, DeclaredSchedule) as error:
+                form.add_error(None, f"{error.message} ({error.code})")
+    return _render_form(request, form.machine, form, row=row, upcoming=upcoming, status=status)
+
+
+def _render_form(
+    request: HttpRequest, machine: str, form: ScheduleForm | None, *, row: Row | None = None,
+    upcoming: Sequence[int] = (), status: int = 200,
+) -> HttpResponse:  # fmt: skip
+    context = {
+        "section": "schedules",
+        "machine": machine,
+        "form": form,
+        "row": row,
+        "chosen": form.action if form else "",
+        "label": ACTIONS[form.action][0] if form else "",
+        "actions": [(name, *texts) for name, texts in ACTIONS.items()],
+        "next": [at * 1000 for at in upcoming],
+    }
+    return render_page(request, "signalbox/schedules/schedule_form.html", context, status=status)
+
+
+def _is_taken(request: HttpRequest, name: str) -> bool:
+    """Whether the person sees a schedule of this name: a new one does not replace it."""
+    try:
+        queries.get(Actor.of(request), name)
+    except (UnknownSchedule, Forbidden):
+        return False
+    return True
+
+
+def _get(request: HttpRequest, name: str) -> Row:
+    try:
+        return queries.get(Actor.of(request), name)
+    except UnknownSchedule as error:
+        raise Http404(f"{error.message}.") from None
+
+
+def _make_view(verb: str, told: str, act: Callable[[Actor, HttpRequest, str], Any]) -> View:
+    @require_audited("operate", f"schedule.{verb}", target="name")
+    def view(request: HttpRequest, name: str) -> HttpResponse:
+        _get(request, name)
+        if request.method == "POST":
+            try:
+                act(Actor.of(request), request, name)
+            except UnknownSchedule as error:
+                raise Http404(f"{error.message}.") from None
+            except SignalboxError as error:
+                messages.error(request, f"Not done: {error.message} ({error.code})")
+            else:
+                messages.success(request, told)
+        return redirect("signalbox:schedule", name)
+
+    return view
+
+
+def _reason(request: HttpRequest) -> str:
+    return request.POST.get("reason", "").strip()
+
+
+def _run(actor: Actor, request: HttpRequest, name: str) -> None:
+    services.run(actor, name, reason=_reason(request), key=request.POST.get("key") or None)
+
+
+pause = _make_view(
+    "pause", "Paused: nothing is due until it is resumed",
+    lambda actor, request, name: services.pause(actor, name, reason=_reason(request)),
+)  # fmt: skip
+resume = _make_view(
+    "resume", "Resumed: the next runs are planned from now on",
+    lambda actor, request, name: services.resume(actor, name, reason=_reason(request)),
+)  # fmt: skip
+take_over = _make_view(
+    "take_over", "Taken over: it runs in your name",
+    lambda actor, request, name: services.take_over(actor, name, reason=_reason(request)),
+)  # fmt: skip
+run = _make_view("run", "Running once now; the history shows the result", _run)
+
+
+@require_audited("operate", "schedule.backfill", target="name")
+def backfill(request: HttpRequest, name: str) -> HttpResponse:
+    """Say how many runs a range has; with ``confirm`` run them."""
+    _get(request, name)
+    if request.method != "POST":
+        return redirect("signalbox:schedule", name)
+    actor = Actor.of(request)
+    given = {field: request.POST.get(field, "").strip() for field in ("start", "end")}
+    try:
+        if "confirm" not in request.POST:
+            count = queries.count_backfill(actor, name, **given)
+            return _show(request, name, given=given | {"count": str(count)})
+        count = services.backfill(actor, name, **given, reason=_reason(request), key=request.POST.get("key") or None)
+    except BadInput as error:
+        return _show(request, name, given=given, mistake=f"{error.message} ({error.code})", status=400)
+    messages.success(request, f"Backfill of {count:,} runs started")
+    return redirect("signalbox:schedule", name)
+
+
+@require_audited("operate", "schedule.remove", target="name")
+def remove(request: HttpRequest, name: str) -> HttpResponse:
+    _get(request, name)
+    if request.method != "POST":
+        return redirect("signalbox:schedule", name)
+    if request.POST.get("name", "") != name:
+        messages.error(request, "Not removed: enter the name of the schedule to confirm")
+        return redirect("signalbox:schedule", name)
+    try:
+        services.remove(Actor.of(request), name, reason=_reason(request))
+    except DeclaredSchedule as error:
+        messages.error(request, f"Not removed: {error.message} ({error.code})")
+        return redirect("signalbox:schedule", name)
+    messages.success(request, f"{name} removed with its history; what its runs led to goes on")
+    return redirect("signalbox:schedules")

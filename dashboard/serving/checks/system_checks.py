@@ -1,0 +1,388 @@
+"""Django system checks of an installation. Each has a stable id and a hint.
+
+    W001  Redis does not answer                     W006  notifications cannot be switched on
+    E002  the server is too old                     W007  a SIGNALBOX_ variable that nothing reads
+    E003  the server has no functions               E008  sessions or cache are on no shared store
+    E004  the server may throw keys away            W009  DEBUG is on while the site answers to foreign names
+    W005  the server keeps nothing over a restart   W010  machines accept senders that no definition names
+    E016  the dict SIGNALBOX has a name or value that does not fit
+    W012  slots of the cluster have no owner        E011  the account lacks a permission
+    W013  one lost shard would stop the whole cluster
+    W014  fewer than two replicas                   W015  min-replicas-to-write is not set
+
+On a cluster each primary is asked, and a message names the nodes that it is about.
+A server that is away is a warning: migrations and ``createsuperuser`` do not need it, and the site comes back with it.
+A server that would lose data is an error, and nothing starts on it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.conf import settings
+from django.core.cache import cache
+from django.core.checks import ERROR, CheckMessage, Error, Tags, Warning, register, run_checks
+from django.core.exceptions import ImproperlyConfigured
+from django_redis.exceptions import ConnectionInterrupted
+from redis import RedisCluster
+from redis.exceptions import ResponseError
+
+from dashboard.live.limits import limits
+from dashboard.site import environment
+from dashboard.site.stores import SESSION_ENGINES
+from machines.conf import conf
+from machines.conf.project_check import TAG, WORKER_TAG
+from machines.conf.resolver import find_problems, label
+from machines.engine.connection import server_permissions
+from machines.engine.connection.calls import Caller
+from machines.engine.connection.client import FAILURES
+from machines.engine.connection.library_loader import MISSING
+from machines.engine.connection.routing import list_nodes
+from machines.engine.connection.server_permissions import find_denial
+from machines.engine.errors import EngineFault, LibraryNotLoaded, NotPermitted, SignalboxError
+
+OLDEST = (7, 0)
+SLOTS = 16384
+# Read elsewhere than in settings.py: by the test suite and the test kit.
+OTHER_NAMES = ("SIGNALBOX_TEST_SERVER", "SIGNALBOX_TEST_ACCOUNT", "SIGNALBOX_TEST_URL")
+LOCAL = frozenset({"localhost", ".localhost", "127.0.0.1", "[::1]", "testserver"})
+
+
+@register(TAG, WORKER_TAG)
+def redis_server(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Everything about the server, or about each primary of a cluster."""
+    from machines.connections import get_engine
+
+    if find_problems():  # which machines/conf/project_check.py says
+        return []
+    try:
+        client = get_engine().client
+        nodes = list_nodes(client)
+    except (*FAILURES, SignalboxError) as error:
+        return [_describe(error, "")]
+    if not isinstance(client, RedisCluster):
+        return _ask(client, (*NODE_CHECKS, *INSTALLATION_CHECKS))
+    found: dict[tuple[str, str], list[tuple[str, CheckMessage]]] = {}
+    for node in nodes:
+        address = _address(node)
+        for message in _ask(node, (*NODE_CHECKS, *CLUSTER_CHECKS), address):
+            found.setdefault((str(message.id), message.msg), []).append((address, message))
+    messages = [_name_nodes(each, len(nodes)) for each in found.values()]
+    whole = not any(message.id in ("signalbox.W001", "signalbox.W012") for message in messages)
+    return [*messages, *(_ask(client, INSTALLATION_CHECKS) if whole else [])]
+
+
+def _ask(
+    client: Any, checks: tuple[Callable[[Any], Iterator[CheckMessage]], ...], node: str = ""
+) -> list[CheckMessage]:
+    """Run checks until one meets an error, and return all that was found."""
+    found: list[CheckMessage] = []
+    try:
+        client.ping()
+        for check in checks:
+            found += check(client)
+            if any(message.id == "signalbox.E011" for message in found):
+                break  # the others would say the same again
+    except (*FAILURES, SignalboxError) as error:
+        found.append(_describe(error, node))
+    return found
+
+
+def _describe(error: Exception, node: str) -> CheckMessage:
+    if server_permissions.is_denied(str(error)) or isinstance(error, NotPermitted):
+        named = server_permissions.find_missing(str(error)) or "a permission"
+        return _lacking([*getattr(error, "missing", ())] or [named])
+    place = f"the node {node} of {shown(conf.REDIS_URL)}" if node else shown(conf.REDIS_URL)
+    return Warning(
+        f"Redis does not answer at {place}: {error}",
+        hint=f"Start it, or set {'REDIS_URL' if environment.is_own_site() else label('REDIS_URL')}. "
+        "`signalbox demo` brings a server of its own.",
+        id="signalbox.W001",
+    )
+
+
+def _address(node: Any) -> str:
+    connection = node.connection_pool.connection_kwargs
+    return f"{connection['host']}:{connection['port']}"
+
+
+def _name_nodes(found: list[tuple[str, CheckMessage]], primaries: int) -> CheckMessage:
+    """Return one message for all nodes that it is about."""
+    _, message = found[0]
+    if message.id != "signalbox.W001":
+        where = "each primary" if len(found) == primaries else ", ".join(address for address, _ in found)
+        message.msg = f"{message.msg} (on {where} of the cluster)"
+    return message
+
+
+def _version(client: Any) -> Iterator[CheckMessage]:
+    info = client.info("server")
+    words = re.findall(r"\d+", str(info.get("redis_version", "0")))
+    if tuple(int(word) for word in words[:2]) < OLDEST:
+        yield Error(
+            f"the server is version {info.get('redis_version')}; Signalbox needs Redis 7.0 or later, or Valkey",
+            hint="Functions came with Redis 7.0.",
+            id="signalbox.E002",
+        )
+
+
+def _functions(client: Any) -> Iterator[CheckMessage]:
+    try:
+        client.execute_command("FCALL_RO", "sb_library", 0)
+    except ResponseError as error:
+        if MISSING in str(error) or server_permissions.is_denied(str(error)):
+            return
+        yield Error(
+            f"the server refuses FUNCTION: {error}",
+            hint="The account in REDIS_URL needs +function and +fcall, and the server must not rename them away.",
+            id="signalbox.E003",
+        )
+
+
+def _library(client: Any) -> Iterator[CheckMessage]:
+    """Looks at the whole installation: of a cluster, at each primary that answers."""
+    from machines.connections import get_engine
+
+    try:
+        get_engine().require_library()
+    except LibraryNotLoaded as error:  # a warning: what starts now goes on by itself once the library is there
+        hint = "Run `signalbox library load` with the deployment account: docs/acl.md has its line."
+        yield Warning(error.message, hint=hint, id="signalbox.W011")
+    except NotPermitted:
+        raise
+    except EngineFault as error:
+        yield Error(f"{error.message} ({error.code})", hint="docs/deploy.md#upgrade", id="signalbox.E012")
+
+
+def _permissions(client: Any) -> Iterator[CheckMessage]:
+    """Asks for each command that a step may run: a step that lacks one is refused half-way."""
+    from machines.connections import get_prefix
+
+    try:
+        missing = Caller(client, get_prefix()).missing_commands(f"{get_prefix()}permitted")
+    except NotPermitted:
+        raise
+    except EngineFault:  # no library, or another release's, which cannot be asked
+        return
+    if missing:
+        yield _lacking(missing)
+
+
+def _lacking(missing: list[str]) -> CheckMessage:
+    return Error(
+        f"the account in REDIS_URL may not run what Signalbox needs on Redis; it lacks {', '.join(missing)}",
+        hint="docs/acl.md has the line of each account.",
+        id="signalbox.E011",
+    )
+
+
+def _eviction(client: Any) -> Iterator[CheckMessage]:
+    policy = client.info("memory").get("maxmemory_policy", "noeviction")
+    if policy != "noeviction":
+        yield Error(
+            f"maxmemory-policy is {policy}: a full server would throw instances and jobs away",
+            hint="Set maxmemory-policy to noeviction, in the server's configuration too.",
+            id="signalbox.E004",
+        )
+
+
+def _persistence(client: Any) -> Iterator[CheckMessage]:
+    info = client.info("persistence")
+    if not info.get("aof_enabled") and _config(client, "save") == "":
+        yield Warning(
+            "the server keeps nothing over a restart: neither append-only file nor snapshots are on",
+            hint="Set appendonly to yes.",
+            id="signalbox.W005",
+        )
+
+
+def _replication(client: Any) -> Iterator[CheckMessage]:
+    """Looks at servers with replicas and at nodes of clusters, which fail over to a replica."""
+    info = client.info("replication")
+    replicas = int(info.get("connected_slaves", 0))
+    if not replicas and not client.info("cluster").get("cluster_enabled"):
+        return
+    if replicas < 2:
+        yield Warning(
+            f"the server has {replicas} replica{'s' * (replicas != 1)}: a failover leaves a single copy or none",
+            hint="Give each shard two replicas: docs/durability.md#failover.",
+            id="signalbox.W014",
+        )
+    if replicas and _config(client, "min-replicas-to-write") == "0":
+        yield Warning(
+            "min-replicas-to-write is 0: a primary cut off from its replicas goes on writing what a failover loses",
+            hint="Set min-replicas-to-write to 1 and min-replicas-max-lag to 10: docs/durability.md#failover.",
+            id="signalbox.W015",
+        )
+
+
+def _notifications(client: Any) -> Iterator[CheckMessage]:
+    """Asks by setting what is set already, which changes nothing."""
+    try:
+        client.config_set("notify-keyspace-events", _config(client, "notify-keyspace-events") or "")
+    except ResponseError:
+        yield Warning(
+            "notify-keyspace-events cannot be set here: unless the server's configuration says K$, open pages are "
+            "refreshed every few seconds only",
+            hint="Set notify-keyspace-events to K$ in the server's configuration, or allow CONFIG.",
+            id="signalbox.W006",
+        )
+
+
+def _senders(client: Any) -> Iterator[CheckMessage]:
+    """Machines that were published before there was ``accepts``."""
+    from machines.catalog.accepted_senders import line
+    from machines.connections import get_engine
+
+    for name, granted in get_engine().granted().items():
+        if granted is None:
+            yield Warning(
+                f"{name} accepts messages from any machine: it was published before there was accepts",
+                hint="Run `manage.py machine accepts`, or start a worker: who sends to it now goes on, and no other.",
+                id="signalbox.W010",
+            )
+        elif granted:
+            yield Warning(
+                f"{name} accepts messages from {', '.join(granted)}, which its definition does not name",
+                hint=f"Add to it: {line(granted)}",
+                id="signalbox.W010",
+            )
+
+
+def _coverage(client: Any) -> Iterator[CheckMessage]:
+    info = client.cluster("INFO")
+    if int(info["cluster_slots_ok"]) < SLOTS:
+        yield Warning(
+            f"{SLOTS - int(info['cluster_slots_ok'])} slots of the cluster have no owner that answers: machines whose "
+            "partitions lie there are incomplete",
+            hint="Bring the lost nodes back, or give their slots to others: `redis-cli --cluster check`.",
+            id="signalbox.W012",
+        )
+    if _config(client, "cluster-require-full-coverage") == "yes":
+        yield Warning(
+            "cluster-require-full-coverage is yes: when one shard is lost, all others refuse calls, too",
+            hint="Set cluster-require-full-coverage to no: pages then show the other shards, and name what is missing.",
+            id="signalbox.W013",
+        )
+
+
+NODE_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (
+    _version,
+    _functions,
+    _library,
+    _permissions,
+    _eviction,
+    _persistence,
+    _replication,
+    _notifications,
+)
+"""About one server, or one primary of a cluster."""
+CLUSTER_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (_coverage,)
+"""About a primary of a cluster."""
+INSTALLATION_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (_senders,)
+"""About the installation as a whole, once its servers are in order."""
+
+
+@register(TAG)
+def live_limits(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """The names of the limits of the live view, which are keys of ``SIGNALBOX["LIVE"]``."""
+    if find_problems():  # which machines/conf/project_check.py says
+        return []
+    try:
+        limits()
+    except ImproperlyConfigured as error:
+        return [Error(str(error), hint="dashboard/live/limits.py has every limit.", id="signalbox.E016")]
+    return []
+
+
+@register(TAG, WORKER_TAG)
+def variables(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """A misspelt variable does nothing, silently. Only ours are looked at; the environment holds much else."""
+    if not environment.is_own_site():  # another project has variables of its own
+        return []
+    known = [*environment.of_process().names, *OTHER_NAMES]
+    strangers = [name for name in os.environ if name.startswith("SIGNALBOX_") and name not in known]
+    return [
+        Warning(f"nothing reads the variable {name}", hint=_suggestion(name, known), id="signalbox.W007")
+        for name in strangers
+    ]
+
+
+@register(TAG, WORKER_TAG, Tags.caches)
+def stores(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    if not environment.is_own_site():  # another project knows where its sessions and its cache have to be
+        return []
+    backend = settings.CACHES.get("default", {}).get("BACKEND", "")
+    sessions = settings.SESSION_ENGINE
+    if backend.startswith("django_redis.") and sessions in SESSION_ENGINES.values():
+        return []
+    return [
+        Error(
+            f"sessions ({sessions}) are neither on Redis nor in SQL, or the cache ({backend}) is not on Redis: other "
+            "processes would not see them",
+            hint="Keep CACHES and SESSION_ENGINE as dashboard/settings.py has them.",
+            id="signalbox.E008",
+        )
+    ]
+
+
+@register(TAG, Tags.security)
+def debug(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    foreign = sorted(set(settings.ALLOWED_HOSTS) - LOCAL)
+    if not environment.is_own_site() or not settings.DEBUG or not foreign:
+        return []
+    return [
+        Warning(
+            f"DEBUG is on, and the site answers to {', '.join(foreign)}: errors would show its insides to strangers",
+            hint="Unset DEBUG.",
+            id="signalbox.W009",
+        )
+    ]
+
+
+def cache_rights() -> list[CheckMessage]:
+    """What the account in CACHE_URL lacks. Asked where a site starts: the account of a worker needs no cache."""
+    if not environment.is_own_site():
+        return []
+    try:
+        cache.get("probe")
+    except (*FAILURES, ConnectionInterrupted, SignalboxError) as error:
+        if (denied := find_denial(error)) is not None:
+            return [
+                Error(
+                    f"the account in CACHE_URL may not use cache and sessions: {denied}",
+                    hint="docs/acl.md has the line of the account of the site.",
+                    id="signalbox.E011",
+                )
+            ]
+    return []
+
+
+def refusals() -> str:
+    """Why nothing may start on this installation, in words; empty when nothing stands against it."""
+    found = [message for message in [*run_checks(tags=[TAG]), *cache_rights()] if message.level >= ERROR]
+    return "\n".join(f"{message.msg} ({message.id}). {message.hint}" for message in found)
+
+
+def shown(url: str) -> str:
+    """The URL without its password."""
+    return re.sub(r"(?<=://)([^/@]*:)[^/@]*@", r"\1***@", url)
+
+
+def _config(client: Any, name: str) -> str | None:
+    """A server setting, or None where CONFIG is forbidden."""
+    try:
+        found = client.config_get(name)
+    except ResponseError:
+        return None
+    value = next(iter(found.values()), "")
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _suggestion(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"Did you mean {close[0]}?" if close else f"These exist: {', '.join(n for n in known if 'SIGNALBOX' in n)}."

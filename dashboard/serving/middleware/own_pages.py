@@ -1,0 +1,137 @@
+"""Puts around each view what its answer needs in a project that includes ``dashboard.urls``, and around no other view.
+
+Signalbox's own site has middleware for the same: request ids, Content-Security-Policy, time zones, the audit, error
+pages. There, the project's middleware stays as it is; its own pages never come by here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction
+from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
+from django.db.transaction import non_atomic_requests
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import URLPattern, URLResolver
+from django.utils import translation
+from django.utils.log import log_response
+
+from dashboard.shared.errors.pages import EngineErrorMiddleware, bad_request, forbidden, not_found
+from dashboard.shared.errors.redis_outage import RedisOutageMiddleware
+from dashboard.shared.times.time_zones import TimeZoneMiddleware
+from dashboard.site.environment import is_own_site
+
+from .audit_context import AuditContext
+from .content_security_policy import PagePolicy
+from .request_ids import RequestIds
+
+View = Callable[..., Any]
+Patterns = list[URLPattern | URLResolver]
+LAYERS = (RequestIds, PagePolicy, TimeZoneMiddleware, AuditContext)
+"""From the outside in."""
+LANGUAGE = "en"
+"""Of our pages, and of the numbers in them that scripts read."""
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+    "Content-Language": LANGUAGE,
+}
+"""Our pages have them whatever the settings of the project say; ids and filters stand in addresses."""
+
+
+def wrap_patterns(patterns: Iterable[URLPattern | URLResolver]) -> Patterns:
+    """Return the same patterns with each view wrapped, or as they are on Signalbox's own site."""
+    return list(patterns) if is_own_site() else [_wrap(pattern) for pattern in patterns]
+
+
+def _wrap(pattern: URLPattern | URLResolver) -> URLPattern | URLResolver:
+    if isinstance(pattern, URLPattern):
+        return URLPattern(pattern.pattern, wrap_view(pattern.callback), pattern.default_args, pattern.name)
+    inner = [_wrap(each) for each in pattern.url_patterns]
+    return URLResolver(pattern.pattern, inner, pattern.default_kwargs, pattern.app_name, pattern.namespace)
+
+
+def wrap_view(view: View) -> View:
+    """Return the view with every layer around it.
+
+    The layers know who asks and what they may do, so a middleware that sends everybody to a login leaves the view
+    alone; and views commit for themselves, so the project's ATOMIC_REQUESTS does not hold.
+    """
+    wrapped = _wrap_async(view) if iscoroutinefunction(view) else _wrap_sync(view)
+    wrapped.login_required = False  # type: ignore[attr-defined]
+    return non_atomic_requests(wrapped)
+
+
+def _wrap_sync(view: View) -> View:
+    @wraps(view)
+    def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def innermost(request: HttpRequest) -> HttpResponse:
+            try:
+                response: HttpResponse = view(request, *args, **kwargs)
+                return response
+            except Exception as error:
+                return _answer_error(request, error)
+
+        with translation.override(LANGUAGE):
+            response: HttpResponse = _in_layers(innermost)(request)
+        return _with_headers(response)
+
+    return answered
+
+
+def _wrap_async(view: View) -> View:
+    @wraps(view)
+    async def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        async def innermost(request: HttpRequest) -> HttpResponse:
+            try:
+                response: HttpResponse = await view(request, *args, **kwargs)
+                return response
+            except Exception as error:
+                return _answer_error(request, error)
+
+        with translation.override(LANGUAGE):
+            response: HttpResponse = await _in_layers(innermost)(request)
+        return _with_headers(response)
+
+    return answered
+
+
+def _in_layers(view: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+    for layer in reversed(LAYERS):
+        view = layer(view)
+    return view
+
+
+def _with_headers(response: HttpResponse) -> HttpResponse:
+    for name, value in HEADERS.items():
+        response.headers.setdefault(name, value)
+    return response
+
+
+def _answer_error(request: HttpRequest, error: Exception) -> HttpResponse:
+    """Answer what a view raised with a page or problem of ours. Anything unforeseen goes on to the project, which
+    logs and reports it."""
+    for layer in (EngineErrorMiddleware, RedisOutageMiddleware):
+        answer = layer(_nothing).process_exception(request, error)
+        if answer is not None:
+            return answer
+    if isinstance(error, PermissionDenied):
+        return _logged(request, error, forbidden(request, error), "Forbidden (Permission denied): %s")
+    if isinstance(error, Http404):
+        return _logged(request, error, not_found(request, error), "Not Found: %s")
+    if isinstance(error, BadRequest | SuspiciousOperation):
+        return _logged(request, error, bad_request(request, error), "Bad request: %s")
+    raise error
+
+
+def _logged(request: HttpRequest, error: Exception, response: HttpResponse, text: str) -> HttpResponse:
+    log_response(text, request.path, response=response, request=request, exception=error)
+    return response
+
+
+def _nothing(request: HttpRequest) -> HttpResponse:
+    """In place of a view, for layers that are asked for an answer to an error only."""
+    raise NotImplementedError

@@ -1,0 +1,1 @@
+"""Addresses of pages: converters, links of ids, navigation."""

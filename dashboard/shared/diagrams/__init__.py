@@ -1,0 +1,1 @@
+"""The diagram of a version on pages, and what is painted on it."""

@@ -1,0 +1,311 @@
+"""Loads one version of a machine for the pages: its outline, its diagram, and its events as forms."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlencode
+
+from machines import diagrams
+from machines.catalog import builtin_machines, offload
+from machines.catalog.mirrors import is_mirror, row_methods
+from machines.catalog.outlines import list_unrecorded, outline_from, stored, unrecorded
+from machines.engine.definitions import FieldOutline, Outline, StateOutline, TransitionOutline
+from machines.engine.definitions.outline import is_match
+from machines.instances.forms import TypedForm
+from machines.models import Machine, MachineVersion
+
+from ..times.time_fields import TimeFields
+
+VAST_WIDTH = 1300  # pixels
+MAX_WITHOUT_MAP = 40  # states
+MAX_CACHED = 128  # machines whose index and folds are kept: a published version never changes
+MAX_CACHED_DRAWINGS = 32  # folded diagrams in the cache of a process
+DRAWING_CPU = 5.0  # seconds of processor time that one may take
+NO_VIEW = {"view": None, "fold": None}  # the terms of an address that say how a machine is drawn
+TOP = "*"  # every state of the top level is folded
+
+
+@dataclass(frozen=True, slots=True)
+class DataField:
+    """Holds a declared data field with its value. ``present`` is False if it is not set."""
+
+    name: str
+    description: str
+    present: bool
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveState:
+    """Holds an active leaf state. ``around``: its ancestors, from the outside in."""
+
+    name: str
+    around: tuple[str, ...] = ()
+    region: str = ""
+
+    @property
+    def path(self) -> str:
+        return " › ".join([*self.around, self.name])
+
+
+@dataclass(frozen=True, slots=True)
+class VersionView:
+    """Holds a version. ``index`` maps states, transitions and queues to the ids of their parts in ``svg``.
+
+    ``folds``: the states that are folded in the diagram; ``foldable``: all that could be, ``top`` those of the top
+    level. ``chosen``: the address names the version; otherwise it is the current one, with the instances of all.
+    """
+
+    machine: str
+    version: int
+    outline: Outline
+    svg: str
+    index: dict[str, dict[str, Any]]
+    fingerprint: str
+    folds: frozenset[str] = frozenset()
+    foldable: tuple[str, ...] = ()
+    top: frozenset[str] = frozenset()
+    chosen: bool = False
+
+    @property
+    def is_mirror(self) -> bool:
+        """Return whether the instances follow rows of a table."""
+        return is_mirror(self.machine)
+
+    @property
+    def is_system(self) -> bool:
+        """Return whether the machine is the product's, whose own pages change its instances."""
+        return self.machine in builtin_machines.NAMES
+
+    @property
+    def view(self) -> dict[str, str]:
+        """Return the terms of an address that ask for this diagram."""
+        return self.view_of(self.folds)
+
+    def view_of(self, folds: Collection[str]) -> dict[str, str]:
+        """Return ``?view=top`` if it fits, else ``?fold=`` with names in the order of the definition."""
+        kept = diagrams.effective(self.outline, folds)
+        if kept and kept == self.top:
+            return {"view": "top"}
+        names = ",".join(_fold_name(state) for state in self.outline.states if state.name in kept)
+        return {"fold": names} if names else {}
+
+    @property
+    def query(self) -> str:
+        """Return the query of the address of this diagram by itself."""
+        return urlencode({"version": self.version} | self.view)
+
+    @property
+    def views(self) -> list[tuple[str, dict[str, str]]]:
+        """List the other diagrams of the version: a label, and the terms."""
+        whole = [("All states", {})] if self.folds else []
+        return whole + ([("Top level", self.view_of(self.top))] if self.top and self.folds != self.top else [])
+
+    def toggle_fold(self, state: str) -> dict[str, str]:
+        """Return the terms for the same diagram with this state unfolded, or folded."""
+        return self.view_of(self.folds ^ {state})
+
+    @property
+    def is_vast(self) -> bool:
+        """Return whether the diagram is too wide to be read when it is scaled to fit a page."""
+        width = re.search(r'<svg [^>]*\bwidth="(\d+)', self.svg)
+        return width is not None and int(width[1]) > VAST_WIDTH
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether the diagram needs a map, and a field that jumps to a state."""
+        return len(self.outline.states) > MAX_WITHOUT_MAP
+
+    @property
+    def stamps(self) -> TimeFields:
+        return TimeFields(self.outline.data)
+
+    def fields(self, data: Mapping[str, Any]) -> list[DataField]:
+        return [
+            DataField(field.name, field.description, field.name in data, data.get(field.name))
+            for field in self.outline.data
+        ]
+
+    def event_names(self, configuration: Iterable[str]) -> list[str]:
+        """List events that the current states accept, in the order of the definition, then every other known event.
+
+        A state that accepts a pattern (``*``, ``door.*``) takes events that cannot be listed: they are "" here.
+        """
+        here = self._accepted_fields(list(configuration))
+        known = [*self.outline.events, *self._accepted_fields([state.name for state in self.outline.states])]
+        return list(dict.fromkeys([*here, *(name for name in known if name)]))
+
+    def event_description(self, name: str) -> str:
+        event = self.outline.events.get(name)
+        return event.description if event else ""
+
+    def accepted_events(self, configuration: Iterable[str]) -> frozenset[str]:
+        """Return the events that the active states accept."""
+        return frozenset(self._accepted_fields(list(configuration)))
+
+    def transitions_on(self, event: str, configuration: Iterable[str]) -> Iterator[TransitionOutline]:
+        """Yield the transitions of the active states and their ancestors that an event of this name can take."""
+        active = {above.name: above for state in configuration for above in self.outline.lineage(state)}
+        for state in active.values():
+            for transition in state.transitions:
+                if transition.cause == "on" and any(is_match(one, event) for one in transition.events):
+                    yield transition
+
+    @property
+    def is_nested(self) -> bool:
+        return any(state.parent for state in self.outline.states)
+
+    def transition(self, id: str) -> TransitionOutline | None:
+        return next((t for state in self.outline.states for t in state.transitions if t.id == id), None)
+
+    def places(self, configuration: Iterable[str]) -> list[ActiveState]:
+        """List the active states; a state of another version has no ancestors."""
+        return [self._place(name) for name in configuration]
+
+    def _place(self, name: str) -> ActiveState:
+        lineage = [state for state in self.outline.lineage(name)[1:] if state.name != self.outline.root]
+        parallel = {state.name for state in self.outline.states if state.type == "parallel"}
+        region = next((state.name for state in self.outline.lineage(name) if state.parent in parallel), "")
+        return ActiveState(name, tuple(state.name for state in reversed(lineage)), "" if region == name else region)
+
+    def delay_of(self, event: str) -> str:
+        """Return the delay of a state's own timer event; empty for any other event."""
+        found = (t.delay for state in self.outline.states for t in state.transitions if event in t.events)
+        return next((delay for delay in found if delay), "")
+
+    def payload_form(
+        self, event: str, configuration: Iterable[str] | None, *, id_prefix: str, data: Mapping[str, Any] | None = None
+    ) -> TypedForm:
+        """Return the form for an event's payload: declared fields, or those its guards and actions read.
+
+        ``configuration`` None asks for the fields of every state: what a posted form may hold in whatever state the
+        instance is.
+        """
+        if (called := row_methods().list_parameters(self.machine, event) if self.is_mirror else None) is not None:
+            return TypedForm(called[0], is_open=called[1], id_prefix=id_prefix, data=data)
+        declared = self.outline.events.get(event)
+        if declared is not None and declared.fields is not None:
+            return TypedForm(declared.fields, id_prefix=id_prefix, data=data)
+        states = [state.name for state in self.outline.states] if configuration is None else configuration
+        inferred = self._accepted_fields(list(states)).get(event, ())
+        return TypedForm(inferred, is_open=True, id_prefix=id_prefix, data=data)
+
+    def _accepted_fields(self, states: list[str]) -> dict[str, Sequence[FieldOutline]]:
+        """Return event -> fields, for these states and their ancestors; nothing for a state of another version."""
+        active = {above.name: above for state in states for above in self.outline.lineage(state)}
+        listened = {event.name: event.fields or () for event in self.outline.events_of(states)}
+        heard = (t for state in active.values() for t in state.transitions if t.cause == "on")
+        return listened | ({"": ()} if any(_is_open(event) for t in heard for event in t.events) else {})
+
+
+def _is_open(descriptor: str) -> bool:
+    """Return whether an event descriptor is a pattern for external events."""
+    return descriptor.endswith("*") and not descriptor.startswith(("done.", "error."))
+
+
+def read_folds(query: Mapping[str, str]) -> str:
+    """Read the folds of an address for ``load_version``: ``?view=top`` or ``?fold=a,b``."""
+    return TOP if query.get("view") == "top" else query.get("fold", "")
+
+
+def load_version(machine: str, version: int, *, fold: str = "", who: str = "", full: bool = False) -> VersionView:
+    """Load a version. One that a script published straight into Redis is stored first.
+
+    Raise UnknownMachine, OffloadError. ``fold`` names states as ``read_folds`` returns them; states that cannot be
+    folded are ignored. ``who`` identifies the caller. ``full``: the diagram has guards and actions in words.
+    """
+    found = stored(machine, version)
+    text = json.dumps(found.definition)
+    whole, fingerprint = outline_from(text), f"{found.digest}-{diagrams.DRAWING}"
+    foldable, top = _read_foldable(text)
+    folds = _parse_folds(whole, foldable, top, fold) if fold else frozenset()
+    if not folds and not full:
+        return VersionView(machine, version, whole, found.svg, _index(text), fingerprint, foldable=foldable, top=top)
+    svg, index = _draw_version(text, folds, who, full)
+    named = hashlib.sha256("\n".join([str(full), *sorted(folds)]).encode()).hexdigest()[:16]
+    return VersionView(machine, version, whole, svg, index, f"{fingerprint}-{named}", folds, foldable, top)
+
+
+def load_versions(wanted: Mapping[str, int]) -> dict[str, VersionView]:
+    """Load a version of each machine for pages without diagrams: ``svg`` is empty.
+
+    One query for those that are stored, one for the others. Raise UnknownMachine.
+    """
+    rows = MachineVersion.objects.filter(machine__name__in=wanted, number__in=set(wanted.values()))
+    found: dict[str, VersionView] = {}
+    for machine, number, definition, digest in rows.values_list("machine__name", "number", "definition", "digest"):
+        if wanted[machine] == number:
+            text = json.dumps(definition)
+            fingerprint = f"{digest}-{diagrams.DRAWING}"
+            found[machine] = VersionView(machine, number, outline_from(text), "", _index(text), fingerprint)
+    missing = {machine: version for machine, version in wanted.items() if machine not in found}
+    found |= {machine: _view_undrawn(row) for machine, row in list_unrecorded(missing).items()}
+    return {machine: found[machine] for machine in wanted}
+
+
+def load_versions_of(machine: str, numbers: Collection[int]) -> dict[int, VersionView]:
+    """Load several versions of one machine without their diagrams, in one query. Raise UnknownMachine."""
+    rows = MachineVersion.objects.filter(machine__name=machine, number__in=numbers)
+    found: dict[int, VersionView] = {}
+    for number, definition, digest in rows.values_list("number", "definition", "digest"):
+        text = json.dumps(definition)
+        fingerprint = f"{digest}-{diagrams.DRAWING}"
+        found[number] = VersionView(machine, number, outline_from(text), "", _index(text), fingerprint)
+    return {number: found.get(number) or _view_undrawn(unrecorded(machine, number)) for number in numbers}
+
+
+def _view_undrawn(row: MachineVersion) -> VersionView:
+    text, name = json.dumps(row.definition), row.machine.name
+    return VersionView(name, row.number, outline_from(text), "", _index(text), f"{row.digest}-{diagrams.DRAWING}")
+
+
+def find_lost_machines(known: Collection[str]) -> list[str]:
+    """List machines in SQL that are missing in Redis; ``known``: the names of those in Redis."""
+    return [name for name in Machine.objects.order_by("name").values_list("name", flat=True) if name not in known]
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def _index(text: str) -> dict[str, dict[str, Any]]:
+    return diagrams.index(outline_from(text))
+
+
+@lru_cache(maxsize=MAX_CACHED)
+def _read_foldable(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
+    whole = outline_from(text)
+    return diagrams.foldable(whole), diagrams.top_level(whole)
+
+
+def _parse_folds(whole: Outline, foldable: tuple[str, ...], top: frozenset[str], fold: str) -> frozenset[str]:
+    """Parse the folds of an address. It reads no more words than there are states to fold."""
+    if fold == TOP:
+        return top
+    words = set(fold.split(",", len(foldable))[: len(foldable)])
+    return diagrams.effective(whole, [s.name for s in whole.states if s.name in foldable and _fold_name(s) in words])
+
+
+def _fold_name(state: StateOutline) -> str:
+    """Return the name of a state in an address: its number if the name has a comma."""
+    return str(state.index) if "," in state.name else state.name
+
+
+def _draw_version(text: str, folds: frozenset[str], who: str, full: bool) -> tuple[str, dict[str, dict[str, Any]]]:
+    """Draw a folded diagram, or one with full labels, once per process, in a helper process in limited time."""
+    kept = _kept_drawing(text, diagrams.DRAWING, folds, full)
+    if not kept:
+        drawn = offload.drawn(offload.run("draw", text, who=who, cpu=DRAWING_CPU, folds=sorted(folds), full=full))
+        kept.append((drawn, diagrams.index(outline_from(text), folds=folds)))
+    return kept[0]
+
+
+@lru_cache(maxsize=MAX_CACHED_DRAWINGS)
+def _kept_drawing(
+    text: str, way: int, folds: frozenset[str], full: bool
+) -> list[tuple[str, dict[str, dict[str, Any]]]]:
+    """Return the cache entry of a diagram, empty at first. ``way``: the version of the drawing code."""
+    return []

@@ -1,0 +1,1 @@
+"""Times of pages: zones, formats, fields that hold a time, themes."""

@@ -1,0 +1,111 @@
+"""Checks a text while it is written: findings with their places, names for completion, and the diagram, in one answer.
+
+The text is the body of the request. One check of a person runs at a time, in a helper process with a limit on its time;
+the browser sends the newest text when an answer has come, so typing fast costs no more than typing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.http import require_POST
+
+from dashboard.shared.access import require
+from dashboard.shared.errors.statuses import status_of
+from machines.catalog import offload
+from machines.catalog.editing.checking import WRITTEN
+from machines.catalog.submissions import FORMAT_NAMES, GUESS
+from machines.connections import get_throttle
+from machines.engine import EngineUnavailable
+from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
+from machines.people.actor import Actor
+
+from .known_names import list_known
+
+CPU, VIEWERS_CPU = 6.0, 3.0  # seconds of processor time that one check may take
+CHECKS, PER = 900, 60  # checks of one person in so many seconds; what is large counts as several
+PER_BYTES = 64 * 1024
+
+
+@require("view")
+@require_POST
+def check(request: HttpRequest, machine: str) -> JsonResponse:
+    """Who may not publish can only read the text: smaller limits hold for them."""
+    may = Actor.of(request).may("publish", machine)
+    return _answer(request, MAX_DEFINITION if may else VIEWERS_DEFINITION, CPU if may else VIEWERS_CPU)
+
+
+@require("publish")
+@require_POST
+def check_new(request: HttpRequest) -> JsonResponse:
+    return _answer(request, MAX_DEFINITION, CPU)
+
+
+def _answer(request: HttpRequest, most: int, cpu: float) -> JsonResponse:
+    text = read_text(request, most, what="checked while it is written")
+    if isinstance(text, JsonResponse):
+        return text
+    try:
+        done = offload.run("study", text, who=Actor.of(request).id, cpu=cpu, **_wanted(request))
+    except offload.OffloadError as error:
+        return refuse(status_of(type(error)), error.code, error.message, retry_after=error.retry_after)
+    found = done.answer | {"cpu": round(done.cpu * 1000)}
+    if "known" in request.GET:
+        found |= {"known": list_known(Actor.of(request))}
+    return answer(found)
+
+
+def read_text(request: HttpRequest, most: int, *, what: str, cost: int = 1) -> str | JsonResponse:
+    """Return the text of the body, or the answer that refuses it: too large, too many of them, or no UTF-8."""
+    if refused := admit(request, most, what=what, cost=cost):
+        return refused
+    try:
+        return request.body.decode()
+    except UnicodeDecodeError:
+        return refuse(400, "SB700", "The text is not valid UTF-8.")
+
+
+def admit(request: HttpRequest, most: int, *, what: str, cost: int = 1) -> JsonResponse | None:
+    """Return the answer to a body that is too large, or to one too many of them; None for one that may be read."""
+    size = int(request.META.get("CONTENT_LENGTH") or 0)
+    if size > most:
+        return refuse(413, "SB713", f"The text has {size:,} bytes; at most {most:,} are {what}.")
+    if wait := spend(request, cost + size // PER_BYTES):
+        return refuse(429, "SB711", "Too many checks in a short time.", retry_after=wait)
+    return None
+
+
+def _wanted(request: HttpRequest) -> dict[str, Any]:
+    """Read the terms of the address: all optional, anything else is ignored."""
+    asked = request.GET
+    format, write = asked.get("format", GUESS), asked.get("write", "")
+    return {
+        "format": format if format in FORMAT_NAMES else GUESS,
+        "draw": asked.get("draw") != "0",
+        "seen": asked.get("seen", "")[:64],
+        "write": write if write in WRITTEN else "",
+    }
+
+
+def spend(request: HttpRequest, cost: int) -> int:
+    """Count checks of a person. Return seconds to wait, 0 for none. A check needs no Redis: without one, it goes on."""
+    try:
+        verdict = get_throttle().take("studio.check", str(request.user.pk), limit=CHECKS, per=PER, cost=cost)
+    except EngineUnavailable:
+        return 0
+    return 0 if verdict.allowed else max(1, math.ceil(verdict.retry_after))
+
+
+def refuse(status: int, code: str, message: str, *, retry_after: int = 0) -> JsonResponse:
+    response = answer({"error": message, "code": code}, status=status)
+    if retry_after:
+        response["Retry-After"] = str(retry_after)
+    return response
+
+
+def answer(found: dict[str, Any], status: int = 200) -> JsonResponse:
+    response = JsonResponse(found, status=status)
+    response["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,119 @@
+"""Verifies a text while it is written: what the machine can never do, and never should, with the runs that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.http import require_POST
+
+from dashboard.shared.access import require
+from dashboard.shared.errors.statuses import status_of
+from machines.catalog import offload
+from machines.catalog.editing import runs
+from machines.catalog.editing.run_steps import describe_run
+from machines.catalog.outlines import find_latest, stored
+from machines.catalog.submissions import FORMAT_NAMES, GUESS
+from machines.connections import get_engine
+from machines.engine import BadInput, SignalboxError
+from machines.engine.limits import MAX_DEFINITION
+from machines.engine.verification.findings import FOUND, PROVEN, UNDECIDED, VerificationFinding
+from machines.people.actor import Actor
+from machines.people.errors import TooFast
+
+from . import checks
+
+CPU = 6.0  # seconds of processor time to read the text, and again to find the places
+MOST = 128 * 1024  # bytes of a text
+SNAPSHOTS, SECONDS = 500, 3.0  # while somebody writes: Redis, which computes them, serves others too
+MORE_SNAPSHOTS, MORE_SECONDS = 5_000, 20.0  # when somebody asks for it
+VERDICTS = {FOUND: "found", UNDECIDED: "not decided", PROVEN: "proven"}
+COST, MORE_COST = 15, 60  # checks, of the pace that a person has
+
+
+@require("view")
+@require_POST
+def verify(request: HttpRequest, machine: str) -> JsonResponse:
+    return _answer(request, machine)
+
+
+@require("publish")
+@require_POST
+def verify_new(request: HttpRequest) -> JsonResponse:
+    return _answer(request, "")
+
+
+def _answer(request: HttpRequest, machine: str) -> JsonResponse:
+    """``?longer``: with a larger budget."""
+    longer, format = "longer" in request.GET, request.GET.get("format", GUESS)
+    cost = MORE_COST if longer else COST
+    text = checks.read_text(request, MAX_DEFINITION, what="verified", cost=cost)
+    if isinstance(text, JsonResponse):
+        return text
+    try:
+        found = _verify(request, machine, text, format=format if format in FORMAT_NAMES else GUESS, longer=longer)
+    except SignalboxError as error:
+        wait = getattr(error, "retry_after", 0)
+        return checks.refuse(status_of(type(error)), error.code, error.message, retry_after=wait)
+    return checks.answer(found)
+
+
+def verify_text(request: HttpRequest, machine: str, text: str) -> dict[str, Any]:
+    """Verify the text of a form. Raises TooFast, OffloadError, EngineUnavailable."""
+    if wait := checks.spend(request, COST):
+        raise TooFast(f"{checks.CHECKS}/{checks.PER}s", "account", wait)
+    return _verify(request, machine, text)
+
+
+def _verify(
+    request: HttpRequest, machine: str, text: str, *, format: str = GUESS, longer: bool = False
+) -> dict[str, Any]:
+    """Return ``findings``, each with ``range`` (offsets of JavaScript), ``said`` (its verdict in words) and ``steps``
+    (its run in words), perhaps ``run_text`` (that the simulator plays) and ``link`` (to it), and ``counts``, of each
+    verdict. ``unread``: why there is nothing to verify.
+
+    The text is read in a helper process like every other; the walk waits for Redis, which computes it. One verification
+    of a person runs at a time.
+    """
+    if len(text.encode(errors="replace")) > MOST:
+        return _refuse(f"At most {MOST:,} bytes are verified here: use manage.py machine verify.")
+    who = Actor.of(request).id
+    with offload.pool.turn(f"{who}:verify" if who else ""):
+        read = offload.submitted(offload.run("read", text, who="", cpu=CPU, format=format, whole=True))
+        if read.compiled is None:
+            return _refuse("Correct the errors under Findings first.")
+        budget, seconds = (MORE_SNAPSHOTS, MORE_SECONDS) if longer else (SNAPSHOTS, SECONDS)
+        found = get_engine().verify(read.compiled, budget=budget, seconds=seconds)
+        paths = [one.path for one in found]
+        ranges = offload.run("locate", text, who="", cpu=CPU, format=read.format, paths=paths).answer
+    version = _find_same(machine, read.compiled.source)
+    findings = [_tell(one, place, machine, version) for one, place in zip(found, ranges, strict=True)]
+    counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in VERDICTS}
+    return {"findings": findings, "counts": counts, "longer": longer}
+
+
+def _find_same(machine: str, definition: dict[str, Any]) -> int | None:
+    """Return the newest version of a machine, if it has that definition."""
+    version = find_latest(machine) if machine else None
+    if version is None or stored(machine, version, without=("drawing",)).definition != definition:
+        return None
+    return version
+
+
+def _refuse(why: str) -> dict[str, Any]:
+    return {"findings": [], "counts": {}, "unread": why}
+
+
+def _tell(finding: VerificationFinding, place: Sequence[int], machine: str, version: int | None) -> dict[str, Any]:
+    """Tell a finding. Its run is linked to the simulator where that has the same definition, as a ``version``."""
+    told = finding.as_dict() | {"said": VERDICTS[finding.verdict], "range": place, "steps": []}
+    if finding.verdict == FOUND:
+        told["steps"] = describe_run(finding)
+        with suppress(BadInput):
+            told["run_text"] = runs.encode(runs.make(finding.run, finding.data))
+        if version is not None:
+            with suppress(BadInput):  # a run that fits in no link
+                told["link"] = runs.link(machine, version, finding.run, finding.data)
+    return told

@@ -1,0 +1,244 @@
+"""The page: a text with its findings and its diagram. Without script it is a form that says all this after a submit."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString, mark_safe
+
+from dashboard.shared.access import require
+from dashboard.shared.errors.statuses import status_of
+from dashboard.shared.figures.version_counts import VersionCounts, count_versions
+from dashboard.shared.permissions import require_audited
+from dashboard.shared.rendering import render_page
+from machines import formats
+from machines.catalog import offload
+from machines.catalog.editing.checking import WRITTEN
+from machines.catalog.editing.starters import list_starters
+from machines.catalog.outlines import find_latest, stored
+from machines.connections import get_engine
+from machines.engine import BadInput, Live, SignalboxError
+from machines.engine.errors import UnknownMachine
+from machines.engine.limits import MAX_REASON, check_machine_name
+from machines.instances.forms.rendering import PageForm
+from machines.models import Draft
+from machines.people.actor import Actor
+from machines.people.errors import DraftChanged, DraftClosed
+from machines.versions import drafts, presence
+
+from . import verifications
+
+CPU = 6.0
+DIGITS = 9
+OPEN = 10  # drafts of others that are named
+
+
+class TextForm(PageForm):
+    text = forms.CharField(
+        label="definition",
+        strip=False,
+        widget=forms.Textarea({"rows": 30, "spellcheck": "false", "autocapitalize": "off", "wrap": "off"}),
+        error_messages={"required": "Enter a definition."},
+    )
+    note = forms.CharField(label="note", required=False, max_length=MAX_REASON, help_text="What changes, and why.")
+
+
+@dataclass
+class Workspace:
+    """What is edited. ``machine`` is empty for one that has no name yet; ``base``: the version that it was made from;
+    ``current``: the one that the next comes after; ``theirs``: the text that somebody else wrote meanwhile."""
+
+    machine: str
+    text: str
+    draft: Draft | None = None
+    base: int | None = None
+    current: int | None = None
+    writable: bool = True
+    note: str = ""
+    format: str = ""
+    checked: dict[str, Any] = field(default_factory=dict)
+    verified: dict[str, Any] = field(default_factory=dict)
+    mistake: str = ""
+    theirs: Draft | None = None
+    others: list[Any] = field(default_factory=list)
+    drafts: list[Draft] = field(default_factory=list)
+
+    @property
+    def is_stale(self) -> bool:
+        return self.draft is not None and self.draft.base != self.current
+
+    @property
+    def drawing(self) -> SafeString:
+        return mark_safe(self.checked.get("svg", ""))  # noqa: S308  our own drawing
+
+
+@require("publish")
+def new(request: HttpRequest) -> HttpResponse:
+    """A machine that is not there yet: empty, from a template, or from what is pasted."""
+    starters = list_starters()
+    if request.method != "POST":
+        starter = starters.get(request.GET.get("template", ""), starters["empty"])
+        return _page(request, Workspace("", starter.text), chosen=starter.name)
+    space = Workspace("", request.POST.get("text", ""), note=request.POST.get("note", ""))
+    return _submit(request, space)
+
+
+@require("view")
+def edit(request: HttpRequest, machine: str) -> HttpResponse:
+    """A machine's definition: the draft of the address, else the newest that this person wrote, else the current
+    version. Who may not publish reads."""
+    return _page(request, _open(request, Actor.of(request), machine))
+
+
+@require_audited("publish", "draft.save")
+def submit(request: HttpRequest, machine: str) -> HttpResponse:
+    """What the form does without a script: check the text, convert it, or save it as a draft."""
+    if request.method != "POST":
+        return redirect("signalbox:studio", machine)
+    space = _open(request, Actor.of(request), machine)
+    space.text, space.note = request.POST.get("text", ""), request.POST.get("note", "")
+    return _submit(request, space)
+
+
+def _open(request: HttpRequest, actor: Actor, machine: str) -> Workspace:
+    may, current = actor.may("publish", machine), find_latest(machine)
+    asked = request.POST.get("draft") or request.GET.get("draft", "")
+    mine: list[Draft] = list(drafts.listed(actor, machine)[:OPEN]) if may else []
+    draft = None
+    if asked:
+        draft = _find(actor, machine, asked)
+    elif may and "version" not in request.GET:
+        own = next((one for one in mine if actor.id and actor.id in (one.editor_id, one.author_id)), None)
+        draft = drafts.get(actor, own.pk) if own is not None else None
+    if draft is None and current is None:
+        raise UnknownMachine(machine)
+    base = draft.base if draft is not None else current
+    text = draft.text if draft is not None else _written(machine, current)
+    return Workspace(
+        machine, text, draft, base, current, may and (draft is None or draft.is_open),
+        note=draft.note if draft is not None else "", format=draft.format if draft is not None else "json",
+        drafts=[one for one in mine if draft is None or one.pk != draft.pk],
+        others=presence.others(actor, machine) if may else [],
+    )  # fmt: skip
+
+
+def _find(actor: Actor, machine: str, asked: str) -> Draft:
+    """Raise Http404 for a draft of another machine."""
+    if not asked.isascii() or not asked.isdigit() or len(asked) > DIGITS:
+        raise Http404("The number of a draft is a whole number.")
+    try:
+        found = drafts.get(actor, int(asked))
+    except Draft.DoesNotExist:
+        found = None
+    if found is None or found.machine != machine:
+        raise Http404(f"Machine {machine} has no such draft.")
+    return found
+
+
+def _written(machine: str, version: int | None) -> str:
+    definition = stored(machine, version or 0, without=("drawing",)).definition
+    return json.dumps(definition, indent=2, ensure_ascii=False) + "\n"
+
+
+def _submit(request: HttpRequest, space: Workspace) -> HttpResponse:
+    """Do what was asked without a script: check, convert, or save."""
+    form, do = TextForm(request.POST), request.POST.get("do", "check")
+    space.text = space.text.replace("\r\n", "\n")
+    if not form.is_valid():
+        return _page(request, space, form=form, status=400)
+    if do == "save":
+        return _save(request, space)
+    write = do.removeprefix("write-")
+    status = _check(request, space, write=write if write in WRITTEN else "")
+    if do == "verify" and status == 200:
+        status = _verify(request, space)
+    return _page(request, space, status=status)
+
+
+def _save(request: HttpRequest, space: Workspace) -> HttpResponse:
+    actor, draft, expect = Actor.of(request), space.draft, request.POST.get("expect", "")
+    machine = space.machine or _name(request, space)
+    if space.mistake:
+        return _page(request, space, status=400)
+    try:
+        made = drafts.save(
+            actor, machine, space.text, format=_format_of(space), note=space.note,
+            id=draft.pk if draft is not None else None,
+            expect=int(expect) if expect.isascii() and expect.isdigit() and len(expect) <= DIGITS else None,
+            base=space.base if draft is None else None,
+        )  # fmt: skip
+    except (DraftChanged, DraftClosed, BadInput) as error:
+        space.mistake = f"{error.message} ({error.code})"
+        space.theirs = Draft.objects.get(pk=draft.pk) if draft is not None and isinstance(error, DraftChanged) else None
+        return _page(request, space, status=status_of(type(error)))
+    messages.success(request, f"Draft {made.pk} saved")
+    return redirect(f"{reverse('signalbox:studio', args=[machine])}?{urlencode({'draft': made.pk})}")
+
+
+def _format_of(space: Workspace) -> str:
+    found = formats.guess(space.text)
+    return found if found in formats.READERS else "guess"
+
+
+def _name(request: HttpRequest, space: Workspace) -> str:
+    """The name that a new text gives its machine."""
+    _check(request, space)
+    name = str(space.checked.get("machine", ""))
+    if not name or check_machine_name(name) is not None:
+        space.mistake = space.mistake or 'The text does not name its machine: write "id" at its beginning. (SB106)'
+    return name
+
+
+def _check(request: HttpRequest, space: Workspace, *, write: str = "") -> int:
+    """Read the text for a page without script. Return the status of the page."""
+    try:
+        done = offload.run("study", space.text, who=Actor.of(request).id, cpu=CPU, write=write)
+    except offload.OffloadError as error:
+        space.mistake = f"{error.message} ({error.code})"
+        return status_of(type(error))
+    space.checked = done.answer
+    if write and "written" in done.answer:
+        space.text = done.answer["written"]
+    space.mistake = done.answer.get("refused", "")
+    return 200
+
+
+def _verify(request: HttpRequest, space: Workspace) -> int:
+    """Verify the text for a page without script. Return the status of the page."""
+    try:
+        space.verified = verifications.verify_text(request, space.machine, space.text)
+    except SignalboxError as error:
+        space.mistake = f"{error.message} ({error.code})"
+        return status_of(type(error))
+    return 200
+
+
+def _page(
+    request: HttpRequest, space: Workspace, *, form: TextForm | None = None, chosen: str = "", status: int = 200
+) -> HttpResponse:
+    form = form or TextForm(initial={"text": space.text, "note": space.note})
+    context = {
+        "section": "machines", "space": space, "machine": space.machine, "form": form, "chosen": chosen,
+        "starters": [] if space.machine else list_starters().values(), "written": WRITTEN,
+    } | _describe_versions(space.machine)  # fmt: skip
+    return render_page(request, "signalbox/studio/studio.html", context, status=status)
+
+
+def _describe_versions(machine: str) -> dict[str, Live | VersionCounts | None]:
+    """The tabs of a machine that is published."""
+    engine = get_engine()
+    try:
+        live = engine.live(machine) if machine else None
+    except (UnknownMachine, SignalboxError) as error:
+        if not isinstance(error, UnknownMachine):
+            raise
+        live = None
+    return {"live": live, "versions": count_versions(engine, machine, live) if live is not None else None}

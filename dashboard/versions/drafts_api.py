@@ -1,0 +1,192 @@
+"""Drafts: definitions that are not published yet."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Status
+from pydantic import Field
+
+from dashboard.api.framework import cursors
+from dashboard.api.framework.approvals import ApprovalOut
+from dashboard.api.framework.operation import Group, actor_of, charge
+from dashboard.api.framework.preconditions import expected, tagged
+from dashboard.api.framework.schemas import Body, Listed, Ms, Out, Why
+from dashboard.machines.api import FindingOut, Published
+from dashboard.shared.times.times import in_ms
+from machines.catalog.submissions import FORMAT_NAMES
+from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
+from machines.models import Draft
+from machines.versions import drafts
+
+group = Group("drafts", "Definitions that are not published yet.")
+DRAFT = "/drafts/{int:draft}"
+DRAFTS = "/machines/{name:machine}/drafts"
+
+
+class DraftRow(Out):
+    """A draft without its text."""
+
+    id: int
+    machine: str
+    base: int | None = Field(description="the version that it was made from; null: there was no such machine")
+    format: str
+    note: str
+    author: str
+    created: Ms
+    updated: Ms
+    revision: int
+    state: str = Field(description="open, published or discarded")
+    published: int | None = Field(description="the version it became")
+    closed_by: str = Field(description="who published or discarded it")
+
+
+class DraftOut(DraftRow):
+    text: str
+    digest: str = Field(description="of format and text: an approval covers exactly these")
+
+
+class Drafts(Listed[DraftRow]):
+    pass
+
+
+class Drafting(Body):
+    text: str = Field(max_length=MAX_DEFINITION, description="the definition, finished or not")
+    format: str = Field("guess", description=f"of the text: {', '.join(FORMAT_NAMES)}")
+    note: Why = ""
+
+
+class NewDraft(Drafting):
+    base: int | None = Field(None, ge=1, description="the version it is made from; the current one by default")
+
+
+class Rebasing(Body):
+    onto: int = Field(ge=1, description="the version that it was compared with: it has to be the current one")
+
+
+class Discarding(Body):
+    reason: Why = ""
+
+
+class DraftPublishing(Body):
+    reason: Why = Field("", description="kept with the version; the draft's note by default")
+    rollout: float | None = Field(None, ge=0, le=100, description="per cent of new instances that get it; null: all")
+
+
+class DraftCheck(Out):
+    """``publishable``: whether nothing in it, and no newer version, keeps it from being published."""
+
+    publishable: bool
+    findings: list[FindingOut]
+    base: int | None
+    current: int | None = Field(
+        description="the machine's current version, or the one that is rolled out: another than `base` is a conflict"
+    )
+    needs_approval: bool = Field(description="whether publishing it takes a second person")
+
+
+def _row(draft: Draft) -> dict[str, Any]:
+    names = ("machine", "base", "format", "note", "author", "revision", "state", "published", "closed_by")
+    facts = {name: getattr(draft, name) for name in names}
+    return facts | {"id": draft.pk, "created": in_ms(draft.created_at), "updated": in_ms(draft.updated_at)}
+
+
+def _shown(response: HttpResponse, draft: Draft) -> dict[str, Any]:
+    tagged(response, draft)
+    return _row(draft) | {"text": draft.text, "digest": draft.digest}
+
+
+@group.get(DRAFTS, id="listDrafts", right="publish", answers=Drafts, summary="List drafts")
+def listed(
+    request: HttpRequest, machine: str, state: Literal["open", "published", "discarded", "any"] = "open",
+    limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Newest first."""
+    found = drafts.listed(actor_of(request), machine, state="" if state == "any" else state).order_by("-id")
+    if (before := cursors.number("drafts", cursor)) is not None:
+        found = found.filter(id__lt=before)
+    rows = list(found[: limit + 1])
+    further = rows[limit - 1].pk if len(rows) > limit else None
+    return {"items": [_row(row) for row in rows[:limit]], "next": cursors.give("drafts", further)}
+
+
+@group.post(
+    DRAFTS, id="saveDraft", right="publish", answers={201: DraftOut}, refusals=(404,), summary="Save a draft",
+    costly=True, most=VIEWERS_DEFINITION,
+    example={"text": '{"id": "door", "initial": "shut", "states": {"shut": {}}}', "note": "first try"},
+)  # fmt: skip
+def save(request: HttpRequest, response: HttpResponse, machine: str, body: NewDraft) -> Status:
+    """Of a machine that is there, or of a new one. Anything may be in the text; `check` says what is wrong."""
+    made = drafts.save(actor_of(request), machine, body.text, format=body.format, note=body.note, base=body.base)
+    return Status(201, _shown(response, made))
+
+
+@group.get(DRAFT, id="getDraft", right="publish", answers=DraftOut, summary="Get a draft")
+def one(request: HttpRequest, response: HttpResponse, draft: int) -> dict[str, Any]:
+    """`ETag` is its revision."""
+    return _shown(response, drafts.get(actor_of(request), draft))
+
+
+@group.put(
+    DRAFT, id="changeDraft", right="publish", answers=DraftOut, matches=True, summary="Change a draft", costly=True,
+    most=VIEWERS_DEFINITION,
+    example={"text": '{"id": "door", "initial": "shut", "states": {"shut": {}}}', "note": "second try"},
+)  # fmt: skip
+def change(request: HttpRequest, response: HttpResponse, draft: int, body: Drafting) -> dict[str, Any]:
+    """In place of the whole text. With `If-Match`, only if nobody changed it since."""
+    actor = actor_of(request)
+    machine = drafts.get(actor, draft, action="draft.save").machine
+    made = drafts.save(
+        actor, machine, body.text, format=body.format, note=body.note, id=draft, expect=expected(request)
+    )
+    return _shown(response, made)
+
+
+@group.post(
+    f"{DRAFT}/check", id="checkDraft", right="publish", answers=DraftCheck, changes=False, summary="Check a draft"
+)
+def check(request: HttpRequest, draft: int) -> dict[str, Any]:
+    """Every finding, and whether it could be published now."""
+    found = drafts.check(actor_of(request), draft, charge=partial(charge, request))
+    return {
+        "publishable": found.publishable,
+        "findings": [finding.as_dict() for finding in found.submission.findings],
+        "base": found.draft.base,
+        "current": found.current,
+        "needs_approval": found.needs_second,
+    }
+
+
+@group.post(
+    f"{DRAFT}/rebase", id="rebaseDraft", right="publish", answers=DraftOut, matches=True, summary="Rebase a draft",
+    example={"onto": 3},
+)  # fmt: skip
+def rebase(request: HttpRequest, response: HttpResponse, draft: int, body: Rebasing) -> dict[str, Any]:
+    """Says that the draft was compared with the current version and is to replace it. The text stays as it is."""
+    made = drafts.rebase(actor_of(request), draft, onto=body.onto, expect=expected(request))
+    return _shown(response, made)
+
+
+@group.post(
+    f"{DRAFT}/discard", id="discardDraft", right="publish", answers=DraftOut, matches=True, summary="Discard a draft"
+)
+def discard(request: HttpRequest, response: HttpResponse, draft: int, body: Discarding) -> dict[str, Any]:
+    """Its text can still be read."""
+    made = drafts.discard(actor_of(request), draft, expect=expected(request), reason=body.reason)
+    return _shown(response, made)
+
+
+@group.post(
+    f"{DRAFT}/publish", id="publishDraft", right="publish", answers={201: Published, 202: ApprovalOut}, matches=True,
+    summary="Publish a draft", example={"reason": "the door can be locked"},
+)  # fmt: skip
+def publish(request: HttpRequest, draft: int, body: DraftPublishing) -> Status:
+    """It becomes its machine's current version, or with `rollout` that of a part of the new instances. 409 (`SB640`)
+    where its base is no longer the current version. Where it takes a second person, 202 and the request."""
+    version = drafts.publish(
+        actor_of(request), draft, reason=body.reason, rollout=body.rollout, expect=expected(request),
+        charge=partial(charge, request),
+    )  # fmt: skip
+    return Status(201, {"machine": version.machine.name, "version": version.number, "digest": version.digest})

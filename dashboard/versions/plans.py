@@ -1,0 +1,218 @@
+"""Migration plans: the form that makes one, the stored plan with its dry run, and the move that it starts."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+
+from dashboard.shared.access import allows, require
+from dashboard.shared.approval_requests import redirect_to_request
+from dashboard.shared.csv_export import stream_csv
+from dashboard.shared.diagrams import version_view
+from dashboard.shared.figures.version_counts import VersionCounts, count_versions
+from dashboard.shared.permissions import require_audited
+from dashboard.shared.rendering import render_page
+from machines.approvals import actions as approvals
+from machines.bulks.order import MAX_RATE, MAX_REASON
+from machines.connections import get_engine
+from machines.engine import BadInput, Live, MigrationPlan, PlanError, VersionRefused
+from machines.models import StoredPlan
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded, NotMigrated, PlanInUse
+from machines.versions import plans as services
+from machines.versions import redacted
+
+from . import presenters
+from .plan_form import Choices, PlanForm, list_fields, list_places, list_removed, list_states, read_choices
+
+
+@require("view")
+def new(request: HttpRequest, machine: str) -> HttpResponse:
+    """Show the form: a GET for the automatic mapping, ``?of=<plan>`` for a stored plan; a POST checks or stores."""
+    engine = get_engine()
+    live = engine.live(machine)
+    versions = count_versions(engine, machine, live)
+    if len(versions.rows) < 2:
+        raise Http404(f"Machine {machine} has one version: there is nothing to plan.")
+    if request.method != "POST":
+        return _start_form(request, live, versions)
+    to = _number(request.POST.get("to", "")) or live.version
+    form, choices = (
+        PlanForm(request.POST, versions=[row.version for row in versions.rows], to=to),
+        read_choices(request.POST),
+    )
+    if not form.is_valid():
+        return _form_page(request, live, versions, form, choices, to=to, status=400)
+    to = form.cleaned_data["to"]
+    plan, findings, mistake = _make_plan(Actor.of(request), machine, to, form, choices)
+    if request.POST.get("do") != "store" or plan is None or mistake:
+        return _form_page(
+            request, live, versions, form, choices, to=to, plan=plan, findings=findings, mistake=mistake,
+            status=400 if mistake else 200,
+        )  # fmt: skip
+    stored = services.store(Actor.of(request), plan, note=form.cleaned_data["note"])
+    return redirect("signalbox:plan", machine, stored.pk)
+
+
+def _start_form(request: HttpRequest, live: Live, versions: VersionCounts) -> HttpResponse:
+    """Show the form with the automatic mapping, or filled as a stored plan was."""
+    numbers, choices = [row.version for row in versions.rows], Choices()
+    to = _number(request.GET.get("to", "")) or max(numbers)
+    if to not in numbers:
+        raise Http404(f"Machine {live.machine} has no version {to}.")
+    sources = [number for text in request.GET.getlist("from") if (number := _number(text)) in numbers]
+    initial: dict[str, Any] = {
+        "sources": sources or [row.version for row in versions.rows if row.version != to and row.instances]
+    }
+    initial["sources"] = initial["sources"] or [number for number in numbers if number != to][:1]
+    if of := _number(request.GET.get("of", "")):
+        plan = redacted.hide_document(Actor.of(request), _stored(request, live.machine, of).plan)
+        to, choices = plan["to"], presenters.read_plan_choices(plan)
+        sources = [source["version"] for source in plan["sources"]]
+        initial = {"sources": sources, "unmapped": plan["unmapped"], **plan["options"]}
+    form = PlanForm({**PlanForm.defaults(), **initial, "to": to}, versions=numbers, to=to)
+    if not form.is_valid():
+        return _form_page(request, live, versions, form, choices, to=to)
+    made, findings, mistake = _make_plan(Actor.of(request), live.machine, to, form, choices)
+    return _form_page(request, live, versions, form, choices, to=to, plan=made, findings=findings, mistake=mistake)
+
+
+def _make_plan(
+    actor: Actor, machine: str, to: int, form: PlanForm, choices: Choices
+) -> tuple[MigrationPlan | None, list[Any], str]:
+    """Return the plan as far as it can be made, its findings, and what keeps it from being stored."""
+    sources = [number for number in form.cleaned_data["sources"] if number != to]
+    try:
+        plan = services.make(
+            actor, machine, to, from_versions=sources, states=choices.states, data=choices.data, **form.options()
+        )
+    except PlanError as error:
+        return error.plan, error.findings, "The plan has errors: see the findings." if error.findings else str(error)
+    return plan, list(plan.findings), ""
+
+
+def _form_page(
+    request: HttpRequest,
+    live: Live,
+    versions: VersionCounts,
+    form: PlanForm,
+    choices: Choices,
+    *,
+    to: int,
+    plan: MigrationPlan | None = None,
+    findings: Any = (),
+    mistake: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    machine = live.machine
+    target = version_view.load_versions({machine: to})[machine]
+    olds = version_view.load_versions_of(machine, [source.version for source in plan.sources] if plan else [])
+    open_rows, mapped_rows = list_states(plan, choices, live.counts)
+    context = {
+        "section": "machines", "machine": machine, "live": live, "versions": versions, "target": target, "form": form,
+        "plan": plan, "findings": findings, "mistake": mistake, "open_rows": open_rows, "mapped_rows": mapped_rows,
+        "field_rows": list_fields(target, olds.values(), choices),
+        "removed_fields": list_removed(target, olds.values()),
+        "places": list_places(target),
+        "regions": any(state.type == "parallel" for state in target.outline.states),
+        "policies": [form[name] for name in ("unmapped", "timers", "removed", "suspended")],
+        "may_store": allows(request.user, "operate", machine),
+    }  # fmt: skip
+    return render_page(request, "signalbox/versions/plans/plan_new.html", context, status=status)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else 0
+
+
+def _stored(request: HttpRequest, machine: str, id: int) -> StoredPlan:
+    """Raise Http404 for a plan of another machine."""
+    try:
+        found = services.get(Actor.of(request), id)
+    except StoredPlan.DoesNotExist:
+        found = None
+    if found is None or found.machine != machine:
+        raise Http404(f"Machine {machine} has no such plan.")
+    return found
+
+
+@require("view")
+def show(request: HttpRequest, machine: str, id: int) -> HttpResponse:
+    return plan_page(request, machine, id)
+
+
+def plan_page(
+    request: HttpRequest, machine: str, id: int, *, mistake: str = "", reason: str = "", status: int = 200
+) -> HttpResponse:
+    """Render a stored plan. ``mistake``: why what was asked for was not done; ``reason``: as typed."""
+    stored, actor = _stored(request, machine, id), Actor.of(request)
+    engine = get_engine()
+    live = engine.live(machine)
+    context = presenters.present_plan(actor, stored, live) | {
+        "section": "machines", "machine": machine, "live": live, "versions": count_versions(engine, machine, live),
+        "may_act": allows(request.user, "operate", machine), "may_publish": allows(request.user, "publish", machine),
+        "too_large": live.total > services.AT_ONCE, "at_once": services.AT_ONCE, "mistake": mistake, "reason": reason,
+        "now_ms": live.now,
+    }  # fmt: skip
+    return render_page(request, "signalbox/versions/plans/plan.html", context, status=status)
+
+
+@require_audited("operate", "plan.try", target="id")
+def dry_run(request: HttpRequest, machine: str, id: int) -> HttpResponse:
+    """Try the plan on the whole fleet. A fleet too large for one request is tried by the preview of the move."""
+    if request.method == "POST":
+        stored = _stored(request, machine, id)
+        try:
+            services.try_out(Actor.of(request), stored.pk)
+        except BadInput as error:
+            return plan_page(request, machine, id, mistake=f"{error.message} ({error.code})", status=400)
+    return redirect("signalbox:plan", machine, id)
+
+
+@require_audited("operate", "bulk.start", target="id")
+def move(request: HttpRequest, machine: str, id: int) -> HttpResponse:
+    """Start the bulk action that moves the instances."""
+    return _start_bulk(request, machine, id, "bulk", services.move)
+
+
+@require_audited("operate", "bulk.start", target="id")
+def back(request: HttpRequest, machine: str, id: int) -> HttpResponse:
+    """Start the bulk action that moves the instances back."""
+    begin = partial(services.move_back, make_current=bool(request.POST.get("make_current")))
+    return _start_bulk(request, machine, id, "back", begin)
+
+
+def _start_bulk(request: HttpRequest, machine: str, id: int, name: str, begin: Any) -> HttpResponse:
+    if request.method != "POST":
+        return redirect("signalbox:plan", machine, id)
+    stored = _stored(request, machine, id)
+    reason, rate = request.POST.get("reason", "").strip(), request.POST.get("rate", "").strip() or "0"
+    if not reason or len(reason) > MAX_REASON:
+        return plan_page(
+            request, machine, id, mistake=f"Enter a reason of at most {MAX_REASON} characters.", status=400
+        )
+    if not (rate.isascii() and rate.isdigit() and int(rate[:9]) <= MAX_RATE):
+        return plan_page(
+            request, machine, id, mistake=f"Enter a rate from 0 to {MAX_RATE:,}.", reason=reason, status=400
+        )
+    try:
+        row = begin(Actor.of(request), stored.pk, reason=reason, rate=int(rate))
+    except ApprovalNeeded as needed:
+        return redirect_to_request(request, approvals.ask(Actor.of(request), needed))
+    except (BadInput, PlanInUse, NotMigrated, VersionRefused) as error:
+        return plan_page(request, machine, id, mistake=f"{error.message} ({error.code})", reason=reason, status=409)
+    messages.success(request, "The instances are being collected and previewed. Nothing moves before you run it.")
+    return redirect("signalbox:bulk", getattr(row, name))
+
+
+@require("view")
+def refused(request: HttpRequest, machine: str, id: int) -> HttpResponseBase:
+    """Answer the instances that the last dry run refused, as CSV."""
+    stored = _stored(request, machine, id)
+    return stream_csv(
+        request, presenters.list_refused_chunks(Actor.of(request), stored), f"plan-{stored.plan_id}-refused.csv"
+    )

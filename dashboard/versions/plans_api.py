@@ -1,0 +1,315 @@
+"""Comparing versions, and plans that move instances from one to another."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from ninja import Query, Status
+from pydantic import Field
+
+from dashboard.api.framework import cursors
+from dashboard.api.framework.approvals import ApprovalOut
+from dashboard.api.framework.operation import Group, actor_of, charge
+from dashboard.api.framework.schemas import Body, Listed, Mistaken, Ms, Out, Reason, Why
+from dashboard.machines.api import FindingOut
+from dashboard.shared.times.times import in_ms
+from machines.bulks.order import MAX_RATE
+from machines.engine import Instance
+from machines.engine.versions import MigrationPlan
+from machines.models import StoredPlan
+from machines.people.actor import Actor
+from machines.versions import comparison, plans, redacted
+
+group = Group("plans", "Comparing versions, and moving instances from one to another.")
+PLAN = "/plans/{int:plan}"
+PLANS = "/machines/{name:machine}/plans"
+
+
+class ChangeOut(Out):
+    kind: str = Field(description="state, transition, guard, action, data, timer, invoke, queue or machine")
+    verb: str = Field(description="added, removed, changed or renamed")
+    path: str
+    before: str
+    after: str
+    verdict: str = Field(description="compatible, needs a mapping, or changes what runs")
+    reason: str
+    match: str = Field(description="how both sides were found to be one thing: id, path, shape, or empty")
+
+
+class DiffOut(Out):
+    machine: str
+    a: int | None = Field(description="the old version")
+    b: int | None = Field(description="the new version; null for a draft")
+    verdict: str = Field(description="the gravest one")
+    counts: dict[str, int] = Field(description="verdict -> changes")
+    changes: list[ChangeOut]
+    text: str = Field(description="a unified diff of both definitions as JSON")
+
+
+class PlanTerms(Body):
+    """What is not said is mapped by name and path; see the table of policies in the docs."""
+
+    to: int | None = Field(None, ge=1, description="the version that instances get")
+    from_versions: list[int] | None = Field(None, description="by default every other version")
+    states: dict[str, str | list[str] | None] = Field(
+        default_factory=dict, description="state of an old version -> its place, several for regions; null: none"
+    )
+    data: dict[str, Any] = Field(default_factory=dict, description="field -> expression over the old data")
+    unmapped: Literal["refuse", "keep", "suspend"] = "refuse"
+    timers: Literal["entry", "now"] = "entry"
+    removed: Literal["drop", "keep"] = "drop"
+    suspended: Literal["move", "refuse"] = "move"
+    actions: list[Literal["exit", "entry"]] = Field(default_factory=list, description="which run on the way")
+    keep_undo: str = Field("7d", description="how long the way back restores every byte")
+
+
+class NewPlan(PlanTerms):
+    plan: dict[str, Any] | None = Field(None, description="or a whole plan, as it was answered or written to a file")
+    note: Why = ""
+
+
+class PlanOut(Out):
+    """A plan that is not stored."""
+
+    machine: str
+    to: int
+    plan_id: str = Field(description="stands for what the plan does; the same content has the same id")
+    plan: dict[str, Any]
+    findings: list[FindingOut]
+
+
+class ProgressOut(Out):
+    id: str = Field(description="of the bulk action: see /bulks")
+    state: str
+    found: int
+    tried: int
+    outcomes: dict[str, int]
+
+
+class StoredRow(Out):
+    id: int
+    machine: str
+    to: int
+    plan_id: str
+    note: str
+    author: str
+    created: Ms
+    tried_at: Ms | None = Field(description="when the dry run was made")
+    approved_by: str
+    bulk: str = Field(description="the bulk action that moves instances by it, or empty")
+    back: str = Field(description="the one that takes it back, or empty")
+    outcome: dict[str, Any] | None = Field(description="of the bulk action that is over")
+
+
+class StoredOut(StoredRow):
+    plan: dict[str, Any]
+    dry_run: dict[str, Any] | None = Field(
+        description="total, classes whose counts add up to it, and the refused instances, 1000 at most"
+    )
+    needs_approval: bool = Field(description="whether letting it run takes a second person")
+    moving: ProgressOut | None = None
+    moving_back: ProgressOut | None = None
+
+
+class Plans(Listed[StoredRow]):
+    pass
+
+
+class Migrating(Body):
+    reason: Reason
+    rate: int = Field(0, ge=0, le=MAX_RATE, description="max instances per second; 0: no limit")
+    version: int | None = Field(None, ge=1, description="instances of this old version alone")
+
+
+class TakingBack(Body):
+    reason: Reason
+    rate: int = Field(0, ge=0, le=MAX_RATE, description="max instances per second; 0: no limit")
+    make_current: bool = Field(
+        False, description="also make the older version current now, and pin it: takes the right to publish"
+    )
+
+
+class Replaying(Body):
+    version: int = Field(ge=1, description="the version on which recorded histories run again")
+    sample: int | None = Field(None, ge=1, le=comparison.MOST_SAMPLE, description="instances; the most by default")
+
+
+class ReplayingDraft(Body):
+    sample: int | None = Field(None, ge=1, le=comparison.MOST_SAMPLE, description="instances; the most by default")
+
+
+class ReplayOut(Out):
+    """Recorded steps are `steps` (run and compared), `skipped` (after the first difference of their instance) and
+    `untold` (the history does not tell enough)."""
+
+    machine: str
+    version: int | None = Field(description="null for a draft")
+    instances: int
+    steps: int
+    skipped: int
+    recorded: int
+    untold: dict[str, int] = Field(description="reason -> steps")
+    divergences: list[dict[str, Any]] = Field(description="steps that end differently, by class, with an example each")
+
+
+def _planned(actor: Actor, plan: MigrationPlan) -> dict[str, Any]:
+    return {
+        "machine": plan.machine,
+        "to": plan.to,
+        "plan_id": plan.id,
+        "plan": redacted.hide_plan(actor, plan).as_dict() | {"id": plan.id},
+        "findings": [finding.as_dict() for finding in plan.findings],
+    }
+
+
+def _row(row: StoredPlan) -> dict[str, Any]:
+    names = ("machine", "to", "plan_id", "note", "author", "approved_by", "bulk", "back", "outcome")
+    facts = {name: getattr(row, name) for name in names}
+    return facts | {
+        "id": row.pk,
+        "created": in_ms(row.created_at),
+        "tried_at": row.dry_run_at and in_ms(row.dry_run_at),
+    }
+
+
+def _stored(actor: Actor, row: StoredPlan) -> dict[str, Any]:
+    now = plans.progress(actor, row)
+    return _row(row) | {
+        "plan": redacted.hide_document(actor, row.plan),
+        "dry_run": row.dry_run,
+        "needs_approval": now.needs_second,
+        "moving": now.bulk and _progress(now.bulk),
+        "moving_back": now.back and _progress(now.back),
+    }
+
+
+def _progress(bulk: Instance) -> dict[str, Any]:
+    counts = {name: bulk.data.get(name) or 0 for name in ("found", "tried")}
+    return {"id": bulk.id, "state": bulk.state, "outcomes": bulk.data.get("outcomes") or {}} | counts
+
+
+def _terms(body: PlanTerms) -> dict[str, Any]:
+    return body.model_dump(exclude={"to", "plan", "note"})
+
+
+def _to(body: PlanTerms) -> int:
+    if body.to is None:
+        raise Mistaken("say which version instances get", "to")
+    return body.to
+
+
+@group.get(
+    "/machines/{name:machine}/diff", id="compareVersions", right="view", answers=DiffOut, summary="Compare versions"
+)
+def compare(request: HttpRequest, machine: str, a: int = Query(ge=1), b: int = Query(ge=1)) -> dict[str, Any]:
+    """Each change says what it means for instances of version `a`."""
+    return comparison.diff(actor_of(request), machine, a, b).as_dict()
+
+
+@group.get("/drafts/{int:draft}/diff", id="compareDraft", right="publish", answers=DiffOut, summary="Compare a draft")
+def compare_draft(request: HttpRequest, draft: int) -> dict[str, Any]:
+    """With the current version of its machine."""
+    return comparison.diff_draft(actor_of(request), draft, charge=partial(charge, request)).as_dict()
+
+
+@group.post(
+    "/machines/{name:machine}/plan", id="makePlan", right="view", answers=PlanOut, changes=False,
+    summary="Plan a migration", costly=True, example={"to": 2, "states": {"Paying": "Charging"}},
+)  # fmt: skip
+def make(request: HttpRequest, machine: str, body: PlanTerms) -> dict[str, Any]:
+    """Where instances of other versions would stand in version `to`, with suggestions for states without a place.
+    Nothing is stored. 422 with every finding where no plan can be made."""
+    actor = actor_of(request)
+    return _planned(actor, plans.make(actor, machine, _to(body), **_terms(body)))
+
+
+@group.get(PLANS, id="listPlans", right="view", answers=Plans, summary="List stored plans")
+def listed(
+    request: HttpRequest, machine: str, limit: int = Query(50, ge=1, le=500), cursor: str | None = None
+) -> dict[str, Any]:
+    """Newest first."""
+    found = plans.listed(actor_of(request), machine).order_by("-id")
+    if (before := cursors.number("plans", cursor)) is not None:
+        found = found.filter(id__lt=before)
+    rows = list(found[: limit + 1])
+    further = rows[limit - 1].pk if len(rows) > limit else None
+    return {"items": [_row(row) for row in rows[:limit]], "next": cursors.give("plans", further)}
+
+
+@group.post(
+    PLANS, id="storePlan", right="operate", answers={201: StoredOut}, refusals=(404,), summary="Store a plan",
+    costly=True, example={"to": 2, "states": {"Paying": "Charging"}, "note": "charges are a state of their own"},
+)  # fmt: skip
+def store(request: HttpRequest, machine: str, body: NewPlan) -> Status:
+    """By its terms, or as a whole `plan`, as `makePlan` and `machine plan` answer it. It never changes."""
+    actor = actor_of(request)
+    actor.demand("operate", machine, action="plan.store", reason=body.note)
+    if body.plan is not None:
+        plan = plans.read(actor, machine, body.plan)
+    else:
+        plan = plans.make(actor, machine, _to(body), **_terms(body))
+    return Status(201, _stored(actor, plans.store(actor, plan, note=body.note)))
+
+
+@group.get(PLAN, id="getPlan", right="view", answers=StoredOut, summary="Get a stored plan")
+def one(request: HttpRequest, plan: int) -> dict[str, Any]:
+    """With its last dry run, and how far its bulk actions are."""
+    actor = actor_of(request)
+    return _stored(actor, plans.get(actor, plan))
+
+
+@group.post(
+    f"{PLAN}/dry-run", id="tryPlan", right="operate", answers=StoredOut, summary="Try a plan on the whole fleet"
+)
+def try_out(request: HttpRequest, plan: int) -> dict[str, Any]:
+    """Every instance is counted, once; nothing changes. For fleets of up to 50,000 instances: of more (`SB648`), the
+    preview of `movePlan` is the same, made by workers."""
+    actor = actor_of(request)
+    return _stored(actor, plans.try_out(actor, plan))
+
+
+@group.post(
+    f"{PLAN}/move", id="movePlan", right="operate", answers={201: StoredOut}, summary="Start to move by a plan",
+    example={"rate": 100, "reason": "charges are a state of their own"},
+)  # fmt: skip
+def move(request: HttpRequest, plan: int, body: Migrating) -> Status:
+    """Starts a bulk action, which collects and previews the instances. `/bulks/<bulk>/run` lets it move them, with a
+    second person where a version, or the site, asks for one."""
+    actor = actor_of(request)
+    versions = [] if body.version is None else [body.version]
+    return Status(201, _stored(actor, plans.move(actor, plan, reason=body.reason, rate=body.rate, versions=versions)))
+
+
+@group.post(
+    f"{PLAN}/back", id="movePlanBack", right="operate", answers={201: StoredOut, 202: ApprovalOut},
+    summary="Start to take a plan back", example={"reason": "the bank does not know this state"},
+)  # fmt: skip
+def move_back(request: HttpRequest, plan: int, body: TakingBack) -> Status:
+    """Starts the bulk action of the inverse plan. It is for the instances that the plan moved; all others stay. An
+    instance that took no step since is as it was before. Where `make_current` needs approval, nothing moves: 202 and
+    the request to pin that version."""
+    actor = actor_of(request)
+    given = {"reason": body.reason, "rate": body.rate, "make_current": body.make_current}
+    return Status(201, _stored(actor, plans.move_back(actor, plan, **given)))
+
+
+@group.post(
+    "/machines/{name:machine}/replay", id="replayVersion", right="operate", answers=ReplayOut, changes=False,
+    summary="Replay recorded histories on a version", example={"version": 2, "sample": 100},
+)  # fmt: skip
+def replay(request: HttpRequest, machine: str, body: Replaying) -> dict[str, Any]:
+    """Without writing: event, payload, time and job results as they were recorded."""
+    actor = actor_of(request)
+    return comparison.replay(actor, machine, body.version, sample=body.sample).as_dict()
+
+
+@group.post(
+    "/drafts/{int:draft}/replay", id="replayDraft", right="publish", answers=ReplayOut, changes=False,
+    summary="Replay recorded histories on a draft", example={"sample": 100},
+)  # fmt: skip
+def replay_draft(request: HttpRequest, draft: int, body: ReplayingDraft) -> dict[str, Any]:
+    """The same before it is published."""
+    actor = actor_of(request)
+    return comparison.replay_draft(actor, draft, sample=body.sample, charge=partial(charge, request)).as_dict()

@@ -1,0 +1,107 @@
+"""Replays recorded histories on a version: what it would have done otherwise, painted on both diagrams."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+
+from dashboard.shared.access import allows, demand, require
+from dashboard.shared.diagrams import version_view
+from dashboard.shared.diagrams.diagram_overlay import Overlay, find_state_parts, find_transition_parts
+from dashboard.shared.figures.version_counts import count_versions
+from dashboard.shared.rendering import render_page
+from machines.connections import get_engine
+from machines.diagrams import standalone
+from machines.engine import BadInput
+from machines.engine.versions import Replay
+from machines.engine.versions.records import UNTOLD, StepOutcome
+from machines.instances.forms.rendering import PageForm
+from machines.instances.queries import redactor_of
+from machines.people.actor import Actor
+
+SAMPLE = 200  # instances, unless the form says otherwise
+MOST = 1000  # instances of one request
+SHOWN = 20  # classes of divergences on the page
+LISTED = 32  # states or transitions that one picture marks
+
+
+class ReplayForm(PageForm):
+    version = forms.TypedChoiceField(label="on version", coerce=int)
+    sample = forms.IntegerField(label="histories", min_value=1, max_value=MOST, initial=SAMPLE)
+
+    def __init__(self, *args: Any, versions: list[int], **kwargs: Any) -> None:
+        super().__init__(*args, auto_id="replay-%s", **kwargs)
+        choices: Any = self.fields["version"]
+        choices.choices = [(number, f"version {number}") for number in versions]
+
+
+@require("view")
+def show(request: HttpRequest, machine: str) -> HttpResponse:
+    """Show the form; with ``?version=2&sample=200&run=1`` the divergences by class. Running takes the right to
+    operate."""
+    engine = get_engine()
+    live = engine.live(machine)
+    versions = count_versions(engine, machine, live)
+    numbers = [row.version for row in versions.rows]
+    given = {"version": request.GET.get("version") or live.version, "sample": request.GET.get("sample") or SAMPLE}
+    form = ReplayForm(given, versions=numbers)
+    context: dict[str, Any] = {
+        "section": "machines", "machine": machine, "live": live, "versions": versions, "form": form, "now_ms": live.now,
+        "may_run": allows(request.user, "operate", machine), "most": MOST,
+    }  # fmt: skip
+    valid = form.is_valid()
+    if valid and request.GET.get("run"):
+        version, sample = form.cleaned_data["version"], form.cleaned_data["sample"]
+        try:
+            demand(request.user, "operate", machine)
+            context |= _present(request, machine, version, engine.replay(machine, version, sample=sample))
+        except BadInput as error:
+            context["mistake"] = f"{error.message} ({error.code})"
+    return render_page(request, "signalbox/versions/replay.html", context, status=200 if valid else 400)
+
+
+def _present(request: HttpRequest, machine: str, version: int, found: Replay) -> dict[str, Any]:
+    """Return the context of the divergences. Values of data are not shown; an error may repeat one."""
+    redactor = redactor_of(Actor.of(request), machine)
+    rows = [
+        {
+            "of": each,
+            "error": redactor.message(each.actual.error),
+            "expected_url": _picture(machine, each.version, each.expected),
+            "actual_url": _picture(machine, version, each.actual),
+            "url": f"{reverse('signalbox:instance', args=[machine, each.example])}?{urlencode({'at': each.step})}",
+        }
+        for each in found.divergences[:SHOWN]
+    ]
+    untold = [(UNTOLD.get(reason, reason), count) for reason, count in found.untold.items() if count]
+    return {
+        "found": found, "divergences": rows, "left_out": len(found.divergences) - len(rows), "untold": untold,
+        "differing": sum(each.count for each in found.divergences), "on": version,
+    }  # fmt: skip
+
+
+def _picture(machine: str, version: int, outcome: StepOutcome) -> str:
+    terms = [("version", str(version)), *(("in", name) for name in outcome.configuration[:LISTED])]
+    terms += [("taken", id) for id in outcome.transitions[:LISTED]]
+    return f"{reverse('signalbox:version-step', args=[machine])}?{urlencode(terms)}"
+
+
+@require("view")
+def picture(request: HttpRequest, machine: str) -> HttpResponse:
+    """Answer the diagram of ``?version=`` with the states ``in`` and the transitions ``taken`` highlighted."""
+    text = request.GET.get("version", "")
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text)):
+        raise Http404("A version must be a whole number from 1.")
+    plan, overlay = version_view.load_version(machine, int(text), who=str(request.user.pk)), Overlay()
+    for part in find_state_parts(plan, request.GET.getlist("in")[:LISTED]):
+        overlay.mark(part, "current")
+    for part in find_transition_parts(plan, request.GET.getlist("taken")[:LISTED]):
+        overlay.mark(part, "taken")
+    response = HttpResponse(standalone(overlay.draw_on(plan.svg)), content_type="image/svg+xml; charset=utf-8")
+    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+    response["Cache-Control"] = "private, max-age=86400"
+    return response

@@ -1,0 +1,257 @@
+"""Which version new instances get, and the figures of each version."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query
+from pydantic import Field
+
+from dashboard.api.framework.approvals import answers_of
+from dashboard.api.framework.operation import Group, actor_of, engine_key
+from dashboard.api.framework.preconditions import expected, tagged
+from dashboard.api.framework.schemas import Acting, Ms, Out
+from dashboard.instances.api import INSTANCE, InstanceOut, shown
+from machines.catalog.version_rules import read_policy
+from machines.versions import rollouts
+
+group = Group("rollouts", "Which version new instances get, and the figures of each version.")
+ROLLOUT = "/machines/{name:machine}/rollout"
+VERSION = "/machines/{name:machine}/versions/{int:version}"
+
+
+class GuardOut(Out):
+    """It stops by itself when refusals or dead jobs per step are `factor` times those of the base version, after
+    `minimum` steps of which `least` went wrong."""
+
+    factor: float
+    refusals: bool
+    dead: bool
+    minimum: int
+    least: int
+
+
+class RolloutOut(Out):
+    version: int
+    base: int = Field(description="the version that all other new instances get")
+    percent: float
+    since: Ms
+    changed: Ms
+    actor: str
+    reason: str
+    guard: GuardOut | None
+    stopped: Ms | None
+    by_guard: bool
+    figures: dict[str, Any] = Field(description="of both versions, where the guard stopped it")
+    turn: int = Field(description="send it back as `expect`")
+
+
+class PinOut(Out):
+    version: int
+    next: int = Field(description="becomes current when it is unpinned")
+    since: Ms
+    actor: str
+    reason: str
+
+
+class WithdrawalOut(Out):
+    version: int
+    since: Ms
+    actor: str
+    reason: str
+
+
+class RuleOut(Out):
+    action: str = Field(description="publish: every change of which version counts; migrate: moves of instances")
+    source: str = Field(description="the version, the setting or the policy that asks for it")
+
+
+class ChoiceOut(Out):
+    machine: str
+    current: int
+    rollout: RolloutOut | None
+    pin: PinOut | None
+    withdrawn: list[WithdrawalOut]
+    turn: int = Field(description="each change of this increments it; send it back as `expect`")
+    policy: list[str] = Field(description="actions that take a second person whatever the definition says")
+    rules: list[RuleOut] = Field(description="what needs approval now, by which rule: one for each action")
+
+
+class StateTimeOut(Out):
+    sampled: int
+    median: int = Field(description="ms")
+    exact: bool
+
+
+class VersionFiguresOut(Out):
+    version: int
+    role: str = Field(description="current, rollout, withdrawn or empty")
+    instances: int
+    exact: bool = Field(description="false while instances of before the counters are counted")
+    created: int
+    refusals: int
+    dead: int = Field(description="jobs out of attempts")
+    failed: int = Field(description="steps of timers that failed")
+    steps: int = Field(description="transitions that were taken")
+    flow: dict[str, int]
+    times: dict[str, StateTimeOut]
+
+
+class VersionFiguresList(Out):
+    items: list[VersionFiguresOut]
+    missing: int = Field(0, description="partitions that did not answer: the figures are without them")
+
+
+class StartingRollout(Acting):
+    version: int = Field(ge=1, description="a published version that is not the current one")
+    percent: float = Field(ge=0, lt=100, description="of new instances, by a hash of their id")
+    guard: dict[str, Any] | bool | None = Field(None, description="settings; false: never stop by itself")
+    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
+
+
+class SettingRollout(Acting):
+    percent: float = Field(ge=0, le=100, description="100 finishes it, 0 stops it")
+    guard: dict[str, Any] | bool | None = None
+    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
+
+
+class EndingRollout(Acting):
+    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
+
+
+class Pinning(Acting):
+    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
+    version: int | None = Field(ge=1, description="stays current whatever is published; null: no longer")
+
+
+class PolicySetting(Acting):
+    actions: list[Literal["publish", "migrate"]] = Field(description="none: the definition and the settings decide")
+    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
+
+
+class Withdrawing(Acting):
+    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
+    withdrawn: bool = Field(True, description="false takes it back")
+    instead: int | None = Field(None, ge=1, description="becomes current in place of a current one")
+
+
+class PinningInstance(Acting):
+    pinned: bool = Field(True, description="false takes it back")
+
+
+CHANGED = answers_of(ChoiceOut)
+
+
+def _choice(request: HttpRequest, machine: str) -> dict[str, Any]:
+    found = rollouts.get(actor_of(request), machine)
+    return {
+        "machine": machine,
+        "current": found.current,
+        "rollout": found.rollout,
+        "pin": found.pin,
+        "withdrawn": [found.withdrawn[number] for number in sorted(found.withdrawn)],
+        "turn": found.turn,
+        "policy": read_policy(machine),
+        "rules": rollouts.find_rules(machine),
+    }
+
+
+@group.get(ROLLOUT, id="getRollout", right="view", answers=ChoiceOut, summary="Get the version of new instances")
+def one(request: HttpRequest, machine: str) -> dict[str, Any]:
+    """The current version, the roll-out, the pin, and the withdrawn versions."""
+    return _choice(request, machine)
+
+
+@group.get(
+    "/machines/{name:machine}/versions/figures", id="getVersionFigures", right="view", answers=VersionFiguresList,
+    summary="Get the figures of each version",
+)  # fmt: skip
+def figures(request: HttpRequest, machine: str, sample: int = Query(100, ge=0, le=1000)) -> dict[str, Any]:
+    """Side by side. `sample`: instances of each state whose time in it is read; 0 for none."""
+    found = rollouts.figures(actor_of(request), machine, sample=sample)
+    return {"items": [one.as_dict() for one in found], "missing": len(found.missing)}
+
+
+@group.post(
+    ROLLOUT, id="startRollout", right="publish", answers=CHANGED, summary="Roll out a published version",
+    example={"version": 3, "percent": 5, "reason": "first customers"},
+)  # fmt: skip
+def start(request: HttpRequest, machine: str, body: StartingRollout) -> dict[str, Any]:
+    """To publish and roll out in one step, see `publishDraft`."""
+    rollouts.start(actor_of(request), machine, body.version, body.percent, **_terms(body, "version", "percent"))
+    return _choice(request, machine)
+
+
+@group.put(
+    ROLLOUT, id="setRollout", right="publish", answers=CHANGED, summary="Change the percentage of a roll-out",
+    example={"percent": 20, "reason": "nothing is refused"},
+)  # fmt: skip
+def change(request: HttpRequest, machine: str, body: SettingRollout) -> dict[str, Any]:
+    """An id that gets the version at a percentage gets it at each higher one. A stopped roll-out goes on."""
+    rollouts.set_percent(actor_of(request), machine, body.percent, **_terms(body, "percent"))
+    return _choice(request, machine)
+
+
+@group.post(f"{ROLLOUT}/stop", id="stopRollout", right="publish", answers=ChoiceOut, summary="Stop a roll-out")
+def stop(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str, Any]:
+    """New instances get the base version again; those that have the new one keep it."""
+    rollouts.stop(actor_of(request), machine, **_terms(body))
+    return _choice(request, machine)
+
+
+@group.post(f"{ROLLOUT}/finish", id="finishRollout", right="publish", answers=CHANGED, summary="Finish a roll-out")
+def finish(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str, Any]:
+    """The version becomes the current one."""
+    rollouts.finish(actor_of(request), machine, **_terms(body))
+    return _choice(request, machine)
+
+
+@group.post(
+    "/machines/{name:machine}/pin", id="pinVersion", right="publish", answers=CHANGED, summary="Pin a version",
+    example={"version": 2, "reason": "until the audit is over"},
+)  # fmt: skip
+def pin(request: HttpRequest, machine: str, body: Pinning) -> dict[str, Any]:
+    """It stays current whatever is published, and no plan moves its instances."""
+    rollouts.pin(actor_of(request), machine, body.version, **_terms(body, "version"))
+    return _choice(request, machine)
+
+
+@group.post(
+    f"{VERSION}/withdraw", id="withdrawVersion", right="publish", answers=CHANGED, summary="Withdraw a version",
+    example={"instead": 2, "reason": "it charges twice"},
+)  # fmt: skip
+def withdraw(request: HttpRequest, machine: str, version: int, body: Withdrawing) -> dict[str, Any]:
+    """No new instance gets it, and no plan leads to it."""
+    rollouts.withdraw(actor_of(request), machine, version, **_terms(body))
+    return _choice(request, machine)
+
+
+@group.put(
+    "/machines/{name:machine}/version-policy", id="setVersionPolicy", right="publish", answers=CHANGED,
+    summary="Set which changes of versions take a second person",
+    example={"actions": ["publish"], "reason": "two people look at each version"},
+)  # fmt: skip
+def set_policy(request: HttpRequest, machine: str, body: PolicySetting) -> dict[str, Any]:
+    """Beside what the definition and the settings ask for. Where any rule holds already, changing this needs approval,
+    too."""
+    rollouts.set_policy(actor_of(request), machine, body.actions, **_terms(body, "actions"))
+    return _choice(request, machine)
+
+
+@group.post(
+    f"{INSTANCE}/pin", id="pinInstance", right="operate", answers=InstanceOut, matches=True,
+    summary="Pin an instance to its version", example={"reason": "a case before court"},
+)  # fmt: skip
+def pin_instance(request: HttpRequest, response: HttpResponse, machine: str, id: str, body: PinningInstance) -> Any:
+    """No plan moves it. With `If-Match`, only if nothing has happened to it since."""
+    after = rollouts.pin_instance(
+        actor_of(request), machine, id, body.pinned, reason=body.reason, expect=expected(request),
+        key=engine_key(request),
+    )  # fmt: skip
+    tagged(response, after)
+    return shown(after)
+
+
+def _terms(body: Acting, *without: str) -> dict[str, Any]:
+    return body.model_dump(exclude=set(without))

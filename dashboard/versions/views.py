@@ -1,0 +1,196 @@
+"""The versions of a machine side by side, one version, what differs between two, and who gets which version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from dashboard.shared.access import allows, require
+from dashboard.shared.approval_requests import redirect_to_request
+from dashboard.shared.figures.version_counts import count_versions
+from dashboard.shared.missing_partitions import count_missing
+from dashboard.shared.permissions import require_audited
+from dashboard.shared.rendering import render_page
+from machines.approvals import actions as approvals
+from machines.approvals import queries as approval_queries
+from machines.catalog.version_rules import ACTIONS, OPERATIONS
+from machines.connections import get_engine
+from machines.engine import BadInput
+from machines.engine.errors import VersionRefused
+from machines.engine.limits import MAX_REASON
+from machines.models import StoredPlan
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded
+from machines.versions import drafts, plans
+from machines.versions import rollouts as services
+
+from . import comparison
+from .presenters import list_versions, present_choice
+
+PLANS = 20  # stored plans on a page
+
+
+@require("view")
+def show(request: HttpRequest, machine: str) -> HttpResponse:
+    return versions_page(request, machine)
+
+
+def versions_page(request: HttpRequest, machine: str, *, mistake: str = "", status: int = 200) -> HttpResponse:
+    """List the versions, newest first. ``mistake``: why what was asked for was not done."""
+    context = _context(request, machine) | {"mistake": mistake}
+    actor = Actor.of(request)
+    context |= {"plans": _list_plans(actor, machine)}
+    context |= {"drafts": drafts.listed(actor, machine)[:PLANS] if actor.may("publish", machine) else []}
+    return render_page(request, "signalbox/versions/versions.html", context, status=status)
+
+
+def _context(request: HttpRequest, machine: str) -> dict[str, Any]:
+    engine = get_engine()
+    live = engine.live(machine)
+    versions = count_versions(engine, machine, live)
+    return {
+        "section": "machines", "machine": machine, "live": live, "versions": versions, "now_ms": live.now,
+        "missing": count_missing(live.missing),
+        "rows": list_versions(Actor.of(request), machine, versions),
+        "may_publish": allows(request.user, "publish", machine),
+        "may_operate": allows(request.user, "operate", machine),
+    } | present_choice(Actor.of(request), machine)  # fmt: skip
+
+
+def _list_plans(actor: Actor, machine: str, **terms: int) -> list[StoredPlan]:
+    """List the newest stored plans, each with the ``status`` of its move."""
+    found = list(plans.listed(actor, machine).filter(**terms)[:PLANS])
+    for row in found:
+        row.status = plans.status(row)  # type: ignore[attr-defined]
+    return found
+
+
+@require("view")
+def version(request: HttpRequest, machine: str, number: int) -> HttpResponse:
+    """Show one version as a release: what it changed, its figures, its roll-out, and the plans that lead to it."""
+    context = _context(request, machine)
+    row = next((row for row in context["rows"] if row.version == number), None)
+    if row is None:
+        raise Http404(f"Machine {machine} has no version {number}.")
+    actor = Actor.of(request)
+    before = max((other.version for other in context["rows"] if other.version < number), default=None)
+    context |= {
+        "row": row, "before": before, "number": number, "plans": _list_plans(actor, machine, to=number),
+        "requests": approval_queries.find_open().filter(machine=machine, action__in=OPERATIONS),
+        "behind": sum(each.instances for each in context["versions"].rows if each.version != number),
+    }  # fmt: skip
+    if before is not None:
+        old, new = (comparison.read_side(actor, machine, str(each)) for each in (before, number))
+        context |= comparison.describe(old, new, machine, who=str(request.user.pk))
+    return render_page(request, "signalbox/versions/version.html", context)
+
+
+@require("view")
+def diff(request: HttpRequest, machine: str) -> HttpResponse:
+    """Compare ``?a=1&b=2``, by default the current version with the one before it; ``draft-7`` names a draft."""
+    engine, actor = get_engine(), Actor.of(request)
+    live = engine.live(machine)
+    versions = count_versions(engine, machine, live)
+    numbers = [row.version for row in versions.rows]
+    b = request.GET.get("b", "") or str(live.version)
+    a = request.GET.get("a", "") or str(max((n for n in numbers if n < live.version), default=live.version))
+    old, new = comparison.read_side(actor, machine, a), comparison.read_side(actor, machine, b)
+    context = comparison.describe(old, new, machine, who=str(request.user.pk)) | {
+        "section": "machines", "machine": machine, "live": live, "versions": versions, "now_ms": live.now,
+        "choices": comparison.list_sides(actor, machine, numbers),
+    }  # fmt: skip
+    return render_page(request, "signalbox/versions/diff.html", context)
+
+
+def _change(request: HttpRequest, machine: str, act: Callable[[Actor, str], str]) -> HttpResponse:
+    """Change which version new instances get, and return to the list."""
+    if request.method != "POST":
+        return redirect("signalbox:versions", machine)
+    reason = request.POST.get("reason", "").strip()
+    try:
+        if len(reason) > MAX_REASON:
+            raise BadInput(f"a reason has at most {MAX_REASON} characters")
+        said = act(Actor.of(request), reason)
+    except ApprovalNeeded as needed:
+        try:
+            return redirect_to_request(request, approvals.ask(Actor.of(request), needed))
+        except BadInput as error:
+            return versions_page(request, machine, mistake=f"Not done: {error.message} ({error.code})", status=400)
+    except (BadInput, VersionRefused) as error:
+        return versions_page(request, machine, mistake=f"Not done: {error.message} ({error.code})", status=409)
+    messages.success(request, said)
+    return redirect("signalbox:versions", machine)
+
+
+def _percent(request: HttpRequest) -> float:
+    try:
+        return float(request.POST.get("percent", ""))
+    except ValueError:
+        raise BadInput("a percentage of a roll-out is a number from 0 to 100", code="SB631") from None
+
+
+def _number(request: HttpRequest) -> int:
+    text = request.POST.get("version", "")
+    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text)):
+        raise BadInput("choose a version")
+    return int(text)
+
+
+@require_audited("publish", "rollout.set")
+def rollout(request: HttpRequest, machine: str) -> HttpResponse:
+    """Set the percentage of the roll-out, stop it or finish it: the button that was pressed."""
+
+    def act(actor: Actor, reason: str) -> str:
+        match request.POST.get("do"):
+            case "stop":
+                services.stop(actor, machine, reason=reason)
+                return "Roll-out stopped: new instances get the version before"
+            case "finish":
+                services.finish(actor, machine, reason=reason)
+                return "Roll-out finished: every new instance gets the version"
+            case _:
+                percent = _percent(request)
+                services.set_percent(actor, machine, percent, reason=reason)
+                return f"{percent:g} % of new instances get the version"
+
+    return _change(request, machine, act)
+
+
+@require_audited("publish", "version.pin")
+def pin(request: HttpRequest, machine: str) -> HttpResponse:
+    """Pin the machine to a version, or unpin it."""
+
+    def act(actor: Actor, reason: str) -> str:
+        number = None if request.POST.get("do") == "unpin" else _number(request)
+        services.pin(actor, machine, number, reason=reason)
+        return "Unpinned" if number is None else f"Pinned to version {number}"
+
+    return _change(request, machine, act)
+
+
+@require_audited("publish", "version.withdraw")
+def withdraw(request: HttpRequest, machine: str) -> HttpResponse:
+    """Withdraw a version, or take that back."""
+
+    def act(actor: Actor, reason: str) -> str:
+        number, back = _number(request), request.POST.get("do") == "allow"
+        services.withdraw(actor, machine, number, withdrawn=not back, reason=reason)
+        return f"Version {number} is {'allowed again' if back else 'withdrawn'}"
+
+    return _change(request, machine, act)
+
+
+@require_audited("publish", "version.policy")
+def policy(request: HttpRequest, machine: str) -> HttpResponse:
+    """Say which changes of versions take a second person."""
+
+    def act(actor: Actor, reason: str) -> str:
+        wanted = [name for name in ACTIONS if name in request.POST.getlist("actions")]
+        services.set_policy(actor, machine, wanted, reason=reason)
+        return f"A second person approves: {', '.join(wanted)}" if wanted else "The policy asks for no second person"
+
+    return _change(request, machine, act)

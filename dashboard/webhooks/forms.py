@@ -1,0 +1,25 @@
+"""The form of a webhook."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from machines.instances.forms.rendering import PageForm
+from machines.webhooks import management
+
+
+class WebhookForm(PageForm):
+    """Takes lists with commas. ``machines.webhooks.management`` checks the rest."""
+
+    name = forms.CharField(label="name", max_length=management.LONGEST_NAME)
+    url = forms.CharField(label="address", max_length=2000, widget=forms.URLInput({"placeholder": "https://"}))
+    machines = forms.CharField(label="machines", required=False, help_text="comma-separated names; blank: all machines")
+    types = forms.CharField(label="messages", initial="*", help_text="comma-separated types; * matches any characters")
+
+    def arguments(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        return {"name": given["name"], "url": given["url"]} | {
+            field: [text.strip() for text in given[field].split(",") if text.strip()] for field in ("machines", "types")
+        }

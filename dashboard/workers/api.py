@@ -1,0 +1,66 @@
+"""Workers: their state, and orders to them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from pydantic import Field
+
+from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.schemas import Body, Ms, Out, Reason
+from machines.jobs import worker_actions as workers
+
+group = Group("workers", "Processes that run jobs.")
+
+
+class WorkerOut(Out):
+    id: str
+    host: str
+    pid: int
+    queues: list[str]
+    in_hand: int
+    concurrency: int
+    status: str = Field(description="working, blocked, quiet, exhausted or stopping")
+    started: Ms
+    seen: Ms = Field(description="its last heartbeat, ms")
+    version: str
+    note: str
+    memory: int = Field(description="bytes; 0 where that is not known")
+    holding: list[dict[str, Any]]
+    done: int
+    failed: int
+    lacking: dict[str, list[str]] = Field(description="machine/queue -> handlers it lacks there")
+    hanging: dict[str, list[str]] = Field(
+        description="machine/queue -> handlers that go on past their deadline, or block the event loop"
+    )
+
+
+class Workers(Out):
+    items: list[WorkerOut]
+
+
+class Ordering(Body):
+    order: Literal["quiet", "work", "stop"]
+    reason: Reason
+
+
+class Ordered(Out):
+    worker: str
+    order: str
+
+
+@group.get("/workers", id="listWorkers", right="view", answers=Workers, summary="List workers")
+def listed(request: HttpRequest) -> dict[str, Any]:
+    """Queues and jobs of machines the caller may not see are left out of their rows."""
+    return {"items": [row.as_dict() for row in workers.listed(actor_of(request))]}
+
+
+@group.post(
+    "/workers/{instance:worker}/orders", id="directWorker", right="operate", everywhere=True, answers=Ordered,
+    summary="Quiet, resume or stop a worker", example={"order": "quiet", "reason": "the host is to be restarted"},
+)  # fmt: skip
+def direct(request: HttpRequest, worker: str, body: Ordering) -> dict[str, str]:
+    """It obeys with its next heartbeat: quiet (take no further jobs), work, or stop."""
+    workers.direct(actor_of(request), worker, body.order, reason=body.reason)
+    return {"worker": worker, "order": body.order}

@@ -1,0 +1,116 @@
+"""Collects the alarms of the machines in a scope, by their figures now."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from machines.approvals import queries as approval_queries
+from machines.catalog.outlines import outlines_of
+from machines.connections import get_engine
+from machines.engine import Live, Survey
+from machines.engine.errors import EngineUnavailable
+from machines.engine.jobs.clock_jump import ClockJump
+from machines.people.permissions import Scope
+from machines.schedules import SCHEDULES, Schedules, authors
+from machines.statistics import buffer_flush
+from machines.statistics.present import Present, last_measured, storms
+
+from .alarm import Alarm
+from .detection import LostSchedule, Stuck, raise_alarms
+
+
+class QueueDepth(NamedTuple):
+    """Jobs of a queue by place, as far as alarms count them."""
+
+    machine: str
+    queue: str
+    ready: int = 0
+    delayed: int = 0
+    dead: int = 0
+
+    @property
+    def route(self) -> str:
+        return f"{self.machine}/{self.queue}"
+
+
+def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present]) -> list[Alarm]:
+    """Detect what is wrong with the machines of ``survey``, which are those in ``scope``, in no order and without what
+    people did about it. Raises EngineUnavailable."""
+    lives = sorted(survey.lives.items())
+    return raise_alarms(
+        [depth for name, live in lives for depth in read_depths(name, live.queues)],
+        [row.only(scope) for row in survey.workers],
+        {name: live.overdue for name, live in lives},
+        oldest={
+            f"{name}/{stats.queue}": stats.oldest
+            for name, _ in lives
+            for stats in survey.queues[name].values()
+            if stats.oldest
+        },
+        stuck=find_stuck(survey),
+        paused=[(name, stats) for name, _ in lives for stats in survey.queues[name].values()],
+        late={name: live.late for name, live in lives},
+        storms=storms(rates),
+        approvals=approval_queries.find_open(scope).count(),
+        unmeasured=_since_measured(survey.lives.values()),
+        unwritten=buffer_flush.waiting(),
+        stopped=[
+            each for name, each in get_engine().rollouts(recent=True).items() if name in survey.lives and each.by_guard
+        ],
+        lost=find_lost_schedules(scope, survey),
+        missing=survey.missing,
+        jumps=_read_jumps(),
+        now=_read_clock(survey.lives.values()),
+    )
+
+
+def read_depths(machine: str, queues: Mapping[str, Mapping[str, int]]) -> Iterator[QueueDepth]:
+    """Yield the depth of each queue, of the engine's ``{queue: {place: n}}``."""
+    for queue, held in queues.items():
+        yield QueueDepth(machine, queue, *(int(held.get(place, 0)) for place in ("ready", "delayed", "dead")))
+
+
+def find_stuck(survey: Survey) -> Iterator[Stuck]:
+    """Yield the states whose service level is broken. Definitions are read of machines with such states alone."""
+    late = {name: live.version for name, live in sorted(survey.lives.items()) if any(live.breaches.values())}
+    for name, outline in outlines_of(late).items():
+        live = survey.lives[name]
+        for state in outline.states:
+            if state.sla:
+                entered = live.breached_since.get(state.name, 0)
+                since = entered + state.sla if entered else 0
+                count, exact = live.breaches.get(state.name, 0), not live.unchecked.get(state.name)
+                yield Stuck(name, state.name, count, state.sla, since, exact)
+
+
+def find_lost_schedules(scope: Scope, survey: Survey) -> list[LostSchedule]:
+    """Find the paused schedules on machines in scope whose author lost the right. Reads where any is paused alone."""
+    live = survey.lives.get(SCHEDULES)
+    if not (live.counts.get("paused") if live else SCHEDULES in survey.others):
+        return []
+    rows = Schedules(get_engine()).find_paused()
+    return [
+        LostSchedule(row.name, row.schedule.machine, lost, row.entered)
+        for row in rows
+        if row.schedule.machine in scope and (lost := authors.find_lost_right(row.order))
+    ]
+
+
+def _read_jumps() -> list[ClockJump]:
+    """Return the jumps of servers' clocks; none where the shard that has them is away."""
+    with contextlib.suppress(EngineUnavailable):
+        return get_engine().clock_jumps.read()
+    return []
+
+
+def _read_clock(lives: Iterable[Live]) -> int:
+    """Return the time in ms by the clock of Redis; 0 without machines."""
+    return max((live.now for live in lives), default=0)
+
+
+def _since_measured(lives: Iterable[Live]) -> int:
+    """Return the ms since the last measurement, by the clock of Redis; 0 before the first."""
+    measured = last_measured()
+    return max(0, _read_clock(lives) - measured) if measured else 0

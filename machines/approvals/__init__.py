@@ -1,0 +1,1 @@
+"""Approvals: requests that a second person decides."""

@@ -1,0 +1,238 @@
+"""Approval requests: file one, decide it, and carry out what was approved.
+
+A request is done as it was asked for, on the version that was seen then, by the transitions that an event selected
+then, in the name of the requester; so their rights and groups count at that moment, too. However many approve at the
+same time, it is done once: the one whose update finds it open goes on. Nobody decides a request of their own, with
+whichever token, and superusers are no exception.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.utils import timezone
+
+from machines.audit.entries import record
+from machines.bulks import Bulk
+from machines.bulks import actions as bulks
+from machines.bulks.store import OrderLost
+from machines.catalog import redaction
+from machines.catalog.models.draft import Draft
+from machines.catalog.version_rules import OPERATIONS
+from machines.connections import get_engine
+from machines.engine import BadInput, Explanation, Preview, SignalboxError
+from machines.engine.limits import MAX_REASON
+from machines.instances.actions import Call, perform
+from machines.instances.queries import redactor_of
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded, Forbidden, NotOpen, OwnRequest
+from machines.people.rules import PUBLISH
+from machines.versions import drafts, plans, rollouts
+
+from . import queries
+from .models import CUT_OFF, EXPIRED, UNKNOWN, Approval
+
+State = Approval.State
+SAID = 2000  # characters of the outcome
+CLOCK = "signalbox"  # who lets requests expire
+
+
+def ask(actor: Actor, needed: ApprovalNeeded, *, reason: str = "") -> Approval:
+    """File what an action needs: its own reason unless another is given. Asked twice, it is one request."""
+    why = _written(reason or needed.reason)
+    about = {"machine": needed.machine, "instance": needed.id, "target": _target(needed), "reason": why}
+    with actor.records("approval.ask", **about) as deed:
+        if not why.strip() or len(why) > MAX_REASON:
+            raise BadInput(f"a request needs a reason of 1 to {MAX_REASON} characters", code="SB404")
+        facts = {
+            "machine": needed.machine, "instance": needed.id, "bulk": needed.bulk, "action": needed.action,
+            "expect": needed.expect, "asker_id": actor.id,
+        }  # fmt: skip
+        for found in queries.find_open().filter(**facts):
+            if found.asked == needed.asked:
+                deed.void()
+                return found
+        made = Approval.objects.create(
+            **facts, asked=needed.asked, target=_detail(needed), reason=why, asker=actor.name
+        )
+        deed.note(**made.facts(), **({} if needed.rule is None else {"rule": str(needed.rule)}))
+    return made
+
+
+def preview(actor: Actor, approval: Approval) -> Preview | Explanation | None:
+    """What it would do now; None for a bulk and for a draft, whose own pages say it. Raises what doing it would."""
+    if not approval.is_open:
+        return None
+    if approval.name == PUBLISH:
+        drafts.demand_same(Draft.objects.get(pk=approval.draft), approval.asked["digest"])
+        rollouts.demand_turn(approval.machine, PUBLISH, approval.asked)
+        return None
+    if approval.bulk:
+        bulks.demand_unmoved(approval.bulk, approval.expect)
+    if approval.bulk or approval.name in rollouts.CHANGES:
+        if approval.name in OPERATIONS:
+            rollouts.demand_turn(approval.machine, approval.name, approval.asked)
+        return None
+    engine, asked, redactor = get_engine(), approval.asked, redactor_of(actor, approval.machine)
+    machine, id = approval.machine, approval.instance
+    if approval.name == "fire":
+        return redactor.explanation(engine.explain(machine, id, asked["event"], asked["payload"]))
+    return redactor.of(id).preview(engine.preview(machine, id, approval.name, **asked))
+
+
+def approve(actor: Actor, id: int, *, note: str = "") -> Approval:
+    """Approve the request and carry it out. The request holds the outcome: done, or failed with the reason.
+
+    Raises Forbidden, OwnRequest, NotOpen.
+    """
+    expire()
+    approval = queries.get(actor, id, action="approval.approve")
+    with actor.records("approval.approve", **_about(approval), reason=note) as deed:
+        deed.note(**approval.facts())
+        _may(actor, approval)
+        _take(approval, State.RUNNING, actor, note)
+        _finish(approval, actor)
+        deed.note(came=approval.state, **({"error": approval.outcome} if approval.state == State.FAILED else {}))
+    return approval
+
+
+def decline(actor: Actor, id: int, *, note: str) -> Approval:
+    """It is not to be done; ``note`` says why. Raises Forbidden, OwnRequest, NotOpen, BadInput."""
+    expire()
+    approval = queries.get(actor, id, action="approval.decline")
+    with actor.records("approval.decline", **_about(approval), reason=note) as deed:
+        deed.note(**approval.facts())
+        _may(actor, approval)
+        if not note.strip():
+            raise BadInput("a reason is required to decline", code="SB404")
+        _take(approval, State.DECLINED, actor, note)
+    return approval
+
+
+def withdraw(actor: Actor, id: int, *, note: str = "") -> Approval:
+    """Withdraw a request, by its requester. Raises Forbidden for other accounts, NotOpen."""
+    expire()
+    approval = queries.get(actor, id, action="approval.withdraw")
+    with actor.records("approval.withdraw", **_about(approval), reason=note) as deed:
+        deed.note(**approval.facts())
+        if not queries.is_own(actor, approval):
+            raise Forbidden(approval.right, approval.machine)
+        _take(approval, State.WITHDRAWN, actor, note)
+    return approval
+
+
+def expire(now: datetime | None = None) -> int:
+    """Close those whose time is over, and those of which nobody heard the end; how many.
+
+    The latter may still be done: the account that carries it out records the outcome.
+    """
+    now = now or timezone.now()
+    over = Approval.objects.filter(state=State.OPEN, expires_at__lte=now)
+    lost = Approval.objects.filter(state=State.RUNNING, decided_at__lte=now - CUT_OFF)
+    count = 0
+    for approval in over:
+        if _moved(approval, State.OPEN, state=State.EXPIRED, decided_at=now, outcome=EXPIRED):
+            record(CLOCK, "approval.expire", **_about(approval), detail=approval.facts())
+            count += 1
+    for approval in lost:
+        count += _moved(approval, State.RUNNING, state=State.FAILED, outcome=UNKNOWN)
+    return count
+
+
+def _may(actor: Actor, approval: Approval) -> None:
+    if missing := queries.find_missing_right(actor, approval):
+        raise Forbidden(missing, approval.machine)
+    if approval.asker_id == actor.id:
+        raise OwnRequest(approval.pk)
+
+
+def _take(approval: Approval, state: str, actor: Actor, note: str) -> None:
+    """From open to ``state``, by one of all who try. Raises NotOpen for the others."""
+    now = timezone.now()
+    open_now = Approval.objects.filter(pk=approval.pk, state=State.OPEN, expires_at__gt=now)
+    facts: dict[str, Any] = {"state": state, "decider": actor.name, "decided_at": now, "note": _written(note)}
+    if state != State.RUNNING:
+        facts["asked"] = {}
+    if not open_now.update(**facts):
+        approval.refresh_from_db()
+        raise NotOpen(approval.pk, State.EXPIRED if approval.state == State.OPEN else approval.state)
+    for name, value in facts.items():
+        setattr(approval, name, value)
+
+
+def _finish(approval: Approval, actor: Actor) -> None:
+    """Do it; the request keeps the outcome, and nothing of the payload."""
+    facts: dict[str, Any] = {"state": State.FAILED, "outcome": "internal error: see the server log"}
+    try:
+        facts = {"state": State.DONE, "outcome": _do(approval, actor.name), "code": ""}
+    except (SignalboxError, OrderLost, Draft.DoesNotExist) as error:
+        facts = {
+            "state": State.FAILED,
+            "outcome": redaction.strict_redactor(approval.machine).error(error)[:SAID],
+            "code": getattr(error, "code", ""),
+        }
+    finally:
+        # Given up meanwhile: only who took it on knows, so that their word counts.
+        if not _moved(approval, State.RUNNING, **facts):
+            _moved(approval, State.FAILED, **facts)
+
+
+def _do(approval: Approval, second: str) -> str:
+    account = get_user_model().objects.filter(pk=approval.asker_id, is_active=True).first()
+    if account is None:
+        raise SignalboxError(f"the account {approval.asker} no longer exists", code=Forbidden.code)
+    asker = Actor(account, f"approval {approval.pk}")
+    if approval.bulk:
+        turn = approval.asked.get("turn")
+        after = bulks.release(asker, approval.bulk, second=second, expect=approval.expect, turn=turn)
+        plans.note_approval(approval.bulk, second)
+        return f"the bulk is {after.state}"
+    asked = dict(approval.asked)
+    if approval.name == PUBLISH:
+        id = asked.pop("draft")
+        version = drafts.publish(asker, id, reason=approval.reason, second=second, **asked)
+        return f"published as v{version.number}"
+    if change := rollouts.CHANGES.get(approval.name):
+        turn = asked.pop("turn")
+        change(asker, approval.machine, **asked, reason=approval.reason, expect=turn, second=second)
+        return "changed"
+    call = Call(
+        approval.name, approval.machine, approval.instance, asked, approval.reason, approval.expect,
+        f"approval-{approval.pk}-{approval.asked_at.timestamp()}",
+    )  # fmt: skip
+    after = perform(asker, call, second=second)
+    return "deleted" if approval.name == "delete" else f"now in {after.state}, revision {after.revision}"
+
+
+def _moved(approval: Approval, before: str, **facts: Any) -> int:
+    """Whether it was still in the state ``before``. What was asked for goes."""
+    facts["asked"] = {}
+    count = Approval.objects.filter(pk=approval.pk, state=before).update(**facts)
+    for name, value in facts.items() if count else ():
+        setattr(approval, name, value)
+    return count
+
+
+def _written(text: str) -> str:
+    """As PostgreSQL takes it."""
+    return text.replace("\0", "\\0")
+
+
+def _about(approval: Approval) -> dict[str, str]:
+    of = approval.bulk or approval.target or approval.action
+    return {"machine": approval.machine, "instance": approval.instance, "target": of}
+
+
+def _target(needed: ApprovalNeeded) -> str:
+    return needed.bulk or _detail(needed) or needed.action
+
+
+def _detail(needed: ApprovalNeeded) -> str:
+    if needed.bulk:
+        order = Bulk(get_engine(), needed.bulk).order()
+        return order.target
+    if needed.name in OPERATIONS:
+        return needed.target
+    return Call(needed.name, needed.machine, needed.id, needed.asked).target

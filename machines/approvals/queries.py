@@ -1,0 +1,96 @@
+"""Reads requests for a second person."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+from django.utils import timezone
+
+from machines.instances.queries import redactor_of
+from machines.people.actor import Actor
+from machines.people.errors import Forbidden
+from machines.people.permissions import Scope
+from machines.people.prepared_queries import TIMES, PreparedQuery
+
+from .models import Approval
+
+State = Approval.State
+
+
+DECIDED = tuple(state for state in State.values if state != State.OPEN)
+
+
+def find_open(scope: Scope | None = None) -> QuerySet[Approval]:
+    """Those nobody has decided yet, newest first; on these machines, or on all."""
+    found = Approval.objects.filter(state=State.OPEN, expires_at__gt=timezone.now())
+    return found if scope is None or scope.all else found.filter(machine__in=scope.names)
+
+
+def count_open(scope: Scope) -> int:
+    """Count them for the bar of each page."""
+    if not scope.all:
+        return find_open(scope).count()
+    return sum(count for (count,) in _waiting_everywhere.rows(timezone.now()))
+
+
+_waiting_everywhere = PreparedQuery(
+    Approval,
+    lambda now: (
+        Approval.objects.filter(state=State.OPEN, expires_at__gt=now)
+        .order_by().values("state").annotate(count=Count("pk")).values_list("count")
+    ),
+    marks=TIMES,
+)  # fmt: skip
+
+
+def find(actor: Actor, *, state: str = "open", machine: str = "", asker: str = "") -> QuerySet[Approval]:
+    """Those on machines the actor sees, newest first. ``state``: one of them, ``decided`` for any but open, or ""."""
+    scope = actor.scope("view")
+    found = Approval.objects.all() if scope.all else Approval.objects.filter(machine__in=scope.names)
+    wanted = Approval.in_state(*{"": State.values, "decided": DECIDED}.get(state, [state]))
+    for name, text in (("machine", machine), ("asker", asker)):
+        wanted &= Q(**{name: text}) if text else Q()
+    return found.filter(wanted)
+
+
+def get(actor: Actor, id: int, *, action: str = "") -> Approval:
+    """Raises Forbidden, also where there is no such request and the actor does not see every machine; DoesNotExist.
+
+    ``action``: of the audit, which then has the refusal."""
+    found = Approval.objects.filter(pk=id).first()
+    try:
+        actor.demand("view", found.machine if found else "", action=action, target=str(id))
+    except Forbidden:  # which machine it is on is not theirs to know
+        raise Forbidden("view") from None
+    if found is None:
+        raise Approval.DoesNotExist(f"Request {id} not found.")
+    return found
+
+
+def may_decide(actor: Actor, approval: Approval) -> bool:
+    return approval.is_open and approval.asker_id != actor.id and not find_missing_right(actor, approval)
+
+
+def may_withdraw(actor: Actor, approval: Approval) -> bool:
+    return approval.is_open and is_own(actor, approval)
+
+
+def show_asked(actor: Actor, approval: Approval) -> dict[str, Any]:
+    """What the action takes, masked for who may not see it in clear; empty once it is decided."""
+    return redactor_of(actor, approval.machine).of(approval.instance).asked(approval.asked)
+
+
+def is_own(actor: Actor, approval: Approval) -> bool:
+    """Says whether the actor is the requester, also without the right they had then; but of no token of theirs that
+    does not reach so far."""
+    reaches = actor.scopes is None or actor.scopes.covers(approval.right, approval.machine)
+    return approval.asker_id == actor.id and reaches
+
+
+def find_missing_right(actor: Actor, approval: Approval) -> str:
+    """The right that the actor lacks to decide it, or ""."""
+    wanted = [approval.right]
+    if approval.bulk and approval.name == "fire":
+        wanted.append("fire")
+    return next((right for right in wanted if not actor.may(right, approval.machine)), "")

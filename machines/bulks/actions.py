@@ -1,0 +1,357 @@
+"""Bulk actions: one event or repair for every instance that a filter finds. They need ``operate`` on the machine, and
+``fire`` for events.
+
+The dry run moves nothing, so every account that may start one may look; letting it run is what a second person
+approves where a version of the machine asks for one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from machines.audit.entries import AuditRecord
+from machines.audit.reveals import RevealAudit
+from machines.catalog.outlines import every_outline
+from machines.catalog.redaction import MASK
+from machines.connections import get_engine
+from machines.engine import Conflict, Instance, LookupFailed, Step
+from machines.instances.queries import demand_findable, redactor_of
+from machines.people import rules, transition_groups
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded, Forbidden
+from machines.people.limits import guesses
+
+from . import BULK, Bulk, NotNow, Order, Row
+from .progress import FIELDS, STEPS, Progress, measure_progress
+from .store import Note, OrderLost, Store
+
+MAX_MEASURED = 20  # bulks of a page whose rate is measured: a read each
+RIGHTS = ("operate", "fire")
+WAITING = {"previewed": "run", "paused": "resume", "failed": "retry"}
+"""state -> the action that moves instances from there."""
+DRY = ("collecting", "previewing")  # stages in which nothing is moved
+
+
+def start(
+    actor: Actor,
+    machine: str,
+    action: str,
+    *,
+    reason: str,
+    filter: Mapping[str, Any] | None = None,
+    event: str = "",
+    payload: Mapping[str, Any] | None = None,
+    states: Sequence[str] = (),
+    changes: Mapping[str, Any] | None = None,
+    invoke: str = "",
+    result: Any = None,
+    unchanged: bool = False,
+    rate: int = 0,
+    plan: Mapping[str, Any] | None = None,
+    stored: int = 0,
+    id: str | None = None,
+) -> Bulk:
+    """Freeze what the filter finds and ask each what would come of it: see ``machines.bulks.Order`` for the terms.
+
+    ``stored``: the number of the stored plan that it carries out. The same ``id`` again is the same bulk.
+    Raises Forbidden, BadInput, BadPayload, UnknownMachine.
+    """
+    order = Order(
+        machine, action, actor.name, reason, dict(filter or {}), event=event, payload=dict(payload or {}),
+        states=tuple(states), changes=dict(changes or {}), invoke=invoke, result=result, unchanged=unchanged, rate=rate,
+        plan=dict(plan or {}), **_person(actor),
+    )  # fmt: skip
+    with actor.records("bulk.start", machine=machine, target=id or "", reason=reason) as deed:
+        deed.note(
+            does=f"{action} {order.target}".strip(), filter=order.filter, rate=rate or None, stored_plan=stored or None
+        )
+        _demand(actor, order)
+        _spend_guess(actor, order, deed)
+        # The filter is kept, and shown with the bulk: it names no redacted value.
+        demand_findable(False, machine, order.filter)
+        bulk = Bulk.start(get_engine(), order, id=id)
+        deed.name(target=bulk.id)
+    return bulk
+
+
+def get(actor: Actor, id: str) -> tuple[Instance, Order]:
+    """The bulk as it is, and what was ordered. Raises Forbidden, OrderLost."""
+    bulk, order = _known(actor, id, "view")
+    if not actor.may("view", order.machine):
+        raise Forbidden("view")
+    return bulk.get(), order
+
+
+def find_order(id: str) -> Order | None:
+    """Return what was ordered, for callers that ask for the right themselves; None where nothing was."""
+    try:
+        return Bulk(get_engine(), id).order()
+    except (LookupFailed, OrderLost):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A bulk on a list. ``rate``: instances a second at most, 0 for no limit; ``may``: whether its levers are for the
+    actor."""
+
+    bulk: Instance
+    order: Order
+    rate: int
+    progress: Progress
+    may: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BulkPage:
+    """A page of bulks, the one that changed last first. ``cursor``: of the next page, None on the last one."""
+
+    bulks: list[Listed]
+    cursor: str | None = None
+    missing: tuple[str, ...] = ()
+
+
+def find(actor: Actor, *, state: str | None = None, cursor: str | None = None, limit: int = 50) -> BulkPage:
+    """List bulks of machines that the actor sees. A page may be short, or empty, and have a cursor.
+
+    Raises BadInput for an invalid cursor.
+    """
+    engine = get_engine()
+    if BULK not in engine.machines():
+        return BulkPage([])
+    page = engine.find(BULK, state=state, cursor=cursor, limit=limit, newest=True)
+    orders = Store.read_orders(engine, [one.id for one in page.instances])
+    scope, found, now = actor.scope("view"), [], time.time() * 1000
+    measured = 0
+    for one in page.instances:
+        order, rate = orders.get(one.id, (None, 0))
+        if order is None or order.machine not in scope:
+            continue
+        steps: Sequence[Step] = ()
+        if one.state in FIELDS and measured < MAX_MEASURED:
+            steps, measured = _read_steps(one.id), measured + 1
+        found.append(Listed(one, order, rate, measure_progress(one, steps, now=now), may(actor, order)))
+    return BulkPage(found, page.cursor, page.missing)
+
+
+def progress(bulk: Instance) -> Progress:
+    """Measure one bulk, for who may see it."""
+    steps = _read_steps(bulk.id) if bulk.state in FIELDS else ()
+    return measure_progress(bulk, steps, now=time.time() * 1000)
+
+
+def _read_steps(id: str) -> Sequence[Step]:
+    try:
+        return get_engine().history(BULK, id, limit=STEPS)
+    except LookupFailed:  # removed since it was found
+        return ()
+
+
+def rows(actor: Actor, id: str, start: int = 0, count: int = 100) -> list[Row]:
+    """Some of what it found, each with its verdict and its outcome."""
+    _, order = get(actor, id)
+    return shown(actor, order.machine, Bulk(get_engine(), id).rows(start, count))
+
+
+def shown(actor: Actor, machine: str, rows: Sequence[Row]) -> list[Row]:
+    """Without values of instances in the reasons, where any field of the machine is hidden from the actor."""
+    redactor = redactor_of(actor, machine)
+    if not redactor.open:
+        return [replace(row, **_masked(row)) for row in rows]
+    if isinstance(redactor, RevealAudit):
+        redactor.note_all({row.item.id: {"error"} for row in rows if _tells(row)})
+    return list(rows)
+
+
+def _tells(row: Row) -> bool:
+    """Whether a reason says more than those may see from whom a field is hidden."""
+    return any(note.why != _plain(note) for note in (row.verdict, row.outcome) if note)
+
+
+def _masked(row: Row) -> dict[str, Note]:
+    notes = {"verdict": row.verdict, "outcome": row.outcome}
+    return {name: Note.of_all(note.word, _plain(note)) for name, note in notes.items() if note}
+
+
+def _plain(note: Note) -> str:
+    """Of one that a former release wrote nobody can tell what its reason holds."""
+    return note.plain if note.plain is not None else note.why and MASK
+
+
+def may(actor: Actor, order: Order) -> bool:
+    """Whether its levers are for this person: who moves instances with an event has to hold that right, too."""
+    return all(actor.may(right, order.machine) for right in _rights(order))
+
+
+def run(actor: Actor, id: str) -> Instance:
+    """Let it go. Raises Forbidden, ApprovalNeeded, NotNow, Suspended."""
+    return _let(actor, id, "run", "bulk.run")
+
+
+def release(actor: Actor, id: str, *, second: str, expect: int | None = None, turn: int | None = None) -> Instance:
+    """``second``: who approved it; then no rule asks for one any more. It goes on from wherever it waits.
+
+    ``expect``: the revision they looked at. Raises Conflict for any other: it may have found something else since.
+    ``turn``: of the versions that a migration was approved for; raises VersionRefused for any other."""
+    lever = WAITING.get(_known(actor, id)[0].get().state, "run")
+    return _let(actor, id, lever, "bulk.run", second=second, expect=expect, turn=turn)
+
+
+def demand_unmoved(id: str, expect: int | None) -> Instance:
+    """The bulk as it is. Raises Conflict where that is not the revision that was looked at, if one was;
+    UnknownInstance."""
+    now = Bulk(get_engine(), id).get()
+    if expect is not None and now.revision != expect:
+        raise Conflict(BULK, id, expected=expect, actual=now.revision)
+    return now
+
+
+def needs_second(actor: Actor, order: Order) -> bool:
+    """By any version of the machine; of a migration by the rules for changes of versions."""
+    change = _prepare_migration(order)
+    if change is not None:
+        return change.rule is not None
+    return actor.is_person and rules.needs_approval(every_outline(order.machine), order.demanded)
+
+
+def _prepare_migration(order: Order) -> rules.VersionChange | None:
+    """None for other actions."""
+    if order.action != rules.MIGRATE:
+        return None
+    moves = [(source.version, source.to) for source in order.migration.sources]
+    return rules.prepare_change(rules.MIGRATE, order.machine, moves=moves)
+
+
+def pause(actor: Actor, id: str) -> Instance:
+    return _told(actor, id, "pause", "bulk.pause")
+
+
+def resume(actor: Actor, id: str) -> Instance:
+    """Raises ApprovalNeeded where nobody approved it so far, as ``run`` and ``retry`` do."""
+    return _let(actor, id, "resume", "bulk.resume")
+
+
+def retry(actor: Actor, id: str) -> Instance:
+    """Go on where it broke."""
+    return _let(actor, id, "retry", "bulk.resume")
+
+
+def stop(actor: Actor, id: str) -> Instance:
+    return _told(actor, id, "stop", "bulk.stop")
+
+
+def remove(actor: Actor, id: str) -> Instance:
+    """Have a worker remove one that is over, with its selection and results. Raises Forbidden, NotNow."""
+    return _told(actor, id, "remove", "bulk.remove")
+
+
+def rate(actor: Actor, id: str, rate: int) -> None:
+    """Instances a second at most, from the next ones on; 0 for as fast as it goes. Also while it runs."""
+    bulk, order = _known(actor, id)
+    with actor.records("bulk.rate", machine=order.machine, target=id) as deed:
+        _demand(actor, order)
+        deed.note(was=bulk.rate(), given=rate)
+        bulk.set_rate(rate)
+
+
+def again(actor: Actor, id: str, *, reason: str, new: str | None = None) -> Bulk:
+    """A new bulk of the same kind with those that were refused, changed or failed. ``new``: its id."""
+    bulk, order = _known(actor, id)
+    with actor.records("bulk.start", machine=order.machine, reason=reason) as deed:
+        deed.note(does=f"{order.action} {order.target}".strip(), again=id)
+        _demand(actor, order)
+        _spend_guess(actor, order, deed)
+        made = bulk.again(actor.name, reason, id=new, **_person(actor))
+        deed.name(target=made.id)
+    return made
+
+
+def _known(actor: Actor, id: str, right: str = "operate") -> tuple[Bulk, Order]:
+    """An account without the right on every machine does not learn which bulk actions exist. Raises OrderLost."""
+    bulk = Bulk(get_engine(), id)
+    try:
+        bulk.get()
+        return bulk, bulk.order()
+    except (LookupFailed, OrderLost):
+        actor.demand(right)
+        raise OrderLost(f"bulk action {id[:100]} not found, or expired") from None
+
+
+def _let(
+    actor: Actor, id: str, name: str, action: str, *, second: str = "", expect: int | None = None,
+    turn: int | None = None,
+) -> Instance:  # fmt: skip
+    """Carry out an action that moves instances."""
+    bulk, order = _known(actor, id)
+    with actor.records(action, machine=order.machine, target=id) as deed:
+        _demand(actor, order)
+        if second:
+            deed.note(approved_by=second)
+        elif needs_second(actor, order) and not bulk.is_approved():
+            _ask(actor, deed, bulk, order, name)
+        if second and (change := _prepare_migration(order)):
+            change.demand_turn(turn)
+        if second:  # before anything is moved by it
+            bulk.approve(second, demand_unmoved(id, expect))
+        return _moved(deed, bulk, name, actor, **({} if expect is None else {"expect": expect}))
+
+
+def _ask(actor: Actor, deed: AuditRecord, bulk: Bulk, order: Order, name: str) -> None:
+    """Whatever state it was brought into, by whichever door, nothing moves before a second person has looked at it."""
+    now = bulk.get()
+    if now.state == "failed" and now.data["stage"] in DRY:
+        return
+    if now.state not in WAITING:
+        raise NotNow(bulk.id, name, now.state)
+    asked: dict[str, Any] = {"asked": {}, "reason": order.reason, "expect": now.revision, "bulk": bulk.id}
+    change = _prepare_migration(order)
+    try:
+        if change is not None:
+            change.demand_second(actor, "", action=order.demanded, hint="run it in the room, with an account", **asked)
+            return
+        raise ApprovalNeeded(order.machine, "", order.demanded, **asked)
+    except ApprovalNeeded:
+        deed.void()
+        raise
+
+
+def _told(actor: Actor, id: str, name: str, action: str) -> Instance:
+    bulk, order = _known(actor, id)
+    with actor.records(action, machine=order.machine, target=id) as deed:
+        _demand(actor, order)
+        return _moved(deed, bulk, name, actor)
+
+
+def _moved(deed: AuditRecord, bulk: Bulk, name: str, actor: Actor, **more: Any) -> Instance:
+    before = bulk.get()
+    after: Instance = getattr(bulk, name)(actor.name, **more)
+    deed.moved(before.state, after)
+    return after
+
+
+def _spend_guess(actor: Actor, order: Order, deed: AuditRecord) -> None:
+    """Its dry run explains the event for each instance: one guess of all instances together."""
+    event = order.event if order.action == "fire" else ""
+    if not event and order.action not in guesses.COMPUTING:
+        return
+    asked = {"payload": order.payload} if event else {}
+    if guesses.spend(actor, order.machine, "", event, action="bulk.start", **asked):
+        deed.note(**asked)
+
+
+def _demand(actor: Actor, order: Order) -> None:
+    for right in _rights(order):
+        if not actor.may(right, order.machine):  # only accounts that may see the machine learn its name
+            raise Forbidden(right, order.machine if actor.may("view", order.machine) else "")
+
+
+def _rights(order: Order) -> tuple[str, ...]:
+    return RIGHTS if order.action == "fire" else RIGHTS[:1]
+
+
+def _person(actor: Actor) -> dict[str, Any]:
+    """What of the actor the engine holds each step to."""
+    return {"person": True, "groups": transition_groups.groups_of(actor.user)} if actor.is_person else {}

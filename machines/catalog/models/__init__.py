@@ -1,0 +1,1 @@
+"""Tables of the catalog: machines, their versions, drafts and stored plans."""

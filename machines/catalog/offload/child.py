@@ -1,0 +1,61 @@
+"""The main loop of a helper process: ``python -m machines.catalog.offload.child DESCRIPTOR MEMORY``.
+
+It runs one task after the other, within ``MEMORY`` bytes.
+
+It ends when that end is closed, when nobody asks for ``IDLE`` seconds, and at once when a task passes its limits: the
+kernel ends it for the processor time, so that no loop in C can put it off.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+from . import frames
+from .tasks import TASKS
+
+IDLE = 300.0  # seconds
+NICE = 3  # others go first
+
+
+def main(descriptor: int, memory: int) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        os.nice(NICE)
+        resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with socket.socket(fileno=descriptor) as link, contextlib.suppress(frames.Closed, OSError):
+        frames.send(link, {"ready": True}, b"")
+        while _serve(link):
+            pass
+
+
+def _serve(link: socket.socket) -> bool:
+    """One task; whether this process is fit for another."""
+    link.settimeout(IDLE)
+    header, raw = frames.receive(link)
+    link.settimeout(None)
+    started = time.process_time()
+    signal.setitimer(signal.ITIMER_PROF, header["cpu"])  # SIGPROF ends the process
+    told: dict[str, Any] = {}
+    answer = b""
+    try:
+        done = TASKS[header["task"]](frames.unpacked(header["is_text"], raw), **header["words"])
+        answer = json.dumps(done, default=str).encode()
+    except MemoryError:
+        told = {"failed": "memory"}
+    except Exception as error:
+        told = {"failed": repr(error)[:500]}
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    frames.send(link, told | {"cpu": time.process_time() - started}, answer)
+    return told.get("failed") != "memory"
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -1,0 +1,156 @@
+"""Background duties of workers beside jobs and timers: some run in every worker, the others in one worker at a time."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from functools import partial
+from types import MappingProxyType
+
+from machines.alarms import duty as alarms
+from machines.approvals import actions as approvals
+from machines.audit import entries
+from machines.audit.activity import ActivityCounter
+from machines.catalog import accepted_senders, publishing
+from machines.conf.database_retry import DatabaseRetry
+from machines.connections import get_engine
+from machines.engine import Engine, Rollout
+from machines.failures import digest as error_digest
+from machines.failures.follower import FailureFollower
+from machines.failures.paced_actions import PacedActions
+from machines.integrations.attached.duty import ReconcileDuty
+from machines.integrations.binding.outbox_sender import OutboxSender
+from machines.integrations.binding.projection import Projection
+from machines.people import last_seen
+from machines.retention import tables
+from machines.retention.duty import RetentionDuty
+from machines.schedules.declarations import Declarations
+from machines.statistics import writing
+from machines.statistics.buffer_flush import make_buffer_flushes
+from machines.statistics.sampler import Sampler
+from machines.statistics.scoreboards import ScoreboardUpdate
+from machines.versions import plans
+from machines.webhooks.fan_out import FanOut, prune
+from machines.webhooks.sender import Sender
+from machines.worker.duties.engine_duties import make_engine_duties
+from machines.worker.duties.periodic import Duty
+from machines.worker.duties.rollout_guard import ACTOR, RolloutGuard
+from machines.worker.options import Options
+
+log = logging.getLogger(__name__)
+
+DUTIES: Mapping[str, str] = MappingProxyType(
+    {
+        "acceptance": "grants existing senders to machines without accepted senders",
+        "activity": "counts active instances",
+        "alarms": "records which alarms are raised and cleared, and lets snoozes expire",
+        "approvals": "expires approval requests",
+        "catalog": "records versions that scripts published, and redraws old diagrams",
+        "boards": "updates the scoreboards once a minute",
+        "error digest": "sends the digest of the error inbox",
+        "failure actions": "re-drives or skips the jobs of a failure group at its rate",
+        "failures": "groups dead jobs for the error inbox",
+        "growth": "finishes moves between partitions that a killed `machine repartition` has left half done",
+        "indexer": "builds new data indexes",
+        "layout": "moves the data layout to that of this release",
+        "mender": "checks all jobs and repairs damaged ones",
+        "plans": "records the outcome of migrations",
+        "retention": "archives finished instances and removes them, dead jobs and log entries beyond their bounds",
+        "rollouts": "stops roll-outs whose new version does worse, and counts instances by version",
+        "sampler": "records statistics once a minute",
+        "statistics prune": "removes old statistics",
+        "table prune": "removes audit entries and archived instances beyond their bounds",
+        "webhook prune": "removes old webhook deliveries",
+    }
+)
+"""The exclusive duties: name -> description for people. One worker at a time runs each."""
+
+
+class DatabaseDuty:
+    """Something small that is done in the database again and again."""
+
+    def __init__(self, work: Callable[[], object], *, pause: float, told: str) -> None:
+        self._work = work
+        self._pause = pause
+        self._database = DatabaseRetry(log, told)
+
+    def once(self) -> bool:
+        """One pass. There is never more to do at once: False."""
+        with self._database.around():
+            self._work()
+        return False
+
+    def pause(self) -> float:
+        return self._pause
+
+
+def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
+    """Those of which each is one worker's at a time; DUTIES has their names."""
+    return {
+        **make_engine_duties(engine, options),
+        "acceptance": DatabaseDuty(
+            partial(_grant_senders, {}), pause=300.0, told="who sends to whom cannot be granted: %s"
+        ),
+        "activity": ActivityCounter(engine),
+        "alarms": DatabaseDuty(alarms.record_alarms, pause=10.0, told="alarms cannot be recorded: %s"),
+        "approvals": DatabaseDuty(approvals.expire, pause=30.0, told="requests cannot be closed: %s"),
+        "catalog": DatabaseDuty(partial(_keep_catalog, {}), pause=15.0, told="versions cannot be recorded: %s"),
+        "boards": ScoreboardUpdate(engine),
+        "error digest": DatabaseDuty(error_digest.send_due, pause=60.0, told="the error digest cannot be made: %s"),
+        "failure actions": PacedActions(engine),
+        "failures": FailureFollower(engine),
+        "plans": DatabaseDuty(plans.keep_outcomes, pause=30.0, told="outcomes of plans cannot be recorded: %s"),
+        "retention": RetentionDuty(engine),
+        "rollouts": RolloutGuard(engine, report_stopped),
+        "sampler": Sampler(engine),
+        "statistics prune": DatabaseDuty(_prune_measured, pause=60.0, told="old statistics cannot be removed: %s"),
+        "table prune": DatabaseDuty(tables.prune, pause=60.0, told="old rows cannot be removed: %s"),
+        "webhook prune": DatabaseDuty(_prune_deliveries, pause=60.0, told="old deliveries cannot be removed: %s"),
+    }
+
+
+def make_shared_duties(engine: Engine) -> dict[str, Duty]:
+    """Those that every worker has, side by side."""
+    return {
+        **make_buffer_flushes(),
+        "reconcile": ReconcileDuty(engine),
+        "row outbox": OutboxSender(),
+        "row projection": Projection(engine),
+        "schedule declarations": Declarations(engine),
+        "webhook pump": FanOut(engine),
+        "webhook sender": Sender(),
+    }
+
+
+def report_stopped(rollout: Rollout) -> None:
+    """Write the audit entry of a roll-out that its guard stopped."""
+    detail = {"version": rollout.version, "base": rollout.base, "figures": rollout.figures}
+    who = {"machine": rollout.machine, "target": f"v{rollout.version}", "reason": rollout.reason}
+    entries.record(ACTOR, "rollout.stop", **who, detail=detail, source="worker guard")
+
+
+def _grant_senders(known: dict[str, str]) -> None:
+    """Grant senders where versions were published since ``known``, machine -> current version, was filled; fill it."""
+    current = get_engine().recent_versions()
+    if current != known:
+        accepted_senders.grant_used()
+        known.clear()
+        known.update(current)
+
+
+def _keep_catalog(known: dict[str, str]) -> None:
+    publishing.adopt_published(known)
+    publishing.redraw()
+
+
+def _prune_measured() -> None:
+    age = tables.read_policy().table("statistics").age
+    writing.prune(int(time.time() * 1000), *([] if age is None else [age // 1000]))
+    last_seen.prune()
+
+
+def _prune_deliveries() -> None:
+    age = tables.read_policy().table("webhooks").age
+    prune(*([] if age is None else [timedelta(milliseconds=age)]))

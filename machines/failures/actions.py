@@ -1,0 +1,149 @@
+"""Re-drives or skips the open jobs of a group at a rate. The jobs are fixed when the action starts; a worker goes
+through them (``machines.failures.paced_actions``)."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import ExitStack
+from typing import Any
+
+from django.db import transaction
+
+from machines.audit.entries import AuditRecord
+from machines.connections import get_engine
+from machines.engine import Miscounted
+from machines.people import rules
+from machines.people.actor import Actor
+from machines.people.errors import Forbidden
+from machines.people.limits import rate_limit
+from machines.people.permissions import Scope
+
+from .changes import check_reason
+from .dead_jobs import DeadJobs
+from .errors import BadFailureAction
+from .models import FailedJob, FailureAction, FailureGroup
+from .open_jobs import list_open_of
+from .queries import get, in_scope
+
+REPAIR = {"redrive": "retry", "skip": "skip"}
+"""action -> the repair that does the same to an instance."""
+RATE = 20
+MAX_RATE = 1_000
+MAX_RESULT = 10_000  # characters of JSON
+
+
+def count_open(actor: Actor, id: int, machine: str = "") -> int:
+    """Count the open jobs of a group that the actor may act on, exactly, as of now; 10,000 at most."""
+    get(actor, id)
+    return len(_open_jobs(id, actor.scope("operate"), machine))
+
+
+def redrive(
+    actor: Actor, id: int, *, reason: str, rate: int = RATE, machine: str = "", expect: int | None = None
+) -> FailureAction:
+    """Make the open jobs of a group ready again, ``rate`` a second at most. ``machine``: of one machine alone.
+    ``expect``: how many the actor saw.
+
+    Raises UnknownFailureGroup, Forbidden, Miscounted, BadFailureAction, and BadInput where a definition asks for a
+    second person.
+    """
+    return _start(actor, id, "redrive", reason, rate, machine, expect, {})
+
+
+def skip(
+    actor: Actor, id: int, *, reason: str, result: Any = None, rate: int = RATE, machine: str = "",
+    expect: int | None = None,
+) -> FailureAction:  # fmt: skip
+    """Move the instances that wait for the open jobs as if these had returned ``result``. Jobs without an instance are
+    passed over. Raises as ``redrive``."""
+    try:
+        size = len(json.dumps(result, allow_nan=False))
+    except (TypeError, ValueError):
+        raise BadFailureAction("the result is no JSON", "result") from None
+    if size > MAX_RESULT:
+        raise BadFailureAction(f"a result has at most {MAX_RESULT} characters of JSON; this has {size}", "result")
+    return _start(actor, id, "skip", reason, rate, machine, expect, {"result": result})
+
+
+def stop(actor: Actor, id: int, *, reason: str) -> FailureAction | None:
+    """Stop the running action of a group; return it, None where none runs. What was moved stays moved."""
+    with actor.records("failure.stop", target=str(id), reason=reason) as deed:
+        get(actor, id)
+        running = FailureAction.objects.filter(group_id=id, state=FailureAction.State.RUNNING).first()
+        _demand(actor, id, "")
+        for machine in running.machines if running else ():
+            if not actor.may("operate", machine):
+                raise Forbidden("operate", machine if actor.may("view", machine) else "")
+        if running is None:
+            deed.void()
+            return None
+        FailureAction.objects.filter(pk=running.pk, state=FailureAction.State.RUNNING).update(
+            state=FailureAction.State.STOPPED, updated=_now()
+        )
+        running.refresh_from_db()
+        deed.note(does=running.action, done=running.done, count=running.total)
+        return running
+
+
+def _start(
+    actor: Actor, id: int, action: str, reason: str, rate: int, machine: str, expect: int | None, terms: dict[str, Any]
+) -> FailureAction:
+    about = {"machine": machine, "target": str(id), "reason": reason}
+    with actor.records(f"failure.{action}", **about) as deed, ExitStack() as approvals:
+        group = get(actor, id).group
+        deed.note(handler=group.handler, kind=group.kind, rate=rate, **terms)
+        scope = _demand(actor, id, machine)
+        check_reason(reason)
+        if isinstance(rate, bool) or not 1 <= rate <= MAX_RATE:
+            raise BadFailureAction(f"a rate is 1 to {MAX_RATE} jobs a second", "rate")
+        rate_limit.spend(actor, f"failure.{action}", **about)
+        rows = _open_jobs(id, scope, machine)
+        if expect is not None and expect != len(rows):
+            raise Miscounted(f"of failure group {id}", "dead", expected=expect, actual=len(rows))
+        machines = sorted({row.machine for row in rows})
+        for each in machines:
+            approvals.enter_context(rules.alone(actor, each, REPAIR[action]))
+        return _store(actor, group, action, reason, rate, rows, machines, terms, deed)
+
+
+def _store(
+    actor: Actor, group: FailureGroup, action: str, reason: str, rate: int, rows: list[FailedJob],
+    machines: list[str], terms: dict[str, Any], deed: AuditRecord,
+) -> FailureAction:  # fmt: skip
+    if not rows:
+        raise BadFailureAction("this group has no open jobs that you may act on")
+    now = _now()
+    with transaction.atomic():
+        FailureGroup.objects.filter(pk=group.pk).update(key=group.key)  # of two who start at once the second waits
+        if FailureAction.objects.filter(group=group, state=FailureAction.State.RUNNING).exists():
+            raise BadFailureAction("another action on this group is running: wait for its end, or stop that one")
+        made: FailureAction = FailureAction.objects.create(
+            group=group, action=action, actor=actor.name, person=actor.is_person, reason=reason, rate=rate, terms=terms,
+            machines=machines, jobs=[row.pk for row in rows], started=now, updated=now - 1000,
+        )  # fmt: skip
+    deed.note(count=len(rows), machines=machines)
+    return made
+
+
+def _demand(actor: Actor, id: int, machine: str) -> Scope:
+    """Return the machines that the action may reach."""
+    if machine:
+        if not actor.may("operate", machine):
+            raise Forbidden("operate", machine if actor.may("view", machine) else "")
+    elif not _operable(actor, id):
+        raise Forbidden("operate")
+    return actor.scope("operate")
+
+
+def _operable(actor: Actor, id: int) -> list[str]:
+    return [machine for machine in get(actor, id).machines if actor.may("operate", machine)]
+
+
+def _open_jobs(id: int, scope: Scope, machine: str) -> list[FailedJob]:
+    rows = in_scope(FailedJob.objects.filter(group_id=id), scope, machine)
+    return list_open_of(DeadJobs(get_engine()), rows)
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

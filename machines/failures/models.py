@@ -1,0 +1,177 @@
+"""Groups of failures and their counts. Only ``machines.failures`` writes them.
+
+No row holds a message, a traceback or an id of an instance: those are read from the dead jobs, as far as these are
+kept.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+
+from machines.catalog.models.document import DocumentField
+
+NAME = 200
+
+
+class FailureGroup(models.Model):
+    """Failures of one handler with one exception and one shape of message, on all machines.
+
+    ``shape`` is empty for a machine with sensitive fields: its messages may hold their values. Times are ms since 1970.
+    """
+
+    class State(models.TextChoices):
+        OPEN = "open", "open"
+        MUTED = "muted", "muted"
+        RESOLVED = "resolved", "resolved"
+
+    key = models.CharField(max_length=64, unique=True)
+    handler = models.CharField(max_length=NAME)
+    kind = models.CharField(max_length=NAME, blank=True, default="")
+    shape = models.CharField(max_length=300, blank=True, default="")
+    first_seen = models.BigIntegerField()
+    last_seen = models.BigIntegerField()
+    state = models.CharField(max_length=8, choices=State.choices, default=State.OPEN)
+    assignee = models.CharField(max_length=150, blank=True, default="")
+    changed_by = models.CharField(max_length=150, blank=True, default="", help_text="who muted or resolved it")
+    changed_at = models.BigIntegerField(default=0)
+    muted_versions = DocumentField(
+        default=dict, blank=True, help_text="machine -> versions concerned when it was muted"
+    )
+    unmuted_by = models.CharField(max_length=200, blank=True, default="", help_text="the change that ended the mute")
+    resolved_at = models.BigIntegerField(default=0, help_text="the last time it was resolved; kept after a regression")
+    regressed_at = models.BigIntegerField(default=0, help_text="its first failure after that")
+
+    class Meta:
+        default_permissions = ()
+        indexes = [
+            models.Index(fields=["state", "-last_seen"], name="failure_group_by_state"),
+            models.Index(fields=["handler", "kind"], name="failure_group_by_handler"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.handler}: {self.kind} ({self.state})"
+
+    @property
+    def is_regression(self) -> bool:
+        return self.state == self.State.OPEN and self.regressed_at > self.resolved_at > 0
+
+
+class FailurePart(models.Model):
+    """The failures of a group on one machine: what a person sees of a group is the sum over their machines."""
+
+    group = models.ForeignKey(FailureGroup, on_delete=models.CASCADE, related_name="parts")
+    machine = models.CharField(max_length=64)
+    count = models.BigIntegerField(default=0, help_text="jobs that died")
+    attempts = models.BigIntegerField(default=0, help_text="attempts of these jobs")
+    first_seen = models.BigIntegerField()
+    last_seen = models.BigIntegerField()
+    versions = DocumentField(default=list, blank=True)
+    queues = DocumentField(default=list, blank=True)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["group", "machine"], name="one_part_of_a_failure_group")]
+        indexes = [models.Index(fields=["machine", "-last_seen"], name="failure_part_by_machine")]
+
+    def __str__(self) -> str:
+        return f"{self.count} of {self.machine} in group {self.group_id}"
+
+
+class FailureHour(models.Model):
+    """Deaths of one group on one machine in one hour: the trend. ``hour``: hours since 1970."""
+
+    group = models.ForeignKey(FailureGroup, on_delete=models.CASCADE, related_name="hours")
+    machine = models.CharField(max_length=64)
+    hour = models.PositiveIntegerField()
+    count = models.BigIntegerField(default=0)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["group", "machine", "hour"], name="one_hour_of_a_failure_group")]
+        indexes = [models.Index(fields=["hour"], name="failure_hour_by_age")]
+
+    def __str__(self) -> str:
+        return f"{self.count} of {self.machine} in hour {self.hour}"
+
+
+class FailedJob(models.Model):
+    """One death of a job that was counted: there is never a second row of it. ``open``: whether the job was still dead
+    and unhandled at ``checked``."""
+
+    group = models.ForeignKey(FailureGroup, on_delete=models.CASCADE, related_name="jobs")
+    machine = models.CharField(max_length=64)
+    queue = models.CharField(max_length=64)
+    job = models.CharField(max_length=40)
+    died = models.BigIntegerField()
+    open = models.BooleanField(default=True)
+    checked = models.BigIntegerField(default=0)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["machine", "job", "died"], name="one_count_of_a_death")]
+        indexes = [
+            models.Index(fields=["group", "open", "-died"], name="failed_job_by_group"),
+            models.Index(fields=["open", "checked"], name="failed_job_by_check"),
+            models.Index(fields=["died"], name="failed_job_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.machine} {self.job} at {self.died}"
+
+
+class FailurePosition(models.Model):
+    """How far the dead jobs of one queue of one partition were counted: ``died`` in ms."""
+
+    machine = models.CharField(max_length=64)
+    partition = models.PositiveIntegerField()
+    queue = models.CharField(max_length=64)
+    died = models.BigIntegerField(default=0)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [
+            models.UniqueConstraint(fields=["machine", "partition", "queue"], name="one_position_of_a_queue")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.machine}:{self.partition} {self.queue} to {self.died}"
+
+
+class FailureAction(models.Model):
+    """A re-drive or a skip of the open jobs of a group, which a worker carries out at a rate.
+
+    ``jobs``: numbers of rows of ``FailedJob``, fixed at the start; ``position``: how many of them were dealt with.
+    """
+
+    class State(models.TextChoices):
+        RUNNING = "running", "running"
+        DONE = "done", "done"
+        STOPPED = "stopped", "stopped"
+
+    group = models.ForeignKey(FailureGroup, on_delete=models.CASCADE, related_name="actions")
+    action = models.CharField(max_length=10, choices=[("redrive", "redrive"), ("skip", "skip")])
+    state = models.CharField(max_length=8, choices=State.choices, default=State.RUNNING)
+    actor = models.CharField(max_length=150)
+    person = models.BooleanField(default=True, help_text="whether rules for people hold")
+    reason = models.TextField()
+    rate = models.PositiveIntegerField(help_text="max jobs per second")
+    terms = DocumentField(default=dict, blank=True, help_text="result: what a skipped job is taken to have returned")
+    machines = DocumentField(default=list, blank=True)
+    jobs = DocumentField(default=list, blank=True)
+    position = models.PositiveIntegerField(default=0)
+    done = models.PositiveIntegerField(default=0)
+    passed = models.PositiveIntegerField(default=0, help_text="jobs that were not dead any more, or were refused")
+    error = models.CharField(max_length=200, blank=True, default="", help_text="code of the last refusal")
+    started = models.BigIntegerField()
+    updated = models.BigIntegerField()
+
+    class Meta:
+        default_permissions = ()
+        indexes = [models.Index(fields=["state", "started"], name="failure_action_by_state")]
+
+    def __str__(self) -> str:
+        return f"{self.action} of group {self.group_id}: {self.position} of {len(self.jobs)}"
+
+    @property
+    def total(self) -> int:
+        return len(self.jobs)

@@ -1,0 +1,312 @@
+"""Actions on one instance: events, repairs, creation. Reading is in ``reading``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from machines.audit.entries import AuditRecord
+from machines.catalog import redaction
+from machines.catalog.mirrors import MethodRefused, is_mirror, row_methods
+from machines.connections import get_engine
+from machines.engine import BadInput, Engine, Explanation, Instance, NeedsApproval, Permit, Preview
+from machines.engine.instances.repairs import PREVIEWS
+from machines.people import rules, transition_groups
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded, GuessedTooOften
+from machines.people.limits import guesses, rate_limit
+
+from .queries import counts, explain, find, get, history, inspect, redacting, redactor_of, seen_by
+
+__all__ = [
+    "REPAIRS",
+    "Call",
+    "counts",
+    "create",
+    "explain",
+    "find",
+    "fire",
+    "get",
+    "history",
+    "inspect",
+    "preview",
+    "preview_event",
+    "repair",
+]
+
+REPAIRS = tuple(PREVIEWS)
+UNKEYED = ("suspend", "resume", "delete")  # done twice, they find nothing left to do
+NOTED = ("data", "changes", "keep_data", "result", "overdue")  # of what was asked for, in the audit
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One event or repair of one instance. ``name``: fire, or the repair; ``asked``: what the engine's method of that
+    name takes beside who, why, ``expect`` and ``key``; of an event that was approved also ``definition`` and
+    ``transitions``, what it was to take then."""
+
+    name: str
+    machine: str
+    id: str
+    asked: dict[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    expect: int | None = None
+    key: str | None = None
+
+    @property
+    def right(self) -> str:
+        return "fire" if self.name == "fire" else "operate"
+
+    @property
+    def action(self) -> str:
+        """As definitions name it: ``delete``, ``fire:refund``."""
+        return rules.FIRE + self.asked["event"] if self.name == "fire" else self.name
+
+    @property
+    def target(self) -> str:
+        """The event, the states, or the invoke."""
+        states = self.asked.get("state", "")
+        named = self.asked.get("event") or self.asked.get("invoke") or states
+        return named if isinstance(named, str) else ", ".join(map(str, named))
+
+
+def fire(
+    actor: Actor,
+    machine: str,
+    id: str,
+    event: str,
+    payload: Mapping[str, Any] | None = None,
+    *,
+    expect: int | None = None,
+    key: str | None = None,
+    reason: str = "",
+    shows: bool = True,
+) -> Instance:
+    """``shows``: whether the instance is shown to the actor; else it comes back without its data, and nobody has to be
+    asked what of that is sensitive.
+
+    Raises Forbidden, NotAllowed (the group rule), ApprovalNeeded, TooFast, and what ``Engine.fire`` raises.
+    """
+    asked = {"event": event, "payload": dict(payload or {})}
+    return perform(actor, Call("fire", machine, id, asked, reason, expect, key), shows=shows)
+
+
+def repair(
+    actor: Actor,
+    name: str,
+    machine: str,
+    id: str,
+    *,
+    reason: str,
+    expect: int | None = None,
+    key: str | None = None,
+    shows: bool = True,
+    **asked: Any,
+) -> Instance:
+    """``name``: one of REPAIRS; ``asked``: what the engine's repair of that name takes;
+    ``shows``: as ``fire`` has it.
+
+    Raises Forbidden, ApprovalNeeded, TooFast, and what the engine raises.
+    """
+    _known(name)
+    return perform(actor, Call(name, machine, id, asked, reason, expect, key), shows=shows)
+
+
+def create(
+    actor: Actor,
+    machine: str,
+    id: str | None = None,
+    data: Mapping[str, Any] | None = None,
+    *,
+    key: str | None = None,
+    reason: str = "",
+    shows: bool = True,
+) -> Instance:
+    """``shows``: as ``fire`` has it."""
+    about = {"machine": machine, "instance": id or "", "reason": reason}
+    rate_limit.spend(actor, "create", **about)
+    with redacting(actor, machine), actor.records("create", **about) as deed:
+        actor.demand("fire", machine)
+        rules.demand_open(machine)
+        if is_mirror(machine):
+            raise BadInput(f"{machine} mirrors rows of a table: create the row, and its instance follows")
+        made = get_engine().create(machine, id, data, key=key, actor=actor.name, reason=reason)
+        deed.name(instance=made.id)
+        deed.moved("", made)
+    return seen_by(actor, made) if shows else _without_data(made)
+
+
+def preview_event(
+    actor: Actor, machine: str, id: str, event: str, payload: Mapping[str, Any] | None = None
+) -> Explanation:
+    """What this person's event would do, for who may fire. Raises NotAllowed, too."""
+    actor.demand("fire", machine)
+    rules.demand_open(machine)
+    if is_mirror(machine) and (refusal := row_methods().find_refusals(machine, id, [event], actor.user).get(event)):
+        raise MethodRefused(f"{event} cannot be called: {refusal}")
+    guesses.spend_explanation(actor, machine, id, event, payload)
+    redactor = redactor_of(actor, machine)
+    with redactor.raising():
+        explanation = get_engine().explain(machine, id, event, payload)
+    transition_groups.check(transition_groups.groups_of(actor.user) if actor.is_person else None, explanation)
+    return redactor.explanation(explanation)
+
+
+def preview(actor: Actor, name: str, machine: str, id: str, **asked: Any) -> Preview:
+    """What a repair would do, and nothing is done. Raises what the repair would raise, but ApprovalNeeded."""
+    _known(name)
+    actor.demand("operate", machine)
+    rules.demand_open(machine)
+    _refuse_repair_of_mirror(name, machine)
+    if name in guesses.COMPUTING:
+        guesses.spend(actor, machine, id, action=name)
+    redactor = redactor_of(actor, machine)
+    with redactor.raising():
+        return redactor.of(id).preview(get_engine().preview(machine, id, name, **asked))
+
+
+def perform(actor: Actor, call: Call, *, second: str = "", shows: bool = True) -> Instance:
+    """Do it, and record it: one question of the right, one of the rate, one call of the engine, one audit entry.
+
+    ``second``: who approved it. ``shows``: as ``fire`` has it. Raises NeedsApproval where it would do something else
+    now.
+    """
+    about = {"machine": call.machine, "instance": call.id, "target": call.target, "reason": call.reason}
+    rate_limit.spend(actor, call.name, **about)
+    # Of an approved request the asker is shown nothing.
+    with redacting(actor, call.machine, strict=bool(second)), actor.records(call.name, **about) as deed:
+        if second:
+            deed.note(approved_by=second)
+        actor.demand(call.right, call.machine)
+        rules.demand_open(call.machine)
+        _spend_guess(actor, call, deed)
+        if call.name != "fire":
+            _refuse_repair_of_mirror(call.name, call.machine)
+        if call.name != "fire" and not call.reason.strip():
+            raise BadInput(f"to {call.name} an instance needs a reason", code="SB404")
+        try:
+            before, after = _performed(actor, call, deed, second)
+        except NeedsApproval as needed:
+            if second:  # what it would do now is not what was approved
+                raise
+            error = _needed(call, needed)
+            deed.void()
+            raise error from None
+        _tell(deed, call, before, after)
+    if second:
+        return after
+    return seen_by(actor, after) if shows else _without_data(after)
+
+
+def _spend_guess(actor: Actor, call: Call, deed: AuditRecord) -> None:
+    """The audit has what was asked. A refusal is written once, by ``guesses``."""
+    event = call.asked["event"] if call.name == "fire" else ""
+    if call.name not in ("fire", *guesses.COMPUTING):
+        return
+    asked = {"payload": call.asked["payload"]} if event else {}
+    try:
+        if guesses.spend(actor, call.machine, call.id, event, action=call.name, **asked):
+            deed.note(**asked)
+    except GuessedTooOften:
+        deed.void()
+        raise
+
+
+def _performed(actor: Actor, call: Call, deed: AuditRecord, second: str) -> tuple[str, Instance]:
+    """The state before, and the instance after. The engine tells the former of a person's call, not of a program's."""
+    if is_mirror(call.machine):
+        return _call_method(actor, call, second)
+    engine, permit = get_engine(), _permit(actor, call, second)
+    before = engine.get(call.machine, call.id).state if permit is None else ""
+    deed.note(**_noted(call))
+    after = _done(engine, actor.name, call, permit, second)
+    return before or ", ".join(after.outcome.before if after.outcome else ()), after
+
+
+def _call_method(actor: Actor, call: Call, second: str) -> tuple[str, Instance]:
+    """Of a machine that mirrors rows: the method of the row decides, under its own permission."""
+    after = row_methods().call_method(
+        call.machine, call.id, call.asked["event"], call.asked["payload"],
+        user=actor.user, expect=call.expect, reason=_why(call.reason, second),
+    )  # fmt: skip
+    return ", ".join(after.outcome.before if after.outcome else ()), after
+
+
+def _without_data(instance: Instance) -> Instance:
+    """Where it stands and which revision it has, and nothing that could be sensitive."""
+    return replace(instance, data={}, timers=[], children={}, parent=None)
+
+
+def _permit(actor: Actor, call: Call, second: str) -> Permit | None:
+    """``second``: who approved it; then just what was asked for, as it was looked at."""
+    permit = rules.permit_of(actor)
+    if permit is None or not second:
+        return permit
+    seen = call.asked if call.name == "fire" else {}
+    transitions = seen.get("transitions")  # not in requests that an older release filed
+    return permit.approved(
+        call.action, second, version=seen.get("definition"),
+        transitions=None if transitions is None else tuple(transitions),
+    )  # fmt: skip
+
+
+def _done(engine: Engine, actor: str, call: Call, permit: Permit | None, second: str) -> Instance:
+    asked = call.asked
+    who: dict[str, Any] = {"actor": actor, "reason": _why(call.reason, second), "expect": call.expect, "permit": permit}
+    if call.name not in UNKEYED:
+        who["key"] = call.key
+    if call.name == "fire":
+        return engine.fire(call.machine, call.id, asked["event"], asked["payload"], **who)
+    done: Instance = getattr(engine, call.name)(call.machine, call.id, **asked, **who)
+    return done
+
+
+def _needed(call: Call, needed: NeedsApproval) -> ApprovalNeeded:
+    """What is asked of a second person: on the revision it was found at, and of an event what it would take there.
+    Raises BadInput for who gave no reason."""
+    if not call.reason.strip():
+        raise BadInput(f"{call.action} needs approval: give a reason", code="SB404")
+    seen: dict[str, Any] = {}
+    if call.name == "fire":
+        seen = {"definition": needed.version, "transitions": needed.transitions}
+    return ApprovalNeeded(
+        call.machine, call.id, call.action, asked=call.asked | seen, reason=call.reason, expect=needed.revision
+    )
+
+
+def _why(reason: str, second: str) -> str:
+    """What the history of the instance says; it takes 1000 characters."""
+    if not second:
+        return reason
+    approved = f" [approved by {second}]"
+    return reason[: 1000 - len(approved)] + approved
+
+
+def _tell(deed: AuditRecord, call: Call, before: str, after: Instance) -> None:
+    if call.name == "delete":
+        deed.note(before=after.state, revision=after.revision)
+    elif call.name in ("suspend", "resume"):
+        deed.note(after=after.state, revision=after.revision)
+    else:
+        deed.moved(before, after)
+
+
+def _noted(call: Call) -> dict[str, Any]:
+    """What was asked for, as the audit keeps it: always redacted."""
+    noted = {name: value for name, value in call.asked.items() if name in NOTED and value is not None}
+    if call.name == "fire" or not noted:
+        return {}
+    return redaction.strict_redactor(call.machine).asked(noted)
+
+
+def _refuse_repair_of_mirror(name: str, machine: str) -> None:
+    if is_mirror(machine):
+        raise BadInput(
+            f"{name} cannot change an instance of {machine}, which follows its row: change the row, or call its method"
+        )
+
+
+def _known(name: str) -> None:
+    if name not in REPAIRS:
+        raise BadInput(f"the repairs are {', '.join(REPAIRS)}, not {name!r}")

@@ -1,0 +1,108 @@
+"""System checks of machine fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.core import checks
+from django.core.exceptions import FieldDoesNotExist
+from django.db import models, router
+
+from machines.catalog import builtin_machines
+from machines.conf import conf
+from machines.conf.resolver import find_problems
+from machines.connections import get_engine, get_prefix
+from machines.engine import SignalboxError
+from machines.engine.limits import check_machine_name
+
+from . import registry
+from .models import OutboxEntry
+
+if TYPE_CHECKING:
+    from .field import MachineField
+
+
+def check_field(field: MachineField) -> list[checks.CheckMessage]:
+    """Check one field without a server: its machine's name, its ids, its outbox, and that the machine has one field."""
+    return [*check_name(field), *_check_ids(field), *_check_shared(field), *_check_outbox(field)]
+
+
+def check_machines(**_: Any) -> list[checks.CheckMessage]:
+    """Warn of fields whose machine is not published. Without Redis one warning says that nobody looked."""
+    fields = registry.list_fields()
+    if not fields or find_problems():  # of the settings; another check says them
+        return []
+    if get_prefix() != conf.PREFIX:  # a test process publishes in its tests
+        return []
+    try:
+        published = get_engine().machines()
+    except SignalboxError as error:
+        names = ", ".join(sorted({field.machine for field in fields}))
+        hint = "Start Redis, or check REDIS_URL."
+        return [
+            checks.Warning(
+                f"whether the machines {names} are published could not be checked: {error}",
+                hint=hint,
+                id="signalbox.W041",
+            )
+        ]
+    return [_unknown(field, published) for field in fields if field.machine not in published]
+
+
+def _unknown(field: MachineField, published: Any) -> checks.CheckMessage:
+    known = ", ".join(sorted(published)) or "none"
+    return checks.Warning(
+        f"{field.label} shows the machine {field.machine!r}, which is not published",
+        hint="Publish it (`manage.py machine sync` publishes the files in statemachines/), or correct the name; "
+        f"published are: {known}. New rows wait in the outbox until then.",
+        obj=field,
+        id="signalbox.W042",
+    )
+
+
+def check_name(field: MachineField) -> list[checks.CheckMessage]:
+    why = check_machine_name(field.machine)
+    if field.machine in builtin_machines.NAMES:
+        why = "is the product's own, whose instances its own pages and services change"
+    return [] if why is None else [checks.Error(f"the machine {field.machine!r} {why}", obj=field, id="signalbox.E043")]
+
+
+def _check_ids(field: MachineField) -> list[checks.CheckMessage]:
+    hint = "id_from names a field of the model that is unique and not null, such as 'pk' or a unique number."
+    try:
+        found = field.model._meta.pk if field.id_from == "pk" else field.model._meta.get_field(field.id_from)
+    except FieldDoesNotExist:
+        found = None
+    usable = isinstance(found, models.Field) and found.concrete and (found.unique or found.primary_key)
+    if usable and isinstance(found, models.Field) and found.column and not found.null:
+        return []
+    told = f"{field.model._meta.label} has no single unique column {field.id_from!r} for the ids of its instances"
+    return [checks.Error(told, hint=hint, obj=field, id="signalbox.E044")]
+
+
+def _check_shared(field: MachineField) -> list[checks.CheckMessage]:
+    others = [one.label for one in registry.list_fields() if one.machine == field.machine and one.label != field.label]
+    if not others:
+        return []
+    return [
+        checks.Error(
+            f"{field.label} and {', '.join(others)} show one machine, {field.machine!r}",
+            hint="Rows of both would share instances of the same ids: publish a machine for each, or keep one field.",
+            obj=field,
+            id="signalbox.E045",
+        )
+    ]
+
+
+def _check_outbox(field: MachineField) -> list[checks.CheckMessage]:
+    wrong = [alias for alias in field.databases() if not router.allow_migrate_model(alias, OutboxEntry)]
+    if not wrong:
+        return []
+    return [
+        checks.Error(
+            f"the database {', '.join(wrong)} of {field.label} has no outbox",
+            hint="What a transaction asks for is written beside its rows: let the router migrate 'machines' there.",
+            obj=field,
+            id="signalbox.E046",
+        )
+    ]

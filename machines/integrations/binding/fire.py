@@ -1,0 +1,131 @@
+"""Fires for a row, in the caller: at once, or by the outbox where a transaction is open."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from django.db import connections, router
+from django.db.models import Model
+
+from machines.connections import get_engine
+from machines.engine import Instance, UnknownInstance, arguments, limits
+from machines.instances import actions as instances
+from machines.people.actor import Actor
+
+from . import columns, delivery, outbox, reading
+from .errors import CreationWaits
+from .models import OutboxEntry
+
+if TYPE_CHECKING:
+    from .field import MachineField
+
+log = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event, as ``BoundState.fire`` takes it."""
+
+    name: str
+    payload: dict[str, Any]
+    user: Any
+    actor: str
+    expect: int | None
+    key: str | None
+    reason: str
+
+    def check(self) -> None:
+        """Refuse at once what no attempt would make better. Raises BadInput."""
+        arguments.check_event(self.name)
+        arguments.encode_fields("payload", self.payload, limits.MAX_PAYLOAD)
+        arguments.encode_whole("expect", self.expect)
+        arguments.check_key(self.key)
+        arguments.check_actor(self.actor)
+        arguments.check_reason(self.reason)
+
+
+def fire(field: MachineField, row: Model, event: Event) -> Instance | OutboxEntry:
+    """Fire, and write the columns; or put the event into the outbox."""
+    id, using = field.instance_id(row), alias_of(row)
+    if connections[using].in_atomic_block:
+        return _put(field, row, id, using, event)
+    after = read(field, row, lambda id: _send(field, id, event))
+    write_through(field, row, after, using)
+    return after
+
+
+def read(field: MachineField, row: Model, ask: Callable[[str], Answer]) -> Answer:
+    """Ask for the instance of a row; where it has none yet, as ``bulk_create`` leaves rows, it is created and asked for
+    again. Inside a transaction that waits for the commit: CreationWaits."""
+    id, using = field.instance_id(row), alias_of(row)
+    try:
+        return ask(id)
+    except UnknownInstance:
+        if connections[using].in_atomic_block:
+            if getattr(row, field.revision_name):
+                raise
+            raise CreationWaits(field.machine, id) from None
+        if not delivery.ensure_instance(field, id, using):
+            raise
+    return ask(id)
+
+
+def refresh(field: MachineField, row: Model) -> None:
+    """Read the instance and write what the row says otherwise, also where its revision is ahead. Raises
+    CreationWaits, UnknownInstance, EngineUnavailable."""
+    id, using = field.instance_id(row), alias_of(row)
+    seen = columns.read(field, [id], using).get(id)  # before the instance: what is later than it now was never true
+    there = read(field, row, lambda id: get_engine().get(field.machine, id))
+    if seen is not None and seen.revision >= there.revision:
+        columns.replace(field, id, there.state, there.revision, using, seen=seen)
+        columns.remember(field, row, there.state, there.revision, anyhow=True)
+    else:
+        write_through(field, row, there, using)
+
+
+def write_through(field: MachineField, row: Model, after: Instance, using: str) -> None:
+    """Write the columns. The step has happened: whatever is raised here, the caller hears of the step, and a worker
+    writes the columns from the log."""
+    try:
+        columns.advance(field, after.id, after.state, after.revision, using)
+    except Exception as error:
+        log.warning("%s %s is at revision %d, which is left for a worker: %s: %s", field.label, after.id,
+                    after.revision, type(error).__name__, error)  # fmt: skip
+    columns.remember(field, row, after.state, after.revision)
+
+
+def alias_of(row: Model) -> str:
+    """Return the database that the row came from."""
+    return row._state.db or router.db_for_write(type(row), instance=row)
+
+
+def _send(field: MachineField, id: str, event: Event) -> Instance:
+    if event.user is not None:
+        return instances.fire(
+            Actor(event.user, delivery.DOOR), field.machine, id, event.name, event.payload,
+            expect=event.expect, key=event.key, reason=event.reason,
+        )  # fmt: skip
+    return get_engine().fire(
+        field.machine, id, event.name, event.payload,
+        expect=event.expect, key=event.key, actor=event.actor, reason=event.reason,
+    )  # fmt: skip
+
+
+def _put(field: MachineField, row: Model, id: str, using: str, event: Event) -> OutboxEntry:
+    """Raises Forbidden and UnknownEvent at once; the rules of transitions and approvals hold when it is sent."""
+    event.check()
+    name, user_id = event.actor, ""
+    if event.user is not None:
+        actor = Actor(event.user, delivery.DOOR)
+        actor.demand("fire", field.machine, action="fire", instance=id, target=event.name, reason=event.reason)
+        name, user_id = actor.name, actor.id
+    reading.demand_listener(field.machine, id, event.name, str(getattr(row, field.attname)))
+    return outbox.put_event(
+        field, row, id, using, key=event.key, event=event.name, payload=event.payload, expect=event.expect,
+        actor=name, user_id=user_id, reason=event.reason,
+    )  # fmt: skip

@@ -1,0 +1,133 @@
+"""Puts creations, events and deletions into the outbox, in the transaction of the row they belong to."""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models import Model, QuerySet
+from django.utils import timezone
+
+from machines.conf.database_retry import delete_some
+from machines.engine import BadInput
+
+from . import columns, delivery
+from .models import OutboxEntry
+
+if TYPE_CHECKING:
+    from .field import MachineField
+
+log = logging.getLogger(__name__)
+
+KEEP_DONE = timedelta(days=7)
+KEEP_FAILED = timedelta(days=90)
+PRUNE = 500  # rows that a pass removes at most
+SWEEP = 200  # rows without an instance that a pass looks after
+
+
+def put_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:
+    """Have the instance of a new row created after the commit; that of an older row in the state that the row has."""
+    id = _id_of(field, row)
+    made = _put(
+        field, id, using, kind=OutboxEntry.Kind.CREATE, payload=field.creation_data(row),
+        event=columns.earlier_state(field, row),
+    )  # fmt: skip
+    _send_after_commit(field, made, using, row)
+    return made
+
+
+def put_event(field: MachineField, row: Model, id: str, using: str, *, key: str | None, **asked: Any) -> OutboxEntry:
+    """Have an event sent after the commit."""
+    made = _put(field, id, using, kind=OutboxEntry.Kind.FIRE, key=key, **asked)
+    _send_after_commit(field, made, using, row)
+    return made
+
+
+def put_deletion(field: MachineField, id: str, using: str) -> OutboxEntry:
+    """Have an instance deleted after the commit."""
+    made = _put(field, id, using, kind=OutboxEntry.Kind.DELETE, reason=f"its row of {field.label} was deleted")
+    _send_after_commit(field, made, using, None)
+    return made
+
+
+def put_missing(field: MachineField, using: str, *, after: Any = None, most: int = SWEEP) -> tuple[int, Any]:
+    """Have instances created for rows that no signal told of, as ``bulk_create`` makes them; return how many, and
+    after which row to go on, None for the first.
+
+    A row whose creation was tried is left alone: the outbox holds what came of it.
+    """
+    name = field.id_field.attname
+    new = columns.rows(field, using).filter(**{field.attname: "", field.revision_name: 0}).order_by(name)
+    new = new.filter(**({f"{name}__isnull": False} if after is None else {f"{name}__gt": after}))
+    page = list(new[:most])
+    if not page:
+        return 0, None
+    found = {str(id): row for row in page if columns.check_id(id := getattr(row, name)) is None}
+    last = getattr(page[-1], name) if len(page) == most else None
+    tried = OutboxEntry.objects.using(using).filter(machine=field.machine, instance__in=list(found), kind="create")
+    for id in tried.values_list("instance", flat=True):
+        found.pop(id, None)
+    return sum(_put_missing(field, id, row, using) for id, row in found.items()), last
+
+
+def _put_missing(field: MachineField, id: str, row: Model, using: str) -> bool:
+    """Put one creation; what the project's own ``data`` raises must not hold up the rows behind it."""
+    try:
+        payload = json.loads(json.dumps(field.creation_data(row)))
+    except Exception:
+        log.exception("the data of %s %s could not be made: its instance is not created", field.label, id)
+        return False
+    _put(field, id, using, kind=OutboxEntry.Kind.CREATE, payload=payload)
+    return True
+
+
+def ensure_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:
+    """Have the instance of a row without one created now, also where that failed before; return the entry."""
+    id = _id_of(field, row)
+    waiting = entries(field, id, using).filter(kind=OutboxEntry.Kind.CREATE, state=OutboxEntry.State.WAITING)
+    if (entry := waiting.first()) is None:
+        return put_creation(field, row, using)
+    waiting.update(due=timezone.now())
+    delivery.send_soon(field, entry, using, row)
+    return entry
+
+
+def entries(field: MachineField, id: str, using: str) -> QuerySet[OutboxEntry]:
+    """Return what the outbox holds of one instance, the oldest first."""
+    return OutboxEntry.objects.using(using).filter(machine=field.machine, instance=id).order_by("pk")
+
+
+def prune(using: str) -> None:
+    """Remove entries that ended long ago, a few at a time."""
+    now, ended = timezone.now(), OutboxEntry.objects.using(using).order_by("pk")
+    delete_some(ended.filter(state=OutboxEntry.State.DONE, ended_at__lt=now - KEEP_DONE), PRUNE)
+    delete_some(ended.filter(state=OutboxEntry.State.FAILED, ended_at__lt=now - KEEP_FAILED), PRUNE)
+
+
+def _id_of(field: MachineField, row: Model) -> str:
+    """Return the id of a row that was written, also while Django still holds it for new."""
+    return str(field.id_field.to_python(getattr(row, field.id_field.attname)))
+
+
+def _put(field: MachineField, id: str, using: str, *, key: str | None = None, **facts: Any) -> OutboxEntry:
+    if using not in field.databases():
+        raise BadInput(
+            f"{field.label} looks after the rows of {', '.join(field.databases())}, and this one is in {using!r}:"
+            f" name it in databases= of the field"
+        )
+    made = OutboxEntry(
+        key=key or f"outbox-{secrets.token_hex(16)}", field=field.label, machine=field.machine, instance=id, **facts
+    )
+    made.save(using=using, force_insert=True)
+    return made
+
+
+def _send_after_commit(field: MachineField, entry: OutboxEntry, using: str, row: Model | None) -> None:
+    """Send it in this process once it is committed, which is now where no transaction is open. A worker sends what this
+    process does not come to."""
+    transaction.on_commit(partial(delivery.send_soon, field, entry, using, row), using=using, robust=True)

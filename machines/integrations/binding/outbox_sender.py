@@ -1,0 +1,65 @@
+"""The duty of every worker that sends what waits in the outbox."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+from machines.conf.database_retry import DatabaseRetry
+from machines.connections import get_throttle
+
+from . import delivery, outbox, registry
+
+log = logging.getLogger(__name__)
+
+
+class OutboxSender:
+    """Sends what is due, has instances created for rows that have none, and removes old entries.
+
+    Where the project has no field, or has none any more, it ends the entries that earlier fields left.
+    """
+
+    NONE = 30.0  # seconds between two passes where the project has no machine field
+    EVERY = 0.5  # seconds between two passes that find nothing
+    SWEEP = 10.0  # seconds between two looks for rows without an instance
+    PRUNE = 60.0  # seconds between two looks for old entries
+
+    def __init__(self) -> None:
+        self._fields = registry.list_fields()
+        self._database = DatabaseRetry(log, "events of rows wait for the database: %s")
+        self._swept = self._pruned = -float("inf")
+        self._aliases: list[str] = []
+        self._after: dict[tuple[str, str], Any] = {}  # up to which row each table was swept
+
+    def once(self) -> bool:
+        """One pass; tell whether there may be more."""
+        with self._database.around():
+            return self._pass()
+        return False
+
+    def pause(self) -> float:
+        return self.EVERY if self._fields else self.NONE
+
+    def _pass(self) -> bool:
+        now = time.monotonic()
+        if now - self._swept >= self.SWEEP:
+            self._swept = now
+            self._aliases = registry.list_outboxes()
+            self._sweep()
+        sent = sum(delivery.send_due(using) for using in self._aliases)
+        if now - self._pruned >= self.PRUNE:
+            self._pruned = now
+            for using in self._aliases:
+                outbox.prune(using)
+        return sent > 0
+
+    def _sweep(self) -> None:
+        """Look for rows without an instance, in turn with the other workers."""
+        if not self._fields or not get_throttle().count("bind.sweep", "turn", limit=1, per=self.SWEEP).allowed:
+            return
+        for field in self._fields:
+            for using in field.databases():
+                _, self._after[field.label, using] = outbox.put_missing(
+                    field, using, after=self._after.get((field.label, using))
+                )

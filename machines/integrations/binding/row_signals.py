@@ -1,0 +1,92 @@
+"""Follows the rows of bound models: a new one gets an instance, of a deleted one the instance is kept or deleted.
+
+Receivers are connected to bound models alone: others keep Django's fast deletion.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from django.db.models import Model
+from django.db.models.signals import class_prepared, post_delete, post_save, pre_save
+
+from machines.engine import BadInput
+
+from . import columns
+
+if TYPE_CHECKING:
+    from .field import MachineField
+
+log = logging.getLogger(__name__)
+
+RESTORED = "_signalbox_restored"  # on a row that a fixture brings, while it is saved
+_UID = "machines.integrations.binding"
+
+
+def connect() -> None:
+    """Watch for models with a machine field, from now on."""
+    class_prepared.connect(_connect_model, dispatch_uid=_UID)
+
+
+def _connect_model(sender: type[Model], **_: Any) -> None:
+    fields = [field for field in sender._meta.concrete_fields if getattr(field, "is_machine_field", False)]
+    if not fields or sender._meta.abstract or sender.__module__ == "__fake__":
+        return
+    pre_save.connect(_check_saved, sender=sender, dispatch_uid=_UID)
+    post_save.connect(_create_instances, sender=sender, dispatch_uid=_UID)
+    post_delete.connect(_leave_instances, sender=sender, dispatch_uid=_UID)
+
+
+def _check_saved(
+    instance: Model, raw: bool, using: str, update_fields: Collection[str] | None = None, **_: Any
+) -> None:
+    """Refuse ids that no instance can have, and other ids than before. A fixture brings its rows as they are."""
+    from . import registry
+
+    if raw:
+        instance.__dict__[RESTORED] = True
+        return
+    for field in registry.fields_of(type(instance)):
+        named = {field.id_field.name, field.id_field.attname}
+        if update_fields is None or named & set(update_fields):
+            field.demand_id(instance)
+            if not (field.id_field.primary_key or instance._state.adding):
+                _demand_same_id(field, instance, using)
+
+
+def _demand_same_id(field: MachineField, row: Model, using: str) -> None:
+    name = field.id_field.attname
+    value = getattr(row, name)
+    before = columns.rows(field, using).filter(pk=row.pk).values_list(name, flat=True).first()
+    if columns.check_id(before) is not None or hasattr(value, "resolve_expression"):
+        return
+    if before != field.id_field.to_python(value):
+        raise BadInput(
+            f"{field.label}: the row's instance is {before!r}, by {field.id_field.name}, which cannot become {value!r}:"
+            f" the row would lose its instance. Make a new row, or take id_from= of a field that nobody edits"
+        )
+
+
+def _create_instances(instance: Model, created: bool, raw: bool, using: str, **_: Any) -> None:
+    """Have instances created once the row is committed. Rows of a fixture have theirs already, or get one later."""
+    from . import outbox, registry
+
+    instance.__dict__.pop(RESTORED, None)
+    for field in registry.fields_of(type(instance)) if created and not raw else ():
+        outbox.put_creation(field, instance, using)
+
+
+def _leave_instances(instance: Model, using: str, **_: Any) -> None:
+    from . import outbox, registry
+
+    for field in registry.fields_of(type(instance)):
+        value = getattr(instance, field.id_field.attname)
+        if columns.check_id(value) is not None:
+            continue  # it had no instance
+        id = str(field.id_field.to_python(value))
+        if field.on_delete == "delete":
+            outbox.put_deletion(field, id, using)
+        else:
+            log.warning("a row of %s was deleted; its instance %s %s is kept", field.label, field.machine, id)

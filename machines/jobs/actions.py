@@ -1,0 +1,55 @@
+"""Actions on one job. All but reading need ``operate`` on its machine, and a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from machines.connections import get_engine
+from machines.engine import Engine, Job
+from machines.people import rules
+from machines.people.actor import Actor
+from machines.people.errors import NotMoved
+
+REPAIR = {"redrive": "retry", "move": "retry", "withdraw": "cancel"}
+"""action -> the repair that does the same, named from the instance."""
+UNMOVED = {
+    "redrive": "It is not dead any more, or another job with its unique key is open.",
+    "move": "It is not delayed any more.",
+}
+
+
+def redrive(actor: Actor, machine: str, job: Job | str, *, reason: str, force: bool = False) -> None:
+    """A dead job is ready again with all its attempts; a handled one with ``force`` alone. Raises NotMoved, JobHandled,
+    LookupFailed."""
+    _act(actor, "redrive", machine, job, reason, **({"force": True} if force else {}))
+
+
+def move(actor: Actor, machine: str, job: Job | str, *, reason: str) -> None:
+    """A delayed job is ready at once. Raises NotMoved, LookupFailed."""
+    _act(actor, "move", machine, job, reason)
+
+
+def withdraw(actor: Actor, machine: str, job: Job | str, *, reason: str) -> None:
+    """Takes a job away for good, wherever it is. Raises LookupFailed."""
+    _act(actor, "withdraw", machine, job, reason)
+
+
+def _act(actor: Actor, name: str, machine: str, job: Job | str, reason: str, **further: bool) -> None:
+    id = job if isinstance(job, str) else job.id
+    with actor.records(f"job.{name}", machine=machine, target=id, reason=reason) as deed:
+        actor.demand("operate", machine)
+        with rules.alone(actor, machine, REPAIR[name]) as permit:
+            engine = get_engine()
+            found = engine.job(machine, id) if isinstance(job, str) else job
+            deed.name(instance=found.instance, queue=found.queue)
+            deed.note(place=found.place, src=found.src, **further)
+            if not _moved(engine, name, found, actor=actor.name, reason=reason, permit=permit, **further):
+                raise NotMoved(id, UNMOVED[name])
+
+
+def _moved(engine: Engine, name: str, job: Job, **who: Any) -> bool:
+    if name == "withdraw":
+        engine.withdraw(job.machine, job, **who)
+        return True
+    move = engine.redrive if name == "redrive" else engine.move_now
+    return move(job.machine, job.queue, job, **who) > 0

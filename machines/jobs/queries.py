@@ -1,0 +1,38 @@
+"""Reads jobs as one person may see them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from machines.catalog.redaction import Redactor
+from machines.connections import get_engine
+from machines.engine import Job
+from machines.instances.queries import redactor_of
+from machines.people.actor import Actor
+
+UNLISTED: dict[str, Any] = {"input": None, "data": {}, "unique": "", "trace": "", "log": ()}
+
+
+def get(actor: Actor, machine: str, job: str, *, redactor: Redactor | None = None) -> Job:
+    """Raises Forbidden, LookupFailed."""
+    actor.demand("view", machine)
+    return (redactor or redactor_of(actor, machine)).job(get_engine().job(machine, job))
+
+
+def find(
+    actor: Actor,
+    machine: str,
+    queue: str,
+    *,
+    place: str = "ready",
+    limit: int = 50,
+    offset: int = 0,
+    redactor: Redactor | None = None,
+    brief: bool = False,
+) -> list[Job]:
+    """``brief``: without data, input and what else only the page of a job shows. Raises Forbidden."""
+    actor.demand("view", machine)
+    redactor = redactor or redactor_of(actor, machine)
+    found = get_engine().jobs(machine, queue, place=place, limit=limit, offset=offset)
+    return [redactor.job(replace(job, **UNLISTED) if brief else job) for job in found]

@@ -1,0 +1,27 @@
+"""Orders to workers. A worker may serve many machines, so an order needs ``operate`` on all of them."""
+
+from __future__ import annotations
+
+from machines.connections import get_engine
+from machines.engine import BadInput, WorkerInfo
+from machines.people.actor import Actor
+from machines.people.errors import Forbidden
+
+ORDERS = ("quiet", "work", "stop")
+
+
+def listed(actor: Actor) -> list[WorkerInfo]:
+    """Without jobs and queues of machines out of their sight. Raises Forbidden for who may see no machine at all."""
+    scope = actor.scope("view")
+    if not scope:
+        raise Forbidden("view")
+    return [row.only(scope) for row in get_engine().workers()]
+
+
+def direct(actor: Actor, worker: str, order: str, *, reason: str) -> None:
+    """It obeys with its next heartbeat. Raises Forbidden, LookupFailed, BadInput."""
+    if order not in ORDERS:
+        raise BadInput(f"a worker is told to {', '.join(ORDERS)}, not {order!r}")
+    with actor.records(f"worker.{order}", target=worker, reason=reason):
+        actor.demand("operate")
+        get_engine().direct(worker, order, actor=actor.name, reason=reason)

@@ -1,0 +1,243 @@
+"""Audits changes of accounts: users, groups, permissions, API tokens, wherever the change was made.
+
+It listens to Django's signals, so that the admin, pages, the API, management commands, a shell and other apps are all
+heard. In a project that has accounts of its own, rows of users and groups are audited only with ``AUDIT_ACCOUNTS``;
+who holds which right always is. ``QuerySet.update``, ``bulk_create``, ``bulk_update`` and plain SQL send none, and
+leave no entry. An entry is written in the same transaction as the change, and names the person behind the current
+request, or the system account and ``command line`` where there is no request. It holds names and flags, and never a
+password, its hash or a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.contrib.auth.hashers import is_password_usable
+from django.contrib.auth.models import Group, Permission
+from django.core.exceptions import ObjectDoesNotExist
+from django.db.models import Model
+from django.db.models.signals import m2m_changed, post_delete, post_save, pre_delete, pre_save
+
+from machines.audit.entries import record, recording, source_of
+from machines.audit.request_context import current_request
+from machines.conf import conf
+
+from .actor import Actor
+from .models.grant import MachineGroupGrant, MachineUserGrant
+from .models.token import Token
+from .roles import accounts_are_unrecorded
+
+STRANGER = "(unknown)"  # behind a request that nobody has logged in for
+MOST = 100  # names that one entry lists; beside them it says how many there are
+GRANTS = (MachineUserGrant, MachineGroupGrant)
+NOUNS: tuple[tuple[str, tuple[type[Model], ...]], ...] = (("group", (Group,)), ("token", (Token,)), ("grant", GRANTS))
+FACTS = ("email", "first_name", "last_name", "is_active", "is_staff", "is_superuser")
+PLAIN = {*FACTS, "name", "handle", "rights", "machines", "expires", "revoked"}
+"""Fields whose values are written, beside user names; of others, which may hold anything, only that they changed."""
+UNTOLD = {"id", "last_login", "last_used", "uses"}
+
+
+def connect() -> None:
+    """Begin to listen. Called once, when all models are there."""
+    watched = (get_user_model(), Group, Token, *GRANTS)
+    handlers = ((pre_save, _remember), (post_save, _saved), (pre_delete, _foresee), (post_delete, _deleted))
+    for model in apps.get_models():
+        if issubclass(model, watched):  # a proxy sends signals of its own
+            for signal, handler in handlers:
+                signal.connect(handler, sender=model, dispatch_uid=f"machines.people.account_audit.{handler.__name__}")
+    for through in _links():
+        m2m_changed.connect(_linked, sender=through, dispatch_uid="machines.people.account_audit")
+
+
+# One row
+
+
+def _is_of_interest(instance: Any) -> bool:
+    """Tell whether rows of the kind are audited: accounts are the project's own, and a shop has many."""
+    return isinstance(instance, (Token, *GRANTS)) or bool(conf.AUDIT_ACCOUNTS)
+
+
+def _remember(sender: type[Model], instance: Any, using: str, update_fields: Any, **signal: Any) -> None:
+    """What the row holds before it is saved. A login writes its moment, which is of no interest."""
+    if accounts_are_unrecorded() or instance.pk is None or not _is_of_interest(instance):
+        return
+    if update_fields is None or set(update_fields) - UNTOLD:
+        instance._audit_before = sender._base_manager.using(using).filter(pk=instance.pk).first()
+
+
+def _saved(sender: type[Model], instance: Any, created: bool, update_fields: Any, **signal: Any) -> None:
+    before = instance.__dict__.pop("_audit_before", None)
+    if not _is_of_interest(instance):
+        return
+    if created:
+        _write(_action(instance, "make"), instance, _facts(instance))
+    elif before is not None:
+        changed = _changed(before, instance, update_fields)
+        if told := {name: change for name, change in changed.items() if name != "password"}:
+            _write(_action(instance, "change"), before, {"changed": told})
+        if "password" in changed:
+            _write("user.password", instance, {"password": _of_password(before.password, instance)})
+
+
+def _foresee(sender: type[Model], instance: Any, **signal: Any) -> None:
+    """What goes with the row."""
+    if not accounts_are_unrecorded() and _is_of_interest(instance):
+        instance._audit_lost = _facts(instance) | _held(instance)
+
+
+def _deleted(sender: type[Model], instance: Any, **signal: Any) -> None:
+    if not _is_of_interest(instance):
+        return
+    _write(_action(instance, "delete"), instance, instance.__dict__.pop("_audit_lost", {}))
+
+
+def _action(instance: Any, verb: str) -> str:
+    return next((f"{noun}.{verb}" for noun, models in NOUNS if isinstance(instance, models)), f"user.{verb}")
+
+
+def _of_password(before: str, instance: Any) -> str:
+    """A login may renew the hash of the password it was given, which Django does not take for a new password either."""
+    if not is_password_usable(instance.password):
+        return "none: nobody can log in with one"
+    renewed = instance._password is None and is_password_usable(before)
+    return "its hash written anew" if renewed else "set"
+
+
+def _facts(instance: Any) -> dict[str, Any]:
+    """What an entry says of a row that came or went; what is empty or false is left out."""
+    try:
+        if isinstance(instance, Token):
+            return {"owner": instance.owner.get_username(), **instance.facts}
+        if isinstance(instance, GRANTS):
+            return {"right": _permission(instance.permission), "holder": _holder(instance)}
+    except ObjectDoesNotExist:  # ``loaddata`` may bring a row before the one it belongs to
+        return {}
+    return {name: value for name in FACTS if (value := getattr(instance, name, None))}
+
+
+def _held(instance: Any) -> dict[str, Any]:
+    """Returns the permissions that an account or group held."""
+    if isinstance(instance, Group):
+        members = [member.get_username() for member in instance.user_set.all()]
+        return _listed("members", members) | _listed("rights", map(_permission, instance.permissions.all()))
+    groups = instance.groups.all() if hasattr(instance, "groups") else ()
+    rights = instance.user_permissions.all() if hasattr(instance, "user_permissions") else ()
+    return _listed("groups", map(str, groups)) | _listed("rights", map(_permission, rights))
+
+
+def _changed(before: Any, after: Any, saved: Any) -> dict[str, Any]:
+    """field -> before and after; of a field that may hold anything only that it changed. ``saved``: names of the fields
+    that were, None for all."""
+    found: dict[str, Any] = {}
+    for field in after._meta.concrete_fields:
+        if field.name in UNTOLD or (saved is not None and not {field.name, field.attname} & set(saved)):
+            continue
+        old, new = getattr(before, field.attname), getattr(after, field.attname)
+        if old == new:
+            continue
+        if field.is_relation:
+            found[field.name] = {"before": _named(before, field.name), "after": _named(after, field.name)}
+        elif field.name in PLAIN or field.name == getattr(after, "USERNAME_FIELD", ""):
+            found[field.name] = {"before": old, "after": new}
+        else:
+            found[field.name] = "changed"
+    return found
+
+
+def _named(row: Any, name: str) -> str:
+    other = getattr(row, name)
+    return _permission(other) if isinstance(other, Permission) else str(other)
+
+
+# Memberships and permissions
+
+
+def _links() -> dict[type[Model], tuple[str, Any]]:
+    """Through which models rights and memberships are held -> the action that a change is, and the field."""
+    user, found = get_user_model(), [("group.rights", Group, "permissions")]
+    found += [("user.groups", user, "groups"), ("user.rights", user, "user_permissions")]
+    fields = [(action, model._meta.get_field(name)) for action, model, name in found if hasattr(model, name)]
+    return {field.remote_field.through: (action, field) for action, field in fields}
+
+
+def _linked(
+    sender: type[Model], instance: Any, action: str, reverse: bool, model: Any, pk_set: Any, using: str, **signal: Any
+) -> None:
+    """Each side can be changed from the other; the entry is of the user, or of the group that holds permissions."""
+    if accounts_are_unrecorded():
+        return
+    name, field = _links()[sender]
+    if action == "pre_clear":
+        accessor = field.remote_field.get_accessor_name() if reverse else field.name
+        instance._audit_cleared = list(getattr(instance, accessor).all())
+    elif action == "post_clear":
+        _tell_links(name, instance, instance.__dict__.pop("_audit_cleared", []), "removed", reverse)
+    elif action in ("post_add", "post_remove") and pk_set:
+        others = model._base_manager.using(using).filter(pk__in=pk_set)
+        _tell_links(name, instance, others, "added" if action == "post_add" else "removed", reverse)
+
+
+def _tell_links(action: str, instance: Any, others: Iterable[Any], word: str, reverse: bool) -> None:
+    if reverse:
+        for other in others:
+            _write(action, other, {word: [_text(instance)]})
+    elif names := _listed(word, map(_text, others)):
+        _write(action, instance, names)
+
+
+def _text(other: Any) -> str:
+    return _permission(other) if isinstance(other, Permission) else str(other)
+
+
+# Writing
+
+
+def _write(action: str, about: Any, detail: dict[str, Any]) -> None:
+    """An entry, unless a service is about to write one of the same noun, which says more."""
+    if accounts_are_unrecorded() or recording.get().partition(".")[0] == action.partition(".")[0]:
+        return
+    actor, source = _who()
+    try:
+        machine = about.content_object.name if isinstance(about, GRANTS) else ""
+        target = _target(about)
+    except ObjectDoesNotExist:
+        machine, target = "", f"{about._meta.model_name} {about.pk}"
+    record(actor, action, machine=machine, target=target, detail=detail, source=source)
+
+
+def _who() -> tuple[Any, str]:
+    """Whose doing it is, and by which door."""
+    request = current_request.get()
+    if request is None:
+        console = Actor.console()
+        return console.user, console.source
+    acting = getattr(request, "acting", None)
+    if acting is not None:
+        return acting.user, acting.source
+    user = getattr(request, "user", None)
+    return user if user is not None and user.is_authenticated else STRANGER, source_of(request)
+
+
+def _target(about: Any) -> str:
+    if isinstance(about, Token):
+        return str(about.handle)
+    if isinstance(about, GRANTS):
+        return _holder(about)
+    return str(about.name if isinstance(about, Group) else about.get_username())
+
+
+def _holder(grant: Any) -> str:
+    return f"user {grant.user.get_username()}" if isinstance(grant, MachineUserGrant) else f"group {grant.group.name}"
+
+
+def _permission(permission: Any) -> str:
+    return f"{permission.content_type.app_label}.{permission.codename}"
+
+
+def _listed(name: str, texts: Iterable[str]) -> dict[str, Any]:
+    found = sorted(texts)
+    counted = {f"{name}_in_all": len(found)} if len(found) > MOST else {}
+    return ({name: found[:MOST]} if found else {}) | counted

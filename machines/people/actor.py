@@ -1,0 +1,124 @@
+"""The actor of an action: a person or one of their tokens, with source and permissions."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from django.http import HttpRequest
+
+from machines.audit.entries import REFUSED, AuditRecord, record, record_action, source_of, warn_operator
+
+from . import permissions
+from .errors import Forbidden
+
+
+class Scopes(Protocol):
+    """What a token reaches at most."""
+
+    def covers(self, right: str, machine: str = "") -> bool: ...
+
+    def scope(self, right: str) -> permissions.Scope: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """``user``: a Django user, or the name of a trusted caller without an account (the command line).
+
+    ``source``: the door and the address, as the audit says it. ``scopes``: of a token; None reaches all that its owner
+    does. ``unwritten`` is called where an entry of the audit could not be written. ``granted``: rights, each with its
+    machine, that were asked for and held; an actor lives for one request, so they are not asked for again.
+    """
+
+    user: Any
+    source: str = ""
+    scopes: Scopes | None = None
+    unwritten: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+    granted: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False, repr=False)
+
+    @classmethod
+    def of(cls, request: HttpRequest, scopes: Scopes | None = None) -> Actor:
+        """Who sent a request, with the rights that its view has asked for already."""
+        held: Actor | None = getattr(request, "actor", None)
+        if scopes is None and held is not None and held.user == request.user:
+            return held
+        return cls(request.user, source_of(request), scopes, lambda: warn_operator(request))
+
+    @classmethod
+    def console(cls) -> Actor:
+        """The actor of the command line."""
+        try:
+            name = getpass.getuser()
+        except (OSError, KeyError):  # an account without a name, as containers have
+            name = "unknown"
+        return cls(name, "command line")
+
+    @property
+    def name(self) -> str:
+        return self.user if isinstance(self.user, str) else str(self.user.get_username())
+
+    @property
+    def id(self) -> str:
+        """Of the account; "" for an actor without one."""
+        return "" if isinstance(self.user, str) or self.user.pk is None else str(self.user.pk)
+
+    @property
+    def door(self) -> str:
+        """Of ``source``: page, admin, api, or what it says in place of one."""
+        return self.source.partition(" ")[0]
+
+    @property
+    def address(self) -> str:
+        """Of ``source``: the client's, "" where there is none."""
+        return self.source.partition(" ")[2].partition(" ")[0]
+
+    @property
+    def is_person(self) -> bool:
+        """Whether rules for people hold."""
+        return not isinstance(self.user, str)
+
+    def may(self, right: str, machine: str = "") -> bool:
+        """Whether the person holds the right (on a machine, or globally), and the token with it."""
+        if not self.is_person or (right, machine) in self.granted:
+            return True
+        covered = self.scopes is None or self.scopes.covers(right, machine)
+        return covered and permissions.allows(self.user, right, machine)
+
+    def scope(self, right: str = "view") -> permissions.Scope:
+        """The machines on which they hold it, and ``view`` with it."""
+        if not self.is_person:
+            return permissions.EVERYTHING
+        held = permissions.scope_of(self.user, right)
+        return held if self.scopes is None else held & self.scopes.scope(right) & self.scopes.scope("view")
+
+    def anywhere(self, right: str) -> bool:
+        """Whether they hold it on any machine."""
+        return bool(self.scope(right))
+
+    def demand(self, right: str, machine: str = "", *, action: str = "", **about: str) -> Actor:
+        """The same actor, with the right ``granted``. Raises Forbidden. With an audit ``action`` that is recorded
+        as a refusal, ``about`` as ``records`` takes it; inside a block of ``records`` it is by itself."""
+        if self.may(right, machine):
+            return self.holding(right, machine)
+        error = Forbidden(right, machine)
+        if action:
+            record(
+                self.user, action, machine=machine, source=self.source, outcome=REFUSED,
+                detail={"error": error.message, "code": error.code}, **about,
+            )  # fmt: skip
+        raise error
+
+    def holding(self, right: str, machine: str = "") -> Actor:
+        """The same actor, who was asked for this right and holds it; and ``view`` with it, as with any right."""
+        return replace(self, granted=self.granted | {(right, machine), ("view", machine)})
+
+    def records(
+        self, action: str, *, refusals: tuple[type[Exception], ...] = (), **about: str
+    ) -> AbstractContextManager[AuditRecord]:
+        """Writes one audit entry for the block, with its outcome: see ``machines.audit.entries``."""
+        return record_action(
+            self.user, action, source=self.source, unwritten=self.unwritten, refusals=refusals, **about
+        )

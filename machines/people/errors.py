@@ -1,0 +1,311 @@
+"""Errors of services, beside those of the engine.
+
+::
+
+    SignalboxError
+    ├── Forbidden         of ``machines.people.permissions``: the right is missing, or the token's scope does not hold
+    it
+    │   └── NotAccepted   a definition reaches a machine that does not accept it, without a right on that one
+    ├── ApprovalNeeded    the engine's NeedsApproval, or of a bulk, with all that ``approvals.ask`` files
+    ├── OwnRequest        the requester cannot approve their own request
+    ├── NotOpen           the request is decided, withdrawn or expired
+    ├── NotMoved          a job is not where it was seen, so it was left there
+    ├── DraftConflict     the base of a draft is no longer the current version
+    ├── DraftClosed       a draft is published or discarded
+    ├── DraftChanged      a draft is not the text that was looked at
+    ├── SecondNeeded      an operation on versions takes a second person, and its actor has no account to ask with
+    │   └── DraftNeeded   publishing this machine takes a second person, who looks at a draft
+    ├── PlanInUse         a stored plan has moved instances, or is moving them
+    ├── NotMigrated       a stored plan has moved nothing that could go back
+    ├── SystemMachine     the machine is the product's: its own pages and services change its instances
+    ├── TooFast           more events in a short time than one account or address may send
+    │   └── GuessedTooOften   the same of what compares hidden values, of one instance
+    └── TokenNeeded       only a token makes sessions: neither a session nor a person
+
+The engine's ``NotAllowed`` is the group rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from machines.catalog.version_rules import Rule
+from machines.engine import BadInput, NeedsApproval, SignalboxError
+
+from .permissions import Forbidden
+
+__all__ = [
+    "ApprovalNeeded",
+    "DraftChanged",
+    "DraftClosed",
+    "DraftConflict",
+    "DraftNeeded",
+    "Forbidden",
+    "GuessedTooOften",
+    "NotAccepted",
+    "NotMigrated",
+    "NotMoved",
+    "NotOpen",
+    "OwnRequest",
+    "PlanInUse",
+    "SecondNeeded",
+    "SystemMachine",
+    "TokenNeeded",
+    "TooFast",
+]
+
+
+class NotAccepted(Forbidden):
+    """A definition sends to a machine, or invokes it, that does not accept the sender, and its publisher has no right
+    there. ``machine``: the receiver; ``sender``; ``path``: where the definition names it."""
+
+    def __init__(self, machine: str, sender: str, path: str, line: str) -> None:
+        super().__init__("fire", machine)
+        self.sender = sender
+        self.path = path
+        self.message = (
+            f"{sender!r} sends to the machine {machine!r}, or invokes it, at {path}: that takes the right to fire or to"
+            f" publish there as well, or {line} in the definition of {machine!r}"
+        )
+        self.args = (self.message,)
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"sender": self.sender, "path": self.path}
+
+
+class ApprovalNeeded(NeedsApproval):
+    """The same with all that a request is filed from. ``name``: the action, ``delete`` or ``fire``; ``asked``: what it
+    takes beside who and why; ``expect``: the revision that was looked at.
+
+    ``bulk``: of a bulk that may not run yet, its id; ``id`` is "" then. Of a change of versions, ``target`` is what the
+    audit names and ``rule`` what asks for the second person.
+    """
+
+    def __init__(
+        self, machine: str, id: str, action: str, *, asked: dict[str, Any], reason: str, expect: int | None = None,
+        bulk: str = "", target: str = "", rule: Rule | None = None,
+    ) -> None:  # fmt: skip
+        self.asked = asked
+        self.reason = reason
+        self.expect = expect
+        self.bulk = bulk
+        self.target = target
+        self.rule = rule
+        super().__init__(
+            machine, id, action, revision=expect, version=asked.get("definition"),
+            transitions=asked.get("transitions", ()), subject=_subject(machine, id, bulk, target),
+            by="" if rule is None else str(rule),
+        )  # fmt: skip
+
+    @property
+    def name(self) -> str:
+        return self.action.partition(":")[0]
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"bulk": self.bulk} | ({} if self.rule is None else {"rule": str(self.rule)})
+
+
+class OwnRequest(SignalboxError):
+    code = "SB436"
+
+    def __init__(self, approval: int) -> None:
+        self.approval = approval
+        super().__init__(f"request {approval} is your own: another person has to decide it")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"approval": self.approval}
+
+
+class NotOpen(SignalboxError):
+    """``state``: what became of it."""
+
+    code = "SB437"
+
+    def __init__(self, approval: int, state: str) -> None:
+        self.approval = approval
+        self.state = state
+        super().__init__(f"request {approval} is {state}: it is already decided")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"approval": self.approval, "state": self.state}
+
+
+class NotMoved(SignalboxError):
+    code = "SB705"
+
+    def __init__(self, job: str, why: str) -> None:
+        self.job = job
+        super().__init__(why)
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"job": self.job}
+
+
+class DraftConflict(SignalboxError):
+    """``base``: the version that the draft was made from, None for a new machine; ``current``: the one there is now."""
+
+    code = "SB640"
+
+    def __init__(self, draft: int, machine: str, base: int | None, current: int | None) -> None:
+        self.draft = draft
+        self.machine = machine
+        self.base = base
+        self.current = current
+        super().__init__(
+            f"draft {draft} of {machine!r} is based on {_numbered(base)}, and {_numbered(current)} is current: look at"
+            " what changed and rebase the draft; nothing was published"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {
+            "draft": self.draft, "machine": self.machine, "base": self.base, "current": self.current,
+        }  # fmt: skip
+
+
+class DraftClosed(SignalboxError):
+    """``state``: what became of it."""
+
+    code = "SB641"
+
+    def __init__(self, draft: int, state: str) -> None:
+        self.draft = draft
+        self.state = state
+        super().__init__(f"draft {draft} is {state}: save a new one")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"draft": self.draft, "state": self.state}
+
+
+class DraftChanged(SignalboxError):
+    """``expected``, ``actual``: revisions of the draft, or None where its text was looked at for an approval."""
+
+    code = "SB642"
+
+    def __init__(self, draft: int, *, expected: int | None = None, actual: int | None = None) -> None:
+        self.draft = draft
+        self.expected = expected
+        self.actual = actual
+        seen = "not the text that was to be approved" if expected is None else f"at revision {actual}, not {expected}"
+        super().__init__(f"draft {draft} is {seen}: it changed meanwhile, and nothing was done. Look at it again")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"draft": self.draft, "expected": self.expected, "actual": self.actual}
+
+
+class SecondNeeded(SignalboxError):
+    """``operation``: of ``machines.catalog.version_rules``; ``rule``: what asks for a second person; ``hint``: what to
+    do."""
+
+    code = "SB644"
+
+    def __init__(self, machine: str, operation: str, rule: Rule, hint: str) -> None:
+        self.machine = machine
+        self.operation = operation
+        self.rule = rule
+        super().__init__(
+            f"{operation} of {machine!r} needs the approval of a second person, by {rule}: {hint}; nothing was changed"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"machine": self.machine, "operation": self.operation, "rule": str(self.rule)}
+
+
+class DraftNeeded(SecondNeeded):
+    def __init__(self, machine: str, rule: Rule) -> None:
+        hint = "save the definition as a draft and publish that (`machine sync --draft`, or --user NAME of the command)"
+        super().__init__(machine, "publish", rule, hint)
+
+
+class PlanInUse(SignalboxError):
+    """``bulk``: the bulk action that moves instances by it."""
+
+    code = "SB645"
+
+    def __init__(self, plan: int, bulk: str, word: str) -> None:
+        self.plan = plan
+        self.bulk = bulk
+        super().__init__(f"plan {plan} {word} by bulk action {bulk}: look at it there, or store the plan again")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"plan": self.plan, "bulk": self.bulk}
+
+
+class NotMigrated(SignalboxError):
+    code = "SB646"
+
+    def __init__(self, plan: int) -> None:
+        self.plan = plan
+        super().__init__(f"plan {plan} has moved no instances: there is nothing to move back")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"plan": self.plan}
+
+
+class SystemMachine(BadInput):
+    """Nothing was done."""
+
+    code = "SB449"
+
+    def __init__(self, machine: str) -> None:
+        self.machine = machine
+        super().__init__(
+            f"{machine} is a machine of the product: its instances take no events, repairs, creation or deletion by"
+            " hand; use the page or the operation for what they are (bulk actions, schedules, runs)"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"machine": self.machine}
+
+
+class TooFast(SignalboxError):
+    """Nothing was done. ``rate``: the one that was reached; ``by``: account or address that reached it;
+    ``retry_after``: seconds until one more is allowed."""
+
+    code = "SB711"
+
+    def __init__(self, rate: str, by: str, retry_after: float) -> None:
+        self.rate = rate
+        self.by = by
+        self.retry_after = retry_after
+        super().__init__(f"rate limit of {rate} per {by} exceeded; nothing was done")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"rate": self.rate, "by": self.by, "retry_after": self.retry_after}
+
+
+class GuessedTooOften(TooFast):
+    """``fields``: hidden ones that decide or compute what was asked."""
+
+    code = "SB717"
+
+    def __init__(self, machine: str, fields: Sequence[str], rate: str, retry_after: float) -> None:
+        super().__init__(rate, "person and instance", retry_after)
+        self.machine = machine
+        self.fields = list(fields)
+        self.message = (
+            f"this reads {', '.join(self.fields)} of {machine}, which {'is' if len(self.fields) == 1 else 'are'} hidden"
+            f" from you: {rate} for each person and instance without the right to reveal; nothing was done"
+        )
+        self.args = (self.message,)
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"machine": self.machine, "fields": self.fields}
+
+
+class TokenNeeded(SignalboxError):
+    code = "SB438"
+
+    def __init__(self) -> None:
+        super().__init__("a session can only be created with an API token, not with a session or a login")
+
+
+def _numbered(version: int | None) -> str:
+    return "no version" if version is None else f"v{version}"
+
+
+def _subject(machine: str, id: str, bulk: str, target: str) -> str:
+    """In place of an instance."""
+    if bulk:
+        return f"bulk {bulk} of {machine}"
+    return "" if id else f"{target} of {machine}" if target else machine

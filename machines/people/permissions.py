@@ -1,0 +1,176 @@
+"""Checks permissions: which account may do what, on which machines.
+
+A right is held globally, by a Django permission, or on single machines, by the same permission given on the row of a
+``Machine`` (django-guardian, to a user or to a group). A right without ``view`` is worth nothing: an account that may
+not see a machine may not move its instances either. A machine without a row goes by the global permissions alone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+
+from machines.catalog.mirrors import is_mirror, is_mirror_without_model
+from machines.engine import Instance, SignalboxError
+
+from . import user_permissions
+
+RIGHTS = {
+    "view": "machines.view_machine",
+    "fire": "machines.fire_machine",
+    "operate": "machines.operate_machine",
+    "reveal": "machines.reveal_machine",
+    "publish": "machines.publish_machine",
+    "audit": "machines.view_auditentry",
+}
+"""right -> the Django permission that grants it."""
+
+MEANINGS = {
+    "view": "see machines, instances, queues and workers",
+    "fire": "create instances and fire events",
+    "operate": "force, suspend, resume and delete instances, and manage queues and workers",
+    "reveal": "see sensitive fields",
+    "publish": "publish definitions",
+    "audit": "see the audit",
+}
+"""right -> what it lets a person do, in the words of a 403 page."""
+
+ROLES = {
+    "viewer": ("view",),
+    "operator": ("view", "fire"),
+    "supervisor": ("view", "fire", "operate", "reveal", "audit"),
+    "publisher": ("view", "publish"),
+}
+"""role -> its rights; each role becomes a Django group of that name."""
+
+OF_ROWS = frozenset(["fire", "operate"])
+"""The rights on a machine that mirrors rows which need the model: an event is a call of its method. Nobody may publish
+there, since the declarations of the model are the definition."""
+
+
+class Forbidden(SignalboxError, PermissionDenied):
+    """``right``: the name of the one that is missing; ``machine``: on which, "" where it is missing everywhere;
+    ``within``: the definition that brings that machine along."""
+
+    code = "SB434"
+
+    def __init__(self, right: str, machine: str = "", *, within: str = "") -> None:
+        self.right = right
+        self.machine = machine
+        of = f"machine {machine!r}" + (f", which the definition of {within!r} brings along" if within else "")
+        text = f"you may not {MEANINGS[right]}{f' ({of})' if machine else ''}"
+        if is_refused_of_mirror(right, machine):
+            text += ": it mirrors rows of a table, which decide, so call the method of the model"
+        super().__init__(text)
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"right": self.right, "machine": self.machine}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The machines a right holds on: every one there is or will be (``all``), or those named."""
+
+    all: bool
+    names: frozenset[str] = frozenset()
+
+    def __contains__(self, machine: object) -> bool:
+        return self.all or machine in self.names
+
+    def __bool__(self) -> bool:
+        return self.all or bool(self.names)
+
+    def __and__(self, other: Scope) -> Scope:
+        if self.all or other.all:
+            return other if self.all else self
+        return Scope(False, self.names & other.names)
+
+    def __or__(self, other: Scope) -> Scope:
+        return Scope(True) if self.all or other.all else Scope(False, self.names | other.names)
+
+
+EVERYTHING = Scope(True)
+NOTHING = Scope(False)
+
+
+def allows(user: Any, right: str, machine: str = "") -> bool:
+    """Whether the user holds the right on a machine, by its name, or globally; and ``view`` with it.
+
+    Inactive users hold none, and nobody one that a mirror does not have. Costs one query of the machines' grants
+    for each user object, whatever is asked after.
+    """
+    if is_refused_of_mirror(right, machine):
+        return False
+    return machine in scope_of(user, right) if machine else scope_of(user, right).all
+
+
+def is_refused_of_mirror(right: str, machine: str) -> bool:
+    """Whether the machine mirrors rows, and nobody holds this right on it in this process."""
+    return (right == "publish" and is_mirror(machine)) or (right in OF_ROWS and is_mirror_without_model(machine))
+
+
+def anywhere(user: Any, right: str) -> bool:
+    """Whether the user holds the right on any machine."""
+    return bool(scope_of(user, right))
+
+
+def scope_of(user: Any, right: str = "view") -> Scope:
+    """The machines on which the user holds the right, and ``view`` with it."""
+    seen = _held(user, "view")
+    return seen if right == "view" else seen & _held(user, right)
+
+
+def rights_of(user: Any, machine: str = "") -> frozenset[str]:
+    """Every right the user holds on the machine, or globally: templates read it before they show an action."""
+    return frozenset(right for right in RIGHTS if allows(user, right, machine))
+
+
+def among(instance: Instance, scope: Scope) -> Instance:
+    """The instance without who runs it, and what it runs, of machines out of scope."""
+    if scope.all or not (instance.parent or instance.children):
+        return instance
+    parent = instance.parent if instance.parent and instance.parent["machine"] in scope else None
+    children = {invoke: child for invoke, child in instance.children.items() if child["machine"] in scope}
+    return replace(instance, parent=parent, children=children)
+
+
+def demand(user: Any, right: str, machine: str = "") -> None:
+    """Raises Forbidden where ``allows`` says no."""
+    if not allows(user, right, machine):
+        raise Forbidden(right, machine)
+
+
+def _held(user: Any, right: str) -> Scope:
+    """Where one permission is given, whatever others are; kept on the user object, as Django keeps permissions."""
+    known: dict[str, Scope] | None = getattr(user, "_held_rights", None)
+    if known is None:
+        known = user._held_rights = {}
+        user_permissions.read_ahead(user)
+    if right not in known:
+        known[right] = (
+            EVERYTHING if user.has_perm(RIGHTS[right]) else Scope(False, _grants(user).get(right, frozenset()))
+        )
+    return known[right]
+
+
+def _grants(user: Any) -> Mapping[str, frozenset[str]]:
+    """right -> the machines it is given on, one by one; kept on the user object."""
+    found = getattr(user, "_machine_grants", None)
+    if found is None:
+        found = user._machine_grants = _read_grants(user)
+    return found
+
+
+def _read_grants(user: Any) -> Mapping[str, frozenset[str]]:
+    if user.pk is None or not user.is_active:
+        return {}
+    rights = {permission.partition(".")[2]: right for right, permission in RIGHTS.items()}
+    held = defaultdict(set)
+    for codename, machine in user_permissions.list_grants(user.pk):
+        if codename in rights:
+            held[rights[codename]].add(machine)
+    return {right: frozenset(names) for right, names in held.items()}

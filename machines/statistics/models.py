@@ -1,0 +1,73 @@
+"""Statistics by minute and by hour: differences of the engine's counters. Only ``machines.statistics`` writes them. And
+what tests covered of a definition, which ``machines.catalog.coverage.storage`` writes."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from machines.catalog.models.document import DocumentField
+
+
+class Measurement(models.Model):
+    """What one machine did in one stretch of time.
+
+    ``period`` says what stretch: a minute, an hour, or a gap, in which nobody looked so that only the sum is known.
+    ``numbers``: ``{"edges": {"<version>:<transition>": n}, "refused": {event: n}, "queues": {queue: {"enqueued",
+    "taken", "completed", "failed", "lost", "died", "waits": {magnitude: n}, "runs": {...}}}}``, without what is 0. The
+    columns are their sums, of all queues together, so that a database can add them up.
+    """
+
+    class Period(models.IntegerChoices):
+        GAP = 0
+        MINUTE = 60
+        HOUR = 3600
+
+    machine = models.CharField(max_length=64)
+    period = models.PositiveSmallIntegerField(choices=Period.choices)
+    at = models.BigIntegerField(help_text="s since 1970: where the stretch begins")
+    covered = models.PositiveBigIntegerField(default=0, help_text="ms of it that were measured")
+    transitions = models.BigIntegerField(default=0)
+    refused = models.BigIntegerField(default=0)
+    enqueued = models.BigIntegerField(default=0)
+    completed = models.BigIntegerField(default=0)
+    failed = models.BigIntegerField(default=0, help_text="attempts that failed, or whose lease ran out")
+    died = models.BigIntegerField(default=0)
+    instances = models.BigIntegerField(default=0, help_text="how many there were at the end")
+    numbers = DocumentField(default=dict)
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["machine", "period", "at"], name="one_measurement_of_a_stretch")]
+        indexes = [models.Index(fields=["period", "at"], name="measurement_by_time")]
+
+    def __str__(self) -> str:
+        return f"{self.machine} {self.Period(self.period).label} {self.at}"
+
+
+class MeasuredStretch(models.Model):
+    """From ``begin`` to ``end``, all that a machine did has been written. Those that touch are one row."""
+
+    machine = models.CharField(max_length=64)
+    begin = models.BigIntegerField(help_text="ms since 1970, by the clock of Redis")
+    end = models.BigIntegerField(help_text="ms since 1970, by the clock of Redis")
+
+    class Meta:
+        default_permissions = ()
+        indexes = [models.Index(fields=["machine", "end"], name="measured_stretch_by_end")]
+
+    def __str__(self) -> str:
+        return f"{self.machine} {self.begin} to {self.end}"
+
+
+class SamplingTurn(models.Model):
+    """One row, which every writer of statistics changes first: of two at the same moment the second waits."""
+
+    number = models.BigIntegerField(default=0, help_text="how often something was written")
+    at = models.BigIntegerField(default=0, help_text="ms since 1970, by the clock of Redis: the last sampling written")
+    began = models.BigIntegerField(default=0, help_text="ms since 1970: the first sampling of all")
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"written {self.number} times"

@@ -1,0 +1,21 @@
+"""The backend for Django's tasks framework, under the name that ``TASKS`` uses. Its code is in ``integrations.tasks``.
+
+Other programs import a module ``tasks`` of each installed app, so this one imports the framework only on demand.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .integrations.tasks import SignalboxBackend, get_job
+
+__all__ = ["SignalboxBackend", "get_job"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from .integrations import tasks
+
+        return getattr(tasks, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

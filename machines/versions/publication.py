@@ -1,0 +1,114 @@
+"""Publishes a definition, for the admin, the API and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from machines.audit.entries import AuditRecord
+from machines.catalog import accepted_senders, publishing
+from machines.catalog.models.version import MachineVersion
+from machines.engine.definitions import CompiledDefinition
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded, DraftNeeded, Forbidden, NotAccepted
+from machines.people.rules import VersionChange, lock_versions, prepare_change
+
+
+def publish(
+    actor: Actor,
+    definition: object | CompiledDefinition,
+    *,
+    reason: str = "",
+    rollout: float | None = None,
+    second: str = "",
+    draft: int | None = None,
+    check: Callable[[VersionChange], None] | None = None,
+    operation: str = "publish",
+) -> MachineVersion:
+    """Make it its machine's current version; the same document is the same version. ``reason``: what changed, kept with
+    the version. A new machine takes the right on all of them. A definition that is compiled is not read again.
+    ``rollout``: per cent of new instances that get it. ``draft``: the number of the draft that it was; ``second``: who
+    approved that. ``check``: called once no other change of the versions can come in between, raises what forbids it.
+    ``operation``: as ``version_rules`` names it.
+
+    The machines it brings along are published first, by the same rule: each that is new or changes takes the right on
+    it and leaves an entry of its own. One right that is missing refuses all of them, before anything is written.
+
+    Raises Forbidden, NotAccepted, DefinitionError with every finding, Diverged, EngineUnavailable; DraftNeeded where a
+    second person has to approve it, or a machine that it brings along.
+    """
+    machine = _named(definition)
+    target = "" if draft is None else f"draft {draft}"
+    with actor.records("publish", machine=machine, target=target, reason=reason) as deed:
+        deed.note(**({"draft": draft} if draft is not None else {}), **({"approved_by": second} if second else {}))
+        actor.demand("publish", machine)
+        publication = publishing.prepare(definition)
+        with lock_versions(actor, *publication.own):
+            change = prepare_change(operation, machine, definition=publication.compiled.outline)
+            if check is not None:
+                try:
+                    check(change)
+                except ApprovalNeeded:  # the request has an entry of its own
+                    deed.void()
+                    raise
+            _demand_drafts(publication, change, second)
+            for name in publication.along:
+                _demand_along(actor, name, machine, reason)
+            _demand_recipients(actor, publication)
+            for name, inner in publication.along.items():
+                with actor.records("publish", machine=name, reason=reason) as deed_along:
+                    deed_along.note(within=machine)
+                    _written(actor, inner, reason, deed_along)
+            return _written(actor, publication.compiled, reason, deed, rollout)
+
+
+def _demand_drafts(publication: publishing.Publication, change: VersionChange, second: str) -> None:
+    """What takes a second person is published as a draft that they approve; a machine that is brought along, as one of
+    its own before. Raises DraftNeeded."""
+    changes = [
+        prepare_change(change.operation, name, definition=inner.outline) for name, inner in publication.along.items()
+    ]
+    for one in (*changes, *(() if second else (change,))):
+        if one.rule is not None:
+            raise DraftNeeded(one.machine, one.rule)
+
+
+def _demand_along(actor: Actor, name: str, within: str, reason: str) -> None:
+    """The refusal stands in the audit of that machine too, not only of the one that brings it along."""
+    if actor.may("publish", name):
+        return
+    with actor.records("publish", machine=name, reason=reason) as deed:
+        deed.note(within=within)
+        raise Forbidden("publish", name, within=within)
+
+
+def _demand_recipients(actor: Actor, publication: publishing.Publication) -> None:
+    """Who may publish one machine must not move the instances of others by it: what a definition sends to, or invokes,
+    takes a right there, unless that machine accepts the sender. Raises NotAccepted for the first."""
+    if not actor.is_person:
+        return
+    for compiled in (*publication.along.values(), publication.compiled):
+        sender = compiled.source["id"]
+        for one in compiled.recipients:
+            if one.machine and one.machine not in publication.own and not _may_reach(actor, sender, one.machine):
+                raise NotAccepted(one.machine, sender, one.path, accepted_senders.line([sender]))
+
+
+def _may_reach(actor: Actor, sender: str, machine: str) -> bool:
+    return actor.may("fire", machine) or actor.may("publish", machine) or accepted_senders.takes(machine, sender)
+
+
+def _written(
+    actor: Actor, compiled: CompiledDefinition, reason: str, deed: AuditRecord, rollout: float | None = None
+) -> MachineVersion:
+    user = actor.user if actor.is_person else None
+    version = publishing.write(compiled, user=user, notes=reason, rollout=rollout)
+    deed.name(target=f"v{version.number}")
+    deed.note(digest=version.digest, **({} if rollout is None else {"rollout": rollout}))
+    return version
+
+
+def _named(definition: Any) -> str:
+    source = definition.source if isinstance(definition, CompiledDefinition) else definition
+    name = source.get("id") if isinstance(source, dict) else None
+    return name if isinstance(name, str) else ""

@@ -1,0 +1,225 @@
+"""Which version new instances get: roll-outs, pins and withdrawn versions; and the figures of each version.
+
+Changes take the right to publish on the machine; pinning one instance is a repair, and takes the right to operate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from machines.audit.entries import AuditRecord
+from machines.catalog import publishing
+from machines.catalog.models.machine import Machine
+from machines.catalog.version_rules import ACTIONS, Rule, find_rule, read_policy
+from machines.connections import get_engine
+from machines.engine import BadInput, Instance, VersionRefused, arguments
+from machines.engine.errors import UnknownMachine
+from machines.engine.records import PartialList
+from machines.engine.versions import Rollout, VersionChoice, VersionFigures, VersionPin, Withdrawal
+from machines.instances.queries import redacting, seen_by
+from machines.people import rules
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded
+from machines.people.limits import rate_limit
+
+
+def get(actor: Actor, machine: str) -> VersionChoice:
+    """Raises Forbidden, UnknownMachine."""
+    actor.demand("view", machine)
+    return get_engine().version_choice(machine)
+
+
+def figures(actor: Actor, machine: str, *, sample: int = 100) -> PartialList[VersionFigures]:
+    """Counts of each version: instances, created, refusals, dead jobs, time in state. They hold no data."""
+    actor.demand("view", machine)
+    return get_engine().version_figures(machine, sample=sample)
+
+
+def start(
+    actor: Actor, machine: str, version: int, percent: float, *, guard: Any = None, reason: str,
+    expect: int | None = None, second: str = "",
+) -> Rollout | None:  # fmt: skip
+    """Give a published version to so many per cent of the new instances. ``guard``: when that stops by itself;
+    ``expect``: the ``turn`` that was seen; ``second``: who approved it. As the others here it raises Forbidden,
+    VersionRefused, and ApprovalNeeded where it takes a second person."""
+    asked = {"version": version, "percent": percent, "guard": guard}
+    call = Call("rollout.start", asked, f"v{version}", expect, second, action="rollout.set")
+    with _recorded(actor, machine, call, reason, versions=[version]) as (deed, who):
+        deed.note(percent=percent)
+        return get_engine().start_rollout(machine, version, percent, guard=guard, **who)
+
+
+def set_percent(
+    actor: Actor, machine: str, percent: float, *, guard: Any = None, reason: str, expect: int | None = None,
+    second: str = "",
+) -> Rollout | None:  # fmt: skip
+    """Raise or lower the percentage; 100 finishes the roll-out, 0 stops it."""
+    operation = "rollout.stop" if percent == 0 else "rollout.set"
+    call = Call(operation, {"percent": percent, "guard": guard}, "", expect, second, action="rollout.set")
+    with _recorded(actor, machine, call, reason) as (deed, who):
+        deed.note(percent=percent)
+        return get_engine().set_rollout(machine, percent, guard=guard, **who)
+
+
+def stop(actor: Actor, machine: str, *, reason: str, expect: int | None = None) -> Rollout | None:
+    """Give new instances the base version again. It takes one person: it is the brake."""
+    with _recorded(actor, machine, Call("rollout.stop", {}, "", expect), reason) as (_, who):
+        return get_engine().stop_rollout(machine, **who)
+
+
+def finish(actor: Actor, machine: str, *, reason: str, expect: int | None = None, second: str = "") -> None:
+    """Make the version that is rolled out the current one."""
+    with _recorded(actor, machine, Call("rollout.finish", {}, "", expect, second), reason) as (_, who):
+        get_engine().finish_rollout(machine, **who)
+
+
+def pin(
+    actor: Actor, machine: str, version: int | None, *, reason: str, expect: int | None = None, second: str = ""
+) -> VersionPin | None:
+    """Keep a version current whatever is published; None takes that back."""
+    operation, target = ("version.unpin", "") if version is None else ("version.pin", f"v{version}")
+    call = Call(operation, {"version": version}, target, expect, second, action="version.pin")
+    with _recorded(actor, machine, call, reason, versions=() if version is None else [version]) as (deed, who):
+        deed.note(pinned=version is not None)
+        return get_engine().pin(machine, version, **who)
+
+
+def make_current(actor: Actor, machine: str, version: int, *, reason: str) -> None:
+    """Make an older version current as its instances go back, and keep it so: a pin, since programs that publish at
+    their start would make the newer one current again. Stops a roll-out first, also where the pin then takes a second
+    person."""
+    rollout = get_engine().rollout(machine)
+    if rollout is not None and rollout.under_way:
+        stop(actor, machine, reason=reason)
+    pin(actor, machine, version, reason=reason)
+
+
+def gives_others(machine: str, version: int) -> bool:
+    """Tell whether new instances get other versions than this one."""
+    engine = get_engine()
+    rollout = engine.rollout(machine)
+    return engine.live(machine).version != version or (rollout is not None and rollout.under_way)
+
+
+def withdraw(
+    actor: Actor, machine: str, version: int, *, withdrawn: bool = True, instead: int | None = None, reason: str,
+    expect: int | None = None, second: str = "",
+) -> Withdrawal | None:  # fmt: skip
+    """Let no new instance have a version, and no plan lead to it; with ``withdrawn=False`` take that back. ``instead``:
+    the version that becomes current in place of a current one."""
+    operation = "version.withdraw" if withdrawn else "version.allow"
+    asked = {"version": version, "withdrawn": withdrawn, "instead": instead}
+    call = Call(operation, asked, f"v{version}", expect, second, action="version.withdraw")
+    versions = [version] if instead is None else [version, instead]
+    with _recorded(actor, machine, call, reason, versions=versions) as (deed, who):
+        deed.note(withdrawn=withdrawn, **({} if instead is None else {"instead": instead}))
+        return get_engine().withdraw_version(machine, version, withdrawn, instead=instead, **who)
+
+
+def set_policy(
+    actor: Actor, machine: str, actions: Sequence[str], *, reason: str, expect: int | None = None, second: str = "",
+    was: Sequence[str] | None = None,
+) -> Sequence[str]:  # fmt: skip
+    """Say which actions on the versions of a machine take a second person, whatever its definition says. Where any rule
+    holds already, changing this takes one, too, also to relax it. ``was``: the policy that was approved to change."""
+    wanted = [name for name in ACTIONS if name in actions]
+    call = Call("version.policy", {"actions": wanted, "was": list(read_policy(machine))}, "", expect, second)
+    with _recorded(actor, machine, call, reason) as (deed, _):
+        before = list(read_policy(machine))
+        deed.note(before=before, after=wanted)
+        if unknown := [name for name in actions if name not in ACTIONS]:
+            raise BadInput(f"a version policy names {' and '.join(ACTIONS)}, not {unknown[0]!r:.60}")
+        arguments.require_reason(reason)
+        if was is not None and list(was) != before:
+            raise VersionRefused(machine, "the version policy was changed meanwhile: ask again", code="SB630")
+        publishing.adopt(machine)
+        Machine.objects.filter(name=machine).update(version_policy=wanted)
+    return wanted
+
+
+def find_rules(machine: str) -> list[Rule]:
+    """List what asks for a second person on a machine now: one rule for each action at most."""
+    found = (find_rule(name, machine) for name in ACTIONS)
+    return [rule for rule in found if rule is not None]
+
+
+def demand_turn(machine: str, operation: str, asked: Mapping[str, Any]) -> None:
+    """Raise VersionRefused where the versions are not those for which an approval was asked."""
+    rules.prepare_change(operation, machine).demand_turn(asked.get("turn"))
+
+
+def pin_instance(
+    actor: Actor, machine: str, id: str, pinned: bool = True, *, reason: str, expect: int | None = None,
+    key: str | None = None,
+) -> Instance:  # fmt: skip
+    """Keep an instance in its version: no plan moves it. With ``pinned=False`` take that back. Raises Forbidden,
+    TooFast, and what repairs raise."""
+    about = {"machine": machine, "instance": id, "target": "pin" if pinned else "unpin", "reason": reason}
+    rate_limit.spend(actor, "version.pin", **about)
+    with redacting(actor, machine), actor.records("version.pin", **about) as deed:
+        actor.demand("operate", machine)
+        who: dict[str, Any] = {"actor": actor.name, "reason": reason, "permit": rules.permit_of(actor)}
+        after = get_engine().pin_instance(machine, id, pinned, expect=expect, key=key, **who)
+        deed.note(pinned=pinned, revision=after.revision)
+    return seen_by(actor, after)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A change of the versions. ``operation``: of ``version_rules``; ``asked``: what its function takes beside who and
+    why; ``target``, ``action``: of the audit; ``expect``: the turn that was seen; ``second``: who approved it."""
+
+    operation: str
+    asked: dict[str, Any]
+    target: str
+    expect: int | None
+    second: str = ""
+    action: str = ""
+
+
+@contextmanager
+def _recorded(
+    actor: Actor, machine: str, call: Call, reason: str, **terms: Any
+) -> Iterator[tuple[AuditRecord, dict[str, Any]]]:
+    """Ask for the right and for a second person, record the change, and bring the database up to date with what is
+    current now. ``terms``: of ``version_rules.find_rule``."""
+    with actor.records(call.action or call.operation, machine=machine, target=call.target, reason=reason) as deed:
+        actor.demand("publish", machine)
+        if call.second:
+            deed.note(approved_by=call.second)
+        arguments.check_machine(machine)
+        with rules.lock_versions(actor, machine):
+            change = rules.prepare_change(call.operation, machine, **terms)
+            if change.turn is None:
+                raise UnknownMachine(machine)
+            change.demand_turn(call.expect)
+            try:
+                change.demand_second(
+                    actor, call.second, action=call.operation, asked=call.asked, reason=reason, target=call.target,
+                    hint="ask for it in the room, with an account",
+                )  # fmt: skip
+            except ApprovalNeeded:  # the request has an entry of its own
+                deed.void()
+                raise
+            # The rules were read of this turn: what a program changes in between is a conflict.
+            yield deed, {"expect": change.turn, "actor": actor.name, "reason": reason}
+            publishing.adopt(machine)
+
+
+CHANGES: Mapping[str, Callable[..., Any]] = MappingProxyType(
+    {
+        "rollout.start": start,
+        "rollout.set": set_percent,
+        "rollout.finish": finish,
+        "version.pin": pin,
+        "version.unpin": pin,
+        "version.withdraw": withdraw,
+        "version.allow": withdraw,
+        "version.policy": set_policy,
+    }
+)
+"""The function of each operation that a second person may have to approve: what a request for one is carried out by."""
