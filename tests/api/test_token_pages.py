@@ -67,6 +67,14 @@ def test_one_revokes_ones_own_and_nobody_elses(page, ann, user_of):
     assert AuditEntry.objects.get(action="token.revoke").target == own.handle
 
 
+def test_a_token_is_revoked_once_and_keeps_the_time(ann):
+    token, _ = tokens.make(ann, "own", ["view"])
+    assert tokens.revoke(token)
+    first = Token.objects.get(pk=token.pk).revoked
+    assert not tokens.revoke(token)
+    assert Token.objects.get(pk=token.pk).revoked == first
+
+
 def test_the_admin_shows_them_without_their_digest_and_revokes(ann, user_of):
     token, text = tokens.make(ann, "own", ["view"])
     staff = user_of("staff", "view")

@@ -244,7 +244,7 @@ FAULTS = (
     ),
     Fault(
         "a token of smaller reach withdraws",
-        "machines/approvals/actions.py",
+        "machines/approvals/queries.py",
         "return approval.asker_id == actor.id and reaches",
         "return approval.asker_id == actor.id",
         ("tests/services/test_approvals.py",),
@@ -339,7 +339,7 @@ FAULTS = (
         "dashboard/live/sockets/origin.py",
         "(origin_domain, origin_port or DEFAULT_PORTS[origin_scheme]) == (",
         "(origin_domain, port or DEFAULT_PORTS[origin_scheme]) == (",
-        ("tests/live/connections/test_socket.py",),
+        ("tests/installation/settings/test_origin.py",),
     ),
     Fault(
         "commands of a socket are never refilled",

@@ -146,6 +146,13 @@ def test_a_reset_forgets_histories_and_delayed_events_of_its_own(engine):
 # Forcing several regions
 
 
+def test_states_of_two_top_states_are_never_forced_together(engine):
+    states = {name: {"initial": f"{name}1", "states": {f"{name}1": {}, f"{name}2": {}}} for name in ("A", "B")}
+    started(engine, machine("two", states))
+    with unchanged(engine), pytest.raises(BadInput, match="never active together"):
+        engine.force("two", "x", ["A1", "B2"], **WHO)
+
+
 def test_force_takes_a_configuration_of_regions_and_records_it(engine):
     pair(engine)
     forced = engine.force("pair", "x", ["Busy", "Running"], **WHO)

@@ -191,6 +191,16 @@ def test_what_a_child_sent_before_its_state_was_left_is_not_heard_after(family):
     assert family.get("parent", "p").data["heard"] == []
 
 
+def test_what_a_child_sent_is_not_taken_for_the_word_of_the_one_after_it(family):
+    fire = family.client.fcall
+    fire("sb_fire", 1, family.keys.partition("child").root, only(family).id, "say", "", "", "", "", "", "")
+    for event in ("quit", "start"):
+        fire("sb_fire", 1, family.keys.partition("parent").root, "p", event, "", "", "", "", "", "")
+    family.tick()
+    assert family.get("parent", "p").children["k"]
+    assert family.get("parent", "p").data["heard"] == []
+
+
 def test_a_parent_that_is_not_there_is_an_error_of_communication(engine):
     on = {"go": {"actions": {"send": {"event": "x", "to": "'#_parent'"}}}, "error.communication": "B"}
     started(engine, machine("orphan", {"A": {"on": on}, "B": {}}))

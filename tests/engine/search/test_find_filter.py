@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -72,3 +73,15 @@ def test_find_answers_what_a_plain_filter_does(many, data, steps, searches):
         }
         found = every(many, where=where, state=state, newest=newest, limit=2)
         assert sorted(found) == sorted(expected), json.dumps(where)
+
+
+@pytest.mark.parametrize(
+    ("bound", "found"), [("gt", ["i2"]), ("ge", ["i1", "i2"]), ("lt", ["i0"]), ("le", ["i0", "i1"])]
+)
+def test_a_bound_takes_what_is_equal_in_or_leaves_it_out(many, bound, found):
+    """Of the instances of a narrower index, and of its own."""
+    row(many, *({"amount": 1 + number % 3, "serial": "narrow" if number < 3 else "wide"} for number in range(12)))
+    where = {"serial": "narrow", "amount": {bound: 2}}
+    assert sorted(every(many, where=where)) == found
+    assert many.tally("m", where=where).total == len(found)
+    assert many.tally("m", where={"amount": {bound: 2}}).total == len(found) * 4
