@@ -80,7 +80,7 @@ FAULTS = (
         LUA + "timers/timers.lua",
         "if #all >= MAX_TIMERS then",
         "if #all > MAX_TIMERS then",
-        ("tests/engine/messages/test_timers.py", "tests/engine/interpreter/test_bounds.py"),
+        ("tests/engine/messages/test_timers_late.py",),
     ),
     Fault(
         "a finished job stays awaited beside others",
@@ -416,11 +416,11 @@ FAULTS = (
         ("tests/worker/execution/test_completer.py",),
     ),
     Fault(
-        "a worker that is quiet goes on taking",
+        "a worker that is quiet never rests",
         "machines/worker/intake/poll_loop.py",
         "if not self._taking.is_set():\n            self._fetcher.pass_on()",
         "if False:\n            self._fetcher.pass_on()",
-        ("tests/worker/intake",),
+        ("tests/worker/test_orders.py",),
     ),
     Fault(
         "partitions of a worker that leaves are not given up",

@@ -6,6 +6,7 @@ import pytest
 from django.db import DatabaseError
 
 from machines.engine import UnknownInstance
+from machines.engine.instances.retirement import Retirement
 from machines.instances.archive.opening import open_archived
 from machines.instances.archive.sql import SqlArchive
 from machines.instances.archive.store import NoArchive, get_archive
@@ -179,6 +180,16 @@ def test_dead_jobs_go_by_age(engine, duty):
     assert [job.src for job in engine.jobs("errand", "work", place="dead")] == ["young", "old"]
     run(duty)
     assert [job.src for job in engine.jobs("errand", "work", place="dead")] == ["young"]
+
+
+def test_logs_are_cut_at_their_age(engine, duty, ship, monkeypatch):
+    ship("a", retain={"log": "2d"})
+    cuts, trim = [], Retirement.trim_log
+    monkeypatch.setattr(Retirement, "trim_log", lambda *given: cuts.append(given[2]) or trim(*given))
+    begun = engine.emitted_logs().now()
+    run(duty)
+    assert cuts
+    assert all(begun - 2 * DAY <= cut <= engine.emitted_logs().now() - 2 * DAY for cut in cuts)
 
 
 def test_it_keeps_to_a_tenth_of_the_time_of_the_server():

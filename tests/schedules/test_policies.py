@@ -44,6 +44,16 @@ def test_a_long_outage_of_a_short_interval_is_counted_and_bounded(clock):
     assert sum(run.get("n", 1) for run in runs) == 365 * DAY // (10 * SECOND)
 
 
+def test_a_backfill_runs_its_begin_and_not_its_end(clock):
+    clock.put(when={"every": "1h"}, catch_up="none")
+    clock.now = NOON + 6 * HOUR
+    clock.work()
+    count = clock.schedules.backfill("nightly", NOON // 1000 + 3600, NOON // 1000 + 3 * 3600, now=clock.now)
+    clock.work()
+    runs = [run for run in told(clock) if run[2] == "backfill"]
+    assert (count, runs) == (2, [("done", 1, "backfill"), ("done", 2, "backfill")])
+
+
 def test_skip_leaves_out_what_overlaps_with_an_open_job(clock):
     clock.put(when={"every": "1h"}, overlap="skip")
     clock.run_until(NOON + 2 * HOUR)

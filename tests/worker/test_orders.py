@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
 from machines.worker import lease_renewal
+from machines.worker.intake import poll_loop
+from machines.worker.intake.poll_loop import PollLoop
 from tests.installation.processes import eventually
 
 from .builders import Launcher, Running, options, places, registry_of
@@ -57,6 +60,19 @@ def test_quiet_while_idle_it_leaves_what_comes_to_others(engine, errand):
         errand("e1")
         with Running(engine, registry_of(run=print), id="w2"):
             eventually(lambda: engine.counts("errand")["done"] == 1, "the other one has done it")
+
+
+def test_quiet_it_looks_only_now_and_then_whether_it_is_to_work(engine, monkeypatch):
+    turn, turns = PollLoop._turn, []
+    monkeypatch.setattr(PollLoop, "_turn", lambda loop: turns.append(time.monotonic()) or turn(loop))
+    with Running(engine, registry_of(run=print), id="w1"):
+        eventually(engine.workers, "it is there")
+        tell(engine, "w1", "quiet")
+        eventually(lambda: row(engine).status == "quiet", "its row says so")
+        eventually(lambda: len(turns) > 1, "it has begun to wait")
+        turns.clear()
+        eventually(lambda: len(turns) >= 4, "it has looked again")
+    assert turns[3] - turns[0] > 2 * poll_loop.ROOM
 
 
 def test_told_to_stop_it_ends_as_after_a_term(engine, errand):

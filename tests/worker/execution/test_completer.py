@@ -123,6 +123,22 @@ def test_one_that_the_machine_refuses_fails_and_the_others_do_not(engine, comple
     assert failed.id == jobs[4].id
 
 
+class Broken(dict):
+    """A result that cannot be read."""
+
+    def items(self):
+        raise RuntimeError("no items today")
+
+
+def test_a_result_that_cannot_be_read_costs_no_other_job_of_its_batch(engine, completer, counters, jobs):
+    for job in jobs[:10]:
+        completer.completed(job, Broken(n=1) if job is jobs[4] else "fine")
+    completer.start()
+    eventually(lambda: (counters.done, counters.failed) == (9, 1), "nine are done and one has failed")
+    (failed,) = engine.jobs("errand", "errands", place="delayed")
+    assert failed.id == jobs[4].id
+
+
 def test_a_failure_that_comes_too_late_is_no_failure(engine, completer, counters, jobs):
     engine.hand_back(jobs[3].taken, now=START)
     for job in (jobs[2], jobs[3]):

@@ -40,6 +40,16 @@ def _dead(engine, id):
     return any(job.id == id for job in engine.jobs("errand", "errands", place="dead"))
 
 
+def test_a_job_is_overdue_a_moment_before_its_lease_ends(engine, put):
+    put(timeout=60_000)
+    (taken,) = engine.take("errand", "errands", "alice")
+    job, overdue = Job(taken), threading.Event()
+    watched = Deadlines(lambda _: overdue.set(), clock=lambda: job.ends - 0.01)
+    watched.watch([job])
+    assert overdue.wait(10)
+    watched.stop()
+
+
 @pytest.mark.parametrize("kind", ["deaf", "listening", "coroutine"])
 def test_an_attempt_that_is_not_over_by_then_has_failed(engine, put, let, kind):
     cancelled = threading.Event()
