@@ -53,7 +53,8 @@ def main() -> None:
     print("\n" + "\n".join(map(str, aims)))
     if not given.dry:
         took = time.monotonic() - started
-        report.write("Cluster", sections, aims, "Valkey", took, command="make bench-cluster")
+        part = "Cluster" if given.parts == list(PARTS) else f"Cluster: {', '.join(given.parts)}"
+        report.write(part, sections, aims, "Valkey", took, command="make bench-cluster")
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ MANY = int(os.environ.get("TWIN_MACHINES", 300))
 
 def patient(text: str) -> str:
     """The library with calls that never stop because they take long: both servers do all that is due."""
-    assert "local SLICE_MS = 3 " in text
-    return text.replace("local SLICE_MS = 3 ", "local SLICE_MS = 20000 ")
+    assert "local SLICE_MS = 2 " in text
+    return text.replace("local SLICE_MS = 2 ", "local SLICE_MS = 20000 ")
 
 
 def interpreted_library() -> str:

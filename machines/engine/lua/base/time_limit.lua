@@ -2,7 +2,7 @@
 -- leave the rest to the next call.
 local time_limit = {}
 
-local SLICE_MS = 3 -- of a call that handles many things; the last of them, the reply and the collector come on top
+local SLICE_MS = 2 -- of a call that handles many things; the last of them, the reply and the collector come on top
 -- The collector goes as fast as memory is used, not twice as fast: what the server has it do after a call takes half as long.
 local COLLECTOR_SPEED = 100
 
