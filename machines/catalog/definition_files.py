@@ -25,7 +25,7 @@ _MAKER = re.compile(r"\b(?:createMachine|Machine)\s*\(")
 _LINE = re.compile(r"line (\d+), column (\d+)")
 IGNORED = ("__pycache__", "node_modules", "tests")
 # Formats whose findings have paths into the file, if it is JSON or YAML.
-WITH_LINES = ("json", "yaml", "xstate", "sm", "transitions")
+WITH_LINES = ("json", "yaml", "xstate", "sm")
 
 
 @dataclass(frozen=True, slots=True)

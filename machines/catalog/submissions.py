@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from machines import formats
 from machines.engine.definitions import CompiledDefinition, Finding, compile_definition
-from machines.formats.tables import python_statemachine
+from machines.formats import python_statemachine
 
 from . import builtin_machines, extensions
 
@@ -76,7 +76,7 @@ def read(
     found = _read(text, formats.guess(text, name), id, base)
     if found.format == "json" and found.definition and found.errors and formats.may_be_xstate(text):
         return _read(text, "xstate", id, base)
-    return found
+    return _name_formats(found, formats.format_of(name, "") == "")
 
 
 def read_class(target: str, *, id: str = "") -> Submission:
@@ -86,6 +86,21 @@ def read_class(target: str, *, id: str = "") -> Submission:
 
 def _read(text: str | bytes, format: str, id: str, base: Path | None) -> Submission:
     return _submit(*formats.read(text, format, base), format, id)
+
+
+def _name_formats(found: Submission, unnamed: bool) -> Submission:
+    """Say which formats are read where a text may be of another one: it has no object of states, or it was taken for
+    YAML for want of a file name and is none."""
+    is_definition = found.definition is not None and isinstance(found.definition.get("states"), dict)
+    if is_definition or found.format not in ("json", "yaml"):
+        return found
+    hint = f"formats that are read: {', '.join(formats.READERS)}"
+    is_no_yaml = found.definition is None and unnamed and found.format == "yaml"
+    findings = tuple(
+        replace(one, hint=hint) if one.path == "states" or (is_no_yaml and one.code in ("SB104", "SB131")) else one
+        for one in found.findings
+    )
+    return replace(found, findings=findings)
 
 
 def _submit(definition: dict[str, Any] | None, findings: list[Finding], format: str, id: str) -> Submission:

@@ -17,9 +17,8 @@ from machines.conf import extras
 from machines.engine.definitions.findings import Finding, make_finding
 from machines.engine.errors import DefinitionError
 
-from . import json, yaml, yaml_text
+from . import json, python_statemachine, yaml, yaml_text
 from .guessing import format_of_text, may_be_xstate
-from .tables import python_statemachine
 from .text import decode
 
 __all__ = ["FORMATS", "READERS", "WRITERS", "dump", "format_of", "guess", "listed", "load", "may_be_xstate", "read"]
@@ -34,7 +33,7 @@ def _plain(reader: Callable[[str], tuple[Any, list[Finding]]]) -> Reader:
     return lambda text, base: reader(text)
 
 
-def _reader(module: str, function: str = "read") -> Reader:
+def _reader(module: str) -> Reader:
     """``read(text, base)`` of a module below this package, which is imported when it is first needed."""
 
     def read(text: str, base: Base) -> tuple[Any, list[Finding]]:
@@ -42,7 +41,7 @@ def _reader(module: str, function: str = "read") -> Reader:
             found = import_module(f".{module}", __name__)
         except ModuleNotFoundError as error:
             return None, [_missing(module, error)]
-        return cast("tuple[Any, list[Finding]]", getattr(found, function)(text, base))
+        return cast("tuple[Any, list[Finding]]", found.read(text, base))
 
     return read
 
@@ -77,10 +76,8 @@ FORMATS = {
     "scxml": "SCXML",
     "xstate": "XState machine config",
     "sm": "redis-state-machine template",
-    "transitions": "transitions markup",
     "mermaid": "Mermaid",
     "dot": "DOT",
-    "plantuml": "PlantUML",
 }
 READERS: dict[str, Reader] = {
     "json": _plain(json.read),
@@ -88,9 +85,7 @@ READERS: dict[str, Reader] = {
     "scxml": _reader("scxml"),
     "xstate": _reader("xstate"),
     "sm": _reader("sm"),
-    "transitions": _reader("tables.transitions"),
-    "mermaid": _reader("diagrams.reading.document", "read_mermaid"),
-    "plantuml": _reader("diagrams.reading.document", "read_plantuml"),
+    "mermaid": _reader("diagrams.reading.document"),
 }
 WRITERS: dict[str, Writer] = {
     "json": json.write,
@@ -99,15 +94,13 @@ WRITERS: dict[str, Writer] = {
     "xstate": _writer("xstate"),
     "mermaid": _writer("diagrams.mermaid"),
     "dot": _writer("diagrams.dot"),
-    "plantuml": _writer("diagrams.plantuml"),
 }
 # Drawings that are read when somebody asks for it, and never found among the definitions of a folder.
-DIAGRAMS = ("mermaid", "plantuml")
+DIAGRAMS = ("mermaid",)
 # The first that fits the end of a file's name counts.
 SUFFIXES = {
     ".xstate.json": "xstate",
     ".sm.json": "sm",
-    **dict.fromkeys((".transitions.json", ".transitions.yaml", ".transitions.yml"), "transitions"),
     ".json": "json",
     ".yaml": "yaml",
     ".yml": "yaml",
@@ -115,7 +108,6 @@ SUFFIXES = {
     ".sm": "sm",
     **dict.fromkeys((".mmd", ".mermaid"), "mermaid"),
     **dict.fromkeys((".dot", ".gv"), "dot"),
-    **dict.fromkeys((".puml", ".plantuml", ".iuml", ".pu"), "plantuml"),
     **dict.fromkeys((".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx"), "xstate"),
 }
 
@@ -172,9 +164,7 @@ def format_of(name: str, otherwise: str = "json") -> str:
 def guess(text: str | bytes, name: str = "") -> str:
     """By the name of the text's file; by its look where there is no name that tells, or only ``.json``."""
     named = format_of(name, "")
-    look = format_of_text(text) if named in ("", "json", "yaml") else ""
-    if named == "yaml":
-        return look if look == "transitions" else named
+    look = format_of_text(text) if named in ("", "json") else ""
     return named if named and look in ("", "yaml", "scxml", *DIAGRAMS) else look
 
 

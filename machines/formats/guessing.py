@@ -12,12 +12,6 @@ _SCRIPT = re.compile(r"\b(?:createMachine|Machine|setup)\s*\(")
 _MERMAID = re.compile(
     r"(?:---\n.*?\n---\s*|%%[^\n]*\n\s*|```+\s*mermaid\s*)*stateDiagram(?:-v2)?[ \t]*(?:;|\r?\n|$)", re.DOTALL
 )
-_PLANTUML = re.compile(r"(?:'[^\n]*\n\s*|```+\s*\w+\s*)*@startuml\b")
-# Transitions in a list, with what nothing of ours has.
-_KEYS = ("trigger", "dest")
-_IN_YAML = [re.compile(rf"""(?:^|[{{,-])\s*["']?{key}["']?\s*:""", re.MULTILINE) for key in _KEYS]
-_IN_JSON = [re.compile(rf'[{{,]\s*"{key}"\s*:') for key in _KEYS]
-_ROWS = re.compile(r"""["']?transitions["']?\s*:\s*(?:\[\s*\[|\n\s*-\s*(?:\[|-))""")
 _TEMPLATE = ("initial", "map", "current", "reason")
 
 
@@ -27,26 +21,14 @@ def format_of_text(text: str | bytes) -> str:
     start = start.lstrip("\ufeff \t\r\n")
     if start.startswith("<"):
         return "scxml"
-    if _PLANTUML.match(start):
-        return "plantuml"
     if _MERMAID.match(start):
         return "mermaid"
-    if _is_markup(start):
-        return "transitions"
     if not start.startswith(("{", "[")):
         return "xstate" if _SCRIPT.search(start) else "yaml"
     if _XSTATE.search(start):
         return "xstate"
     is_template = all(f'"{key}"' in start for key in _TEMPLATE) and '"states"' not in start
     return "sm" if is_template else "json"
-
-
-def _is_markup(start: str) -> bool:
-    """Whether it is JSON or YAML with a list of transitions; a script with such words is none."""
-    keys = _IN_JSON if start.startswith("{") else _IN_YAML
-    if not _ROWS.search(start) and not all(key.search(start) for key in keys):
-        return False
-    return "transitions" in start and "states" in start and not _SCRIPT.search(start)
 
 
 def may_be_xstate(text: str | bytes) -> bool:

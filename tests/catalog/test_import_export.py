@@ -123,10 +123,10 @@ def test_a_published_version_is_exported_in_every_format(engine: Engine, format:
 @pytest.mark.django_db
 def test_export_writes_a_file_in_the_format_of_its_ending(engine: Engine, tmp_path: Path) -> None:
     publish(door())
-    target = tmp_path / "door.puml"
+    target = tmp_path / "door.mmd"
     _, err = run("export", "door", "-o", str(target))
-    assert target.read_text().startswith("@startuml\n")
-    assert f"{target}: plantuml, " in err
+    assert target.read_text().startswith("---\n")
+    assert f"{target}: mermaid, " in err
 
 
 @pytest.mark.django_db

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from machines import formats
 from machines.catalog.submissions import read
 
 from .samples import BROKEN, door
@@ -69,6 +70,35 @@ def test_findings_of_reading_and_of_checking_are_the_same_kind() -> None:
     assert read("{").summary == "1 error"
     assert read(json.dumps(BROKEN)).summary == "2 errors"
     assert read(json.dumps(BROKEN)).definition == BROKEN
+
+
+MARKUP = {"states": ["a", "b"], "initial": "a", "transitions": [["go", "a", "b"]]}
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("@startuml\n[*] --> a\na --> b : go\n@enduml", "door.puml"),
+        ("title Door\n[*] --> a", "door.puml"),
+        ("a --> b : go\n", "door.puml"),
+        (json.dumps(MARKUP), "door.transitions.json"),
+        ("states: [a, b]\ninitial: a\ntransitions:\n- [go, a, b]\n", "door.transitions.yaml"),
+    ],
+)
+def test_a_text_of_another_format_is_told_which_formats_are_read(text: str, name: str) -> None:
+    read_ones = f"formats that are read: {', '.join(formats.READERS)}"
+    assert [finding.hint for finding in read(text, name=name).errors if finding.hint == read_ones] == [read_ones]
+
+
+@pytest.mark.parametrize("format", ["plantuml", "transitions"])
+def test_a_format_that_is_not_read_is_told_which_formats_are(format: str) -> None:
+    (finding,) = read("x", format=format).errors
+    assert str(finding) == f"SB130 definition: no format '{format}'; there are: {', '.join(formats.READERS)}"
+
+
+def test_broken_yaml_and_json_of_ours_are_not_told_of_formats() -> None:
+    told = [read("id: [", name="door.yaml"), read("{"), read(json.dumps(BROKEN))]
+    assert not any("formats that are read" in finding.hint for found in told for finding in found.findings)
 
 
 @given(st.text(max_size=60) | st.binary(max_size=60))

@@ -35,20 +35,6 @@ ROWS = (
     ),
     Row("Mermaid (`mermaid`)", "documentation of nine projects", 32, 32, ()),
     Row(
-        "PlantUML (`plantuml`)",
-        "documentation and models of six projects",
-        36,
-        34,
-        ((1, "a fork that is used as a choice"), (1, "an activity diagram of the old syntax")),
-    ),
-    Row(
-        "transitions (`transitions`)",
-        "arguments of machines in the library's manual, notebooks and tests, and in four other projects, as JSON",
-        44,
-        43,
-        ((1, "a transition to a state that is not there"),),
-    ),
-    Row(
         "python-statemachine",
         "the library's examples and test machines, and two other projects",
         104,

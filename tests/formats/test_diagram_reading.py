@@ -1,4 +1,4 @@
-"""Mermaid and PlantUML: what a diagram says is what the definition does; what cannot be said names its line."""
+"""Mermaid: what a diagram says is what the definition does; what cannot be said names its line."""
 
 from __future__ import annotations
 
@@ -14,26 +14,21 @@ from tests.catalog.samples import door
 from .charts import charts, order
 
 pytestmark = pytest.mark.pure
-FORMATS = ("mermaid", "plantuml")
 
 
 def mermaid(body: str, head: str = "stateDiagram-v2") -> str:
     return head + "\n" + textwrap.dedent(body)
 
 
-def plantuml(body: str) -> str:
-    return "@startuml\n" + textwrap.dedent(body) + "\n@enduml\n"
-
-
-def states(text: str, format: str = "mermaid"):
+def states(text: str):
     """The states of a diagram that has to be a definition without errors."""
-    definition = load(text, format)
+    definition = load(text, "mermaid")
     assert [str(found) for found in check(definition) if found.is_error] == []
     return definition["states"]
 
 
-def said(text: str, format: str = "mermaid", code: str = "") -> list[str]:
-    return [str(found) for found in read(text, format)[1] if found.code.startswith(code)]
+def said(text: str, code: str = "") -> list[str]:
+    return [str(found) for found in read(text, "mermaid")[1] if found.code.startswith(code)]
 
 
 PLAIN = """
@@ -47,12 +42,12 @@ PLAIN = """
 """
 
 
-@pytest.mark.parametrize(("format", "text"), [("mermaid", mermaid(PLAIN)), ("plantuml", plantuml(PLAIN))])
-def test_arrows_have_event_guard_and_actions(format, text):
-    definition = load(text, format)
+def test_arrows_have_event_guard_and_actions():
+    text = mermaid(PLAIN)
+    definition = load(text, "mermaid")
     assert definition["initial"] == "Draft"
     assert definition["context"] == {"total": None, "count": None}
-    assert states(text, format) == {
+    assert states(text) == {
         "Draft": {
             "on": {
                 "send": {
@@ -147,17 +142,17 @@ def test_regions_run_at_the_same_time(line):
 
 
 def test_the_whole_diagram_may_have_regions():
-    text = plantuml("""
+    text = mermaid("""
         [*] --> a
         a --> b : go
-        ||
+        --
         [*] --> c
         c --> d : go
     """)
-    definition = load(text, "plantuml")
+    definition = load(text, "mermaid")
     assert definition["type"] == "parallel"
     assert [list(region["states"]) for region in definition["states"].values()] == [["a", "b"], ["c", "d"]]
-    states(text, "plantuml")
+    states(text)
 
 
 def test_a_choice_is_left_at_once():
@@ -180,7 +175,7 @@ def test_a_choice_is_left_at_once():
 
 
 def test_a_fork_into_regions_is_a_transition_with_several_targets():
-    text = plantuml("""
+    text = mermaid("""
         [*] --> A
         state split <<fork>>
         state meet <<join>>
@@ -198,7 +193,7 @@ def test_a_fork_into_regions_is_a_transition_with_several_targets():
         b2 --> meet
         meet --> C
     """)
-    found = states(text, "plantuml")
+    found = states(text)
     assert found["A"]["on"]["go"] == {"target": ["a2", "b2"]}
     assert found["Both"]["onDone"] == "C"
     assert found["Both"]["states"]["Both 1"]["states"]["a2"]["on"] == {"done_with_a": "End"}
@@ -245,9 +240,10 @@ def test_forks_and_joins_that_cannot_be_said(body, line, why):
 
 
 def test_lines_in_a_state_say_what_it_does():
-    text = plantuml("""
+    text = mermaid("""
         [*] --> Busy
-        state "Busy at work" as Busy : entry / light(on)
+        state "Busy at work" as Busy
+        Busy : entry / light(on)
         Busy : exit / light = 0
         Busy : do / dig a hole
         Busy : poke [awake] / shout
@@ -259,14 +255,9 @@ def test_lines_in_a_state_say_what_it_does():
           Needs
           repair
         end note
-        state Rest #palegreen
-        Rest -[#red,dashed]left-> Broken : fall
-        note on link
-          hard
-        end note
-        Broken -[hidden]-> Rest
+        Rest --> Broken : fall
     """)
-    found = states(text, "plantuml")
+    found = states(text)
     assert found["Busy at work"] == {
         "description": "It is\ninteresting.",
         "entry": {"emit": {"type": "light", "data": {"arguments": "'on'"}}},
@@ -274,40 +265,28 @@ def test_lines_in_a_state_say_what_it_does():
         "invoke": {"src": "dig_a_hole", "onDone": "Rest", "onError": "Broken"},
         "on": {"poke": {"guard": "awake", "actions": {"emit": {"type": "shout"}}}},
     }
-    assert found["Rest"]["description"] == "Do not disturb"
+    assert found["Rest"] == {"description": "Do not disturb", "on": {"fall": "Broken"}}
     assert found["Broken"]["description"] == "Needs\nrepair"
-    assert found["Rest"]["on"] == {"fall": {"target": "Broken", "description": "hard"}}
 
 
-def test_histories():
-    text = plantuml("""
+def test_states_called_h_are_histories():
+    text = mermaid("""
         [*] --> Work
         state Work {
           [*] --> a
           a --> b : go
+          state "H" as shallow
+          state "H*" as deep
+          deep --> b
         }
         Work --> Off : pause
-        Off --> Work[H] : back
-        Off --> Work[H*] : deep
-        state Other {
-          [*] --> c
-          state keep <<history>>
-          keep --> d
-          c --> d : go
-        }
-        Off --> keep : keep
-        Other --> Off : off
+        Off --> shallow : back
+        Off --> deep : resume
     """)
-    found = states(text, "plantuml")
-    assert found["Off"]["on"] == {"back": "Work H", "deep": "Work H*", "keep": "keep"}
-    work = found["Work"]["states"]
-    assert [state for state in work.values() if state.get("type") == "history"] == [
-        {"type": "history"},
-        {"type": "history", "history": "deep"},
-    ]
-    assert [state for state in found["Other"]["states"].values() if state.get("type") == "history"] == [
-        {"type": "history", "target": "d"}
-    ]
+    found = states(text)
+    assert found["Off"]["on"] == {"back": "H", "resume": "H*"}
+    assert found["Work"]["states"]["H"] == {"type": "history"}
+    assert found["Work"]["states"]["H*"] == {"type": "history", "history": "deep", "target": "b"}
 
 
 def test_what_is_only_for_the_eye_is_passed_over():
@@ -334,30 +313,6 @@ def test_what_is_only_for_the_eye_is_passed_over():
     definition = load(text, "mermaid")
     assert definition["id"] == "Night-shift"
     assert definition["states"] == {"A": {"on": {"go": "B"}}, "B": {}}
-    text = textwrap.dedent("""
-        @startuml
-        /' several
-        lines '/
-        title Day shift
-        !theme plain
-        left to right direction
-        scale 350 width
-        hide empty description
-        skinparam state {
-          StartColor red
-          BackgroundColor<<Warning>> Olive
-        }
-        legend right
-          A --> nowhere
-        endlegend
-        ' a comment
-        [*] --> A
-        A -right-> B : go on\\nnow
-        @enduml
-    """)
-    definition = load(text, "plantuml")
-    assert definition["id"] == "Day-shift"
-    assert definition["states"] == {"A": {"on": {"go_on_now": "B"}}, "B": {}}
 
 
 def test_an_arrow_without_a_label_gets_an_event_and_a_finding():
@@ -402,36 +357,34 @@ def test_names_are_changed_only_where_they_must_be():
 
 
 @pytest.mark.parametrize(
-    ("format", "text", "where"),
+    ("text", "where"),
     [
-        ("mermaid", mermaid("[*] --> A\nA --> B C\n"), "SB131 line 3"),
-        ("mermaid", mermaid("state A {\n[*] --> B\n"), "SB131 line 2"),
-        ("mermaid", mermaid("[*] --> A\n}\n"), "SB131 line 3"),
-        ("mermaid", mermaid("note left of A\nnever ends\n"), "SB131 line 2"),
-        ("mermaid", "flowchart LR\nA --> B", "SB131 line 1, column 1: this is a flowchart"),
-        ("mermaid", "A --> B", "SB131 definition: no state diagram of Mermaid"),
-        ("mermaid", "stateDiagram-v2", "SB131 definition: no states"),
-        ("plantuml", "@startuml\n@enduml", "SB131 definition: no states"),
-        ("plantuml", plantuml("Alice -> Bob : hi\nactivate Bob"), "SB131 line 3"),
-        ("plantuml", plantuml("!include other.puml\n[*] --> A"), "SB141 line 2"),
-        ("plantuml", plantuml("[*] --> A\nstate B {\n  [*] --> A\n}\nstate A"), "SB123 line 4"),
-        ("plantuml", plantuml("state A {\n" * 40 + "}\n" * 40), "SB111 line"),
-        ("mermaid", mermaid("\n".join(f"a{n} --> b{n}" for n in range(600))), "SB111 line"),
-        ("mermaid", mermaid("x" * 5000), "SB111 line 2"),
+        (mermaid("[*] --> A\nA --> B C\n"), "SB131 line 3"),
+        (mermaid("state A {\n[*] --> B\n"), "SB131 line 2"),
+        (mermaid("[*] --> A\n}\n"), "SB131 line 3"),
+        (mermaid("note left of A\nnever ends\n"), "SB131 line 2"),
+        ("flowchart LR\nA --> B", "SB131 line 1, column 1: this is a flowchart"),
+        ("A --> B", "SB131 definition: no state diagram of Mermaid"),
+        ("stateDiagram-v2", "SB131 definition: no states"),
+        (mermaid("state A <<history>>\n[*] --> A"), "SB131 line 2"),
+        (mermaid("[*] --> A\nA -[hidden]-> B"), "SB131 line 3"),
+        (mermaid("[*] --> A\nstate B {\n  [*] --> A\n}\nstate A"), "SB123 line 4"),
+        (mermaid("state A {\n" * 40 + "}\n" * 40), "SB111 line"),
+        (mermaid("\n".join(f"a{n} --> b{n}" for n in range(600))), "SB111 line"),
+        (mermaid("x" * 5000), "SB111 line 2"),
     ],
-    ids=range(14),
+    ids=range(13),
 )
-def test_what_cannot_be_read_names_its_line(format, text, where):
-    definition, findings = read(text, format)
+def test_what_cannot_be_read_names_its_line(text, where):
+    definition, findings = read(text, "mermaid")
     errors = [str(found) for found in findings if found.is_error]
     assert errors, definition
     assert errors[0].startswith(where), errors
 
 
-@pytest.mark.parametrize("format", FORMATS)
-def test_what_is_written_is_read_as_the_same_chart(format):
-    text, _ = dump(order(), format)
-    found = load(text, format)
+def test_what_is_written_is_read_as_the_same_chart():
+    text, _ = dump(order(), "mermaid")
+    found = load(text, "mermaid")
     assert [str(one) for one in check(found) if one.is_error] == []
     assert {**found["states"]["Draft"], "entry": None} == {
         "entry": None,
@@ -440,7 +393,7 @@ def test_what_is_written_is_read_as_the_same_chart(format):
             "note": {"actions": {"set": {"note": "event.text"}}},
             "send": [{"target": "Checks", "guard": "n < 3", "actions": {"set": {"n": "n + 1"}}}, "Lost"],
             "both": {"target": ["packed", "paid"]},
-            "back": "H*" if format == "mermaid" else "s9",
+            "back": "H*",
         },
         "after": {"30s": "Lost"},
     }
@@ -452,17 +405,16 @@ def test_what_is_written_is_read_as_the_same_chart(format):
         "onDone": "paid",
         "onError": "Lost",
     }
-    assert set(load(dump(door(), format)[0], format)["states"]) == {"Shut", "Open"}
+    assert set(load(dump(door(), "mermaid")[0], "mermaid")["states"]) == {"Shut", "Open"}
 
 
-@pytest.mark.parametrize("format", FORMATS)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(chart=charts())
-def test_random_charts_that_are_written_are_read(format, chart):
+def test_random_charts_that_are_written_are_read(chart):
     if any(finding.is_error for finding in check(chart)):
         return
-    text, _ = dump(chart, format)
-    definition, findings = read(text, format)
+    text, _ = dump(chart, "mermaid")
+    definition, findings = read(text, "mermaid")
     assert definition is not None, findings
     assert len(outline(definition).states) >= len(outline(chart).states)
 
@@ -473,8 +425,6 @@ def test_random_charts_that_are_written_are_read(format, chart):
         (mermaid(PLAIN), "mermaid"),
         (f"---\ntitle: x\n---\n%% c\n{mermaid(PLAIN)}", "mermaid"),
         (f"```mermaid\n{mermaid(PLAIN)}```\n", "mermaid"),
-        (plantuml(PLAIN), "plantuml"),
-        ("' by hand\n" + plantuml(PLAIN), "plantuml"),
         ("stateDiagram: yes", "yaml"),
     ],
 )

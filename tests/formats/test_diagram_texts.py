@@ -1,4 +1,4 @@
-"""Mermaid, PlantUML and DOT: what is drawn is what the definition says, whatever its names look like."""
+"""Mermaid and DOT: what is drawn is what the definition says, whatever its names look like."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from machines.formats.diagrams.labels import clean, is_internal
 from tests.catalog.samples import BROKEN, door
 
 from .charts import HOSTILE, charts, order
-from .uml import read_mermaid, read_plantuml
+from .mermaid_text import read_mermaid
 
 pytestmark = pytest.mark.pure
-READERS = {"mermaid": read_mermaid, "plantuml": read_plantuml}
 
 MERMAID = """\
 ---
@@ -73,13 +72,6 @@ def test_mermaid_says_everything_in_its_own_way():
     ]
 
 
-def test_plantuml_has_history_states_and_needs_no_entities():
-    text, findings = dump(order(), "plantuml")
-    assert "state s9 <<history*>>" in text
-    assert "s1 --> s2 : send <U+005B>n <U+003C> 3<U+005D>\\n/ n = n + 1" in text
-    assert [finding.message for finding in findings] == ["a PlantUML diagram has no place for data fields"]
-
-
 def test_dot_is_the_source_of_our_own_drawings():
     text, findings = dump(order(), "dot")
     assert text.startswith("digraph order {")
@@ -101,7 +93,7 @@ def test_what_stays_in_a_state_is_written_into_it():
     states = {
         "A": {"on": {"x": {"actions": {"log": "1"}}, "y": {"target": "A"}, "z": {"target": "A", "reenter": True}}}
     }
-    drawn = read_plantuml(dump({"id": "m", "initial": "A", "states": states}, "plantuml")[0])
+    drawn = read_mermaid(dump({"id": "m", "initial": "A", "states": states}, "mermaid")[0])
     assert drawn.states["s1"][0] == ["A", "x / log 1", "y"]
     assert drawn.arrows == [("s1", "s1", ["z"])]
 
@@ -124,7 +116,7 @@ def test_what_stays_in_a_state_is_written_into_it():
         ),
     ],
 )
-@pytest.mark.parametrize("format", ["mermaid", "plantuml", "dot"])
+@pytest.mark.parametrize("format", ["mermaid", "dot"])
 def test_what_a_diagram_does_not_say_is_a_finding(format, changes, said):
     found = dump({"id": "m", "initial": "Shut", "states": {"Shut": {"on": {"open": "Shut"}}}} | changes, format)[1]
     assert any(finding.code == "SB222" and finding.message.endswith(said) for finding in found)
@@ -135,10 +127,9 @@ def test_a_start_further_inside_is_drawn_as_far_as_mermaid_can():
     text, findings = dump({"id": "m", "initial": "A", "states": states}, "mermaid")
     assert ("s1", "s2") in read_mermaid(text).starts
     assert any("starts further inside" in finding.message for finding in findings)
-    assert ("s1", "s3") in read_plantuml(dump({"id": "m", "initial": "A", "states": states}, "plantuml")[0]).starts
 
 
-@pytest.mark.parametrize("format", ["mermaid", "plantuml", "dot"])
+@pytest.mark.parametrize("format", ["mermaid", "dot"])
 def test_what_has_errors_is_not_drawn(format):
     with pytest.raises(DefinitionError):
         dump(BROKEN, format)
@@ -146,13 +137,12 @@ def test_what_has_errors_is_not_drawn(format):
 
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(charts(HOSTILE))
-@pytest.mark.parametrize("format", ["mermaid", "plantuml"])
-def test_no_name_becomes_syntax(format, definition):
+def test_no_name_becomes_syntax(definition):
     """Every line is one of those we write, and what they say is the outline."""
     if any(finding.is_error for finding in check(definition)):
         return
     expected = outline(definition)
-    drawn = READERS[format](dump(definition, format)[0])
+    drawn = read_mermaid(dump(definition, "mermaid")[0])
     ids = {state.name: f"s{state.index}" for state in expected.states}
     for state in expected.states:
         lines, around = drawn.states[ids[state.name]]

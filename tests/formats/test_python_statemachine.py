@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from machines.engine.definitions import check
 from machines.engine.errors import DefinitionError
 from machines.formats import READERS, guess, load
-from machines.formats.tables.python_statemachine import FORMAT, run
+from machines.formats.python_statemachine import FORMAT, run
 
 pytestmark = pytest.mark.pure
 

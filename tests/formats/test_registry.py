@@ -41,7 +41,7 @@ def test_graphs_cannot_be_read(format):
     assert str(caught.value.findings[0]).startswith(f"SB130 definition: {FORMATS[format]} cannot be read; use json")
 
 
-@pytest.mark.parametrize("format", ["sm", "toml", None, 5, "x" * 99])
+@pytest.mark.parametrize("format", ["sm", "plantuml", "transitions", "toml", None, 5, "x" * 99])
 def test_what_cannot_be_written_is_refused(format):
     with pytest.raises(DefinitionError) as caught:
         dump(door(), format)
@@ -68,7 +68,6 @@ def test_read_never_raises_and_keeps_a_draft():
         ("a.xstate.json", "xstate"),
         ("machine.ts", "xstate"),
         ("a.sm.json", "sm"),
-        ("a.puml", "plantuml"),
         ("a.mmd", "mermaid"),
         ("a.gv", "dot"),
         ("a", "json"),
@@ -94,8 +93,8 @@ STATELY = {"id": "m", "initial": "a", "states": {"a": {"entry": {"type": "xstate
         ("id: door", "door.json", "json"),
         ("{}", "door.yaml", "yaml"),
         ("stateDiagram-v2\n  [*] --> a", "", "mermaid"),
-        ("@startuml\n[*] --> a\n@enduml", "door.txt", "plantuml"),
-        ("a --> b", "door.puml", "plantuml"),
+        ("stateDiagram-v2\n[*] --> a", "door.txt", "mermaid"),
+        ("a --> b", "door.mmd", "mermaid"),
         (json.dumps(door(context={"cond": 1})), "", "json"),
     ],
 )

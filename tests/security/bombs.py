@@ -211,17 +211,6 @@ MERMAID: dict[str, Made] = {
     "a long name": lambda: "stateDiagram-v2\n" + "x" * 300_000 + " --> y",
     "a label that backtracks": lambda: "stateDiagram-v2\na --> b : " + "[" * 50_000 + "/" * 50_000,
 }
-PLANTUML: dict[str, Made] = {
-    "levels without an end": lambda: "@startuml\n" + "state a {\n" * 5_000 + "@enduml",
-    "another file": lambda: "@startuml\n!include /etc/passwd\n@enduml",
-    "arrows": lambda: "@startuml\n" + "a -[" * 50_000 + "\n@enduml",
-    "a label that backtracks": lambda: "@startuml\na --> b : " + "[" * 50_000 + "/" * 50_000 + "\n@enduml",
-}
-TRANSITIONS: dict[str, Made] = {
-    "levels without an end": lambda: '{"states":[' + '{"name":"a","children":[' * 5_000,
-    "many states": lambda: json.dumps({"states": [f"s{n}" for n in range(50_000)], "initial": "s0"}),
-    "a name that is a list": lambda: '{"states":[[["a"]]],"initial":[]}',
-}
 READ: dict[str, dict[str, Made]] = {
     "json": JSON | EXPRESSIONS,
     "yaml": YAML,
@@ -229,8 +218,6 @@ READ: dict[str, dict[str, Made]] = {
     "xstate": XSTATE,
     "sm": SM,
     "mermaid": MERMAID,
-    "plantuml": PLANTUML,
-    "transitions": TRANSITIONS,
 }
 #: nothing is wrong with these: what they would do is refused when it is done, or has been left out with a warning
 HARMLESS = {

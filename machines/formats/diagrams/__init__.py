@@ -1,1 +1,1 @@
-"""Diagrams as text: Mermaid and PlantUML are written and read, DOT is written."""
+"""Diagrams as text: Mermaid is written and read, DOT is written."""

@@ -1,17 +1,21 @@
-"""Mermaid: ``stateDiagram-v2``."""
+"""Mermaid: ``stateDiagram-v2``.
+
+States are named ``s1``, ``s2``, ... by their place in the document, so nothing a user wrote can be syntax; it stands
+in labels only, escaped. Every state is declared where it belongs before any arrow mentions it.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from machines.engine.definitions import Finding, Outline, outline
+from machines.engine.definitions import Finding, Outline, StateOutline, TransitionOutline, outline
 from machines.engine.definitions.findings import make_finding
 
-from .labels import clean, is_internal
+from .labels import arrow_lines, clean, is_internal, state_lines
 from .omissions import omissions
-from .uml import Dialect, body
 
 # A character is written as #code; unless it can be nothing but itself, in Mermaid's grammar and in Markdown,
 # which Mermaid looks for in labels.
@@ -22,19 +26,11 @@ def escape(text: str) -> str:
     return _ODD.sub(lambda match: f"#{ord(match[0])};", text)
 
 
-DIALECT = Dialect(
-    escape=escape,
-    next_line="<br/>",
-    history=lambda id, deep: f'state "H{escape("*") if deep else ""}" as {id}',
-    deep_start=False,
-)
-
-
 def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
     """Raises DefinitionError for a definition that cannot be drawn."""
     drawn = outline(definition)
     lines = ["---", f"title: {_quoted(drawn.id)}", "---", "stateDiagram-v2"]
-    lines += [f"  {line}" for line in body(drawn, DIALECT)]
+    lines += [f"  {line}" for line in _Writer(drawn).lines()]
     return "\n".join(lines) + "\n", [*omissions(definition, "a Mermaid diagram"), *_unlike(drawn)]
 
 
@@ -79,3 +75,83 @@ def _targets(source: Any, drawn: Outline) -> list[str]:
 def _crosses(parent: str | None, drawn: Outline, target: str) -> bool:
     found = drawn.state(target)
     return found is not None and found.parent != parent
+
+
+class _Writer:
+    def __init__(self, outline: Outline) -> None:
+        self._outline = outline
+        self._ids = {state.name: f"s{state.index}" for state in outline.states}
+
+    def lines(self) -> Iterator[str]:
+        tops = [state for state in self._outline.states if state.parent is None]
+        for state in tops:
+            yield from self._state(state, "")
+        first = self._outline.root or self._outline.initial
+        yield from self._starts(None, (first,), "")
+        for state in self._outline.states:
+            yield from self._history_default(state)
+            for transition in state.transitions:
+                yield from self._transition(transition)
+
+    def _state(self, state: StateOutline, margin: str) -> Iterator[str]:
+        id = self._ids[state.name]
+        if state.type == "history":
+            yield f'{margin}state "H{escape("*") if state.history == "deep" else ""}" as {id}'
+            return
+        label = _label(state_lines(state, self._outline))
+        yield f'{margin}state "{label}" as {id}' + (" {" if state.children else "")
+        if state.children:
+            yield from self._inside(state, margin + "  ")
+            yield margin + "}"
+        if state.type == "final":
+            yield f"{margin}{id} --> [*]"
+
+    def _inside(self, state: StateOutline, margin: str) -> Iterator[str]:
+        """Regions of a parallel state are drawn apart; what is no region stands in the first one."""
+        children = [child for name in state.children if (child := self._outline.state(name))]
+        if state.type != "parallel":
+            for child in children:
+                yield from self._state(child, margin)
+            yield from self._starts(state, state.initial, margin)
+            return
+        for history in [child for child in children if child.type == "history"]:
+            yield from self._state(history, margin)
+        for place, region in enumerate(child for child in children if child.type != "history"):
+            if place:
+                yield margin + "--"
+            yield from self._state(region, margin)
+
+    def _starts(self, around: StateOutline | None, names: Sequence[str], margin: str) -> Iterator[str]:
+        """An arrow from a start leads to a state right below, never further inside."""
+        for name in dict.fromkeys(self._child(around, name) for name in names):
+            if name in self._ids:
+                yield f"{margin}[*] --> {self._ids[name]}"
+
+    def _child(self, around: StateOutline | None, name: str) -> str:
+        """The state right below ``around`` that the named one is, or is in."""
+        parent = around.name if around else None
+        lineage = self._outline.lineage(name)
+        return next((state.name for state in lineage if state.parent == parent), name)
+
+    def _history_default(self, state: StateOutline) -> Iterator[str]:
+        for name in state.initial if state.type == "history" else ():
+            yield f"{self._ids[state.name]} --> {self._ids[name]}"
+
+    def _transition(self, transition: TransitionOutline) -> Iterator[str]:
+        if is_internal(transition, self._outline):
+            return
+        lines = arrow_lines(transition)
+        label = f" : {_label(lines)}" if lines else ""
+        source = self._ids[transition.source]
+        targets = [self._ids[name] for name in transition.targets]
+        if len(targets) == 1:
+            yield f"{source} --> {targets[0]}{label}"
+            return
+        yield f"state {transition.id} <<fork>>"
+        yield f"{source} --> {transition.id}{label}"
+        for target in targets:
+            yield f"{transition.id} --> {target}"
+
+
+def _label(lines: Sequence[str]) -> str:
+    return "<br/>".join(escape(line) for line in lines)

@@ -23,7 +23,7 @@ from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read, 
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, schema
 from machines.engine.errors import SignalboxError, UnknownMachine
-from machines.formats.tables import python_statemachine
+from machines.formats import python_statemachine
 from machines.management import (
     erasing,
     migrating,

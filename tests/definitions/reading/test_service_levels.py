@@ -66,7 +66,7 @@ def test_it_survives_the_formats_that_can_carry_it(format):
     assert read["states"]["Open"]["meta"] == {"team": "desk"}
 
 
-@pytest.mark.parametrize("format", ["mermaid", "plantuml"])
+@pytest.mark.parametrize("format", ["mermaid", "dot"])
 def test_other_formats_say_that_they_leave_it_out(format):
     _, findings = formats.dump(machine(DESK), format)
     assert any("service levels" in finding.message for finding in findings)

@@ -1,1 +1,1 @@
-"""State diagrams of Mermaid and PlantUML in, definition out: lines, statements, a chart of them, a definition."""
+"""State diagrams of Mermaid in, definition out: lines, statements, a chart of them, a definition."""

@@ -73,8 +73,6 @@ class Arrows:
         transition = {"target": targets[0] if len(targets) == 1 else targets, **self._transition(label, link.line)}
         if link.target is node or (link.target is not None and node in link.target.ancestors()):
             transition["reenter"] = True
-        if link.note:
-            transition["description"] = " ".join(labels.lines_of(link.note.replace("\n", "<br>")))
         written: Any = transition if len(transition) > 1 or len(targets) != 1 else targets[0]
         if choosing:
             if label.events or label.delay:

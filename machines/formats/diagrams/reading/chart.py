@@ -13,15 +13,6 @@ from .labels import lines_of
 from .lines import Line
 from .statements import MARK, Arrow, Close, Note, Region, State, Statement, Text
 
-KINDS = {
-    **dict.fromkeys(("choice", "fork", "join", "end", "start", "history"), ""),
-    "history*": "deep",
-    # Points at the border of a state lead on at once, as a choice without conditions does.
-    **dict.fromkeys(
-        ("entrypoint", "exitpoint", "inputpin", "outputpin", "expansioninput", "expansionoutput"), "choice"
-    ),
-}
-
 
 @dataclass(eq=False, slots=True)
 class Node:
@@ -62,7 +53,6 @@ class Link:
     label: str
     home: Node
     region: int = 0
-    note: str = ""
 
 
 @dataclass(slots=True)
@@ -109,7 +99,8 @@ class Builder:
         elif isinstance(statement, Text):
             self._mention(statement.id, statement.line).texts.append((statement.line, statement.text))
         elif isinstance(statement, Note):
-            self._note(statement)
+            if statement.id:
+                self._mention(statement.id, statement.line).notes.append(statement.text)
         elif isinstance(statement, Region):
             self._divide()
         elif isinstance(statement, Close):
@@ -136,8 +127,7 @@ class Builder:
             self._put(node)
             node.declared = True
         node.label = state.label or node.label
-        if state.kind in KINDS:
-            node.kind = KINDS[state.kind] or state.kind
+        node.kind = state.kind or node.kind
         if state.label and not state.opens and lines_of(state.label) in (["H"], ["H*"]):
             node.kind = "deep" if lines_of(state.label) == ["H*"] else "history"
         if state.text:
@@ -164,27 +154,7 @@ class Builder:
 
     def _end(self, id: str, line: Line) -> Node | None:
         """The state at one end of an arrow; None for a start or an end."""
-        if id == MARK:
-            return None
-        if id.endswith(("[H]", "[H*]")):
-            return self._history(id, line)
-        return self._mention(id, line)
-
-    def _history(self, id: str, line: Line) -> Node:
-        owner_id = id[: id.index("[H")]
-        owner = self._mention(owner_id, line) if owner_id else self._here[0]
-        key = f"{owner.id}{id[id.index('[H') :]}"
-        if key not in self._nodes:
-            kind = "deep" if key.endswith("[H*]") else "history"
-            self._nodes[key] = Node(key, line, owner, kind=kind, declared=True)
-        return self._nodes[key]
-
-    def _note(self, note: Note) -> None:
-        if note.on_arrow:
-            if self._links:
-                self._links[-1].note = note.text
-        elif note.id:
-            self._mention(note.id, note.line).notes.append(note.text)
+        return None if id == MARK else self._mention(id, line)
 
     def _divide(self) -> None:
         node, region = self._here

@@ -65,14 +65,11 @@ class Definition:
                 self._ends.setdefault(link.home, []).append(link)
                 continue
             if link.home not in ends:
-                ends[link.home] = Node(END, link.line, link.home, kind="end")
+                ends[link.home] = Node(END, link.line, link.home)
                 link.home.children.append(ends[link.home])
                 self._final.add(ends[link.home])
             link.target = ends[link.home]
             self._ends.setdefault(link.home, []).append(link)
-        for node in self._chart.nodes:
-            if node.kind == "end":
-                self._final.add(node)
 
     def _is_final(self, node: Node, link: Link) -> bool:
         plain = not node.kind and not node.children and node.parent is link.home
@@ -85,9 +82,6 @@ class Definition:
         for node in [below for below in _walk(around) if below is not around]:
             lines = labels.lines_of(node.label)
             wanted = [*lines[:1], node.id]
-            if node.is_history and node.id.endswith("]"):
-                mark = node.id[node.id.rindex("[") :].strip("[]")
-                wanted = [f"{self._names[node.parent]} {mark}" if node.parent in self._names else mark]
             name = next((found for one in wanted if (found := _state_name(one)) and found not in self._taken), "")
             number = 2
             while not name or name in self._taken:

@@ -14,35 +14,22 @@ from machines.formats.text import stem
 from . import forks, lines
 from .chart import Builder
 from .definition import Definition
-from .lines import Syntax
 from .statements import parse
 
 NAMELESS = "machine"
-_HEADS = {
-    lines.MERMAID: (re.compile(r"^\s*(?:```+\s*\w+\s*)?stateDiagram", re.MULTILINE), "stateDiagram-v2"),
-    lines.PLANTUML: (re.compile(r"@startuml|->|^\s*state\b", re.MULTILINE), "@startuml"),
-}
+_HEAD = re.compile(r"^\s*(?:```+\s*\w+\s*)?stateDiagram", re.MULTILINE)
 
 
-def read_mermaid(text: str, base: str | Path | None = None) -> tuple[Any, list[Finding]]:
-    return read(text, base, lines.MERMAID)
-
-
-def read_plantuml(text: str, base: str | Path | None = None) -> tuple[Any, list[Finding]]:
-    return read(text, base, lines.PLANTUML)
-
-
-def read(text: str, base: str | Path | None, syntax: Syntax) -> tuple[Any, list[Finding]]:
+def read(text: str, base: str | Path | None = None) -> tuple[Any, list[Finding]]:
     """The definition, and all findings. Next to an error the definition is a draft to go on with."""
     report = Report()
-    source = lines.read(text, syntax, report)
-    chart = Builder(report).build(parse(source, syntax, report))
-    head, first = _HEADS[syntax]
+    source = lines.read(text, report)
+    chart = Builder(report).build(parse(source, report))
     broken = any(one.is_error for one in report.findings)
-    if not broken and not head.search(text):
-        report.add("SB131", "", f"no state diagram of {syntax.name}", f"the first line is: {first}")
+    if not broken and not _HEAD.search(text):
+        report.add("SB131", "", "no state diagram of Mermaid", "the first line is: stateDiagram-v2")
     elif not broken and not chart.root.children:
-        report.add("SB131", "", f"no states in this {syntax.name} diagram", "write: [*] --> first")
+        report.add("SB131", "", "no states in this Mermaid diagram", "write: [*] --> first")
     found = report.findings
     if not chart.root.children or any(one.code in ("SB111", "SB131") for one in found):
         return None, found

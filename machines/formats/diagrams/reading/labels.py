@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 
 _BREAK = re.compile(r"<br\s*/?>|\\[nlr]", re.IGNORECASE)
-_POINT = re.compile(r"#(\d{1,7});|<U\+([0-9A-Fa-f]{1,6})>")
+_POINT = re.compile(r"#(\d{1,7});")
 _NAMED = re.compile(r"#([a-zA-Z]{2,8});")
-_TAG = re.compile(r"</?(?!U\+)[a-zA-Z$][^<>]{0,200}>|<[&$][\w-]+>")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _ACTION = re.compile(r"(?:^|(?<=[\s\])]))/(?!/)|/(?=\s)|/(?=[A-Za-z_][\w.]*\s*\()")
 _AFTER = re.compile(
     r"after\s*\(?\s*(?P<count>\d{1,9}(?:\.\d{1,3})?)\s*"
@@ -39,7 +39,7 @@ def lines_of(label: str) -> list[str]:
 def _plain(text: str) -> str:
     plain = _TAG.sub("", text) if "<" in text else text
     plain = _NAMED.sub(lambda match: html.unescape(f"&{match[1]};"), plain)
-    plain = _POINT.sub(lambda match: _character(int(match[1]) if match[1] else int(match[2], 16)), plain)
+    plain = _POINT.sub(lambda match: _character(int(match[1])), plain)
     return " ".join(plain.split())
 
 

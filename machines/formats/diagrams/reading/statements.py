@@ -1,4 +1,4 @@
-"""What one line of a diagram says. ``parse`` knows the lines of both languages, which are nearly the same."""
+"""What one line of a diagram says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from machines.engine.definitions.report import quote
 from machines.formats.report import Report
 
-from .lines import MERMAID, Line, Source, Syntax
+from .lines import Line, Source
 
 MARK = "[*]"
 
@@ -45,12 +45,11 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """``id``: the state it is about; empty for the last arrow, or for nothing in particular."""
+    """``id``: the state it is about; empty for nothing in particular."""
 
     line: Line
     id: str
     text: str
-    on_arrow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +66,20 @@ class Region:
 
 Statement = State | Arrow | Text | Note | Close | Region
 
-_REF = r'\[\*\]|\[H\*?\]|"[^"]*"|[^\s:"{}\[\]<>-](?:[^\s:"{}\[\]<>-]|-(?![->]))*(?:\[H\*?\])?'
-_LOOKS = r"(?:\s*(?:<<[^>]*>>|#[^\s:{#]*|:::[\w-]+))*"
-_ARROW = re.compile(
-    rf"(?P<source>{_REF}){_LOOKS}\s*(?P<head><)?"
-    rf"-++(?P<style>\[[^\]]*\])?(?:(?:left|right|up|down|le|ri|do|l|r|u|d)(?=[-\[]))?(?:\[[^\]]*\])?-*+(?P<point>>)?"
-    rf"\s*(?P<target>{_REF}){_LOOKS}\s*(?::(?!:)(?P<label>.*))?$",
-    re.IGNORECASE,
-)
+_REF = r'\[\*\]|"[^"]*"|[^\s:"{}\[\]<>-](?:[^\s:"{}\[\]<>-]|-(?![->]))*'
+_CLASSES = r"(?:\s*:::[\w-]+)*"
+_ARROW = re.compile(rf"(?P<source>{_REF}){_CLASSES}\s*-+>\s*(?P<target>{_REF}){_CLASSES}\s*(?::(?!:)(?P<label>.*))?$")
 _STATE = re.compile(
-    r"(?:state|frame)\s+(?:"
-    r'"(?P<quoted>[^"]*)"(?:\s+as\s+(?P<alias>[^\s:"{}<#]+))?'
-    r'|(?P<named>[^\s:"{}<#]+)\s+as\s+"(?P<label>[^"]*)"'
-    r'|(?P<id>[^:"{}<#]+?))'
-    r"\s*(?P<kind><<[^>]*>>|\[\[[^\]]*\]\])?(?:\s*(?:#[^\s:{#]*|:::[\w-]+))*\s*(?P<opens>\{)?\s*(?P<closes>\})?"
+    r'state\s+(?:"(?P<quoted>[^"]*)"(?:\s+as\s+(?P<alias>[^\s:"{}<#]+))?|(?P<id>[^:"{}<#]+?))'
+    r"\s*(?:(?:<<|\[\[)\s*(?P<kind>choice|fork|join)\s*(?:>>|\]\]))?(?:\s*:::[\w-]+)*\s*(?P<opens>\{)?\s*(?P<closes>\})?"
     r"\s*(?::(?!:)(?P<text>.*))?$",
     re.IGNORECASE,
 )
 _TEXT = re.compile(r'(?P<id>"[^"]*"|[^\s:"{}\[\]]+)\s*:(?!:)\s*(?P<text>.*)$')
 _ALONE = re.compile(r'[^\s:"{}\[\]<>]+(?::::[\w-]+)?$')
 _NOTE = re.compile(
-    r"(?:floating\s+)?note\b\s*(?:(?P<side>left|right|top|bottom|over)\b\s*(?:of\b\s*(?P<id>\"[^\"]*\"|[^\s:#]+))?"
-    r'|(?P<link>on\s+link)|"(?P<quoted>[^"]*)"\s*(?:as\s+\S+)?|as\s+\S+)?\s*(?:#[^\s:]*)?\s*(?::(?P<text>.*))?$',
+    r"note\b\s*(?:(?:left|right)\b\s*(?:of\b\s*(?P<id>\"[^\"]*\"|[^\s:#]+))?"
+    r'|"(?P<quoted>[^"]*)"\s*(?:as\s+\S+)?)?\s*(?::(?P<text>.*))?$',
     re.IGNORECASE,
 )
 _END_NOTE = re.compile(r"end\s?note\b", re.IGNORECASE)
@@ -98,56 +89,46 @@ _OTHER_DIAGRAM = re.compile(
 _HEAD = re.compile(r"stateDiagram(?:-v2)?\s*;?$")
 
 
-def parse(source: Source, syntax: Syntax, report: Report) -> Iterator[Statement]:
+def parse(source: Source, report: Report) -> Iterator[Statement]:
     """Lines that say something else than a state diagram can are errors, each at its place."""
     lines = iter(source.lines)
     for line in lines:
-        if syntax is MERMAID and _HEAD.match(line.text):
+        if _HEAD.match(line.text):
             continue
         if _NOTE.match(line.text) and not _ARROW.match(line.text):
             yield _note(line, lines, report)
             continue
-        found = _statement(line, syntax)
+        found = _statement(line)
         if found is None:
-            _refuse(line, syntax, report)
+            _refuse(line, report)
         else:
             yield from found
 
 
-def _statement(line: Line, syntax: Syntax) -> list[Statement] | None:
-    """Nothing for an arrow that is there for the drawing only; None for what is no line of a diagram."""
+def _statement(line: Line) -> list[Statement] | None:
+    """None for what is no line of a diagram."""
     text = line.text
     if text == "}":
         return [Close(line)]
-    if re.fullmatch(r"--+|\|\|", text):
+    if re.fullmatch(r"--+", text):
         return [Region(line)]
     if found := _ARROW.match(text):
-        return _arrow(line, found)
+        source, target = found["source"].strip('"'), found["target"].strip('"')
+        return [Arrow(line, source, target, (found["label"] or "").strip())]
     if found := _STATE.match(text):
         return _state(line, found)
     if found := _TEXT.match(text):
         return [Text(line, found["id"].strip('"'), found["text"].strip())]
-    if syntax is MERMAID and _ALONE.match(text):
+    if _ALONE.match(text):
         return [State(line, text.split(":::")[0])]
     return None
 
 
-def _arrow(line: Line, found: re.Match[str]) -> list[Statement] | None:
-    if "hidden" in (found["style"] or ""):
-        return []
-    source, target = found["source"].strip('"'), found["target"].strip('"')
-    if not found["point"]:
-        if not found["head"]:
-            return None
-        source, target = target, source
-    return [Arrow(line, source, target, (found["label"] or "").strip())]
-
-
 def _state(line: Line, found: re.Match[str]) -> list[Statement]:
-    label = found["quoted"] if found["quoted"] is not None else found["label"] or ""
-    id = (found["alias"] or found["named"] or found["id"] or label).strip()
-    kind = (found["kind"] or "").strip("<>[]").strip().lower()
-    state = State(line, id.split(":::")[0], label, (found["text"] or "").strip(), kind, bool(found["opens"]))
+    label = found["quoted"] or ""
+    id = (found["alias"] or found["id"] or label).strip()
+    text, kind = (found["text"] or "").strip(), (found["kind"] or "").lower()
+    state = State(line, id.split(":::")[0], label, text, kind, bool(found["opens"]))
     return [state, Close(line)] if found["opens"] and found["closes"] else [state]
 
 
@@ -164,15 +145,13 @@ def _note(line: Line, lines: Iterator[Line], report: Report) -> Note:
         else:
             report.add("SB131", line.place, "the note has no end", "write: end note")
         text = "\n".join(kept)
-    return Note(line, (found["id"] or "").strip('"'), text.strip(), found["link"] is not None)
+    return Note(line, (found["id"] or "").strip('"'), text.strip())
 
 
-def _refuse(line: Line, syntax: Syntax, report: Report) -> None:
-    other = _OTHER_DIAGRAM.match(line.text) if syntax is MERMAID else None
+def _refuse(line: Line, report: Report) -> None:
+    other = _OTHER_DIAGRAM.match(line.text)
     if other:
         report.add("SB131", line.place, f"this is a {other[1]}, not a state diagram", "it begins with: stateDiagram-v2")
-    elif line.text.startswith("!"):
-        report.add("SB141", line.place, "PlantUML's preprocessor is not run", "write out what the line stands for")
     else:
-        shown = quote(line.text)
-        report.add("SB131", line.place, f"not a line of a {syntax.name} state diagram: {shown}", "A --> B : event")
+        message = f"not a line of a Mermaid state diagram: {quote(line.text)}"
+        report.add("SB131", line.place, message, "A --> B : event")

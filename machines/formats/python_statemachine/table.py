@@ -1,39 +1,30 @@
-"""A machine as other libraries hold it."""
+"""A machine as python-statemachine holds it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from machines.engine.definitions.report import Path
 
 
 @dataclass(eq=False, slots=True)
 class Row:
-    """A state. ``initial``: the child that is entered with it; ``rests``: whether it can be active without a child.
-
-    ``entry``, ``exit`` and ``done`` are names of callbacks, ``work`` of handlers; ``timeout`` is a duration and the
-    callbacks for it.
-    """
+    """A state. ``initial``: the child that is entered with it. ``entry`` and ``exit`` are names of callbacks, ``work``
+    of handlers."""
 
     key: str
     path: Path
     parent: Row | None = None
     children: list[Row] = field(default_factory=list)
     initial: Row | None = None
-    rests: bool = False
     is_parallel: bool = False
     is_final: bool = False
     history: str = ""
     description: str = ""
     entry: list[str] = field(default_factory=list)
     exit: list[str] = field(default_factory=list)
-    done: list[str] = field(default_factory=list)
     work: list[str] = field(default_factory=list)
-    tags: list[str] = field(default_factory=list)
-    timeout: tuple[str, list[str]] | None = None
-    meta: Any = None
 
     def walk(self) -> Iterator[Row]:
         """The state and all in it."""
@@ -65,7 +56,6 @@ class Move:
     actions: list[str]
     is_internal: bool = False
     is_done: bool = False
-    delay: str = ""
 
 
 @dataclass(slots=True)

@@ -12,7 +12,6 @@ from machines.formats.messages import event_name, handler_name, message_of
 
 from .table import Move, Row, Table
 
-ITSELF = "itself"
 ENGINE_EVENTS = ("error.execution",)  # which are called as in SCXML
 
 
@@ -72,10 +71,6 @@ class Builder:
         state: dict[str, Any] = {}
         if row.description:
             state["description"] = row.description
-        if row.tags:
-            state["tags"] = row.tags
-        if row.meta not in (None, {}, []):
-            state["meta"] = row.meta
         if row.is_final and (self._moves.get(row) or row.children):
             message = f"the final state {quote(row.key)} has ways out or states inside; it is an ordinary one here"
             self._report.add("SB224", row.path, message)
@@ -99,16 +94,10 @@ class Builder:
     def _body(self, row: Row) -> dict[str, Any]:
         """The states in a state, and what leads out of it."""
         body: dict[str, Any] = {}
-        extra: dict[str, Any] = {}
         if row.is_parallel and row.children:
             body["type"] = "parallel"
         elif row.children and row.initial is not None:
             body["initial"] = self._below(row, row.initial)
-        elif row.children and row.rests:
-            name = f"{self._keys[row]} {ITSELF}"
-            message = f"{quote(row.key)} can be active without a state inside; that is the state {quote(name)} here"
-            self._report.add("SB224", row.path, message)
-            body["initial"], extra = name, {name: {}}
         elif row.children:
             body["initial"] = self._keys[row.children[0]]
         work = [{"src": handler_name(name, self._complain(row.path))} for name in row.work]
@@ -116,14 +105,9 @@ class Builder:
             body["invoke"] = work[0] if len(work) == 1 else work
         for move in self._moves.get(row, ()):
             self._add(body, move)
-        if row.timeout is not None:
-            actions = self._messages(row.timeout[1], row.path)
-            body.setdefault("after", {}).setdefault(row.timeout[0], []).append({"actions": actions} if actions else {})
-        if row.done:
-            body.setdefault("onDone", []).append({"actions": self._messages(row.done, row.path)})
         _shorten(body)
         if row.children:
-            body["states"] = {**extra, **{self._keys[child]: self._state(child) for child in row.children}}
+            body["states"] = {self._keys[child]: self._state(child) for child in row.children}
         return body
 
     def _below(self, row: Row, initial: Row) -> str:
@@ -150,8 +134,6 @@ class Builder:
         written: Any = transition["target"] if list(transition) == ["target"] and len(targets) == 1 else transition
         if move.is_done:
             body.setdefault("onDone", []).append(written)
-        elif move.delay:
-            body.setdefault("after", {}).setdefault(move.delay, []).append(written)
         elif move.event:
             known = move.event in ENGINE_EVENTS
             event = move.event if known else event_name(move.event, self._complain(move.path))
@@ -172,9 +154,8 @@ class Builder:
 
 def _shorten(body: dict[str, Any]) -> None:
     """Lists of one transition are that transition."""
-    for home in ("on", "after"):
-        for key, found in body.get(home, {}).items():
-            body[home][key] = found[0] if len(found) == 1 else found
+    for key, found in body.get("on", {}).items():
+        body["on"][key] = found[0] if len(found) == 1 else found
     for key in ("always", "onDone"):
         if len(body.get(key, ())) == 1:
             body[key] = body[key][0]

@@ -1,12 +1,11 @@
-"""A small, strict reader of those lines of Mermaid and PlantUML that are written: any other line is an error."""
+"""A small, strict reader of those lines of Mermaid that are written: any other line is an error."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 
-MERMAID_LABEL = r"(?:[^\W_]|[ ,.()=/?']|#\d+;|<br/>)*"
-PLANTUML_LABEL = r"(?:\w|[ ,.()=+?/-]|<U\+[0-9A-F]{4,6}>|\\n)*"
+LABEL = r"(?:[^\W_]|[ ,.()=/?']|#\d+;|<br/>)*"
 
 
 @dataclass
@@ -14,7 +13,6 @@ class Drawn:
     """``states``: id -> (lines of the label, id of the state around). ``starts`` and ``ends`` hold ids."""
 
     states: dict[str, tuple[list[str], str | None]] = field(default_factory=dict)
-    histories: dict[str, bool] = field(default_factory=dict)
     regions: dict[str | None, int] = field(default_factory=dict)
     arrows: list[tuple[str, str, list[str]]] = field(default_factory=list)
     starts: list[tuple[str | None, str]] = field(default_factory=list)
@@ -30,48 +28,31 @@ def read_mermaid(text: str) -> Drawn:
     assert lines[0] == lines[2] == "---"
     assert re.fullmatch(r'title: "[^<>&%]*"', lines[1])
     assert lines[3] == "stateDiagram-v2"
-    return _read(lines[4:], MERMAID_LABEL, _mermaid_lines)
+    return _read(lines[4:])
 
 
-def read_plantuml(text: str) -> Drawn:
-    lines = text.splitlines()
-    assert lines[0] == "@startuml"
-    assert lines[-1] == "@enduml"
-    assert re.fullmatch(f"title {PLANTUML_LABEL}", lines[1])
-    assert lines[2] == "hide empty description"
-    return _read(lines[3:-1], PLANTUML_LABEL, _plantuml_lines)
-
-
-def _mermaid_lines(label: str) -> list[str]:
+def _unescaped(label: str) -> list[str]:
     return [re.sub(r"#(\d+);", lambda m: chr(int(m[1])), line) for line in label.split("<br/>")]
 
 
-def _plantuml_lines(label: str) -> list[str]:
-    return [re.sub(r"<U\+([0-9A-F]+)>", lambda m: chr(int(m[1], 16)), line) for line in label.split("\\n")]
-
-
-def _read(lines: list[str], label: str, unescaped) -> Drawn:
+def _read(lines: list[str]) -> Drawn:
     drawn, around = Drawn(), [None]
     patterns = {
-        "state": rf'state "({label})" as (s\d+)( {{)?',
-        "history": r"state (s\d+) <<history(\*)?>>",
+        "state": rf'state "({LABEL})" as (s\d+)( {{)?',
         "fork": r"state (t\d+) <<fork>>",
         "close": r"}",
         "region": r"--",
         "start": r"\[\*\] --> (s\d+)",
         "end": r"(s\d+) --> \[\*\]",
-        "arrow": rf"([st]\d+) --> ([st]\d+)(?: : ({label}))?",
+        "arrow": rf"([st]\d+) --> ([st]\d+)(?: : ({LABEL}))?",
     }
     for line in lines:
         found = {kind: m for kind, p in patterns.items() if (m := re.fullmatch(p, line.strip()))}
         assert len(found) == 1, f"not one of the lines there are: {line!r}"
         ((kind, match),) = found.items()
         if kind == "state":
-            drawn.states[match[2]] = (unescaped(match[1]), around[-1])
+            drawn.states[match[2]] = (_unescaped(match[1]), around[-1])
             around += [match[2]] if match[3] else []
-        elif kind == "history":
-            drawn.histories[match[1]] = bool(match[2])
-            drawn.states[match[1]] = ([], around[-1])
         elif kind == "close":
             around.pop()
         elif kind == "region":
@@ -81,7 +62,7 @@ def _read(lines: list[str], label: str, unescaped) -> Drawn:
         elif kind == "arrow":
             known = {*drawn.states, *drawn.forks}
             assert {match[1], match[2]} <= known, f"an arrow before its state was declared: {line!r}"
-            drawn.arrows.append((match[1], match[2], unescaped(match[3]) if match[3] else []))
+            drawn.arrows.append((match[1], match[2], _unescaped(match[3]) if match[3] else []))
         else:
             (drawn.forks if kind == "fork" else drawn.ends).append(match[1])
     assert around == [None]
