@@ -1,6 +1,6 @@
 """Conditions that a text only names, or writes as people do: an expression, and the data fields that it reads.
 
-Diagrams and the markup of other libraries say ``[is paid]`` and ``conditions: is_paid``; what the name means is code
+Diagrams and classes of other libraries say ``[is paid]`` and ``conditions: is_paid``; what the name means is code
 somewhere else. Here it is a data field of that name, which is false until somebody sets it.
 """
 
