@@ -25,6 +25,16 @@ FORBIDDEN = [
     ("machines.engine", "django"),
     ("machines.engine", "machines", "machines.engine"),
     ("machines.patterns", "django"),
+    ("machines.formats.scxml", "machines.formats.xstate"),
+    ("machines.formats.xstate", "machines.formats.scxml"),
+    (
+        "machines.formats.javascript",
+        "machines.formats",
+        "machines.formats.javascript",
+        "machines.formats.names",
+        "machines.formats.report",
+        "machines.formats.text",
+    ),
     ("dashboard.shared", "dashboard", "dashboard.shared", "dashboard.models", "dashboard.site"),
     (
         "dashboard.api",

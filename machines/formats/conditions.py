@@ -13,9 +13,11 @@ from typing import Any
 from machines.engine import expressions, limits
 from machines.engine.definitions.report import quote
 
+from .names import field_name
+
 Complain = Callable[[str, str, str], None]  # code, message, hint
 
-_NOT_A_FIELD = re.compile(r"[^A-Za-z0-9_]+")
+_END = re.compile(r"[\W_]+$")
 _CALL = re.compile(r"(!|not\s+)?\s*([A-Za-z_][\w.]*)\s*\(.*\)\s*")
 _NO_ARGUMENTS = re.compile(r"\b([A-Za-z_]\w*)\(\s*\)")
 _LISTED = re.compile(r"['\"]?[A-Za-z_]\w*['\"]?(?:\s*,\s*['\"]?[A-Za-z_]\w*['\"]?)+")
@@ -38,7 +40,7 @@ class Conditions:
         """The field that stands for a condition."""
         field = self._names.get(name)
         if field is None:
-            field = self._names[name] = self._free(field_name(name))
+            field = self._names[name] = self._free(field_name(_END.sub("", name), "condition"))
             self.fields[field] = False
             message = f"the condition {quote(name)} is only a name; it is now the data field {quote(field)}"
             complain("SB224", message, _SET_IT)
@@ -112,12 +114,6 @@ class Conditions:
         while taken in self.fields:
             taken, number = f"{field[: limits.MAX_FIELD_NAME - 8]}_{number}", number + 1
         return taken
-
-
-def field_name(text: str) -> str:
-    """A name that a data field may have, and much like the text."""
-    name = _NOT_A_FIELD.sub("_", text).strip("_").lstrip("0123456789_")[: limits.MAX_FIELD_NAME - 8] or "condition"
-    return name if limits.check_field_name(name) is None else f"{name}_"
 
 
 def _as_ours(text: str) -> str:

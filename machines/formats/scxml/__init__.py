@@ -1,6 +1,6 @@
 """SCXML, the W3C's notation for state charts, with its ECMAScript data model; ours as such a document.
 
-``reading`` takes a document apart, ``writing`` puts one together, ``ecmascript`` reads its expressions and
+``reading`` takes a document apart, ``writing`` puts one together; ``machines.formats.javascript`` reads expressions and
 scripts, without ever running one.
 """
 

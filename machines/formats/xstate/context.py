@@ -13,7 +13,7 @@ from .names import field_name
 from .target_tree import Branch, States
 
 if TYPE_CHECKING:
-    from machines.formats.scxml.ecmascript.scope import Function
+    from machines.formats.javascript.scope import Function
 
 NO_CODE = 'write an expression there, such as "failed < 3"'
 

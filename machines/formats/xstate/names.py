@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from machines.engine import limits
 from machines.engine.definitions.report import Path, quote
+from machines.formats import names
 
 from .dialect import DONE_ACTOR, DONE_INVOKE, DONE_STATE, DONE_STATE_5, ERROR_ACTOR, ERROR_INVOKE, ERROR_PLATFORM
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 _OF_XSTATE = ("xstate.done.", "xstate.error.", "xstate.after.")
 _NOT_A_WORD = re.compile(r"[\s*\x00-\x1f\x7f-\x9f]+")
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
-_NOT_A_FIELD = re.compile(r"[^A-Za-z0-9_]+")
 
 
 def event_to_send(name: str, path: Path, reading: Reading) -> str:
@@ -62,12 +62,7 @@ def handler_name(name: str, path: Path, reading: Reading) -> str:
 
 
 def field_name(name: str, path: Path, reading: Reading) -> str:
-    changed = _NOT_A_FIELD.sub("_", name).lstrip("_0123456789")[: limits.MAX_FIELD_NAME - 1] or "field"
-    if limits.check_field_name(name) is None:
-        changed = name
-    elif limits.check_field_name(changed) is not None:
-        changed += "_"
-    return _changed("data field", name, changed, path, reading)
+    return _changed("data field", name, names.field_name(name, "field"), path, reading)
 
 
 def _plain(name: str, what: str, path: Path, reading: Reading, check: Callable[[object], str | None]) -> str:

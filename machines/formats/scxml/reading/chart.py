@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from machines.formats.javascript import changes, scripts, translator
+from machines.formats.javascript.code import ABSENT, SUM, Code
+from machines.formats.javascript.parsing import Node, Script, SyntaxProblem, parse_expression
+from machines.formats.javascript.scope import Action, Fields, Scope
 from machines.formats.report import Report
-from machines.formats.scxml.ecmascript import changes, expressions, scripts
-from machines.formats.scxml.ecmascript.code import ABSENT, SUM, Code
-from machines.formats.scxml.ecmascript.fields import Fields
-from machines.formats.scxml.ecmascript.parsing import Node, Script, SyntaxProblem, parse_expression
-from machines.formats.scxml.ecmascript.scope import Action, Scope
 from machines.formats.scxml.elements import OURS, Element
 
 from .library import Library
@@ -73,8 +72,8 @@ class Chart:
         if isinstance(parsed, SyntaxProblem):
             text = element.get(attribute) or ""
             self.warn(element, f"this fails whenever it runs: {parsed.message}", attribute)
-            return expressions.broken(parsed, text), []
-        return expressions.read(self.scope, *parsed, condition=condition)
+            return translator.broken(parsed, text), []
+        return translator.translate(self.scope, *parsed, condition=condition)
 
     def guard(self, element: Element, attribute: str = "cond") -> str | None:
         """A condition as an expression; None where there is none or it is ``true``."""
@@ -94,9 +93,9 @@ class Chart:
         parsed = self.parsed(element, attribute)
         if isinstance(parsed, SyntaxProblem):
             self.warn(element, f"this fails whenever it runs: {parsed.message}", attribute)
-            return changes.failing(expressions.broken(parsed, element.get(attribute) or ""))
+            return changes.failing(translator.broken(parsed, element.get(attribute) or ""))
         script, node = parsed
-        return changes.assign_text(expressions.ExpressionTranslator(self.scope, script), node, value)
+        return changes.assign_text(translator.Translator(self.scope, script), node, value)
 
     def field(self, element: Element, attribute: str) -> str | None:
         """The data field an attribute names: a variable, and nothing inside one."""

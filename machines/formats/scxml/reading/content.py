@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 
 from machines.engine import limits
-from machines.formats.scxml.ecmascript import changes, code
-from machines.formats.scxml.ecmascript.code import Code
-from machines.formats.scxml.ecmascript.kinds import ANY, ARRAY, NUMBER, STRING, TABLES
-from machines.formats.scxml.ecmascript.scope import Action
+from machines.formats.javascript import changes, code
+from machines.formats.javascript.code import Code
+from machines.formats.javascript.kinds import ANY, ARRAY, NUMBER, STRING, TABLES
+from machines.formats.javascript.scope import Action
 from machines.formats.scxml.elements import OURS, SCXML, Element
 
 from . import sends, timers

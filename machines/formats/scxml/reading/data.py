@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from machines.formats.scxml.ecmascript import code, literals
-from machines.formats.scxml.ecmascript.code import Code
-from machines.formats.scxml.ecmascript.fields import UNSET
-from machines.formats.scxml.ecmascript.parsing import SyntaxProblem
-from machines.formats.scxml.ecmascript.scope import Action
+from machines.formats.javascript import code, literals
+from machines.formats.javascript.code import Code
+from machines.formats.javascript.parsing import SyntaxProblem
+from machines.formats.javascript.scope import UNSET, Action
 from machines.formats.scxml.elements import OURS, Element
 
 from .chart import EMPTY, Chart, parsed_text, value_of

@@ -1,4 +1,4 @@
-"""The whole document. It is read until the kinds of its variables rest: see ``ecmascript.kinds``."""
+"""The whole document. It is read until the kinds of its variables rest: see ``javascript.kinds``."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 
 from machines.engine import limits
 from machines.engine.definitions.findings import Finding
+from machines.formats.javascript.kinds import ANY, Kinds
+from machines.formats.javascript.scope import Fields, Scope
 from machines.formats.report import Report
-from machines.formats.scxml.ecmascript.fields import Fields
-from machines.formats.scxml.ecmascript.kinds import ANY, Kinds
-from machines.formats.scxml.ecmascript.scope import Scope
 from machines.formats.scxml.elements import MACHINE_KEYS, OURS, Element, parse
 
 from . import data, states

@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 from machines.engine import limits
-from machines.formats.scxml.ecmascript import code
-from machines.formats.scxml.ecmascript.code import Code
-from machines.formats.scxml.ecmascript.kinds import STRING
-from machines.formats.scxml.ecmascript.scope import Action
+from machines.formats.javascript import code
+from machines.formats.javascript.code import Code
+from machines.formats.javascript.kinds import STRING
+from machines.formats.javascript.scope import Action
 from machines.formats.scxml.elements import MACHINE, OURS, Element, parse
 
 from . import content, sends

@@ -6,12 +6,12 @@ import re
 from typing import Any
 
 from machines.engine import limits
-from machines.formats.scxml.ecmascript import changes, literals
-from machines.formats.scxml.ecmascript.code import Code, fails
-from machines.formats.scxml.ecmascript.kinds import NONE, STRING
-from machines.formats.scxml.ecmascript.parsing import SyntaxProblem
-from machines.formats.scxml.ecmascript.platform import PROCESSORS
-from machines.formats.scxml.ecmascript.scope import Action
+from machines.formats.javascript import changes, literals
+from machines.formats.javascript.code import Code, fails
+from machines.formats.javascript.kinds import NONE, STRING
+from machines.formats.javascript.parsing import SyntaxProblem
+from machines.formats.javascript.platform import PROCESSORS
+from machines.formats.javascript.scope import Action
 from machines.formats.scxml.elements import Element
 
 from .chart import EMPTY, Chart, value_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from machines.formats.scxml.ecmascript.scope import Action
+from machines.formats.javascript.scope import Action
 from machines.formats.scxml.elements import OURS, SCXML, Element
 
 from . import content, data, sends, timers, transitions

@@ -8,13 +8,19 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from machines.engine import limits
+from machines.formats.javascript import scripts
+from machines.formats.javascript.parsing import (
+    Node,
+    Script,
+    SyntaxProblem,
+    is_function,
+    parse_expression,
+    parse_program,
+)
+from machines.formats.javascript.scope import Function, function_of
+from machines.formats.names import Names
 from machines.formats.report import Report
-from machines.formats.scxml.ecmascript import scripts
-from machines.formats.scxml.ecmascript.parsing import Node, Script, SyntaxProblem, parse_expression, parse_program
-from machines.formats.scxml.ecmascript.scope import Function
-from machines.formats.scxml.ecmascript.translator import function_of
 from machines.formats.scxml.elements import OURS, SCXML, Element
-from machines.formats.scxml.names import Names
 
 STATES = ("state", "parallel", "final", "history")
 _FILE = re.compile(r"""["']((?:file:)?[^"'<>\s]{1,200}\.scxml)["']""")
@@ -131,7 +137,7 @@ def _function_value(element: Element) -> Function | None:
         script, node = parse_expression(expression, lambda offset: element.where("expr"))
     except SyntaxProblem:
         return None
-    return function_of(script, node) if scripts.is_function(node) else None
+    return function_of(script, node) if is_function(node) else None
 
 
 def _variable(found: Survey, name: str | None, element: Element) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from machines.engine import limits
-from machines.formats.scxml.ecmascript.scope import Action
+from machines.formats.javascript.scope import Action
 from machines.formats.scxml.elements import OURS, Element
 
 from . import content, timers

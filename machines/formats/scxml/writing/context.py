@@ -10,7 +10,7 @@ from typing import Any
 from machines.engine.definitions.checks.references import PayloadTypes
 from machines.engine.definitions.model import Machine
 from machines.engine.definitions.report import Path, Report, quote
-from machines.formats.scxml.names import Names
+from machines.formats.names import Names
 from machines.formats.scxml.reading.survey import RESERVED
 
 from .markup import Tag

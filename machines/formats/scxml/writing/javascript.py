@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from machines.engine.definitions.checks.references import PayloadTypes
 from machines.engine.definitions.checks.types import Inference, Types
 from machines.engine.definitions.report import Path
 from machines.engine.expressions import Node
+from machines.formats.javascript.calls import SAME_FUNCTIONS, SAME_METHODS, SAME_OF_NUMBERS
+from machines.formats.javascript.code import ATOM, Code
 
 from .context import Writing
 
-CHOICE, OR, AND, EQUALITY, RELATION, SUM, PRODUCT, SIGN, ATOM = range(9)
+CHOICE, OR, AND, EQUALITY, RELATION, SUM, PRODUCT, SIGN = range(8)
 _TABLES = frozenset(["array", "object"])
 _TEXT, _LIST, _NUMBERS = frozenset(["string"]), frozenset(["array"]), frozenset(["integer", "number"])
 _NULL = frozenset(["null"])
-
-
-@dataclass(frozen=True, slots=True)
-class Script:
-    text: str
-    level: int = ATOM
-
-    def at(self, level: int) -> str:
-        return self.text if self.level >= level else f"({self.text})"
 
 
 class Translator:
@@ -45,32 +37,32 @@ class Translator:
         found = self.types(node)
         return found is not None and found - _NULL <= allowed
 
-    def value(self, node: Node) -> Script:
+    def value(self, node: Node) -> Code:
         return _FORMS[node[0]](self, node)
 
     def text(self, node: Node) -> str:
         return self.value(node).text
 
-    def condition(self, node: Node) -> Script:
+    def condition(self, node: Node) -> Code:
         """Something that ECMAScript holds for true exactly where we do."""
         if node[0] == "because":
             return self.condition(node[2])
         if node[0] in ("and", "or"):
             level, sign = (AND, "&&") if node[0] == "and" else (OR, "||")
-            return Script(f" {sign} ".join(self.condition(part).at(level) for part in node[1:]), level)
+            return Code(f" {sign} ".join(self.condition(part).at(level) for part in node[1:]), level)
         if node[0] == "not":
-            return Script(f"!{self.condition(node[1]).at(SIGN)}", SIGN)
+            return Code(f"!{self.condition(node[1]).at(SIGN)}", SIGN)
         found = self.types(node)
         if found is None or found & _TABLES:
             return self.ours("bool", node)
         return self.value(node)
 
-    def ours(self, name: str, *arguments: Node) -> Script:
+    def ours(self, name: str, *arguments: Node) -> Code:
         """A call of a function that only Signalbox has."""
         self.writing.once(
             "SB222", self.path, f"ECMAScript has no {name}() of ours: Signalbox.{name}() is read by Signalbox only"
         )
-        return Script(f"Signalbox.{name}({', '.join(self.text(argument) for argument in arguments)})")
+        return Code(f"Signalbox.{name}({', '.join(self.text(argument) for argument in arguments)})")
 
 
 def literal(value: object) -> str:
@@ -85,26 +77,26 @@ def literal(value: object) -> str:
     return json.dumps(value)
 
 
-def _data(translator: Translator, node: Node) -> Script:
-    return Script(translator.writing.variables[node[1]])
+def _data(translator: Translator, node: Node) -> Code:
+    return Code(translator.writing.variables[node[1]])
 
 
-def _number(translator: Translator, node: Node) -> Script:
-    return Script(literal(node[1]), SIGN if node[1] < 0 else ATOM)
+def _number(translator: Translator, node: Node) -> Code:
+    return Code(literal(node[1]), SIGN if node[1] < 0 else ATOM)
 
 
-def _get(translator: Translator, node: Node) -> Script:
+def _get(translator: Translator, node: Node) -> Code:
     _, owner, key = node
     if owner == ["event"] and key[0] == "str":
-        return Script(f"_event.data{_member(key[1])}")
+        return Code(f"_event.data{_member(key[1])}")
     if owner == ["trigger"] and key[0] == "str":
-        return Script(f"_event{_member(key[1])}")
+        return Code(f"_event{_member(key[1])}")
     if owner == ["instance"]:
-        return Script(f"Signalbox.instance{_member(key[1])}" if key[0] == "str" else "Signalbox.instance")
+        return Code(f"Signalbox.instance{_member(key[1])}" if key[0] == "str" else "Signalbox.instance")
     if key[0] == "str":
-        return Script(f"{translator.value(owner).at(ATOM)}{_member(key[1])}")
+        return Code(f"{translator.value(owner).at(ATOM)}{_member(key[1])}")
     if key[0] == "num" and key[1] >= 0:
-        return Script(f"{translator.value(owner).at(ATOM)}[{literal(key[1])}]")
+        return Code(f"{translator.value(owner).at(ATOM)}[{literal(key[1])}]")
     return translator.ours("get", owner, key)
 
 
@@ -112,21 +104,21 @@ def _member(name: str) -> str:
     return f".{name}" if name.isidentifier() and name.isascii() and name != "length" else f"[{literal(name)}]"
 
 
-def _list(translator: Translator, node: Node) -> Script:
-    return Script("[" + ", ".join(translator.text(part) for part in node[1:]) + "]")
+def _list(translator: Translator, node: Node) -> Code:
+    return Code("[" + ", ".join(translator.text(part) for part in node[1:]) + "]")
 
 
-def _object(translator: Translator, node: Node) -> Script:
-    return Script("{" + ", ".join(f"{literal(key)}: {translator.text(value)}" for key, value in node[1:]) + "}")
+def _object(translator: Translator, node: Node) -> Code:
+    return Code("{" + ", ".join(f"{literal(key)}: {translator.text(value)}" for key, value in node[1:]) + "}")
 
 
 _WHOLE_EVENT = ["and", ["trigger"], ["call", "put", ["trigger"], ["str", "data"], ["event"]]]
 
 
-def _logic(translator: Translator, node: Node) -> Script:
+def _logic(translator: Translator, node: Node) -> Code:
     """Gives an operand back; lists and objects that are empty are false to us only."""
     if node == _WHOLE_EVENT:
-        return Script("_event")
+        return Code("_event")
     *before, last = node[1:]
     whole = translator.value(last)
     for part in reversed(before):
@@ -134,14 +126,14 @@ def _logic(translator: Translator, node: Node) -> Script:
         if kinds is None or kinds & _TABLES:
             test = translator.condition(part).at(OR)
             yes, no = (whole, left) if node[0] == "and" else (left, whole)
-            whole = Script(f"{test} ? {yes.at(OR)} : {no.at(CHOICE)}", CHOICE)
+            whole = Code(f"{test} ? {yes.at(OR)} : {no.at(CHOICE)}", CHOICE)
         else:
             level, sign = (AND, "&&") if node[0] == "and" else (OR, "||")
-            whole = Script(f"{left.at(level)} {sign} {whole.at(level)}", level)
+            whole = Code(f"{left.at(level)} {sign} {whole.at(level)}", level)
     return whole
 
 
-def _comparison(translator: Translator, node: Node) -> Script:
+def _comparison(translator: Translator, node: Node) -> Code:
     first, links = node[1], node[2:]
     found, left = [], first
     for operator, right in links:
@@ -149,108 +141,106 @@ def _comparison(translator: Translator, node: Node) -> Script:
         left = right
     if len(found) == 1:
         return found[0]
-    return Script(" && ".join(link.at(AND) for link in found), AND)
+    return Code(" && ".join(link.at(AND) for link in found), AND)
 
 
-def _link(translator: Translator, left: Node, operator: str, right: Node) -> Script:
+def _link(translator: Translator, left: Node, operator: str, right: Node) -> Code:
     if operator in ("in", "not in"):
         return _membership(translator, left, operator, right)
     if operator in ("==", "!="):
         loose = ["null"] in (left, right)  # null and undefined are one to us
         sign = operator if loose else f"{operator}="
-        return Script(f"{translator.value(left).at(RELATION)} {sign} {translator.value(right).at(RELATION)}", EQUALITY)
-    return Script(f"{translator.value(left).at(SUM)} {operator} {translator.value(right).at(SUM)}", RELATION)
+        return Code(f"{translator.value(left).at(RELATION)} {sign} {translator.value(right).at(RELATION)}", EQUALITY)
+    return Code(f"{translator.value(left).at(SUM)} {operator} {translator.value(right).at(SUM)}", RELATION)
 
 
-def _membership(translator: Translator, item: Node, operator: str, owner: Node) -> Script:
+def _membership(translator: Translator, item: Node, operator: str, owner: Node) -> Code:
     if translator.only(owner, frozenset(["object"])):
-        inside = Script(f"{translator.value(item).at(SUM)} in {translator.value(owner).at(SUM)}", RELATION)
+        inside = Code(f"{translator.value(item).at(SUM)} in {translator.value(owner).at(SUM)}", RELATION)
     else:
-        inside = Script(f"{translator.value(owner).at(ATOM)}.includes({translator.text(item)})")
-    return inside if operator == "in" else Script(f"!{inside.at(SIGN)}", SIGN)
+        inside = Code(f"{translator.value(owner).at(ATOM)}.includes({translator.text(item)})")
+    return inside if operator == "in" else Code(f"!{inside.at(SIGN)}", SIGN)
 
 
-def _arithmetic(translator: Translator, node: Node) -> Script:
+def _arithmetic(translator: Translator, node: Node) -> Code:
     _, operator, left, right = node
     a, b = translator.value(left), translator.value(right)
     if operator == "+":
         return _sum(translator, left, right)
     if operator == "//":
-        return Script(f"Math.floor({a.at(PRODUCT)} / {b.at(SIGN)})")
+        return Code(f"Math.floor({a.at(PRODUCT)} / {b.at(SIGN)})")
     if operator == "**":
-        return Script(f"Math.pow({a.text}, {b.text})")
+        return Code(f"Math.pow({a.text}, {b.text})")
     if operator == "%":  # with the sign of the divisor
-        return Script(f"({a.at(PRODUCT)} % {b.at(SIGN)} + {b.at(PRODUCT)}) % {b.at(SIGN)}", PRODUCT)
+        return Code(f"({a.at(PRODUCT)} % {b.at(SIGN)} + {b.at(PRODUCT)}) % {b.at(SIGN)}", PRODUCT)
     level = SUM if operator == "-" else PRODUCT
-    return Script(f"{a.at(level)} {operator} {b.at(level + 1)}", level)
+    return Code(f"{a.at(level)} {operator} {b.at(level + 1)}", level)
 
 
-def _sum(translator: Translator, left: Node, right: Node) -> Script:
+def _sum(translator: Translator, left: Node, right: Node) -> Code:
     a, b = translator.value(left), translator.value(right)
     scalar = _NUMBERS | _TEXT
     if translator.only(left, scalar) or translator.only(right, scalar):  # then no list is added to it
-        return Script(f"{a.at(SUM)} + {b.at(PRODUCT)}", SUM)
+        return Code(f"{a.at(SUM)} + {b.at(PRODUCT)}", SUM)
     if translator.only(left, _LIST) or translator.only(right, _LIST):
-        return Script(f"{a.at(ATOM)}.concat({b.text})")
+        return Code(f"{a.at(ATOM)}.concat({b.text})")
     return translator.ours("add", left, right)
 
 
-def _choice(translator: Translator, node: Node) -> Script:
+def _choice(translator: Translator, node: Node) -> Code:
     _, test, yes, no = node
     parts = translator.condition(test).at(OR), translator.value(yes).at(CHOICE), translator.value(no).at(CHOICE)
-    return Script("{} ? {} : {}".format(*parts), CHOICE)
+    return Code("{} ? {} : {}".format(*parts), CHOICE)
 
 
-def _call(translator: Translator, node: Node) -> Script:
+def _call(translator: Translator, node: Node) -> Code:
     _, name, *arguments = node
     write = _FUNCTIONS.get(name)
     found = write(translator, *arguments) if write else None
     return found if found is not None else translator.ours(name, *arguments)
 
 
-Write = Callable[..., Script | None]
+Write = Callable[..., Code | None]
 
 
-def _global(name: str, most: int = 9) -> Write:
-    """A function of ECMAScript that does the same, with up to so many arguments."""
+def _global(name: str) -> Write:
+    """A function of ECMAScript that does the same."""
 
-    def write(translator: Translator, *arguments: Node) -> Script | None:
-        if len(arguments) > most:
-            return None
-        return Script(f"{name}({', '.join(translator.text(argument) for argument in arguments)})")
+    def write(translator: Translator, *arguments: Node) -> Code | None:
+        return Code(f"{name}({', '.join(translator.text(argument) for argument in arguments)})")
 
     return write
 
 
 def _method(name: str) -> Write:
-    def write(translator: Translator, owner: Node, *arguments: Node) -> Script:
+    def write(translator: Translator, owner: Node, *arguments: Node) -> Code:
         written = ", ".join(translator.text(argument) for argument in arguments)
-        return Script(f"{translator.value(owner).at(ATOM)}.{name}({written})")
+        return Code(f"{translator.value(owner).at(ATOM)}.{name}({written})")
 
     return write
 
 
 def _infix(sign: str, level: int) -> Write:
-    def write(translator: Translator, left: Node, right: Node) -> Script:
-        return Script(f"{translator.value(left).at(level + 1)} {sign} {translator.value(right).at(level + 1)}", level)
+    def write(translator: Translator, left: Node, right: Node) -> Code:
+        return Code(f"{translator.value(left).at(level + 1)} {sign} {translator.value(right).at(level + 1)}", level)
 
     return write
 
 
-def _length(translator: Translator, owner: Node) -> Script | None:
+def _length(translator: Translator, owner: Node) -> Code | None:
     if not translator.only(owner, _TEXT | _LIST):
         return None
-    return Script(f"{translator.value(owner).at(ATOM)}.length")
+    return Code(f"{translator.value(owner).at(ATOM)}.length")
 
 
-def _any_length(translator: Translator, owner: Node) -> Script:
-    return Script(f"{translator.value(owner).at(ATOM)}.length")
+def _any_length(translator: Translator, owner: Node) -> Code:
+    return Code(f"{translator.value(owner).at(ATOM)}.length")
 
 
 def _extreme(name: str) -> Write:
     """Of several numbers; of a list, or of texts, only ours knows."""
 
-    def write(translator: Translator, *arguments: Node) -> Script | None:
+    def write(translator: Translator, *arguments: Node) -> Code | None:
         if len(arguments) < 2 or not all(translator.only(argument, _NUMBERS) for argument in arguments):
             return None
         return _global(name)(translator, *arguments)
@@ -258,64 +248,59 @@ def _extreme(name: str) -> Write:
     return write
 
 
-def _as_text(translator: Translator, value: Node) -> Script | None:
+def _as_text(translator: Translator, value: Node) -> Code | None:
     """What is absent is called otherwise in ECMAScript."""
     found = translator.types(value)
-    return Script(f"String({translator.text(value)})") if found is not None and found <= _TEXT | _NUMBERS else None
+    return Code(f"String({translator.text(value)})") if found is not None and found <= _TEXT | _NUMBERS else None
 
 
-def _truth(translator: Translator, value: Node) -> Script | None:
+def _truth(translator: Translator, value: Node) -> Code | None:
     found = translator.types(value)
     if found is None or found & _TABLES:
         return None
-    return Script(f"Boolean({translator.text(value)})")
+    return Code(f"Boolean({translator.text(value)})")
 
 
-def _item(translator: Translator, owner: Node, key: Node) -> Script | None:
+def _item(translator: Translator, owner: Node, key: Node) -> Code | None:
     if key[0] == "str":  # which is read back as the access that may fail
         return None
-    return Script(f"{translator.value(owner).at(ATOM)}[{translator.text(key)}]")
+    return Code(f"{translator.value(owner).at(ATOM)}[{translator.text(key)}]")
 
 
-def _typeof(translator: Translator, value: Node) -> Script:
-    return Script(f"typeof {translator.value(value).at(SIGN)}", SIGN)
+def _typeof(translator: Translator, value: Node) -> Code:
+    return Code(f"typeof {translator.value(value).at(SIGN)}", SIGN)
 
 
-def _filled(translator: Translator, value: Node) -> Script | None:
-    return Script("_event.data") if value == ["event"] else None
+def _filled(translator: Translator, value: Node) -> Code | None:
+    return Code("_event.data") if value == ["event"] else None
 
 
-def _put(translator: Translator, owner: Node, key: Node, value: Node) -> Script | None:
+def _put(translator: Translator, owner: Node, key: Node, value: Node) -> Code | None:
     """The whole event."""
     whole = owner == ["trigger"] and key == ["str", "data"] and value == ["event"]
-    return Script("_event") if whole else None
+    return Code("_event") if whole else None
 
 
-def _split(translator: Translator, text: Node, separator: Node) -> Script | None:
+def _split(translator: Translator, text: Node, separator: Node) -> Code | None:
     if separator[0] != "str" or not separator[1]:
         return None
     return _method("split")(translator, text, separator)
 
 
-def _characters(translator: Translator, text: Node) -> Script:
-    return Script(f"{translator.value(text).at(ATOM)}.split('')")
+def _characters(translator: Translator, text: Node) -> Code:
+    return Code(f"{translator.value(text).at(ATOM)}.split('')")
 
 
 _FUNCTIONS: dict[str, Write] = {
+    **{ours: _global(name) for name, (ours, *_) in SAME_FUNCTIONS.items()},
+    **{ours: _global(name) for name, ours in SAME_OF_NUMBERS.items()},
+    **{ours: _method(name) for name, (ours, *_) in SAME_METHODS.items()},
     "len": _length,
     "length": _any_length,
     "min": _extreme("Math.min"),
     "max": _extreme("Math.max"),
-    "abs": _global("Math.abs"),
     "floor": _global("Math.floor"),
-    "ceil": _global("Math.ceil"),
-    "int": _global("Math.trunc"),
-    "sqrt": _global("Math.sqrt"),
-    "exp": _global("Math.exp"),
-    "log": _global("Math.log"),
-    "sign": _global("Math.sign"),
     "number": _global("Number"),
-    "random": _global("Math.random"),
     "str": _as_text,
     "bool": _truth,
     "truthy": _global("Boolean"),
@@ -328,47 +313,29 @@ _FUNCTIONS: dict[str, Write] = {
     "more": _infix(">", RELATION),
     "at_most": _infix("<=", RELATION),
     "at_least": _infix(">=", RELATION),
-    "lower": _method("toLowerCase"),
-    "upper": _method("toUpperCase"),
-    "strip": _method("trim"),
     "startswith": _method("startsWith"),
     "endswith": _method("endsWith"),
-    "contains": _method("includes"),
     "split": _split,
     "characters": _characters,
     "replace": _method("replaceAll"),
     "replace_first": _method("replace"),
-    "joined": _method("join"),
-    "index_of": _method("indexOf"),
-    "last_index_of": _method("lastIndexOf"),
-    "char_at": _method("charAt"),
     "char_code": _method("codePointAt"),
-    "repeated": _method("repeat"),
     "slice": _method("slice"),
-    "substring": _method("substring"),
     "concat": _method("concat"),
-    "fixed": _method("toFixed"),
-    "has": _method("hasOwnProperty"),
-    "is_list": _global("Array.isArray"),
-    "is_nan": _global("isNaN"),
-    "json": _global("JSON.stringify"),
-    "parse_json": _global("JSON.parse"),
-    "parse_int": _global("parseInt"),
-    "parse_float": _global("parseFloat"),
     "item": _item,
     "filled": _filled,
     "put": _put,
 }
-_FORMS: dict[str, Callable[[Translator, Node], Script]] = {
-    "null": lambda translator, node: Script("null"),
-    "true": lambda translator, node: Script("true"),
-    "false": lambda translator, node: Script("false"),
+_FORMS: dict[str, Callable[[Translator, Node], Code]] = {
+    "null": lambda translator, node: Code("null"),
+    "true": lambda translator, node: Code("true"),
+    "false": lambda translator, node: Code("false"),
     "num": _number,
-    "str": lambda translator, node: Script(literal(node[1])),
-    "event": lambda translator, node: Script("Signalbox.event"),
-    "now": lambda translator, node: Script("Math.floor(Date.now() / 1000)"),
-    "instance": lambda translator, node: Script("Signalbox.instance"),
-    "trigger": lambda translator, node: Script("_event"),
+    "str": lambda translator, node: Code(literal(node[1])),
+    "event": lambda translator, node: Code("Signalbox.event"),
+    "now": lambda translator, node: Code("Math.floor(Date.now() / 1000)"),
+    "instance": lambda translator, node: Code("Signalbox.instance"),
+    "trigger": lambda translator, node: Code("_event"),
     "because": lambda translator, node: translator.value(node[2]),
     "data": _data,
     "get": _get,
@@ -377,10 +344,10 @@ _FORMS: dict[str, Callable[[Translator, Node], Script]] = {
     "and": _logic,
     "or": _logic,
     "not": lambda translator, node: translator.condition(node),
-    "neg": lambda translator, node: Script(f"-{translator.value(node[1]).at(ATOM)}", SIGN),
+    "neg": lambda translator, node: Code(f"-{translator.value(node[1]).at(ATOM)}", SIGN),
     "cmp": _comparison,
     "bin": _arithmetic,
     "if": _choice,
-    "in": lambda translator, node: Script(f"In({literal(translator.writing.ids.get(node[1], node[1]))})"),
+    "in": lambda translator, node: Code(f"In({literal(translator.writing.ids.get(node[1], node[1]))})"),
     "call": _call,
 }

@@ -10,10 +10,11 @@ from typing import Any
 from machines.engine import expressions
 from machines.engine.definitions.place import Place
 from machines.engine.definitions.report import quote
+from machines.formats.javascript import array_methods
 from machines.formats.xstate.context import Scope
 from machines.formats.xstate.dialect import braced
 from machines.formats.xstate.names import event_to_send
-from machines.formats.xstate.source import loops, scripts
+from machines.formats.xstate.source import scripts
 
 from .durations import read_delay
 from .guards import read_guard
@@ -62,7 +63,7 @@ def _assign(arguments: _Arguments, scope: Scope) -> list[Action]:
     scope = replace(scope, loops=found)
     place = arguments.get("assignment", "assignments") or arguments.place.get("params") or arguments.place
     if isinstance(place.value, str):
-        return [action for one in _computed(place, scope) for action in loops.finish(found, one)]
+        return [action for one in _computed(place, scope) for action in array_methods.finish_loops(found, one)]
     if not place.is_object("an object of fields and values"):
         return []
     if place is arguments.place and len(place.value) == 1:
@@ -71,7 +72,7 @@ def _assign(arguments: _Arguments, scope: Scope) -> list[Action]:
     for name, value in place.items():
         if place is not arguments.place or name != "type":
             values[scope.reading.field(name, value)] = read_value(value, scope)
-    return loops.finish(found, {"set": _in_order(values, arguments.place, scope)}) if values else []
+    return array_methods.finish_loops(found, {"set": _in_order(values, arguments.place, scope)}) if values else []
 
 
 def _computed(place: Place, scope: Scope) -> list[Action]:

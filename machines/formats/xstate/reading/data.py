@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from machines.engine.definitions.place import Place
-from machines.formats.scxml.ecmascript.kinds import ANY, Kinds, kinds_of
+from machines.formats.javascript.kinds import ANY, Kinds, kinds_of
 from machines.formats.xstate.context import Reading, Scope
 from machines.formats.xstate.dialect import braced
 from machines.formats.xstate.names import event_name, field_name

@@ -6,16 +6,25 @@ Functions and whatever else is no data become text between double braces, as Sta
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from machines.engine import limits
 from machines.engine.definitions.findings import Finding, make_finding
-from machines.formats.scxml.ecmascript.literals import NOT_PLAIN, UNDEFINED, key_of, plain, scalar
-from machines.formats.scxml.ecmascript.parsing import Node, SyntaxProblem, named, part
+from machines.formats.javascript import scripts
+from machines.formats.javascript.literals import NOT_PLAIN, UNDEFINED, key_of, plain, scalar
+from machines.formats.javascript.parsing import (
+    Node,
+    Script,
+    SyntaxProblem,
+    arguments_of,
+    bare,
+    named,
+    parse_program,
+    part,
+)
 from machines.formats.text import place
 from machines.formats.xstate.dialect import braced
-
-from .typescript import Script, program, untyped
 
 SETUP = "setup"  # the key of the config that what `setup({...})` implements is kept under
 _MAKERS = ("createMachine", "Machine")
@@ -32,13 +41,13 @@ def is_script(text: str) -> bool:
 def read(text: str) -> tuple[Any, list[Finding]]:
     """The first config in the script, with what is implemented around it."""
     try:
-        script, _ = program(text)
+        script, _ = parse_program(text, typed=True)
     except SyntaxProblem as problem:
         hint = "a config is JSON, or a script with createMachine({...})"
         return None, [make_finding("SB131", place(text, problem.offset), "not JavaScript", hint)]
     reader = _Reader(script)
     made = next((call for call in _calls(script.root) if reader.callee(call) in _MAKERS), None)
-    arguments = reader.arguments(made) if made is not None else []
+    arguments = arguments_of(made) if made is not None else []
     if made is None or not arguments:
         return None, [make_finding("SB131", "", "no createMachine({...}) is in the text")]
     config = reader.value(arguments[0])
@@ -62,7 +71,9 @@ class _Reader:
     def __init__(self, script: Script) -> None:
         self.findings: list[Finding] = []
         self._script = script
-        self._constants = {script.of(part(one, "name")): one for one in _declared(script.root)}
+        self._statements = _statements(script.root)
+        given = [pair for statement in self._statements for pair in scripts.values(statement)]
+        self._constants = {script.of(name): value for name, value in given if name.type == "identifier"}
         self._open: set[str] = set()  # constants being looked up
         self._depth = 0
         self._values = 0
@@ -72,14 +83,10 @@ class _Reader:
         function = part(call, "function")
         return self._script.of(part(function, "property") if function.type == "member_expression" else function)
 
-    def arguments(self, call: Node) -> list[Node]:
-        found = call.child_by_field_name("arguments")
-        return named(found) if found is not None and found.type == "arguments" else []
-
     def implemented(self, made: Node, further: list[Node]) -> dict[str, Any]:
         """Of ``setup({...})`` before the call, of its second argument, of ``provide({...})`` anywhere."""
         calls = [call for call in _calls(self._script.root) if self.callee(call) in ("setup", "provide", "withConfig")]
-        nodes = [argument for call in calls for argument in self.arguments(call)[:1]] + further[:1]
+        nodes = [argument for call in calls for argument in arguments_of(call)[:1]] + further[:1]
         found: dict[str, Any] = {}
         for node in nodes:
             value = self.value(node)
@@ -90,21 +97,14 @@ class _Reader:
 
     def beside(self) -> dict[str, Any]:
         """The functions of the script, as text, and the constants that are plain values."""
-        functions: dict[str, Any] = {}
-        constants: dict[str, Any] = {}
-        for declared in list(_functions(self._script.root))[:MAX_DECLARED]:
-            functions[self._script.of(part(declared, "name"))] = self._code(declared)
-        for name, declared in list(self._constants.items())[:MAX_DECLARED]:
-            written = declared.child_by_field_name("value")
-            node = untyped(written) if written is not None else None
-            if node is not None and node.type in ("arrow_function", "function_expression"):
-                functions[name] = self._code(node)
-            elif node is not None and (value := plain(self._script, node)) not in (NOT_PLAIN, UNDEFINED):
-                constants[name] = value
+        declared = islice(scripts.functions(self._script, self._statements), MAX_DECLARED)
+        functions = {name: self._code(bare(node)) for name, _, node in declared}
+        values = {name: plain(self._script, node) for name, node in islice(self._constants.items(), MAX_DECLARED)}
+        constants = {name: value for name, value in values.items() if value is not NOT_PLAIN and value is not UNDEFINED}
         return {key: value for key, value in (("functions", functions), ("constants", constants)) if value}
 
     def value(self, node: Node) -> Any:
-        node = untyped(node)
+        node = bare(node)
         self._values += 1
         if self._values > MAX_VALUES:
             message = f"constants repeat what they hold to more than {MAX_VALUES} values"
@@ -168,8 +168,7 @@ class _Reader:
     def _constant(self, node: Node) -> Any:
         """What a ``const`` of the script holds; code where it is none of those, or defined by itself."""
         name = self._script.of(node)
-        held = self._constants.get(name)
-        found = held.child_by_field_name("value") if held is not None else None
+        found = self._constants.get(name)
         if found is None or name in self._open:
             return self._code(node)
         self._open.add(name)
@@ -180,7 +179,7 @@ class _Reader:
 
     def _call(self, node: Node) -> Any:
         name = self.callee(node)
-        arguments = [self.value(argument) for argument in self.arguments(node)]
+        arguments = [self.value(argument) for argument in arguments_of(node)]
         if name in _COMBINED:
             parts = arguments[0] if arguments and isinstance(arguments[0], list) else arguments
             return {"type": name, "guards": parts}
@@ -199,19 +198,13 @@ class _Reader:
         self.findings.append(make_finding(code, self._script.where(node), message, hint))
 
 
-def _declared(root: Node) -> Iterator[Node]:
-    """The constants at the top of the script, exported or not."""
-    for statement in named(root):
-        inner = [statement, *named(statement)] if statement.type == "export_statement" else [statement]
-        for declaration in inner:
-            if declaration.type in ("lexical_declaration", "variable_declaration"):
-                yield from (one for one in named(declaration) if part(one, "name").type == "identifier")
-
-
-def _functions(root: Node) -> Iterator[Node]:
-    for statement in named(root):
-        inner = [statement, *named(statement)] if statement.type == "export_statement" else [statement]
-        yield from (one for one in inner if one.type == "function_declaration")
+def _statements(root: Node) -> list[Node]:
+    """Those at the top of the script, exported or not."""
+    return [
+        inner
+        for statement in named(root)
+        for inner in ([statement, *named(statement)] if statement.type == "export_statement" else [statement])
+    ]
 
 
 def _action(name: str, *parameters: str) -> Callable[..., dict[str, Any]]:

@@ -5,20 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from machines.engine.definitions.place import Place
-from machines.formats.scxml.ecmascript import inlining
-from machines.formats.scxml.ecmascript.code import Code
-from machines.formats.scxml.ecmascript.literals import NOT_PLAIN, UNDEFINED, key_of, plain
-from machines.formats.scxml.ecmascript.parsing import Node, SyntaxProblem, named, part
-from machines.formats.scxml.ecmascript.translator import as_condition
+from machines.formats.javascript import inlining
+from machines.formats.javascript.code import Code
+from machines.formats.javascript.literals import NOT_PLAIN, UNDEFINED, key_of, plain
+from machines.formats.javascript.operators import as_condition
+from machines.formats.javascript.parsing import (
+    FUNCTIONS,
+    Node,
+    SyntaxProblem,
+    bare,
+    is_function,
+    named,
+    parse_expression,
+    part,
+)
+from machines.formats.javascript.scope import pattern_of
+from machines.formats.javascript.translator import Translator
 from machines.formats.xstate.context import Scope
 from machines.formats.xstate.names import field_name
 
-from .translator import BOTH, CONTEXT, EVENT, INPUT, Notes, ScriptTranslator, Untranslated
-from .typescript import parse, untyped
+from .expression_scope import BOTH, CONTEXT, EVENT, INPUT, ExpressionScope, Untranslated
 
-__all__ = ["FUNCTIONS", "Untranslated", "describe", "fields_of", "initial_fields", "is_code", "translate"]
+__all__ = ["Untranslated", "describe", "fields_of", "initial_fields", "is_code", "translate"]
 
-FUNCTIONS = ("arrow_function", "function_expression")
 _WHOLE = {"\0both": "its argument", "\0input": "the input", "\0context": "the context", "\0params": "the parameters"}
 
 
@@ -33,18 +42,18 @@ def translate(text: str, scope: Scope, place: Place, *, condition: bool = False)
         value = as_condition(value) if condition else value
     else:
         value = translator.condition(node) if condition else translator.value(node)
-    return _finished(value, translator)
+    return _finish(value, translator)
 
 
 def fields_of(text: str, scope: Scope, place: Place) -> dict[str, str] | Untranslated:
     """The object a function returns, as an expression for each of its keys."""
-    found = _begin(text, scope, place)
-    pairs = found if isinstance(found, Untranslated) else _pairs(*found)
-    if isinstance(pairs, Untranslated) or isinstance(found, Untranslated):
-        return pairs if isinstance(pairs, Untranslated) else Untranslated("")
+    found = _begin_object(text, scope, place)
+    if isinstance(found, Untranslated):
+        return found
+    translator, pairs = found
     fields: dict[str, str] = {}
-    for key, node in pairs:
-        value = _finished(found[0].value(node), found[0])
+    for key, node in pairs.items():
+        value = _finish(translator.value(node), translator)
         if isinstance(value, Untranslated):
             return value
         fields[key] = value
@@ -53,63 +62,66 @@ def fields_of(text: str, scope: Scope, place: Place) -> dict[str, str] | Untrans
 
 def initial_fields(text: str, scope: Scope, place: Place) -> list[tuple[str, Any, str | None]] | Untranslated:
     """``context: ({input}) => ({...})``: name, value at first, and the expression that sets it where one has to."""
-    found = _begin(text, scope, place)
-    pairs = found if isinstance(found, Untranslated) else _pairs(*found)
-    if isinstance(pairs, Untranslated) or isinstance(found, Untranslated):
-        return pairs if isinstance(pairs, Untranslated) else Untranslated("")
-    translator = found[0]
+    found = _begin_object(text, scope, place)
+    if isinstance(found, Untranslated):
+        return found
+    translator, pairs = found
     reading = scope.reading
-    inputs = [key for key, node in pairs if _is_input(translator, node, key)]
-    reading.fields |= {key: field_name(key, (*place.path, key), reading) for key, _ in pairs}
+    inputs = [key for key, node in pairs.items() if _is_input(translator, node, key)]
+    reading.fields |= {key: field_name(key, (*place.path, key), reading) for key in pairs}
     reading.given |= {key: reading.fields[key] for key in inputs}
     fields: list[tuple[str, Any, str | None]] = []
-    for key, node in pairs:
-        value = plain(translator.script, untyped(node))
+    for key, node in pairs.items():
+        value = plain(translator.script, node)
         if value is UNDEFINED or key in inputs:
             fields.append((key, _default(translator, node) if value is NOT_PLAIN else None, None))
         elif value is not NOT_PLAIN:
             fields.append((key, value, None))
         else:
-            expression = _finished(translator.value(node), translator)
+            expression = _finish(translator.value(node), translator)
             if isinstance(expression, Untranslated):
                 return expression
             fields.append((key, None, expression))
     return fields
 
 
-def _is_input(translator: ScriptTranslator, node: Node, key: str) -> bool:
+def _is_input(translator: Translator, node: Node, key: str) -> bool:
     """Whether a field is what is given by that name, or a fixed value where nothing is."""
-    node = untyped(node)
+    node = bare(node)
     if node.type == "binary_expression" and translator.operator(node) in ("??", "||"):
-        if plain(translator.script, untyped(part(node, "right"))) in (NOT_PLAIN, UNDEFINED):
+        if plain(translator.script, part(node, "right")) in (NOT_PLAIN, UNDEFINED):
             return False
-        node = untyped(part(node, "left"))
+        node = bare(part(node, "left"))
     if node.type in ("identifier", "shorthand_property_identifier"):
         name = translator.of(node)
-        return name == key and name in translator.locals and name in translator.taken_inputs
+        return name == key and name in translator.locals and name in _scope(translator).taken_inputs
     if node.type != "member_expression" or translator.of(part(node, "property")) != key:
         return False
-    owner = untyped(part(node, "object"))
+    owner = bare(part(node, "object"))
     if owner.type == "member_expression":
         return translator.of(part(owner, "property")) == "input"
     return owner.type == "identifier" and translator.locals.get(translator.of(owner)) is INPUT
 
 
-def _default(translator: ScriptTranslator, node: Node) -> Any:
-    node = untyped(node)
-    return plain(translator.script, untyped(part(node, "right"))) if node.type == "binary_expression" else None
+def _default(translator: Translator, node: Node) -> Any:
+    node = bare(node)
+    return plain(translator.script, part(node, "right")) if node.type == "binary_expression" else None
 
 
-def _pairs(translator: ScriptTranslator, node: Node) -> list[tuple[str, Node]] | Untranslated:
-    """The names and values of an object; the context that is spread in it is there anyway."""
+def _begin_object(text: str, scope: Scope, place: Place) -> tuple[Translator, dict[str, Node]] | Untranslated:
+    """A translator, and the names and values of the object that a function returns; the context that is spread in it is
+    there anyway."""
+    found = _begin(text, scope, place)
+    if isinstance(found, Untranslated):
+        return found
+    translator, node = found
     if node.type == "statement_block":
         last = inlining.settle(translator, node)
         if last is None:
             return Untranslated("it does more than return a value")
-        node = last
-    node = untyped(node)
+        node = bare(last)
     if node.type == "identifier" and translator.locals.get(translator.of(node)) is INPUT:
-        return []
+        return translator, {}
     if node.type != "object":
         return Untranslated("it does not return an object literal")
     pairs: dict[str, Node] = {}
@@ -123,16 +135,16 @@ def _pairs(translator: ScriptTranslator, node: Node) -> list[tuple[str, Node]] |
         if key is None or key in pairs:
             return Untranslated("the object holds more than names and values")
         pairs[key] = part(one, "value")
-    return list(pairs.items())
+    return translator, pairs
 
 
-def _finished(value: Code, translator: ScriptTranslator) -> str | Untranslated:
-    notes = translator.notes
-    if notes.refusal:
-        return notes.refusal
+def _finish(value: Code, translator: Translator) -> str | Untranslated:
+    names = _scope(translator)
+    if names.notes.refusal:
+        return names.notes.refusal
     if translator.effects:
         return Untranslated("it changes something besides having a value")
-    text = translator.whole(value.text)
+    text = names.whole(value.text)
     if "\0" in text:
         name = text[text.index("\0") :].split(",")[0].split(")")[0].split(" ")[0]
         what = _WHOLE.get(name)
@@ -140,27 +152,33 @@ def _finished(value: Code, translator: ScriptTranslator) -> str | Untranslated:
     return text
 
 
-def _begin(text: str, scope: Scope, place: Place) -> tuple[ScriptTranslator, Node] | Untranslated:
+def _begin(text: str, scope: Scope, place: Place) -> tuple[Translator, Node] | Untranslated:
     """A translator, and what it is to read: an expression, or the body of a function."""
     try:
-        script, node = parse(text)
+        script, node = parse_expression(text, typed=True)
     except SyntaxProblem as problem:
         return Untranslated(problem.message)
-    translator = ScriptTranslator(scope, script, Notes(place), place)
-    if node.type not in FUNCTIONS:
+    names = ExpressionScope(scope, place)
+    translator = Translator(names, script, names.names)
+    if not is_function(node):
         return translator, node
     if not _bind(node, translator, scope.reading.four):
         return Untranslated("its parameters are not those of XState")
-    return translator, untyped(part(node, "body"))
+    return translator, bare(part(node, "body"))
 
 
-def _bind(function: Node, translator: ScriptTranslator, four: bool) -> bool:
+def _scope(translator: Translator) -> ExpressionScope:
+    assert isinstance(translator.scope, ExpressionScope)
+    return translator.scope
+
+
+def _bind(function: Node, translator: Translator, four: bool) -> bool:
     """Version 5 calls with ``({context, event}, params)``, version 4 with ``(context, event)``."""
     single = function.child_by_field_name("parameter")
     listed = function.child_by_field_name("parameters")
-    patterns = [single] if single is not None else [_pattern(one) for one in named(listed)] if listed else []
+    patterns = [single] if single is not None else [pattern_of(one) for one in named(listed)] if listed else []
     four = four or (len(patterns) == 2 and patterns[0].type == "identifier" and translator.of(patterns[0])[:1] != "_")
-    meanings = (CONTEXT, EVENT) if four else (BOTH, translator.params)
+    meanings = (CONTEXT, EVENT) if four else (BOTH, _scope(translator).params)
     for pattern, meaning in zip(patterns, meanings, strict=False):
         if pattern.type == "identifier":
             translator.locals[translator.of(pattern)] = meaning
@@ -169,16 +187,11 @@ def _bind(function: Node, translator: ScriptTranslator, four: bool) -> bool:
     return len(patterns) <= 3
 
 
-def _pattern(parameter: Node) -> Node:
-    """Without the type TypeScript gives it."""
-    return part(parameter, "pattern") if parameter.type in ("required_parameter", "optional_parameter") else parameter
-
-
 def describe(value: Any) -> str:
     """Say what a piece of a script is: ``a function``, or the call or name that it holds."""
     text = value.strip().removeprefix("{{").removesuffix("}}").strip()
     try:
-        node = parse(text)[1]
+        node = parse_expression(text, typed=True)[1]
     except SyntaxProblem:
         return "code"
     kinds = {

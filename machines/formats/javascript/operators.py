@@ -61,6 +61,11 @@ def as_number(value: Code) -> Code:
     return value if only(value.kinds, NUMBER) else code.call("number", value, kinds=NUMBER)
 
 
+def as_condition(value: Code) -> Code:
+    """Lists and objects are true in ECMAScript, empty ones too."""
+    return code.truth("truthy", value) if value.kinds & TABLES else value
+
+
 def unary(translator: Translator, node: Node) -> Code:
     operator, argument = translator.operator(node), part(node, "argument")
     if operator == "typeof":
@@ -183,6 +188,9 @@ def _instance(translator: Translator, node: Node, left: Node, right: Node) -> Co
         return code.truth("is_list", translator.value(left))
     if name == "Object":
         return code.compare(code.call("typeof", translator.value(left), kinds=STRING), "==", code.text("object"))
+    if name.endswith("Error"):  # what work failed with is a text here
+        value = translator.value(left)
+        return code.literal(True) if value.text == "event.error" else code.truth("has", value, code.text("message"))
     return translator.refuse(node, f"instanceof {name[:40]}")
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from . import code, literals
 from .code import ABSENT, Code
 from .kinds import OBJECT
 from .parsing import Node, bare, named, part
-from .scope import Function
-from .translator import Translator, function_of
+from .scope import Function, function_of
+
+if TYPE_CHECKING:
+    from .translator import Translator
 
 MAX_NESTED = 8  # functions inside one another; one that calls itself comes to this
 MAX_STATEMENTS = 100  # of one function
 
 
 def call(translator: Translator, node: Node, function: Function, arguments: list[Node]) -> Code:
-    inside = _inside(translator, node, function, arguments)
+    inside = open_function(translator, node, function, arguments)
     if inside is None:
         return Code("None")
     body = function.body
@@ -33,7 +37,7 @@ def call_value(translator: Translator, node: Node, written: Node, arguments: lis
 
 def construct(translator: Translator, node: Node, function: Function, arguments: list[Node]) -> Code:
     """``new f()``, where f does nothing but ``this.name = value``."""
-    inside = _inside(translator, node, function, arguments)
+    inside = open_function(translator, node, function, arguments)
     if inside is None or function.body.type != "statement_block":
         return Code("None")
     parts = []
@@ -47,7 +51,7 @@ def construct(translator: Translator, node: Node, function: Function, arguments:
     return Code("{" + ", ".join(parts) + "}", kinds=OBJECT)
 
 
-def _inside(translator: Translator, node: Node, function: Function, arguments: list[Node]) -> Translator | None:
+def open_function(translator: Translator, node: Node, function: Function, arguments: list[Node]) -> Translator | None:
     """What reads the function's body: its parameters stand for the arguments."""
     if translator.nested >= MAX_NESTED:
         translator.refuse(node, f"functions nested more than {MAX_NESTED} deep")
@@ -131,7 +135,7 @@ def _is_idle(inside: Translator, statement: Node) -> bool:
         return True
     found = bare(named(statement)[0])
     if found.type == "call_expression":
-        return inside.of(part(found, "function")).split(".")[0] in inside.idle
+        return inside.of(part(found, "function")).split(".")[0] in inside.scope.idle
     return literals.scalar(inside.script, found) is not literals.NOT_PLAIN
 
 

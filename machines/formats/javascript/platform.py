@@ -97,7 +97,7 @@ def _of_event(translator: Translator, node: Node, name: str) -> Code:
     return ABSENT
 
 
-def _key(translator: Translator, node: Node) -> str | None:
+def key_of(translator: Translator, node: Node) -> str | None:
     """The name an access asks for, where it is written out."""
     if node.type == "member_expression":
         return translator.of(part(node, "property"))
@@ -108,12 +108,12 @@ def _key(translator: Translator, node: Node) -> str | None:
 
 
 def _is_processor(translator: Translator, node: Node) -> bool:
-    key = _key(translator, node)
+    key = key_of(translator, node)
     return key in PROCESSORS and is_system(translator, part(node, "object"), "_ioprocessors")
 
 
 def _is_event_data(translator: Translator, node: Node) -> bool:
-    return _key(translator, node) == "data" and is_system(translator, part(node, "object"), "_event")
+    return key_of(translator, node) == "data" and is_system(translator, part(node, "object"), "_event")
 
 
 def in_state(translator: Translator, node: Node, arguments: list[Node]) -> Code:

@@ -1,17 +1,21 @@
-"""ECMAScript text to a syntax tree, by tree-sitter: it reads any text and never runs one."""
+"""JavaScript to a syntax tree, by tree-sitter: it reads any text and never runs one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 
 import tree_sitter
 import tree_sitter_javascript
+import tree_sitter_typescript
 
 from machines.engine import limits
+from machines.formats.text import place
 
 Node = tree_sitter.Node
 Where = Callable[[int], str]
+FUNCTIONS = ("arrow_function", "function_expression")
+_TYPED = ("as_expression", "satisfies_expression", "non_null_expression")  # a value, and what type it is said to have
 
 
 class SyntaxProblem(Exception):
@@ -26,19 +30,26 @@ class SyntaxProblem(Exception):
 class Script:
     """One text with its tree; nodes are asked for their text and place here.
 
-    ``where`` gives the line and column of a character of the text.
+    ``where`` gives the line and column of a character of the text, by default those in the text. ``typed``: with the
+    types of TypeScript.
     """
 
-    def __init__(self, text: str, where: Where, *, expression: bool = False) -> None:
+    def __init__(self, text: str, where: Where | None = None, *, expression: bool = False, typed: bool = False) -> None:
         self.text = text
-        self._where = where
+        self._where = where or partial(place, text)
         self._before = "(" if expression else ""
         self._raw = f"({text}\n)".encode() if expression else text.encode()
-        if len(text) > limits.MAX_DEFINITION // 4:
+        if not typed and len(text) > limits.MAX_DEFINITION // 4:
             raise SyntaxProblem("longer than a script may be", 0)
-        self.root: Node = tree_sitter.Parser(_language()).parse(self._raw).root_node  # threads must not share a parser
+        # With elements such as <div>, <Type>value has no meaning: what one grammar of TypeScript refuses, the other may
+        # read.
+        roots = (_parse(self._raw, grammar) for grammar in (("typescript", "tsx") if typed else ("javascript",)))
+        self.root = next(roots)
         if self.root.has_error:
-            raise self._problem()
+            whole = next((root for root in roots if not root.has_error), None)
+            if whole is None:
+                raise self._problem()
+            self.root = whole
 
     def of(self, node: Node) -> str:
         return self._raw[node.start_byte : node.end_byte].decode(errors="replace")
@@ -62,9 +73,9 @@ class Script:
         return SyntaxProblem("not ECMAScript", self.offset(wrong))
 
 
-def parse_expression(text: str, where: Where) -> tuple[Script, Node]:
+def parse_expression(text: str, where: Where | None = None, *, typed: bool = False) -> tuple[Script, Node]:
     """One expression, brackets around it taken off. A semicolon at its end is what engines that run it pass over."""
-    script = Script(text.rstrip().rstrip(";"), where, expression=True)
+    script = Script(text.rstrip().rstrip(";"), where, expression=True, typed=typed)
     statements = named(script.root)
     if len(statements) == 1 and statements[0].type == "expression_statement":
         (whole,) = named(statements[0])
@@ -73,9 +84,9 @@ def parse_expression(text: str, where: Where) -> tuple[Script, Node]:
     raise SyntaxProblem("not one expression", 0)
 
 
-def parse_program(text: str, where: Where) -> tuple[Script, list[Node]]:
+def parse_program(text: str, where: Where | None = None, *, typed: bool = False) -> tuple[Script, list[Node]]:
     """The statements of a script."""
-    script = Script(text, where)
+    script = Script(text, where, typed=typed)
     return script, named(script.root)
 
 
@@ -85,10 +96,14 @@ def named(node: Node) -> list[Node]:
 
 
 def bare(node: Node) -> Node:
-    """The node inside any number of brackets."""
-    while node.type == "parenthesized_expression" and len(named(node)) == 1:
-        (node,) = named(node)
-    return node
+    """The node inside any number of brackets, without the type it is said to have."""
+    while True:
+        if (node.type == "parenthesized_expression" and len(named(node)) == 1) or node.type in _TYPED:
+            node = named(node)[0]
+        elif node.type == "type_assertion":
+            node = named(node)[-1]
+        else:
+            return node
 
 
 def part(node: Node, name: str) -> Node:
@@ -98,6 +113,25 @@ def part(node: Node, name: str) -> Node:
     return found
 
 
+def is_function(node: Node) -> bool:
+    return bare(node).type in FUNCTIONS
+
+
+def arguments_of(node: Node) -> list[Node]:
+    """Those of a call; none of ``new Date``."""
+    found = node.child_by_field_name("arguments")
+    return named(found) if found is not None and found.type == "arguments" else []
+
+
+def _parse(raw: bytes, grammar: str) -> Node:
+    return tree_sitter.Parser(_language(grammar)).parse(raw).root_node  # threads must not share a parser
+
+
 @cache
-def _language() -> tree_sitter.Language:
-    return tree_sitter.Language(tree_sitter_javascript.language())
+def _language(grammar: str) -> tree_sitter.Language:
+    languages = {
+        "javascript": tree_sitter_javascript.language,
+        "typescript": tree_sitter_typescript.language_typescript,
+        "tsx": tree_sitter_typescript.language_tsx,
+    }
+    return tree_sitter.Language(languages[grammar]())

@@ -1,16 +1,17 @@
-"""Translates one expression of ECMAScript, node by node. Calls and assignments are added in ``expressions``."""
+"""Translates one expression of JavaScript, node by node: the same worth, and as plain as that allows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
-from . import checking, code, literals, operators, platform
+from . import array_methods, calls, changes, checking, code, literals, operators, platform
 from .code import ABSENT, Code
-from .kinds import ANY, ARRAY, NUMBER, OBJECT, STRING, TABLES
-from .parsing import Node, Script, bare, named, part
-from .scope import Action, Function, Scope
+from .kinds import ANY, ARRAY, NOTHING, NUMBER, OBJECT, STRING
+from .operators import as_condition
+from .parsing import Node, Script, SyntaxProblem, bare, named, part
+from .scope import Action, Scope
 
 MAX_DEPTH = 60  # operators, calls and accesses inside one another, functions written out included
 MAX_CODE = 20_000  # characters: a function written out in a function, many times over, is stopped here
@@ -23,11 +24,6 @@ class Translator:
     expression changes besides having a worth: ``x++``, ``list.pop()``.
     """
 
-    handlers: ClassVar[Mapping[str, Callable[[Any, Node], Code]]] = {}
-    """What translates a kind of node. A subclass adds the kinds that need modules built on this one."""
-    idle: ClassVar[frozenset[str]] = frozenset()
-    """Functions, and owners of methods, whose calls as a statement mean nothing."""
-
     def __init__(self, scope: Scope, script: Script, locals: dict[str, Code] | None = None, depth: int = 0) -> None:
         self.scope = scope
         self.script = script
@@ -37,14 +33,16 @@ class Translator:
         self.nested = 0  # functions around, being written out
         self.careful = False  # whether each part is looked at for what can never have a value
 
-    def inner(self, script: Script, locals: dict[str, Code]) -> Translator:
+    def inner(self, script: Script, locals: dict[str, Code], *, loops: bool = True) -> Translator:
         """What reads a function that is called here."""
-        return type(self)(self.scope, script, locals, self.depth)
+        return Translator(self.scope.inside(loops=loops), script, locals, self.depth)
 
     def value(self, node: Node) -> Code:
         """What the expression is worth."""
+        if self.scope.is_stopped:
+            return ABSENT
         node = bare(node)
-        handler = self.handlers.get(node.type)
+        handler = _HANDLERS.get(node.type)
         if handler is None:
             return self.refuse(node, _NAMES.get(node.type, f"a {node.type.replace('_', ' ')}"))
         self.depth += 1
@@ -63,6 +61,8 @@ class Translator:
 
     def condition(self, node: Node) -> Code:
         """An expression that is true in our sense exactly where ECMAScript holds the worth for true."""
+        if self.scope.is_stopped:
+            return ABSENT
         node = bare(node)
         self.depth += 1
         try:
@@ -105,6 +105,8 @@ class Translator:
 
     def fails(self, node: Node, message: str) -> Code:
         """Something that is wrong whenever it runs, and only then."""
+        if not self.scope.may_fail:
+            return self.refuse(node, message)
         self.warn(node, f"this fails whenever it runs: {message}")
         return code.fails(message)
 
@@ -140,10 +142,7 @@ class Translator:
             return self.fails(node, f"{name} is no number that can be kept")
         if name in self.scope.functions:
             return self.refuse(node, "a function as a value", "call it")
-        return self.scope.variable(name) or self.undeclared(node, name)
-
-    def undeclared(self, node: Node, name: str) -> Code:
-        return self.fails(node, f"{name} is not declared")
+        return self.scope.variable(name) or self.scope.undeclared(self, node, name)
 
     def array(self, node: Node) -> Code:
         items = named(node)
@@ -151,12 +150,12 @@ class Translator:
         if commas > len(items) or (commas == len(items) and items and node.children[-2].type != ","):
             return self.refuse(node, "an array with holes")
         if not any(item.type == "spread_element" for item in items):
-            return Code("[" + ", ".join(value.text for value in self.values(items)) + "]", kinds=ARRAY)
-        parts = [Code("[]", kinds=ARRAY)]
+            return code.array(*self.values(items))
+        parts = [code.array()]
         for item in items:
             spread = item.type == "spread_element"
             value = self.value(named(item)[0]) if spread else self.value(item)
-            parts.append(value if spread else Code(f"[{value.text}]", kinds=ARRAY))
+            parts.append(value if spread else code.array(value))
         return code.call("concat", *parts, kinds=ARRAY)
 
     def object(self, node: Node) -> Code:
@@ -182,6 +181,9 @@ class Translator:
 
     def choice(self, node: Node) -> Code:
         condition = self.condition(part(node, "condition"))
+        taken = {"True": "consequence", "False": "alternative"}.get(condition.text)
+        if taken:
+            return self.value(part(node, taken))
         return code.choose(condition, self.value(part(node, "consequence")), self.value(part(node, "alternative")))
 
     def sequence(self, node: Node) -> Code:
@@ -198,6 +200,9 @@ class Translator:
         return self.property(node, self.value(owner), name)
 
     def property(self, node: Node, owner: Code, name: str) -> Code:
+        found = self.scope.property(self, node, owner, name)
+        if found is not None:
+            return found
         if name == "length":
             if owner.kinds and owner.kinds <= ARRAY | STRING:
                 return code.call("len", owner, kinds=NUMBER)
@@ -224,43 +229,31 @@ class Translator:
         value = self.value(owner)
         return code.choose(code.compare(value, "==", ABSENT), ABSENT, access(value))
 
-    def binary(self, node: Node) -> Code:
-        return operators.binary(self, node)
+
+def _unary(translator: Translator, node: Node) -> Code:
+    if translator.operator(node) == "delete":
+        return changes.delete(translator, node, bare(part(node, "argument")))
+    return operators.unary(translator, node)
 
 
-def as_condition(value: Code) -> Code:
-    """Lists and objects are true in ECMAScript, empty ones too."""
-    return code.truth("truthy", value) if value.kinds & TABLES else value
-
-
-def function_of(script: Script, node: Node) -> Function | None:
-    """A function as a value or a declaration; None where its parameters are more than names."""
-    single = node.child_by_field_name("parameter")
-    listed = node.child_by_field_name("parameters")
-    parameters = [single] if single is not None else named(listed) if listed is not None else []
-    typed = ("required_parameter", "optional_parameter")
-    parameters = [part(one, "pattern") if one.type in typed else one for one in parameters]
-    if any(parameter.type != "identifier" for parameter in parameters):
-        return None
-    return Function(script, tuple(script.of(parameter) for parameter in parameters), part(node, "body"))
-
-
-Translator.handlers = {
-    "string": Translator.scalar,
-    "number": Translator.scalar,
-    "true": Translator.scalar,
-    "false": Translator.scalar,
-    "null": Translator.scalar,
-    "undefined": Translator.scalar,
+_HANDLERS: dict[str, Callable[[Any, Node], Code]] = {
+    **dict.fromkeys(("string", "number", "true", "false", "null", "undefined"), Translator.scalar),
     "template_string": Translator.template,
     "identifier": Translator.name,
+    "shorthand_property_identifier": Translator.name,
     "array": Translator.array,
     "object": Translator.object,
     "ternary_expression": Translator.choice,
     "sequence_expression": Translator.sequence,
     "member_expression": Translator.member,
     "subscript_expression": Translator.subscript,
-    "binary_expression": Translator.binary,
+    "binary_expression": operators.binary,
+    "unary_expression": _unary,
+    "call_expression": array_methods.call,
+    "new_expression": calls.new,
+    "update_expression": changes.update,
+    "assignment_expression": changes.assignment,
+    "augmented_assignment_expression": changes.assignment,
 }
 _NAMES = {
     "regex": "a regular expression",
@@ -271,3 +264,19 @@ _NAMES = {
     "await_expression": "await",
     "yield_expression": "yield",
 }
+
+
+def translate(scope: Scope, script: Script, node: Node, *, condition: bool = False) -> tuple[Code, list[Action]]:
+    """An expression with what it changes."""
+    translator = Translator(scope, script)
+    found = translator.condition(node) if condition else translator.value(node)
+    if checking.wrong(found):
+        translator = Translator(scope, script)
+        translator.careful = True
+        found = translator.condition(node) if condition else translator.value(node)
+    return checking.settled(translator, node, found), translator.effects
+
+
+def broken(problem: SyntaxProblem, text: str) -> Code:
+    shown = " ".join(text.split())[:60]
+    return Code(f"fail({f'{problem.message}: {shown}'!r})", kinds=NOTHING)

@@ -1,9 +1,22 @@
-"""Names that are still free."""
+"""Names that may be given, and that are still free."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
+
+from machines.engine import limits
+
+_NOT_A_FIELD = re.compile(r"[^A-Za-z0-9_]+")
+
+
+def field_name(text: str, otherwise: str) -> str:
+    """The text itself if a data field may be called so, else a name much like it; ``otherwise`` where none is left."""
+    if limits.check_field_name(text) is None:
+        return text
+    name = _NOT_A_FIELD.sub("_", text).lstrip("_0123456789")[: limits.MAX_FIELD_NAME - 8] or otherwise
+    return name if limits.check_field_name(name) is None else f"{name}_"
 
 
 class Names:

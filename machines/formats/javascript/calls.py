@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from machines.engine.expressions import FUNCTIONS
 
-from . import changes, code, inlining, literals, platform
+from . import changes, code, inlining, platform
 from .code import Code
 from .kinds import ANY, ARRAY, BOOLEAN, NONE, NUMBER, OBJECT, STRING
-from .operators import as_number, as_text, element_kinds
-from .parsing import Node, bare, named, part
-from .translator import Translator, as_condition
+from .operators import as_condition, as_number, as_text, element_kinds
+from .parsing import Node, arguments_of, bare, is_function, part
+
+if TYPE_CHECKING:
+    from .translator import Translator
 
 Build = Callable[..., Code]
 
@@ -21,8 +24,8 @@ ONE = code.number(1)
 
 
 def call(translator: Translator, node: Node) -> Code:
-    callee, arguments = bare(part(node, "function")), _arguments(node)
-    if arguments is None:
+    callee, arguments = bare(part(node, "function")), arguments_of(node)
+    if part(node, "arguments").type != "arguments":
         return translator.refuse(node, "a tagged template")
     if any(argument.type == "spread_element" for argument in arguments):
         return translator.refuse(node, "a spread argument")
@@ -30,16 +33,9 @@ def call(translator: Translator, node: Node) -> Code:
         return _function(translator, node, translator.of(callee), arguments)
     if callee.type in ("member_expression", "subscript_expression"):
         return _method(translator, node, callee, arguments)
-    if callee.type in ("function_expression", "arrow_function"):
+    if is_function(callee):
         return inlining.call_value(translator, node, callee, arguments)
     return translator.refuse(node, "this call")
-
-
-def _arguments(node: Node) -> list[Node] | None:
-    found = node.child_by_field_name("arguments")
-    if found is None:
-        return []
-    return named(found) if found.type == "arguments" else None
 
 
 def _function(translator: Translator, node: Node, name: str, arguments: list[Node]) -> Code:
@@ -65,7 +61,7 @@ def _build(translator: Translator, node: Node, what: str, build: tuple[int, int,
 
 
 def _method(translator: Translator, node: Node, callee: Node, arguments: list[Node]) -> Code:
-    owner, name = bare(part(callee, "object")), _method_name(translator, callee)
+    owner, name = bare(part(callee, "object")), platform.key_of(translator, callee)
     if name is None:
         return translator.refuse(node, "a call of a calculated name")
     if owner.type == "identifier" and translator.of(owner) not in translator.locals:
@@ -102,31 +98,24 @@ def _ours(translator: Translator, node: Node, name: str, values: list[Code]) -> 
     return code.call(name, *values, kinds=ANY if gives == "any" else frozenset([_KINDS.get(gives, gives)]))
 
 
-def _method_name(translator: Translator, callee: Node) -> str | None:
-    if callee.type == "member_expression":
-        return translator.of(part(callee, "property"))
-    key = literals.plain(translator.script, part(callee, "index"))
-    return key if isinstance(key, str) else None
-
-
 def _is_clock(translator: Translator, owner: Node, name: str) -> bool:
     """``new Date().getTime()``"""
     return (
         name in ("getTime", "valueOf")
         and owner.type == "new_expression"
         and translator.of(part(owner, "constructor")) == "Date"
-        and not _arguments(owner)
+        and not arguments_of(owner)
     )
 
 
 def new(translator: Translator, node: Node) -> Code:
-    name, arguments = translator.of(part(node, "constructor")), _arguments(node) or []
+    name, arguments = translator.of(part(node, "constructor")), arguments_of(node)
     if name in translator.scope.functions:
         return inlining.construct(translator, node, translator.scope.functions[name], arguments)
     if name == "Object" and not arguments:
         return Code("{}", kinds=OBJECT)
     if name == "Array" and len(arguments) != 1:
-        return _list(*translator.values(arguments))
+        return code.array(*translator.values(arguments))
     if name == "Array":
         return translator.refuse(node, "new Array(length)")
     if name == "Error" and len(arguments) <= 1:
@@ -136,10 +125,6 @@ def new(translator: Translator, node: Node) -> Code:
 
 
 # -- what each is worth ------------------------------------------------------------------------------
-
-
-def _list(*items: Code) -> Code:
-    return Code("[" + ", ".join(item.text for item in items) + "]", kinds=ARRAY)
 
 
 def _number(name: str) -> Build:
@@ -213,7 +198,7 @@ def _substring(owner: Code, start: Code, length: Code | None = None) -> Code:
 
 def _split(owner: Code, separator: Code | None = None) -> Code:
     if separator is None:
-        return _list(owner)
+        return code.array(owner)
     if separator.text == "''":
         return code.call("characters", owner, kinds=ARRAY)
     return code.call("split", owner, separator, kinds=ARRAY)
@@ -242,68 +227,84 @@ _MANY = 100
 _KINDS = {"integer": "number"}  # kinds are called as in JSON Schema but for this one
 _OF_XML = ("getElementsByTagName", "getElementById", "getAttribute", "querySelector", "hasAttribute", "item")
 
+# What does the same as a function of ours, in both directions: our name, the fewest and most values, what it gives.
+SAME_FUNCTIONS: dict[str, tuple[str, int, int, frozenset[str]]] = {
+    "parseInt": ("parse_int", 1, 2, NUMBER | NONE),
+    "parseFloat": ("parse_float", 1, 1, NUMBER | NONE),
+    "isNaN": ("is_nan", 1, 1, BOOLEAN),
+    "Array.isArray": ("is_list", 1, 1, BOOLEAN),
+    "JSON.stringify": ("json", 1, 1, STRING),
+    "JSON.parse": ("parse_json", 1, 1, ANY),
+    "Math.random": ("random", 0, 0, NUMBER),
+}
+SAME_METHODS: dict[str, tuple[str, int, int, frozenset[str]]] = {
+    "charAt": ("char_at", 2, 2, STRING),
+    "hasOwnProperty": ("has", 2, 2, BOOLEAN),
+    "includes": ("contains", 2, 2, BOOLEAN),
+    "indexOf": ("index_of", 2, 3, NUMBER),
+    "join": ("joined", 1, 2, STRING),
+    "lastIndexOf": ("last_index_of", 2, 2, NUMBER),
+    "repeat": ("repeated", 2, 2, STRING),
+    "substring": ("substring", 2, 3, STRING),
+    "toFixed": ("fixed", 1, 2, STRING),
+    "toLowerCase": ("lower", 1, 1, STRING),
+    "toUpperCase": ("upper", 1, 1, STRING),
+    "trim": ("strip", 1, 1, STRING),
+}
+SAME_OF_NUMBERS = {
+    "Math.abs": "abs",
+    "Math.ceil": "ceil",
+    "Math.exp": "exp",
+    "Math.log": "log",
+    "Math.sign": "sign",
+    "Math.sqrt": "sqrt",
+    "Math.trunc": "int",
+}
+
+
+def _alike(same: dict[str, tuple[str, int, int, frozenset[str]]]) -> dict[str, tuple[int, int, Build]]:
+    return {name: (least, most, _gives(ours, kinds)) for name, (ours, least, most, kinds) in same.items()}
+
+
 _FUNCTIONS: dict[str, tuple[int, int, Build]] = {
-    "parseInt": (1, 2, _gives("parse_int", NUMBER | NONE)),
-    "parseFloat": (1, 1, _gives("parse_float", NUMBER | NONE)),
-    "isNaN": (1, 1, _gives("is_nan", BOOLEAN)),
+    **_alike(SAME_FUNCTIONS),
+    **{name: (1, 1, _number(ours)) for name, ours in SAME_OF_NUMBERS.items()},
     "isFinite": (1, 1, _is_finite),
     "Number": (1, 1, _numeric),
     "String": (1, 1, as_text),
     "Boolean": (1, 1, _boolean),
-    "Array": (0, _MANY, _list),
-    "Array.isArray": (1, 1, _gives("is_list", BOOLEAN)),
-    "Array.of": (0, _MANY, _list),
+    "Array": (0, _MANY, code.array),
+    "Array.of": (0, _MANY, code.array),
     "Object.keys": (1, 1, _gives("keys", ARRAY)),
     "Object.values": (1, 1, _gives("values", ARRAY)),
-    "JSON.stringify": (1, 1, _gives("json", STRING)),
-    "JSON.parse": (1, 1, _gives("parse_json")),
     "Number.parseInt": (1, 2, _gives("parse_int", NUMBER | NONE)),
     "Number.parseFloat": (1, 1, _gives("parse_float", NUMBER | NONE)),
     "Number.isNaN": (1, 1, _gives("is_nan", BOOLEAN)),
     "Number.isFinite": (1, 1, _is_finite),
     "Number.isInteger": (1, 1, _whole),
     "Date.now": (0, 0, lambda: Code("now * 1000", code.PRODUCT, NUMBER)),
-    "Math.abs": (1, 1, _number("abs")),
     "Math.floor": (1, 1, _floor),
-    "Math.ceil": (1, 1, _number("ceil")),
-    "Math.trunc": (1, 1, _number("int")),
     "Math.round": (1, 1, _rounded),
-    "Math.sign": (1, 1, _number("sign")),
-    "Math.sqrt": (1, 1, _number("sqrt")),
     "Math.cbrt": (1, 1, lambda value: _power(value, Code("1 / 3", code.PRODUCT, NUMBER))),
-    "Math.exp": (1, 1, _number("exp")),
-    "Math.log": (1, 1, _number("log")),
     "Math.log2": (1, 1, _logarithm(2)),
     "Math.log10": (1, 1, _logarithm(10)),
     "Math.pow": (2, 2, _power),
     "Math.min": (1, _MANY, _extreme("min")),
     "Math.max": (1, _MANY, _extreme("max")),
-    "Math.random": (0, 0, _gives("random", NUMBER)),
 }
 _METHODS: dict[str, tuple[int, int, Build]] = {
+    **_alike(SAME_METHODS),
     "concat": (1, _MANY, _concatenated),
     "slice": (1, 3, _sliced),
-    "substring": (2, 3, _gives("substring", STRING)),
     "substr": (2, 3, _substring),
-    "indexOf": (2, 3, _gives("index_of", NUMBER)),
-    "lastIndexOf": (2, 2, _gives("last_index_of", NUMBER)),
-    "includes": (2, 2, _gives("contains", BOOLEAN)),
-    "charAt": (2, 2, _gives("char_at", STRING)),
     "charCodeAt": (1, 2, lambda owner, at=ZERO: code.call("char_code", owner, at, kinds=NUMBER | NONE)),
     "codePointAt": (1, 2, lambda owner, at=ZERO: code.call("char_code", owner, at, kinds=NUMBER | NONE)),
-    "repeat": (2, 2, _gives("repeated", STRING)),
     "at": (2, 2, _at),
     "startsWith": (2, 2, _of_text("startswith", BOOLEAN)),
     "endsWith": (2, 2, _of_text("endswith", BOOLEAN)),
-    "toLowerCase": (1, 1, _gives("lower", STRING)),
-    "toUpperCase": (1, 1, _gives("upper", STRING)),
-    "trim": (1, 1, _gives("strip", STRING)),
     "split": (1, 2, _split),
     "replace": (3, 3, _of_text("replace_first")),
     "replaceAll": (3, 3, _of_text("replace")),
-    "join": (1, 2, _gives("joined", STRING)),
     "toString": (1, 1, as_text),
-    "toFixed": (1, 2, _gives("fixed", STRING)),
     "valueOf": (1, 1, lambda owner: owner),
-    "hasOwnProperty": (2, 2, _gives("has", BOOLEAN)),
 }

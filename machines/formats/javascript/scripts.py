@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator
 
 from . import changes, checking, code, inlining, operators, platform
 from .code import Code
-from .expressions import ExpressionTranslator
 from .kinds import ANY, NUMBER, STRING
-from .parsing import Node, Script, bare, named, part
-from .scope import Action, Function, Scope
-from .translator import function_of
+from .parsing import FUNCTIONS, Node, Script, bare, is_function, named, part
+from .scope import Action, Function, Scope, function_of
+from .translator import Translator
 
 MAX_DEPTH = 25  # blocks inside one another
-_FUNCTIONS = ("function_declaration", "function_expression", "arrow_function", "method_definition", "class_declaration")
+_APART = (*FUNCTIONS, "function_declaration", "method_definition", "class_declaration")
 
 
 def actions(scope: Scope, script: Script, statements: list[Node]) -> list[Action]:
@@ -46,8 +45,8 @@ class _Reader:
             return []
         return handler(self, statement)
 
-    def translator(self) -> ExpressionTranslator:
-        translator = ExpressionTranslator(self.scope, self.script, self.locals)
+    def translator(self) -> Translator:
+        translator = Translator(self.scope, self.script, self.locals)
         translator.nested = self.nested
         return translator
 
@@ -87,13 +86,10 @@ class _Reader:
 
     def _written_out(self, node: Node, function: Function, arguments: list[Node]) -> list[Action]:
         translator = self.translator()
-        if self.nested >= inlining.MAX_NESTED:
-            translator.refuse(node, f"functions nested more than {inlining.MAX_NESTED} deep")
+        opened = inlining.open_function(translator, node, function, arguments)
+        if opened is None:
             return []
-        values = translator.values(arguments)
-        missing = [code.ABSENT] * len(function.parameters)
-        locals = dict(zip(function.parameters, [*values, *missing], strict=False))
-        inside = _Reader(self.scope, function.script, locals, self.nested + 1)
+        inside = _Reader(self.scope, function.script, opened.locals, opened.nested)
         statements = named(function.body)
         if statements and statements[-1].type == "return_statement":
             statements = statements[:-1]  # nobody takes what it returns
@@ -105,7 +101,7 @@ class _Reader:
             name, value = part(declarator, "name"), declarator.child_by_field_name("value")
             if name.type != "identifier" or self.nested:
                 self.translator().refuse(declarator, "a variable of a function" if self.nested else "taking apart")
-            elif value is not None and bare(value).type not in ("function_expression", "arrow_function"):
+            elif value is not None and not is_function(value):
                 translator = self.translator()
                 worth = translator.value(value)
                 found += [changes.assign_text(translator, name, worth), *translator.effects]
@@ -235,12 +231,13 @@ def functions(script: Script, statements: list[Node]) -> Iterator[tuple[str, Fun
     for statement in statements:
         if statement.type in ("function_declaration", "generator_function_declaration"):
             yield script.of(part(statement, "name")), function_of(script, statement), statement
-        for name, value in _values(statement):
-            if bare(value).type in ("function_expression", "arrow_function"):
+        for name, value in values(statement):
+            if is_function(value):
                 yield script.of(name), function_of(script, bare(value)), value
 
 
-def _values(statement: Node) -> Iterator[tuple[Node, Node]]:
+def values(statement: Node) -> Iterator[tuple[Node, Node]]:
+    """Names that a statement gives a value, each with it."""
     if statement.type in ("variable_declaration", "lexical_declaration"):
         for declarator in named(statement):
             value = declarator.child_by_field_name("value")
@@ -257,7 +254,7 @@ def _assigned(top: Node) -> Iterator[Node]:
     waiting = [top]
     while waiting:
         node = waiting.pop()
-        if node.type in _FUNCTIONS:
+        if node.type in _APART:
             continue
         if node.type == "variable_declarator":
             yield part(node, "name")
@@ -266,10 +263,6 @@ def _assigned(top: Node) -> Iterator[Node]:
         elif node.type == "update_expression":
             yield part(node, "argument")
         waiting.extend(reversed(node.named_children))
-
-
-def is_function(node: Node) -> bool:
-    return bare(node).type in ("function_expression", "arrow_function")
 
 
 _STATEMENTS: dict[str, Callable[[_Reader, Node], list[Action]]] = {

@@ -168,15 +168,15 @@ def delete(translator: Translator, node: Node, target: Node) -> Code:
 
 
 def _push(owner: Code, *values: Code) -> tuple[Code, Code]:
-    added = Code("[" + ", ".join(value.text for value in values) + "]", kinds=ARRAY)
-    length = code.calculate(code.call("len", owner, kinds=NUMBER), "+", code.number(len(values)))
-    return code.call("concat", owner, added, kinds=ARRAY), length
+    return code.call("concat", owner, code.array(*values), kinds=ARRAY), _longer(owner, values)
 
 
 def _unshift(owner: Code, *values: Code) -> tuple[Code, Code]:
-    added = Code("[" + ", ".join(value.text for value in values) + "]", kinds=ARRAY)
-    length = code.calculate(code.call("len", owner, kinds=NUMBER), "+", code.number(len(values)))
-    return code.call("concat", added, owner, kinds=ARRAY), length
+    return code.call("concat", code.array(*values), owner, kinds=ARRAY), _longer(owner, values)
+
+
+def _longer(owner: Code, values: tuple[Code, ...]) -> Code:
+    return code.calculate(code.call("len", owner, kinds=NUMBER), "+", code.number(len(values)))
 
 
 def _pop(owner: Code) -> tuple[Code, Code]:
@@ -199,10 +199,9 @@ def _reverse(owner: Code) -> tuple[Code, Code]:
 
 def _splice(owner: Code, start: Code, count: Code, *values: Code) -> tuple[Code, Code]:
     stop = code.calculate(operators.as_number(start), "+", operators.as_number(count))
-    added = Code("[" + ", ".join(value.text for value in values) + "]", kinds=ARRAY)
     before = code.call("slice", owner, code.number(0), start, kinds=ARRAY)
     after = code.call("slice", owner, stop, kinds=ARRAY)
-    parts = [before, added, after] if values else [before, after]
+    parts = [before, code.array(*values), after] if values else [before, after]
     return code.call("concat", *parts, kinds=ARRAY), code.call("slice", owner, start, stop, kinds=ARRAY)
 
 

@@ -34,13 +34,17 @@ ABSENT = Code("None", ATOM, NONE)
 def literal(value: Any) -> Code:
     """A JSON value."""
     if isinstance(value, list):
-        return Code("[" + ", ".join(literal(item).text for item in value) + "]", ATOM, ARRAY)
+        return array(*(literal(item) for item in value))
     if isinstance(value, dict):
         items = (f"{key!r}: {literal(item).text}" for key, item in value.items())
         return Code("{" + ", ".join(items) + "}", ATOM, OBJECT)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return number(value)
     return Code(repr(value), ATOM, kinds_of(value))
+
+
+def array(*items: Code) -> Code:
+    return Code("[" + ", ".join(item.text for item in items) + "]", ATOM, ARRAY)
 
 
 def number(value: int | float) -> Code:

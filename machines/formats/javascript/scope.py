@@ -1,0 +1,141 @@
+"""What the JavaScript of one document can name, and the variables among that as data fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from machines.formats.names import Names, field_name
+from machines.formats.report import Report
+
+from .code import Code
+from .kinds import ANY, NONE, Kinds, kinds_of
+from .parsing import Node, Script, named, part
+
+if TYPE_CHECKING:
+    from .translator import Translator
+
+Action = dict[str, Any]
+UNSET: Final = object()
+
+
+class Fields:
+    """Kinds grow while a document is read; reading it again until they rest makes them right everywhere."""
+
+    def __init__(self, start: dict[str, Kinds] | None = None) -> None:
+        self.names: dict[str, str] = {}  # name in the document -> data field
+        self.initial: dict[str, Any] = {}  # data field -> JSON value
+        self.schemas: dict[str, dict[str, Any]] = {}  # data field -> what else its declaration says
+        self._fields = Names()
+        self._start = start or {}
+        self._found: dict[str, Kinds] = {}
+
+    def declare(self, name: str, value: Any = UNSET, wanted: str = "") -> bool:
+        """Whether the field has another name than the variable, or than is ``wanted`` for it."""
+        if name not in self.names:
+            self.names[name] = self._fields.take(_field(wanted or name))
+        field = self.names[name]
+        if value is not UNSET:
+            self.initial[field] = value
+        self.receive(name, NONE if value is UNSET else kinds_of(value))
+        return field != (wanted or name)
+
+    def receive(self, name: str, kinds: Kinds) -> None:
+        """The variable is given a value of these kinds."""
+        field = self.names[name]
+        self._found[field] = self._found.get(field, frozenset()) | kinds
+
+    def receive_anything(self, name: str) -> None:
+        self.receive(name, ANY)
+
+    def code(self, name: str) -> Code | None:
+        field = self.names.get(name)
+        if field is None:
+            return None
+        return Code(field, kinds=self._start.get(field, frozenset()) | self._found.get(field, frozenset()))
+
+    @property
+    def kinds(self) -> dict[str, Kinds]:
+        return self._found
+
+    def context(self) -> dict[str, Any]:
+        """The fields as a definition declares them: of any type, with the values they begin with."""
+        properties = {
+            field: self.schemas.get(field, {}) | ({"default": self.initial[field]} if field in self.initial else {})
+            for field in self.names.values()
+        }
+        return {"type": "object", "properties": properties}
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the document. It is never called: each call is replaced by what it returns."""
+
+    script: Script
+    parameters: tuple[str, ...]
+    body: Node  # a block, or the expression of an arrow function
+
+
+@dataclass
+class Scope:
+    """``states``: the ids In() can find active, with the names they have here. A format with other names, or other
+    rules, overrides what follows."""
+
+    report: Report
+    fields: Fields
+    functions: dict[str, Function]
+    states: dict[str, str]
+    name: str  # what _name is worth
+
+    idle: frozenset[str] = frozenset()
+    """Functions, and owners of methods, whose calls as a statement mean nothing."""
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    """Names of plain values."""
+    loops: list[list[Action]] | None = None
+    """Where the actions go that have to run before the expression; None where none can stand."""
+    may_fail: bool = True
+    """Whether what can only fail is translated as a failure; else it is refused."""
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing more is to be translated."""
+        return False
+
+    def variable(self, name: str) -> Code | None:
+        """A data field as an expression; None for a name that nothing declares."""
+        return self.fields.code(name)
+
+    def undeclared(self, translator: Translator, node: Node, name: str) -> Code:
+        return translator.fails(node, f"{name} is not declared")
+
+    def property(self, translator: Translator, node: Node, owner: Code, name: str) -> Code | None:
+        """A property that means something of its own here; None for any other."""
+        return None
+
+    def inside(self, *, loops: bool = True) -> Scope:
+        """The scope of a function that is written out; without ``loops`` none of its actions can stand before."""
+        return self
+
+    def declare_helper(self, name: str) -> None:
+        """Declare a data field that a loop uses."""
+
+
+def function_of(script: Script, node: Node) -> Function | None:
+    """A function as a value or a declaration; None where its parameters are more than names."""
+    single = node.child_by_field_name("parameter")
+    listed = node.child_by_field_name("parameters")
+    parameters = [single] if single is not None else [pattern_of(one) for one in named(listed)] if listed else []
+    if any(parameter.type != "identifier" for parameter in parameters):
+        return None
+    return Function(script, tuple(script.of(parameter) for parameter in parameters), part(node, "body"))
+
+
+def pattern_of(parameter: Node) -> Node:
+    """Without the type TypeScript gives it."""
+    return part(parameter, "pattern") if parameter.type in ("required_parameter", "optional_parameter") else parameter
+
+
+def _field(name: str) -> str:
+    """The name of a data field for a variable."""
+    return f"{name}_" if name == "trigger" else field_name(name, "x")
