@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from machines.engine.definitions import check, outline
 from machines.engine.errors import DefinitionError
 from machines.formats import dump
-from machines.formats.diagrams.labels import clean, is_internal
+from machines.formats.diagrams.mermaid import clean, is_internal
 from tests.catalog.samples import BROKEN, door
 
 from .charts import HOSTILE, charts, order

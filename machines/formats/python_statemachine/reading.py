@@ -14,8 +14,7 @@ from machines.engine.definitions.findings import Finding, make_finding
 from machines.engine.definitions.report import Report
 from machines.formats.messages import machine_name
 
-from .definition import Builder
-from .table import Move, Row, Table
+from .definition import Builder, Move, Row, Table
 
 FORMAT = "python-statemachine"
 HINT = f"they are code: machine import module:Class --format {FORMAT} --run-code"
