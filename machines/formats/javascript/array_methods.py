@@ -82,17 +82,24 @@ def _elements(translator: Translator, owner: Node) -> list[Code] | None:
     return translator.values(named(owner))
 
 
-def _unrolled(translator: Translator, name: str, function: Function, elements: list[Code]) -> Code:
+def _unrolled(translator: Translator, name: str, function: Function, elements: list[Code]) -> Code | None:
+    """None where the function changes something."""
     inner = [translator.inner(function.script, _given(translator, function, one)) for one in elements]
     for one in inner:
         one.nested = translator.nested
     if name == "map":
-        return code.array(*(one.value(function.body) for one in inner))
-    asked = [one.condition(function.body) for one in inner]
+        found = code.array(*(one.value(function.body) for one in inner))
+    else:
+        found = _choose(name, [one.condition(function.body) for one in inner], elements)
+    return None if any(one.effects for one in inner) else found
+
+
+def _choose(name: str, asked: list[Code], elements: list[Code]) -> Code:
+    """The worth of a method whose function was asked of each element."""
     if name == "some":
-        return reduce(code.either, asked, code.literal(False)) if not asked else reduce(code.either, asked)
+        return reduce(code.either, asked) if asked else code.literal(False)
     if name == "every":
-        return code.literal(True) if not asked else reduce(code.both, asked)
+        return reduce(code.both, asked) if asked else code.literal(True)
     found = ABSENT
     for condition, element in zip(reversed(asked), reversed(elements), strict=True):
         found = code.choose(condition, element, found)
