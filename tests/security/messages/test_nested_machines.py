@@ -282,7 +282,7 @@ def test_no_nested_machine_has_the_name_of_one_of_the_product(engine, publisher,
 
 def test_the_names_of_the_product_are_those_it_ships():
     folder = Path(builtin_machines.__file__).parents[1]
-    shipped = {path.stem for path in folder.glob("*/definitions/*.json") if path.parent.parent.name != "engine"}
+    shipped = {path.stem for path in folder.rglob("definitions/*.json") if path.parent.parent.name != "engine"}
     assert shipped == builtin_machines.NAMES
 
 
