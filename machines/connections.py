@@ -32,7 +32,7 @@ PARTITIONS_PER_PRIMARY = 4  # so that a cluster can grow to four times its size 
 
 
 def get_engine() -> Engine:
-    """One engine for each process, on ``REDIS_URL`` and ``SIGNALBOX_PREFIX``; other settings give another one.
+    """Return one engine for each process, on ``REDIS_URL`` and ``SIGNALBOX_PREFIX``; other settings give another one.
 
     In Django's tests its keys begin with ``get_prefix()``. Makes no connection by itself, but for a cluster, so it
     succeeds when Redis is down. Safe to call from any thread.
@@ -40,7 +40,7 @@ def get_engine() -> Engine:
     global _made
     if _given is not None:
         return _given
-    wanted = _wanted()
+    wanted = _read_settings()
     held = _made
     if held is not None and held[0] == wanted:
         return held[1]
@@ -59,7 +59,7 @@ def get_prefix() -> str:
     return str(conf.PREFIX)
 
 
-def _wanted() -> Wanted:
+def _read_settings() -> Wanted:
     return (
         conf.REDIS_URL,
         get_prefix(),
@@ -85,11 +85,12 @@ def _make(url: str, prefix: str, partitions: int, replicas: int, timeout: int, r
 
 
 def engine_at_hand() -> Engine | None:
-    """The same where it is made already, else None: for those who must not wait, as making one for a cluster does."""
+    """Return the same where it is made already, else None: for those who must not wait, as making one for a cluster
+    does."""
     if _given is not None:
         return _given
     held = _made
-    return held[1] if held is not None and held[0] == _wanted() else None
+    return held[1] if held is not None and held[0] == _read_settings() else None
 
 
 @contextlib.contextmanager
@@ -112,7 +113,8 @@ def is_spread() -> bool:
 
 
 def get_pattern(make: Callable[[Client, str], Made]) -> Made:
-    """What ``make(redis, prefix)`` gives: a pattern's class, or a function of a module that makes one with its options.
+    """Return what ``make(redis, prefix)`` gives: a pattern's class, or a function of a module that makes one with its
+    options.
 
     One for each process and ``make``, on the connections of the engine; all processes of this installation share what
     it keeps.

@@ -71,13 +71,13 @@ DUTIES: Mapping[str, str] = MappingProxyType(
 class DatabaseDuty:
     """Something small that is done in the database again and again."""
 
-    def __init__(self, work: Callable[[], object], *, pause: float, told: str) -> None:
+    def __init__(self, work: Callable[[], object], *, pause: float, message: str) -> None:
         self._work = work
         self._pause = pause
-        self._database = DatabaseRetry(log, told)
+        self._database = DatabaseRetry(log, message)
 
     def once(self) -> bool:
-        """One pass. There is never more to do at once: False."""
+        """Make one pass. There is never more to do at once: False."""
         with self._database.around():
             self._work()
         return False
@@ -87,32 +87,32 @@ class DatabaseDuty:
 
 
 def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
-    """Those of which each is one worker's at a time; DUTIES has their names."""
+    """Return those of which each is one worker's at a time; DUTIES has their names."""
     return {
         **make_engine_duties(engine, options),
         "acceptance": DatabaseDuty(
-            partial(_grant_senders, {}), pause=300.0, told="who sends to whom cannot be granted: %s"
+            partial(_grant_senders, {}), pause=300.0, message="who sends to whom cannot be granted: %s"
         ),
         "activity": ActivityCounter(engine),
-        "alarms": DatabaseDuty(alarms.record_alarms, pause=10.0, told="alarms cannot be recorded: %s"),
-        "approvals": DatabaseDuty(approvals.expire, pause=30.0, told="requests cannot be closed: %s"),
-        "catalog": DatabaseDuty(partial(_keep_catalog, {}), pause=15.0, told="versions cannot be recorded: %s"),
+        "alarms": DatabaseDuty(alarms.record_alarms, pause=10.0, message="alarms cannot be recorded: %s"),
+        "approvals": DatabaseDuty(approvals.expire, pause=30.0, message="requests cannot be closed: %s"),
+        "catalog": DatabaseDuty(partial(_keep_catalog, {}), pause=15.0, message="versions cannot be recorded: %s"),
         "boards": ScoreboardUpdate(engine),
-        "error digest": DatabaseDuty(error_digest.send_due, pause=60.0, told="the error digest cannot be made: %s"),
+        "error digest": DatabaseDuty(error_digest.send_due, pause=60.0, message="the error digest cannot be made: %s"),
         "failure actions": PacedActions(engine),
         "failures": FailureFollower(engine),
-        "plans": DatabaseDuty(plans.keep_outcomes, pause=30.0, told="outcomes of plans cannot be recorded: %s"),
+        "plans": DatabaseDuty(plans.keep_outcomes, pause=30.0, message="outcomes of plans cannot be recorded: %s"),
         "retention": RetentionDuty(engine),
         "rollouts": RolloutGuard(engine, report_stopped),
         "sampler": Sampler(engine),
-        "statistics prune": DatabaseDuty(_prune_measured, pause=60.0, told="old statistics cannot be removed: %s"),
-        "table prune": DatabaseDuty(tables.prune, pause=60.0, told="old rows cannot be removed: %s"),
-        "webhook prune": DatabaseDuty(_prune_deliveries, pause=60.0, told="old deliveries cannot be removed: %s"),
+        "statistics prune": DatabaseDuty(_prune_measured, pause=60.0, message="old statistics cannot be removed: %s"),
+        "table prune": DatabaseDuty(tables.prune, pause=60.0, message="old rows cannot be removed: %s"),
+        "webhook prune": DatabaseDuty(_prune_deliveries, pause=60.0, message="old deliveries cannot be removed: %s"),
     }
 
 
 def make_shared_duties(engine: Engine) -> dict[str, Duty]:
-    """Those that every worker has, side by side."""
+    """Return those that every worker has, side by side."""
     return {
         **make_buffer_flushes(),
         "reconcile": ReconcileDuty(engine),

@@ -158,7 +158,7 @@ def _row(row: Row) -> dict[str, Any]:
     }
 
 
-LEVERS = {
+OPERATIONS = {
     "run": ("Run it", "From its dry run. 202 if the definition requires approval."),
     "pause": ("Pause", "Instances being processed are still finished."),
     "resume": ("Resume", ""),
@@ -170,25 +170,25 @@ MOVING = ("run", "resume", "retry")  # instances are moved from there, which may
 
 
 def _declare(name: str) -> None:
-    summary, about = LEVERS[name]
+    summary, about = OPERATIONS[name]
     done = answers_of(BulkOut) if name in MOVING else BulkOut
     group.post(f"{BULK}/{name}", id=f"{name}Bulk", right="operate", answers=done, summary=summary)(
-        _lever(getattr(bulks, name), about)
+        _make_operation(getattr(bulks, name), about)
     )
 
 
-def _lever(pull: Callable[[Actor, str], Instance], about: str) -> Callable[..., Any]:
-    def lever(request: HttpRequest, id: str) -> dict[str, Any]:
+def _make_operation(act: Callable[[Actor, str], Instance], about: str) -> Callable[..., Any]:
+    def operation(request: HttpRequest, id: str) -> dict[str, Any]:
         actor = actor_of(request)
         order = bulks.find_order(id)  # before: one that is removed may be gone afterwards
-        now = pull(actor, id)
+        now = act(actor, id)
         return shown(actor, now, order) if order else shown(actor, *bulks.get(actor, id))
 
-    lever.__doc__ = about
-    return lever
+    operation.__doc__ = about
+    return operation
 
 
-for _name in LEVERS:
+for _name in OPERATIONS:
     _declare(_name)
 
 

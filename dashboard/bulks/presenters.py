@@ -18,7 +18,7 @@ from machines.people.actor import Actor
 SIZE = 100  # instances on a page
 MAX_SEARCHED = 5_000  # instances one page looks at for those with one verdict
 MAX_CLASSES = 200  # classes of a dry run on the page, the largest ones; most plans have a dozen
-AVAILABLE_IN = {  # lever -> the states in which it is there
+AVAILABLE_IN = {  # action -> the states in which it is there
     "run": ("previewed",),
     "pause": ("running",),
     "resume": ("paused",),
@@ -86,7 +86,7 @@ def list_chunks(actor: Actor, bulk: Bulk, machine: str) -> Iterator[str]:
     write = make_writer()
     yield write(COLUMNS)
     for rows in bulk.pages():
-        shown = services.shown(actor, machine, rows)
+        shown = services.redact_rows(actor, machine, rows)
         yield "".join(write([escape_cell(text) for text in _texts(row)]) for row in shown)
 
 

@@ -29,7 +29,7 @@ from machines.bulks import MIGRATE, Bulk, NotNow, Order
 from machines.bulks import actions as services
 from machines.bulks.execution import OUTCOMES
 from machines.bulks.order import MAX_REASON
-from machines.bulks.preview import VERDICTS
+from machines.bulks.preview import RESULTS
 from machines.connections import get_engine
 from machines.engine import Instance, errors
 from machines.instances.queries import redactor_of
@@ -153,13 +153,13 @@ def bulk_page(
         "section": "machines",
         "bulk": now,
         "order": order,
-        "listed": replace(found, rows=services.shown(actor, order.machine, found.rows)),
+        "listed": replace(found, rows=services.redact_rows(actor, order.machine, found.rows)),
         "error": redactor_of(actor, order.machine).message(now.data.get("error") or ""),
-        "levers": list_available_actions(now) if services.may(actor, order) else [],
+        "actions": list_available_actions(now) if services.may(actor, order) else [],
         "rate": bulk.rate(),
         "second": now.state == "previewed" and services.needs_second(actor, order),
         "waiting": approval_queries.find_open().filter(bulk=id).first(),
-        "verdicts": count_words(now.data["verdicts"], VERDICTS),
+        "previews": count_words(now.data["verdicts"], RESULTS),
         "succeeds": "would move" if order.action == MIGRATE else "would succeed",
         "classes": tried.classes[:MAX_CLASSES] if tried else [],
         "fleet": tried.total if tried else 0,

@@ -123,7 +123,7 @@ def listed(
 ) -> dict[str, Any]:  # fmt: skip
     """Regressions first, then groups with open jobs, then by the failures of the last day. `assignee` takes a user,
     `me` or `none`; `query` finds in handler, exception and shape."""
-    found = queries.listed(
+    found = queries.list_groups(
         actor_of(request), state=state, machine=machine, assignee=assignee, query=query, page=page, size=limit
     )
     return {"items": [_shown(view) for view in found.items], "total": found.total, "more": found.more}

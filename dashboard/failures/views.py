@@ -42,7 +42,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
         raise Http404("Unknown filter.")
     given = terms.terms()
     actor = Actor.of(request)
-    found = queries.listed(actor, **given)
+    found = queries.list_groups(actor, **given)
     kept = {name: value for name, value in given.items() if value and name != "page"}
     context = {
         "section": "errors",
@@ -92,7 +92,7 @@ def group_page(
         "count": count,
         "actions": actions,
         "running": running,
-        "levers": [tried if tried and tried.name == one.name else one for one in offered],
+        "action_forms": [tried if tried and tried.name == one.name else one for one in offered],
         "turned": turned,
         "tried": tried is not None,
     }

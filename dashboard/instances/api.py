@@ -312,4 +312,4 @@ def troubles(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
     engine.get(machine, id)  # raises where there is none
     redactor = redactor_of(actor, machine).of(id)
     found = engine.problems(machine, [id]).get(id, [])
-    return {"items": [{"cause": one.cause, "kind": one.kind, "text": redactor.said(one.text)} for one in found]}
+    return {"items": [{"cause": one.cause, "kind": one.kind, "text": redactor.redact_text(one.text)} for one in found]}

@@ -72,8 +72,8 @@ def list_event_actions(
     ``tried``: an event whose form stays filled; ``groups``: those of the person, None for one who may take any
     transition."""
     names = list_events(plan, instance.configuration)
-    pulls = [_make_action(plan, instance, name, number, tried) for number, name in enumerate(names)]
-    return [_explain_action(explained.get(lever.event), plan, instance, lever, groups) for lever in pulls]
+    actions = [_make_action(plan, instance, name, number, tried) for number, name in enumerate(names)]
+    return [_explain_action(explained.get(action.event), plan, instance, action, groups) for action in actions]
 
 
 def judge_methods(actions: Iterable[EventAction], plan: VersionView, id: str, user: Any) -> list[EventAction]:
@@ -114,40 +114,40 @@ def _explain_action(
     explanation: Explanation | errors.SignalboxError | None,
     plan: VersionView,
     instance: Instance,
-    lever: EventAction,
+    action: EventAction,
     groups: Groups,
 ) -> EventAction:
-    if not lever.event:
-        return lever
+    if not action.event:
+        return action
     if instance.suspended or isinstance(explanation, errors.Suspended):  # the latter: since we looked
-        return _judge_suspended(plan, instance, lever)
+        return _judge_suspended(plan, instance, action)
     if explanation is None:
-        return lever
+        return action
     # A required field, so that the empty payload does not reach the guards; or they read what is hidden, too often.
     if isinstance(explanation, errors.BadPayload | GuessedTooOften):
-        return _judge_unfilled(plan, instance, lever, groups)
+        return _judge_unfilled(plan, instance, action, groups)
     if isinstance(explanation, errors.SignalboxError):
         raise explanation
     routes = list(list_routes(plan, explanation, groups=groups))
-    return replace(lever, verdict=_availability(explanation, routes), routes=routes, told=_refusal(explanation))
+    return replace(action, verdict=_availability(explanation, routes), routes=routes, told=_refusal(explanation))
 
 
-def _judge_unfilled(plan: VersionView, instance: Instance, lever: EventAction, groups: Groups) -> EventAction:
+def _judge_unfilled(plan: VersionView, instance: Instance, action: EventAction, groups: Groups) -> EventAction:
     """Judge an event whose payload the engine did not accept, by the events that the active states accept."""
     listened = plan.accepted_events(instance.configuration)
-    if not instance.done and (lever.event in listened or "" in listened):
-        heard = list(plan.transitions_on(lever.event, instance.configuration))
+    if not instance.done and (action.event in listened or "" in listened):
+        heard = list(plan.transitions_on(action.event, instance.configuration))
         if heard and not any(is_allowed(groups, transition.allow) for transition in heard):
             needed = dict.fromkeys(group for transition in heard for group in transition.allow)
-            return replace(lever, verdict="refused", told=f"Blocked: {describe_groups(needed)}.")
-        return lever
-    return replace(lever, verdict="idle", told="" if instance.done else f"Not accepted in {instance.state}.")
+            return replace(action, verdict="refused", told=f"Blocked: {describe_groups(needed)}.")
+        return action
+    return replace(action, verdict="idle", told="" if instance.done else f"Not accepted in {instance.state}.")
 
 
-def _judge_suspended(plan: VersionView, instance: Instance, lever: EventAction) -> EventAction:
+def _judge_suspended(plan: VersionView, instance: Instance, action: EventAction) -> EventAction:
     """Judge an event of a suspended instance, by the events that the active states accept."""
-    here = lever.event in plan.accepted_events(instance.configuration)
-    return replace(lever, verdict="held" if here else "idle", told="The instance is suspended. Resume it first.")
+    here = action.event in plan.accepted_events(instance.configuration)
+    return replace(action, verdict="held" if here else "idle", told="The instance is suspended. Resume it first.")
 
 
 def list_routes(

@@ -72,9 +72,9 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     closed = instance.archived or plan.is_system
     told = {} if closed else _explain_events(engine, plan, seen)
     tried, groups = attempt.tried if attempt else None, rules.groups_among(Actor.of(request), plan.outline)
-    pulls = [] if closed else list_event_actions(told, plan, instance, tried, groups=groups)
+    actions = [] if closed else list_event_actions(told, plan, instance, tried, groups=groups)
     if plan.is_mirror and not instance.archived:
-        pulls = judge_methods(pulls, plan, id, request.user)
+        actions = judge_methods(actions, plan, id, request.user)
     replay = _load_replay(request, plan, instance, seen.steps)
     steps = _list_steps(engine, replay, seen.steps, before)
     context = {
@@ -86,8 +86,8 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
         "children": list_children(instance),
         "family": None if instance.archived else load_family(instance, scope_of(request.user)),
         "attempt": attempt,
-        "open_levers": [lever for lever in pulls if lever.verdict != "idle" or lever.asked],
-        "idle_levers": [lever for lever in pulls if lever.verdict == "idle" and not lever.asked],
+        "open_actions": [action for action in actions if action.verdict != "idle" or action.asked],
+        "idle_actions": [action for action in actions if action.verdict == "idle" and not action.asked],
         "fields": plan.fields(instance.data),
         "stamps": plan.stamps,
         "steps": steps[:STEPS],
@@ -97,8 +97,8 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
         "words": replay.words,
         "jobs": seen.jobs,
         "stuck": any(wait.place == "dead" for wait in seen.waits),
-        "drawing": _drawing(replay, pulls),
-        "seconds": {lever.event for lever in pulls if rules.needs_approval([plan.outline], f"fire:{lever.event}")},
+        "drawing": _drawing(replay, actions),
+        "seconds": {action.event for action in actions if rules.needs_approval([plan.outline], f"fire:{action.event}")},
         "requests": approval_queries.find_open().filter(machine=machine, instance=id),
         "key": make_key(),
         "run_actions": runs.list_actions(instance) if machine == RUN and allows(request.user, "operate", RUN) else [],
@@ -138,21 +138,21 @@ def _list_steps(engine: RedactedEngine, replay: Replay, trail: list[Step], befor
     return trail[start : start + STEPS + 1]
 
 
-def _drawing(replay: Replay, pulls: Iterable[EventAction]) -> SafeString:
+def _drawing(replay: Replay, actions: Iterable[EventAction]) -> SafeString:
     if replay.at:
         return diagram.draw_step(replay.plan, replay.at, replay.other, address=replay.drawing_url)
     return diagram.draw_instance(
-        replay.plan, replay.instance, _possible(pulls), actions=_anchors(pulls), address=replay.drawing_url
+        replay.plan, replay.instance, _possible(actions), actions=_anchors(actions), address=replay.drawing_url
     )
 
 
-def _possible(pulls: Iterable[EventAction]) -> dict[str, str]:
-    return {route.id: route.kind for lever in pulls for route in lever.routes}
+def _possible(actions: Iterable[EventAction]) -> dict[str, str]:
+    return {route.id: route.kind for action in actions for route in action.routes}
 
 
-def _anchors(pulls: Iterable[EventAction]) -> dict[str, str]:
+def _anchors(actions: Iterable[EventAction]) -> dict[str, str]:
     """Return transition -> the anchor of the form that fires its event."""
-    return {route.id: f"event-{lever.number}" for lever in pulls for route in lever.routes}
+    return {route.id: f"event-{action.number}" for action in actions for route in action.routes}
 
 
 def _before(request: HttpRequest) -> int | None:

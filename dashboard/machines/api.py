@@ -185,7 +185,7 @@ def versions(request: HttpRequest, machine: str) -> dict[str, Any]:
     current, numbers = get_engine().live(machine).version, get_engine().versions(machine)
     found = MachineVersion.objects.filter(machine__name=machine).select_related("published_by")
     rows = {version.number: version for version in found.defer("definition", "drawing")}
-    every = (rows.get(number) or outlines.unrecorded(machine, number) for number in sorted({*rows, *numbers})[::-1])
+    every = (rows.get(number) or outlines.make_version(machine, number) for number in sorted({*rows, *numbers})[::-1])
     return {"items": [_version(version, current) for version in every]}
 
 
@@ -267,4 +267,4 @@ def _read(request: HttpRequest, body: Submitted, *, whole: bool = False) -> subm
     else:
         raise Mistaken(f"format is one of {', '.join(FORMAT_NAMES)}", "format")
     charge(request, done.cpu)
-    return offload.submitted(done)
+    return offload.read_submission(done)

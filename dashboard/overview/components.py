@@ -49,7 +49,7 @@ def _make_context() -> dict[str, Any]:
         "places": PLACES,
         "paused": Pause(NOW - 200_000, "sue", HOSTILE),
         "figures": _figures(),
-        "verdicts": ["open", "depends", "refused", "held", "idle"],
+        "availabilities": ["open", "depends", "refused", "held", "idle"],
         "routes": _routes(),
         "ages": [NOW - ms for ms in (500, 45_000, 200_000, 7_500_000, 400_000_000, 4_000_000_000)],
         "later": [NOW + 12_000, NOW - 3_000],
@@ -75,7 +75,7 @@ def _make_context() -> dict[str, Any]:
         "requests": Approval.State.choices,
         "charts": _charts(),
         "active": _active(),
-        "boards": _boards(),
+        "boards": _list_scoreboards(),
         "values": ["MTOB1J", "", 3, 2.5, True, None, [1, "two"], {"deep": {"er": []}}, HOSTILE],
     }
 
@@ -88,7 +88,7 @@ def _active() -> list[active_counts.Row]:
     ]
 
 
-def _boards() -> Scoreboards:
+def _list_scoreboards() -> Scoreboards:
     rows = [
         BoardRow(1, "entitle: Waiting → Active", "1,204", 100, "#"),
         BoardRow(2, HOSTILE * 2, "301", 25),

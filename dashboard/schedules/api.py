@@ -85,7 +85,7 @@ class ScheduleGone(Out):
 @group.get("/schedules", id="listSchedules", right="view", answers=SchedulesOut, summary="List schedules")
 def listed(request: HttpRequest, machine: str | None = None) -> dict[str, Any]:
     """Those of the machines that you see, by name; a thousand at most."""
-    rows = queries.listed(actor_of(request), machine=machine)
+    rows = queries.list_schedules(actor_of(request), machine=machine)
     return {"items": [row.as_dict() for row in rows], "missing": len(rows.missing)}
 
 

@@ -40,7 +40,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
     new = "new" in request.GET
     if new and machine and allows(request.user, "operate", machine):
         return redirect("signalbox:schedule-new", machine)
-    rows = queries.listed(Actor.of(request), machine=machine or None)
+    rows = queries.list_schedules(Actor.of(request), machine=machine or None)
     context = {
         "section": "schedules",
         "lines": [present(row) for row in rows],

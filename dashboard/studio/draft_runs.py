@@ -106,7 +106,7 @@ def _answer(request: HttpRequest, machine: str) -> JsonResponse:
     try:
         with offload.pool.turn(f"{who}:try" if who else ""):
             format = format if format in FORMAT_NAMES else GUESS
-            read = offload.submitted(offload.run("read", text, who="", cpu=CPU, format=format, whole=True))
+            read = offload.read_submission(offload.run("read", text, who="", cpu=CPU, format=format, whole=True))
             if read.compiled is None:
                 return checks.answer({"unread": "Correct the errors under Findings first."})
             return checks.answer(_show(request, _play(machine, read.compiled, post)))

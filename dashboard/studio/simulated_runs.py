@@ -21,7 +21,7 @@ from machines.engine.simulation.records import SimulatedStep
 from machines.instances.forms import TypedForm
 from machines.instances.forms.inputs import parse
 
-VERDICTS = {"taken": "succeeds", "payload": "depends on the payload", "guard": "blocked: its guard does not hold"}
+RESULTS = {"taken": "succeeds", "payload": "depends on the payload", "guard": "blocked: its guard does not hold"}
 WRONG_FIELDS = "Nothing happened: correct the marked fields."
 SECONDS = 3.0  # that a run may take
 MOST_SHOWN = 100  # records of one step: a clock that is wound far fires many timers
@@ -149,7 +149,7 @@ class Trial:
             form = self.plan.payload_form(name, self.now.configuration, id_prefix=f"n{number}")
             if self.tried and self.tried[0] == name:
                 form = self.tried[1]
-            found.append(NextEvent(name, one["verdict"], VERDICTS.get(one["verdict"], one["verdict"]), form))
+            found.append(NextEvent(name, one["verdict"], RESULTS.get(one["verdict"], one["verdict"]), form))
         return found
 
     def _list_sent(self) -> list[SentMessage]:

@@ -23,7 +23,7 @@ from dashboard.shared.rendering import render_page
 from machines.catalog.editing import runs
 from machines.catalog.editing.runs import Run
 from machines.catalog.editing.scenario_text import write_scenario
-from machines.catalog.outlines import stored
+from machines.catalog.outlines import get_version
 from machines.connections import get_engine, get_throttle
 from machines.engine import BadInput
 from machines.engine.simulation.records import SimulatedStep
@@ -132,7 +132,7 @@ def _refuse_for_now(trial: VersionTrial) -> VersionTrial:
 
 
 def _simulate(plan: VersionView, run: Run) -> list[SimulatedStep]:
-    definition = stored(plan.machine, plan.version, without=("drawing",)).definition
+    definition = get_version(plan.machine, plan.version, without=("drawing",)).definition
     return get_engine().simulate(definition, run.steps, run.data, seconds=SECONDS)
 
 

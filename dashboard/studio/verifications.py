@@ -14,7 +14,7 @@ from dashboard.shared.errors.statuses import status_of
 from machines.catalog import offload
 from machines.catalog.editing import runs
 from machines.catalog.editing.run_steps import describe_run
-from machines.catalog.outlines import find_latest, stored
+from machines.catalog.outlines import find_latest, get_version
 from machines.catalog.submissions import FORMAT_NAMES, GUESS
 from machines.connections import get_engine
 from machines.engine import BadInput, SignalboxError
@@ -29,7 +29,7 @@ CPU = 6.0  # seconds of processor time to read the text, and again to find the p
 MOST = 128 * 1024  # bytes of a text
 SNAPSHOTS, SECONDS = 500, 3.0  # while somebody writes: Redis, which computes them, serves others too
 MORE_SNAPSHOTS, MORE_SECONDS = 5_000, 20.0  # when somebody asks for it
-VERDICTS = {FOUND: "found", UNDECIDED: "not decided", PROVEN: "proven"}
+RESULTS = {FOUND: "found", UNDECIDED: "not decided", PROVEN: "proven"}
 COST, MORE_COST = 15, 60  # checks, of the pace that a person has
 
 
@@ -81,7 +81,7 @@ def _verify(
         return _refuse(f"At most {MOST:,} bytes are verified here: use manage.py machine verify.")
     who = Actor.of(request).id
     with offload.pool.turn(f"{who}:verify" if who else ""):
-        read = offload.submitted(offload.run("read", text, who="", cpu=CPU, format=format, whole=True))
+        read = offload.read_submission(offload.run("read", text, who="", cpu=CPU, format=format, whole=True))
         if read.compiled is None:
             return _refuse("Correct the errors under Findings first.")
         budget, seconds = (MORE_SNAPSHOTS, MORE_SECONDS) if longer else (SNAPSHOTS, SECONDS)
@@ -90,14 +90,14 @@ def _verify(
         ranges = offload.run("locate", text, who="", cpu=CPU, format=read.format, paths=paths).answer
     version = _find_same(machine, read.compiled.source)
     findings = [_tell(one, place, machine, version) for one, place in zip(found, ranges, strict=True)]
-    counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in VERDICTS}
+    counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in RESULTS}
     return {"findings": findings, "counts": counts, "longer": longer}
 
 
 def _find_same(machine: str, definition: dict[str, Any]) -> int | None:
     """Return the newest version of a machine, if it has that definition."""
     version = find_latest(machine) if machine else None
-    if version is None or stored(machine, version, without=("drawing",)).definition != definition:
+    if version is None or get_version(machine, version, without=("drawing",)).definition != definition:
         return None
     return version
 
@@ -108,7 +108,7 @@ def _refuse(why: str) -> dict[str, Any]:
 
 def _tell(finding: VerificationFinding, place: Sequence[int], machine: str, version: int | None) -> dict[str, Any]:
     """Tell a finding. Its run is linked to the simulator where that has the same definition, as a ``version``."""
-    told = finding.as_dict() | {"said": VERDICTS[finding.verdict], "range": place, "steps": []}
+    told = finding.as_dict() | {"said": RESULTS[finding.verdict], "range": place, "steps": []}
     if finding.verdict == FOUND:
         told["steps"] = describe_run(finding)
         with suppress(BadInput):

@@ -23,7 +23,7 @@ from machines import formats
 from machines.catalog import offload
 from machines.catalog.editing.checking import WRITTEN
 from machines.catalog.editing.starters import list_starters
-from machines.catalog.outlines import find_latest, stored
+from machines.catalog.outlines import find_latest, get_version
 from machines.connections import get_engine
 from machines.engine import BadInput, Live, SignalboxError
 from machines.engine.errors import UnknownMachine
@@ -111,7 +111,7 @@ def submit(request: HttpRequest, machine: str) -> HttpResponse:
 def _open(request: HttpRequest, actor: Actor, machine: str) -> Workspace:
     may, current = actor.may("publish", machine), find_latest(machine)
     asked = request.POST.get("draft") or request.GET.get("draft", "")
-    mine: list[Draft] = list(drafts.listed(actor, machine)[:OPEN]) if may else []
+    mine: list[Draft] = list(drafts.list_drafts(actor, machine)[:OPEN]) if may else []
     draft = None
     if asked:
         draft = _find(actor, machine, asked)
@@ -144,7 +144,7 @@ def _find(actor: Actor, machine: str, asked: str) -> Draft:
 
 
 def _written(machine: str, version: int | None) -> str:
-    definition = stored(machine, version or 0, without=("drawing",)).definition
+    definition = get_version(machine, version or 0, without=("drawing",)).definition
     return json.dumps(definition, indent=2, ensure_ascii=False) + "\n"
 
 

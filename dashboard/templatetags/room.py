@@ -206,7 +206,7 @@ def pretty(anything: Any) -> str:
 
 
 @register.filter
-def sought_for(terms: dict[str, Any]) -> list[tuple[str, str]]:
+def list_terms(terms: dict[str, Any]) -> list[tuple[str, str]]:
     """What a bulk was found by, as pairs of words."""
     return instance_filter.describe_filter(terms)
 

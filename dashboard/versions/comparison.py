@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString
 from dashboard.shared.diagrams.diagram_overlay import Overlay
 from machines import diagrams
 from machines.catalog import offload
-from machines.catalog.outlines import stored
+from machines.catalog.outlines import get_version
 from machines.connections import get_engine
 from machines.engine.versions import DefinitionDiff
 from machines.models import Draft
@@ -26,7 +26,7 @@ REMOVED = "removed"
 SIGNS = {"added": "+", REMOVED: "−", "renamed": "≈", "changed": "~"}
 PARTS = ("states", "transitions")
 VAST = 30  # states of a diagram that is not scaled to the page
-VERDICTS = ("needs a mapping", "changes what runs", "compatible")
+EFFECTS = ("needs a mapping", "changes what runs", "compatible")
 DRAFT = "draft-"  # before the number of a draft in an address
 DIGITS = 9
 DRAWING_CPU = 5.0  # seconds of processor time that one diagram may take
@@ -91,7 +91,8 @@ def read_side(actor: Actor, machine: str, name: str) -> Side:
         return Side(name, f"draft {number}", found.definition, draft=int(number))
     if not _is_number(name) or int(name) not in get_engine().versions(machine):
         raise Http404(f"Machine {machine} has no version {name[:20]}.")
-    return Side(name, f"version {name}", stored(machine, int(name), without=("drawing",)).definition, version=int(name))
+    row = get_version(machine, int(name), without=("drawing",))
+    return Side(name, f"version {name}", row.definition, version=int(name))
 
 
 def _is_number(text: str) -> bool:
@@ -100,7 +101,7 @@ def _is_number(text: str) -> bool:
 
 def group_changes(diff: DefinitionDiff) -> list[Changes]:
     """Group the changes by verdict, those that need something first."""
-    found = {verdict: Changes(verdict) for verdict in VERDICTS}
+    found = {verdict: Changes(verdict) for verdict in EFFECTS}
     for change in diff.changes:
         found.setdefault(change.verdict, Changes(change.verdict)).rows.append(change)
     return [group for group in found.values() if group.rows]
@@ -154,7 +155,7 @@ def describe(old: Side, new: Side, machine: str, *, who: str) -> dict[str, Any]:
     lines, left = list_lines(diff.text)
     return {
         "old": old, "new": new, "groups": groups, "lines": lines, "lines_left": left,
-        "verdicts": [(group.verdict, len(group.rows)) for group in groups],
+        "effects": [(group.verdict, len(group.rows)) for group in groups],
         "overlay": paint(old, new, diff, who=who),
     }  # fmt: skip
 
@@ -163,7 +164,7 @@ def list_sides(actor: Actor, machine: str, numbers: Iterable[int]) -> list[tuple
     """List what can be compared: versions, and open drafts for those who may publish."""
     found = [(str(number), f"version {number}") for number in numbers]
     if actor.may("publish", machine):
-        found += [(f"{DRAFT}{draft.pk}", f"draft {draft.pk}") for draft in drafts.listed(actor, machine)]
+        found += [(f"{DRAFT}{draft.pk}", f"draft {draft.pk}") for draft in drafts.list_drafts(actor, machine)]
     return found
 
 

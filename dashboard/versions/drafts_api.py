@@ -104,7 +104,7 @@ def listed(
     limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Newest first."""
-    found = drafts.listed(actor_of(request), machine, state="" if state == "any" else state).order_by("-id")
+    found = drafts.list_drafts(actor_of(request), machine, state="" if state == "any" else state).order_by("-id")
     if (before := cursors.number("drafts", cursor)) is not None:
         found = found.filter(id__lt=before)
     rows = list(found[: limit + 1])

@@ -230,7 +230,7 @@ def listed(
     request: HttpRequest, machine: str, limit: int = Query(50, ge=1, le=500), cursor: str | None = None
 ) -> dict[str, Any]:
     """Newest first."""
-    found = plans.listed(actor_of(request), machine).order_by("-id")
+    found = plans.list_plans(actor_of(request), machine).order_by("-id")
     if (before := cursors.number("plans", cursor)) is not None:
         found = found.filter(id__lt=before)
     rows = list(found[: limit + 1])

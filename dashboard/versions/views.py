@@ -44,7 +44,7 @@ def versions_page(request: HttpRequest, machine: str, *, mistake: str = "", stat
     context = _context(request, machine) | {"mistake": mistake}
     actor = Actor.of(request)
     context |= {"plans": _list_plans(actor, machine)}
-    context |= {"drafts": drafts.listed(actor, machine)[:PLANS] if actor.may("publish", machine) else []}
+    context |= {"drafts": drafts.list_drafts(actor, machine)[:PLANS] if actor.may("publish", machine) else []}
     return render_page(request, "signalbox/versions/versions.html", context, status=status)
 
 
@@ -63,7 +63,7 @@ def _context(request: HttpRequest, machine: str) -> dict[str, Any]:
 
 def _list_plans(actor: Actor, machine: str, **terms: int) -> list[StoredPlan]:
     """List the newest stored plans, each with the ``status`` of its move."""
-    found = list(plans.listed(actor, machine).filter(**terms)[:PLANS])
+    found = list(plans.list_plans(actor, machine).filter(**terms)[:PLANS])
     for row in found:
         row.status = plans.status(row)  # type: ignore[attr-defined]
     return found

@@ -108,7 +108,7 @@ def _delivery(row: Delivery) -> dict[str, Any]:
 
 @group.get("/webhooks", id="listWebhooks", right="operate", everywhere=True, answers=Webhooks, summary="List webhooks")
 def listed(request: HttpRequest) -> dict[str, Any]:
-    return {"items": [_shown(webhook) for webhook in management.listed(actor_of(request))]}
+    return {"items": [_shown(webhook) for webhook in management.list_webhooks(actor_of(request))]}
 
 
 @group.post(

@@ -61,7 +61,7 @@ def _list(request: HttpRequest, form: WebhookForm, status: int = 200) -> HttpRes
     actor = Actor.of(request)
     context = {
         "section": "webhooks",
-        "webhooks": list(management.listed(actor)),
+        "webhooks": list(management.list_webhooks(actor)),
         "gaps": [(gap, in_ms(gap.at)) for gap in _gaps(actor)],
         "form": form,
     }

@@ -48,7 +48,7 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):
 
     @admin.display(description="when", ordering="at")
     def when(self, entry: AuditEntry) -> str:
-        """Returns the time to the second, in the reader's time zone."""
+        """Return the time to the second, in the reader's time zone."""
         return f"{timezone.localtime(entry.at):%Y-%m-%d %H:%M:%S %Z}"
 
     @admin.display(description="on")

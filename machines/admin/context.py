@@ -25,7 +25,7 @@ SCRIPTS = [Script("signalbox/admin/frame.js", type="module")]
 def screen(
     request: HttpRequest, template: str, machine: Machine | None, title: str, *, status: int = 200, **context: Any
 ) -> HttpResponse:
-    """A page within the admin's frame."""
+    """Return a page within the admin's frame."""
     shared = {
         **admin.site.each_context(request),
         "opts": Machine._meta,
@@ -37,7 +37,7 @@ def screen(
 
 
 def drawing(version: MachineVersion, current: Iterable[str] = ()) -> SafeString:
-    """The diagram to put into a page, with the leaf states named in ``current`` lit, and those they stand in."""
+    """Return the diagram to put into a page, with the leaf states named in ``current`` lit, and those they stand in."""
     ids = diagrams.index(version.outline)["states"]
     lit = diagrams.lit(version.svg, [ids[state] for state in diagrams.active(version.outline, current)])
     return mark_safe(lit)  # noqa: S308  our own drawing: what users wrote is escaped in it
@@ -53,7 +53,8 @@ def instances_url(machine: Machine, **query: str) -> str:
 
 
 def instance_url(machine: Machine, id: str) -> str:
-    """Ids hold any text, so the id travels in the query, where everything can be quoted."""
+    """Return the address of an instance. Ids hold any text, so the id is in the query, where everything can be
+    quoted."""
     return f"{reverse('admin:machines_machine_instance', args=[machine.pk])}?{urlencode({'id': id})}"
 
 

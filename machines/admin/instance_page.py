@@ -15,7 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from machines.approvals import actions as approvals
 from machines.catalog.models.machine import Machine
 from machines.catalog.models.version import MachineVersion
-from machines.catalog.outlines import stored
+from machines.catalog.outlines import get_version
 from machines.connections import get_engine
 from machines.diagrams import EventWords
 from machines.engine import (
@@ -31,7 +31,7 @@ from machines.engine import (
     UnknownMachine,
 )
 from machines.instances import actions as instances
-from machines.instances.forms.admin import EventForm, lever_for, levers
+from machines.instances.forms.admin import EventForm, fill_event_form, list_event_actions
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded, TooFast
@@ -42,7 +42,7 @@ from .permissions import machine_of, may
 
 
 def show(request: HttpRequest, machine: int) -> HttpResponse:
-    """``?id=`` names the instance. A POST fires."""
+    """Show an instance, and fire an event at it on POST. ``?id=`` names the instance. A POST fires."""
     found = machine_of(request, machine)
     id = request.GET.get("id", "")
     if request.method != "POST":
@@ -61,7 +61,7 @@ def _instance(machine: Machine, id: str) -> Instance:
 def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpResponse:
     event = request.POST.get("event", "")
     version = version_of(machine, seen)
-    form = lever_for(version, seen, event, request.POST)
+    form = fill_event_form(version, seen, event, request.POST)
     if not form.is_valid():
         return panel(request, machine, seen, form, status=400)
     actor = Actor.of(request)
@@ -70,25 +70,25 @@ def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpRespons
             actor, machine.name, seen.id, event, form.payload(), expect=form.expect, reason=form.reason
         )
     except ApprovalNeeded as needed:
-        return _filed(request, machine, seen, form, needed)
+        return _show_request(request, machine, seen, form, needed)
     except TooFast:
         raise  # a refused person may repeat it any number of times, and the audit has it
     except SignalboxError as error:
-        log_entries.failed(request, machine, event, seen.id, error)
-        return _failed(request, machine, seen, form, error)
-    log_entries.fired(request, machine, event, seen.state, after)
+        log_entries.log_failure(request, machine, event, seen.id, error)
+        return _show_failure(request, machine, seen, form, error)
+    log_entries.log_fire(request, machine, event, seen.state, after)
     messages.success(request, f"Fired {event}: {seen.id} is in {after.state}, revision {after.revision}.")
     return HttpResponseRedirect(instance_url(machine, seen.id))
 
 
-def _filed(
+def _show_request(
     request: HttpRequest, machine: Machine, seen: Instance, form: EventForm, needed: ApprovalNeeded
 ) -> HttpResponse:
-    """It waits for a second person, who decides it outside the admin."""
+    """Show the request, which waits for a second person who decides it outside the admin."""
     try:
         filed = approvals.ask(Actor.of(request), needed)
     except BadInput as error:
-        return _failed(request, machine, seen, form, error)
+        return _show_failure(request, machine, seen, form, error)
     messages.warning(
         request,
         f"Approval requested: {filed.action} on {filed.subject} (request {filed.pk})."
@@ -97,13 +97,13 @@ def _filed(
     return HttpResponseRedirect(instance_url(machine, seen.id))
 
 
-def _failed(
+def _show_failure(
     request: HttpRequest, machine: Machine, seen: Instance, form: EventForm, error: SignalboxError
 ) -> HttpResponse:
-    """The page as things stand now, with the reason on top and what was entered still in its form."""
+    """Return the page as things stand now, with the reason on top and what was entered still in its form."""
     if isinstance(error, BadPayload):
-        told = redactor_of(Actor.of(request), machine.name).error(error)
-        form.blame(error.field, f"{told} ({error.code})")
+        text = redactor_of(Actor.of(request), machine.name).error(error)
+        form.blame(error.field, f"{text} ({error.code})")
         return panel(request, machine, seen, form, status=400)
     if isinstance(error, LookupFailed):
         raise Http404(error.message) from error
@@ -135,7 +135,8 @@ def panel(
     *,
     status: int = 200,
 ) -> HttpResponse:
-    """``tried`` is the form that was sent and did not succeed, ``error`` what the engine said about it."""
+    """Render the page of an instance. ``tried`` is the form that was sent and did not succeed, ``error`` what the
+    engine said about it."""
     version = version_of(machine, instance)
     may_fire = may(request, "fire", machine.name)
     redacted = redactor_of(Actor.of(request), machine.name).of(instance.id)
@@ -156,7 +157,7 @@ def panel(
         suspended=moment(instance.suspended) if instance.suspended else None,
         waits=_waits(version, instance),
         kin=_kin(request, instance),
-        levers=levers(version, instance, tried) if may_fire else [],
+        actions=list_event_actions(version, instance, tried) if may_fire else [],
         tried=tried,
         error=error,
         error_text=redacted.error(error) if error else "",
@@ -179,7 +180,7 @@ class Kin:
 
 
 def _kin(request: HttpRequest, instance: Instance) -> list[Kin]:
-    """Those of machines that may be seen."""
+    """Return those of machines that may be seen."""
     found = [("parent", instance.parent)] if instance.parent else []
     found += [(f"child {invoke}", child) for invoke, child in instance.children.items()]
     names = [kin["machine"] for _, kin in found]
@@ -192,7 +193,7 @@ def _kin(request: HttpRequest, instance: Instance) -> list[Kin]:
 
 
 def _waits(version: MachineVersion | None, instance: Instance) -> list[tuple[str, str, datetime]]:
-    """What each timer is, the state that waits, and when it is due; the next one first."""
+    """Return what each timer is, the state that waits, and when it is due; the next one first."""
     states = version.outline.states if version else ()
     delays = {event: f"after {t.delay}" for state in states for t in state.transitions if t.delay for event in t.events}
     timers = sorted(instance.timers, key=lambda timer: timer.due)
@@ -200,15 +201,15 @@ def _waits(version: MachineVersion | None, instance: Instance) -> list[tuple[str
 
 
 def version_of(machine: Machine, instance: Instance) -> MachineVersion | None:
-    """The version the instance lives by; None where nobody has its definition any more."""
+    """Return the version the instance lives by; None where nobody has its definition any more."""
     try:
-        return stored(machine.name, instance.version)
+        return get_version(machine.name, instance.version)
     except UnknownMachine:
         return None
 
 
 def _data(version: MachineVersion | None, instance: Instance) -> list[Field]:
-    """Declared fields in document order, set or not; then whatever else there is."""
+    """List declared fields in document order, set or not; then whatever else there is."""
     hints = {field.name: field.description for field in version.outline.data} if version else {}
     names = dict.fromkeys([*hints, *instance.data])
     return [Field(name, hints.get(name, ""), name in instance.data, instance.data.get(name)) for name in names]

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from machines.catalog.models.machine import Machine
-from machines.catalog.outlines import stored
+from machines.catalog.outlines import get_version
 from machines.connections import get_engine
 from machines.engine import BadInput, EngineUnavailable, Instance, Live, LookupFailed, SignalboxError, UnknownMachine
 
@@ -33,7 +33,7 @@ def show(request: HttpRequest, machine: int) -> HttpResponse:
 
 
 def _jump(request: HttpRequest, machine: Machine, id: str) -> HttpResponse:
-    """To the instance with this id, or back to the list with a word about it."""
+    """Redirect to the instance with this id, or back to the list with a message about it."""
     try:
         get_engine().get(machine.name, id)
     except (LookupFailed, BadInput) as error:
@@ -50,7 +50,7 @@ def _listing(request: HttpRequest, machine: Machine) -> dict[str, Any]:
     further = {"cursor": page.cursor} | ({"state": state} if state else {}) if page.cursor else None
     return {
         "state": state,
-        "states": [(name, count, instances_url(machine, state=name)) for name, count in _counted(machine, live)],
+        "states": [(name, count, instances_url(machine, state=name)) for name, count in _count_states(machine, live)],
         "total": live.total,
         "everything": instances_url(machine),
         "rows": [_row(machine, instance) for instance in page],
@@ -58,11 +58,11 @@ def _listing(request: HttpRequest, machine: Machine) -> dict[str, Any]:
     }
 
 
-def _counted(machine: Machine, live: Live) -> list[tuple[str, int]]:
-    """States in the order of the current definition, those around others with their sums; then those that only older
-    versions have."""
+def _count_states(machine: Machine, live: Live) -> list[tuple[str, int]]:
+    """Return states in the order of the current definition, those around others with their sums; then those that only
+    older versions have."""
     try:
-        outline = stored(machine.name, live.version).outline
+        outline = get_version(machine.name, live.version).outline
     except UnknownMachine:
         return list(live.counts.items())
     states = [state.name for state in outline.states if state.type != "history" and state.name != outline.root]

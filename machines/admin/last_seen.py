@@ -27,7 +27,7 @@ class LastSeenAdmin(ReadOnly, admin.ModelAdmin):
     readonly_fields = fields
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LastSeen]:
-        """All of them: a person is of no one machine."""
+        """Return all of them: a person is of no one machine."""
         return admin.ModelAdmin.get_queryset(self, request)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:

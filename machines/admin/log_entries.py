@@ -16,7 +16,7 @@ REPR = 200  # characters of LogEntry.object_repr
 
 
 def record(request: HttpRequest, machine: Machine, what: str, about: str = "") -> None:
-    """``about`` is what it was done to: an instance's id, or a version."""
+    """Write a log entry of the admin. ``about`` is what it was done to: an instance's id, or a version."""
     LogEntry.objects.create(
         user_id=request.user.pk,
         content_type=ContentType.objects.get_for_model(Machine),
@@ -27,16 +27,16 @@ def record(request: HttpRequest, machine: Machine, what: str, about: str = "") -
     )
 
 
-def fired(request: HttpRequest, machine: Machine, event: str, before: str, after: Instance) -> None:
+def log_fire(request: HttpRequest, machine: Machine, event: str, before: str, after: Instance) -> None:
     moved = f"{before} → {after.state}" if before != after.state else f"stays in {after.state}"
     record(request, machine, f"Fired {event} at {after.id}: {moved}, revision {after.revision}.", after.id)
 
 
-def failed(request: HttpRequest, machine: Machine, event: str, id: str, error: SignalboxError) -> None:
+def log_failure(request: HttpRequest, machine: Machine, event: str, id: str, error: SignalboxError) -> None:
     word = "Refused" if isinstance(error, Refused) else "Conflict" if isinstance(error, Conflict) else "Failed"
     said = redaction.strict_redactor(machine.name).error(error)
     record(request, machine, f"{word}: {event} at {id}: {said} ({error.code})", id)
 
 
-def published(request: HttpRequest, version: MachineVersion) -> None:
+def log_publication(request: HttpRequest, version: MachineVersion) -> None:
     record(request, version.machine, f"Published version {version.number} ({version.digest}).", f"v{version.number}")

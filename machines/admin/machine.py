@@ -32,15 +32,15 @@ class MachineAdmin(ReadOnly, admin.ModelAdmin):
         js = SCRIPTS
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Adding is publishing."""
+        """Refuse: a machine is added by publishing."""
         return may(request, "publish")
 
     def has_change_permission(self, request: HttpRequest, obj: Machine | None = None) -> bool:
-        """What can be changed here is who has rights on it; the machine itself only by publishing."""
+        """Allow what can be changed here: who has rights on the machine. The machine itself changes by publishing."""
         return self.has_view_permission(request) and may_grant(request)
 
     def save_model(self, request: HttpRequest, obj: Machine, form: object, change: bool) -> None:
-        """Not written: it holds no input, and a version may have been published meanwhile."""
+        """Write nothing: the form holds no input, and a version may have been published meanwhile."""
 
     def get_urls(self) -> list[URLPattern]:
         guarded = self.admin_site.admin_view
@@ -51,7 +51,7 @@ class MachineAdmin(ReadOnly, admin.ModelAdmin):
         return own + super().get_urls()
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """With a word about machines that scripts have published and no worker has recorded yet."""
+        """Warn of machines that scripts have published and no worker has recorded yet."""
         if self.has_view_permission(request):
             _name_unrecorded(request)
         return super().changelist_view(request, extra_context)
@@ -76,7 +76,7 @@ def _name_unrecorded(request: HttpRequest) -> None:
 
 
 def _beside(request: HttpRequest, object_id: str) -> dict[str, Any]:
-    """What stands beside the fields. Nothing when there is no such machine: the admin says so itself."""
+    """Return what stands beside the fields. Nothing when there is no such machine: the admin says so itself."""
     machine = Machine.objects.filter(pk=object_id).first() if object_id.isdecimal() else None
     if machine is None or not may(request, "view", machine.name):
         return {}

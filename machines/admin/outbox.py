@@ -1,4 +1,4 @@
-"""The outbox of bound rows in the admin: what transactions asked of instances, and what came of it."""
+"""The outbox of bound rows in the admin: what transactions asked of instances, and the outcome."""
 
 from __future__ import annotations
 

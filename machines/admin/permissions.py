@@ -22,13 +22,14 @@ from machines.people.models.grant import MachineGroupGrant, MachineUserGrant
 
 
 def may(request: HttpRequest, right: str, machine: str = "") -> bool:
-    """``right`` as ``machines.people.permissions`` names it; of all machines where none is named."""
+    """Tell whether the user holds a right. ``right`` as ``machines.people.permissions`` names it; of all machines where
+    none is named."""
     return permissions.allows(request.user, right, machine)
 
 
 def machine_of(request: HttpRequest, pk: int) -> Machine:
-    """The machine with this number. One that may not be seen is forbidden, whether or not there is one: the refusal
-    does not name it."""
+    """Return the machine with this number. One that may not be seen is forbidden, whether or not there is one: the
+    refusal does not name it."""
     found = Machine.objects.filter(pk=pk).first()
     if not may(request, "view", found.name if found else ""):
         raise permissions.Forbidden("view")
@@ -84,7 +85,7 @@ class Grants(admin.TabularInline):
     def formfield_for_foreignkey(
         self, db_field: ForeignKey, request: HttpRequest, **kwargs: Any
     ) -> ModelChoiceField | None:
-        """Of the permissions there are, those a machine has."""
+        """Offer the permissions that a machine has."""
         field = super().formfield_for_foreignkey(db_field, request, **kwargs)
         if db_field.name == "permission" and field is not None:
             own = field.queryset.filter(

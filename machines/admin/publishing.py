@@ -52,18 +52,18 @@ class DefinitionForm(forms.Form):
         return cleaned
 
     def submission(self, who: str, **wanted: bool) -> Submission:
-        """What was handed in, with what else is ``wanted`` of it: all that publishing it takes (``whole``), its diagram
-        (``drawn``). A file goes before pasted text. Only after ``is_valid()``. Raises OffloadError."""
+        """Return what was handed in, with what else is ``wanted`` of it: all that publishing it takes (``whole``), its
+        diagram (``drawn``). A file goes before pasted text. Only after ``is_valid()``. Raises OffloadError."""
         uploaded = self.cleaned_data.get("file")
         handed = uploaded.read(LIMIT + 1) if uploaded else self.cleaned_data["text"]
         name = uploaded.name if uploaded else ""
         words = {"format": self.cleaned_data["format"], "name": name}
         done = offload.run("read", handed, who=who, cpu=CPU, **words, **wanted)
-        return offload.submitted(done)
+        return offload.read_submission(done)
 
 
 def show(request: HttpRequest) -> HttpResponse:
-    """The form; with ``?machine=<name>``, filled with that machine's current definition."""
+    """Return the form; with ``?machine=<name>``, filled with that machine's current definition."""
     posted = request.method == "POST"
     Actor.of(request).demand("publish", request.GET.get("machine", ""), action="publish" if posted else "")
     if posted:
@@ -85,7 +85,7 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
     known = set(MachineVersion.objects.values_list("pk", flat=True))
     changes = list_changes(submission.compiled) if submission.compiled is not None else []
     try:
-        version = _published(request, submission.compiled, form.cleaned_data["notes"])
+        version = _publish(request, submission.compiled, form.cleaned_data["notes"])
     except (EngineUnavailable, Forbidden):
         raise
     except SignalboxError as error:
@@ -101,17 +101,17 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
             pk__in=known
         )
         for made in written.select_related("machine").defer("definition", "drawing"):
-            log_entries.published(request, made)
+            log_entries.log_publication(request, made)
         messages.success(request, f"Published: {version} is the current version.")
     return HttpResponseRedirect(machine_url(version.machine))
 
 
-def _published(request: HttpRequest, compiled: CompiledDefinition | None, notes: str) -> MachineVersion:
+def _publish(request: HttpRequest, compiled: CompiledDefinition | None, notes: str) -> MachineVersion:
     return definitions.publish(Actor.of(request), compiled, reason=notes)
 
 
 def _again(form: DefinitionForm, submission: Submission) -> DefinitionForm:
-    """The form with an uploaded file turned into text, because browsers forget chosen files."""
+    """Return the form with an uploaded file turned into text, because browsers forget chosen files."""
     if not form.cleaned_data.get("file") or submission.definition is None:
         return form
     text = json.dumps(submission.definition, indent=2, ensure_ascii=False)

@@ -30,7 +30,7 @@ class TokenAdmin(ReadOnly, admin.ModelAdmin):
     actions = ["revoke"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Token]:
-        """All of them: a token is of no one machine."""
+        """Return all of them: a token is of no one machine."""
         return admin.ModelAdmin.get_queryset(self, request)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -36,7 +36,7 @@ class MachineVersionAdmin(ReadOnly, admin.ModelAdmin):
         js = SCRIPTS
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[MachineVersion]:
-        """The list does without the documents and drawings."""
+        """Defer documents and drawings, which the list does not show."""
         found = super().get_queryset(request)
         listing = request.resolver_match is not None and request.resolver_match.url_name.endswith("_changelist")
         return found.defer("definition", "drawing") if listing else found

@@ -36,7 +36,7 @@ Change = Callable[[AlarmState, datetime], dict[str, Any] | None]
 """Changes a row; returns the fields of the history's event, or None where nothing was to change."""
 
 
-def listed(actor: Actor) -> list[Alarm]:
+def list_alarms(actor: Actor) -> list[Alarm]:
     """List the alarms that the actor sees, the worst first, also those that are snoozed. Raises Forbidden,
     EngineUnavailable."""
     if not actor.anywhere("view"):
@@ -48,7 +48,7 @@ def listed(actor: Actor) -> list[Alarm]:
 
 def get(actor: Actor, key: str) -> Alarm:
     """Return one alarm that stands now. Raises Forbidden, UnknownAlarm."""
-    found = next((alarm for alarm in listed(actor) if alarm.key == key), None)
+    found = next((alarm for alarm in list_alarms(actor) if alarm.key == key), None)
     if found is None:
         raise UnknownAlarm(key)
     return found
@@ -123,19 +123,19 @@ def _change(actor: Actor, action: str, key: str, change: Change, *, reason: str 
     about = {"machine": read_machine(key), "target": key}
     if actor.may(RIGHT, about["machine"]):
         rate_limit.spend(actor, action, **about)
-    with actor.records(action, **about, reason=reason) as deed:
+    with actor.records(action, **about, reason=reason) as entry:
         actor.demand(RIGHT, about["machine"])  # before the look-up: what stands is not for everybody to know
         alarm, now = get(actor, key), timezone.now()
         with transaction.atomic():
             row = ensure_state(alarm, now)
-            told = change(row, now)
-            if told is None:
-                deed.void()
+            changes = change(row, now)
+            if changes is None:
+                entry.void()
             else:
                 row.save()
-                if told:
-                    write_event(row, **told, now=now, actor=actor.name)
-                    deed.note(**{name: _plain(value) for name, value in told.items() if name in ("owner", "until")})
+                if changes:
+                    write_event(row, **changes, now=now, actor=actor.name)
+                    entry.note(**{name: _plain(value) for name, value in changes.items() if name in ("owner", "until")})
     return merge_states([alarm], now)[0]
 
 

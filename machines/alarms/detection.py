@@ -73,7 +73,7 @@ def raise_alarms(
 ) -> list[Alarm]:
     """Make alarms of the figures, in no order.
 
-    ``overdue``: machine -> its overdue timers, which workers fire within moments. ``oldest``: ``machine/queue`` -> ms
+    ``overdue``: machine -> its overdue timers, which workers fire within seconds. ``oldest``: ``machine/queue`` -> ms
     since when its first ready job waits. ``late``: timers whose step failed. ``paused``: queues with their machine;
     queues that are not paused raise nothing. ``approvals``: pending requests. ``unmeasured``: ms since a worker last
     measured. ``unwritten``: pending writes to the database. ``stopped``: roll-outs that their guards stopped.
@@ -204,10 +204,10 @@ def _paused_alarms(queues: Iterable[tuple[str, QueueStats]]) -> Iterator[Alarm]:
     for machine, held in by_machine.items():
         pauses = [stats.paused for stats in held if stats.paused is not None]
         since, actors = min(pause.since for pause in pauses), sorted({pause.actor for pause in pauses if pause.actor})
-        told = f" by {join_words(actors, MAX_NAMED)}" if actors else ""
+        by_actors = f" by {join_words(actors, MAX_NAMED)}" if actors else ""
         one = len(held) == 1
         what = f"{machine}/{held[0].queue}" if one else f"{len(held)} queues of {machine}"
-        text = f"{what} paused for {format_age((held[0].now - since) / 1000)}{told}"
+        text = f"{what} paused for {format_age((held[0].now - since) / 1000)}{by_actors}"
         yield _make(
             "paused", f"paused:{machine}", text, machine, since=since, count=len(held),
             subject=held[0].queue if one else "",

@@ -77,12 +77,12 @@ def _no_worker_alarm(
     if not waiting and not overdue:
         return
     jobs, timers = sum(depth.ready for depth in waiting), sum(overdue.values())
-    told = [f"{pluralize(jobs, 'job')} ready on {_name_queues(waiting)}"] if waiting else []
-    told += [f"{pluralize(timers, 'timer')} of {_name_machines(list(overdue))} overdue"] if overdue else []
+    parts = [f"{pluralize(jobs, 'job')} ready on {_name_queues(waiting)}"] if waiting else []
+    parts += [f"{pluralize(timers, 'timer')} of {_name_machines(list(overdue))} overdue"] if overdue else []
     causes = [f"{depth.route}: {pluralize(depth.ready, 'job')} ready" for depth in waiting]
     causes += [f"{machine}: {pluralize(count, 'timer')} overdue" for machine, count in overdue.items()]
     yield Alarm(
-        "no-worker", "no-worker", KINDS["no-worker"].severity, f"no worker is running: {', '.join(told)}",
+        "no-worker", "no-worker", KINDS["no-worker"].severity, f"no worker is running: {', '.join(parts)}",
         count=jobs + timers, causes=tuple(causes), since=_since(waiting, oldest),
         machines=tuple(dict.fromkeys([*(depth.machine for depth in waiting), *overdue])),
     )  # fmt: skip

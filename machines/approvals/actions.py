@@ -40,10 +40,11 @@ CLOCK = "signalbox"  # who lets requests expire
 
 
 def ask(actor: Actor, needed: ApprovalNeeded, *, reason: str = "") -> Approval:
-    """File what an action needs: its own reason unless another is given. Asked twice, it is one request."""
-    why = _written(reason or needed.reason)
+    """Ask for what an action needs: its own reason unless another is given. Asked twice, it is one request. Asked
+    twice, it is one request."""
+    why = _clean_text(reason or needed.reason)
     about = {"machine": needed.machine, "instance": needed.id, "target": _target(needed), "reason": why}
-    with actor.records("approval.ask", **about) as deed:
+    with actor.records("approval.ask", **about) as entry:
         if not why.strip() or len(why) > MAX_REASON:
             raise BadInput(f"a request needs a reason of 1 to {MAX_REASON} characters", code="SB404")
         facts = {
@@ -52,17 +53,18 @@ def ask(actor: Actor, needed: ApprovalNeeded, *, reason: str = "") -> Approval:
         }  # fmt: skip
         for found in queries.find_open().filter(**facts):
             if found.asked == needed.asked:
-                deed.void()
+                entry.void()
                 return found
         made = Approval.objects.create(
             **facts, asked=needed.asked, target=_detail(needed), reason=why, asker=actor.name
         )
-        deed.note(**made.facts(), **({} if needed.rule is None else {"rule": str(needed.rule)}))
+        entry.note(**made.facts(), **({} if needed.rule is None else {"rule": str(needed.rule)}))
     return made
 
 
 def preview(actor: Actor, approval: Approval) -> Preview | Explanation | None:
-    """What it would do now; None for a bulk and for a draft, whose own pages say it. Raises what doing it would."""
+    """Return what it would do now; None for a bulk and for a draft, whose own pages say it. Raises what doing it
+    would."""
     if not approval.is_open:
         return None
     if approval.name == PUBLISH:
@@ -89,21 +91,21 @@ def approve(actor: Actor, id: int, *, note: str = "") -> Approval:
     """
     expire()
     approval = queries.get(actor, id, action="approval.approve")
-    with actor.records("approval.approve", **_about(approval), reason=note) as deed:
-        deed.note(**approval.facts())
+    with actor.records("approval.approve", **_about(approval), reason=note) as entry:
+        entry.note(**approval.facts())
         _may(actor, approval)
         _take(approval, State.RUNNING, actor, note)
         _finish(approval, actor)
-        deed.note(came=approval.state, **({"error": approval.outcome} if approval.state == State.FAILED else {}))
+        entry.note(came=approval.state, **({"error": approval.outcome} if approval.state == State.FAILED else {}))
     return approval
 
 
 def decline(actor: Actor, id: int, *, note: str) -> Approval:
-    """It is not to be done; ``note`` says why. Raises Forbidden, OwnRequest, NotOpen, BadInput."""
+    """Decline it; ``note`` says why. Raises Forbidden, OwnRequest, NotOpen, BadInput."""
     expire()
     approval = queries.get(actor, id, action="approval.decline")
-    with actor.records("approval.decline", **_about(approval), reason=note) as deed:
-        deed.note(**approval.facts())
+    with actor.records("approval.decline", **_about(approval), reason=note) as entry:
+        entry.note(**approval.facts())
         _may(actor, approval)
         if not note.strip():
             raise BadInput("a reason is required to decline", code="SB404")
@@ -115,8 +117,8 @@ def withdraw(actor: Actor, id: int, *, note: str = "") -> Approval:
     """Withdraw a request, by its requester. Raises Forbidden for other accounts, NotOpen."""
     expire()
     approval = queries.get(actor, id, action="approval.withdraw")
-    with actor.records("approval.withdraw", **_about(approval), reason=note) as deed:
-        deed.note(**approval.facts())
+    with actor.records("approval.withdraw", **_about(approval), reason=note) as entry:
+        entry.note(**approval.facts())
         if not queries.is_own(actor, approval):
             raise Forbidden(approval.right, approval.machine)
         _take(approval, State.WITHDRAWN, actor, note)
@@ -133,11 +135,11 @@ def expire(now: datetime | None = None) -> int:
     lost = Approval.objects.filter(state=State.RUNNING, decided_at__lte=now - CUT_OFF)
     count = 0
     for approval in over:
-        if _moved(approval, State.OPEN, state=State.EXPIRED, decided_at=now, outcome=EXPIRED):
+        if _move(approval, State.OPEN, state=State.EXPIRED, decided_at=now, outcome=EXPIRED):
             record(CLOCK, "approval.expire", **_about(approval), detail=approval.facts())
             count += 1
     for approval in lost:
-        count += _moved(approval, State.RUNNING, state=State.FAILED, outcome=UNKNOWN)
+        count += _move(approval, State.RUNNING, state=State.FAILED, outcome=UNKNOWN)
     return count
 
 
@@ -149,10 +151,10 @@ def _may(actor: Actor, approval: Approval) -> None:
 
 
 def _take(approval: Approval, state: str, actor: Actor, note: str) -> None:
-    """From open to ``state``, by one of all who try. Raises NotOpen for the others."""
+    """Move an approval from open to ``state``, for one of all who try. Raises NotOpen for the others."""
     now = timezone.now()
     open_now = Approval.objects.filter(pk=approval.pk, state=State.OPEN, expires_at__gt=now)
-    facts: dict[str, Any] = {"state": state, "decider": actor.name, "decided_at": now, "note": _written(note)}
+    facts: dict[str, Any] = {"state": state, "decider": actor.name, "decided_at": now, "note": _clean_text(note)}
     if state != State.RUNNING:
         facts["asked"] = {}
     if not open_now.update(**facts):
@@ -175,8 +177,8 @@ def _finish(approval: Approval, actor: Actor) -> None:
         }
     finally:
         # Given up meanwhile: only who took it on knows, so that their word counts.
-        if not _moved(approval, State.RUNNING, **facts):
-            _moved(approval, State.FAILED, **facts)
+        if not _move(approval, State.RUNNING, **facts):
+            _move(approval, State.FAILED, **facts)
 
 
 def _do(approval: Approval, second: str) -> str:
@@ -206,8 +208,8 @@ def _do(approval: Approval, second: str) -> str:
     return "deleted" if approval.name == "delete" else f"now in {after.state}, revision {after.revision}"
 
 
-def _moved(approval: Approval, before: str, **facts: Any) -> int:
-    """Whether it was still in the state ``before``. What was asked for goes."""
+def _move(approval: Approval, before: str, **facts: Any) -> int:
+    """Move a request that is still in the state ``before``; return how many moved. What was asked for goes."""
     facts["asked"] = {}
     count = Approval.objects.filter(pk=approval.pk, state=before).update(**facts)
     for name, value in facts.items() if count else ():
@@ -215,8 +217,8 @@ def _moved(approval: Approval, before: str, **facts: Any) -> int:
     return count
 
 
-def _written(text: str) -> str:
-    """As PostgreSQL takes it."""
+def _clean_text(text: str) -> str:
+    """Return a text that PostgreSQL accepts."""
     return text.replace("\0", "\\0")
 
 

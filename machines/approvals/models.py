@@ -83,7 +83,7 @@ class Approval(models.Model):
 
     @classmethod
     def in_state(cls, *states: str) -> models.Q:
-        """The condition for requests that are in one of these states now, whatever is written down yet."""
+        """Return the condition for requests that are in one of these states now, whatever is written down yet."""
         now = timezone.now()
         over = models.Q(state=cls.State.OPEN, expires_at__lte=now)
         lost = models.Q(state=cls.State.RUNNING, decided_at__lte=now - CUT_OFF)
@@ -134,5 +134,5 @@ class Approval(models.Model):
         return self.state == self.State.OPEN and timezone.now() < self.expires_at
 
     def facts(self) -> dict[str, Any]:
-        """For the audit: all but what was asked for in detail."""
+        """Return the facts for the audit: all but what was asked for in detail."""
         return {"approval": self.pk, "action": self.action, "asker": self.asker, "expect": self.expect}

@@ -22,7 +22,7 @@ DECIDED = tuple(state for state in State.values if state != State.OPEN)
 
 
 def find_open(scope: Scope | None = None) -> QuerySet[Approval]:
-    """Those nobody has decided yet, newest first; on these machines, or on all."""
+    """Return those nobody has decided yet, newest first; on these machines, or on all."""
     found = Approval.objects.filter(state=State.OPEN, expires_at__gt=timezone.now())
     return found if scope is None or scope.all else found.filter(machine__in=scope.names)
 
@@ -45,7 +45,8 @@ _waiting_everywhere = PreparedQuery(
 
 
 def find(actor: Actor, *, state: str = "open", machine: str = "", asker: str = "") -> QuerySet[Approval]:
-    """Those on machines the actor sees, newest first. ``state``: one of them, ``decided`` for any but open, or ""."""
+    """Return those on machines the actor sees, newest first. ``state``: one of them, ``decided`` for any but open, or
+    ""."""
     scope = actor.scope("view")
     found = Approval.objects.all() if scope.all else Approval.objects.filter(machine__in=scope.names)
     wanted = Approval.in_state(*{"": State.values, "decided": DECIDED}.get(state, [state]))
@@ -55,7 +56,7 @@ def find(actor: Actor, *, state: str = "open", machine: str = "", asker: str = "
 
 
 def get(actor: Actor, id: int, *, action: str = "") -> Approval:
-    """Raises Forbidden, also where there is no such request and the actor does not see every machine; DoesNotExist.
+    """Raise Forbidden, also where there is no such request and the actor does not see every machine; DoesNotExist.
 
     ``action``: of the audit, which then has the refusal."""
     found = Approval.objects.filter(pk=id).first()
@@ -77,19 +78,19 @@ def may_withdraw(actor: Actor, approval: Approval) -> bool:
 
 
 def show_asked(actor: Actor, approval: Approval) -> dict[str, Any]:
-    """What the action takes, masked for who may not see it in clear; empty once it is decided."""
-    return redactor_of(actor, approval.machine).of(approval.instance).asked(approval.asked)
+    """Return what the action takes, masked for who may not see it in clear; empty once it is decided."""
+    return redactor_of(actor, approval.machine).of(approval.instance).redact_request(approval.asked)
 
 
 def is_own(actor: Actor, approval: Approval) -> bool:
-    """Says whether the actor is the requester, also without the right they had then; but of no token of theirs that
+    """Say whether the actor is the requester, also without the right they had then; but of no token of theirs that
     does not reach so far."""
     reaches = actor.scopes is None or actor.scopes.covers(approval.right, approval.machine)
     return approval.asker_id == actor.id and reaches
 
 
 def find_missing_right(actor: Actor, approval: Approval) -> str:
-    """The right that the actor lacks to decide it, or ""."""
+    """Return the right that the actor lacks to decide it, or ""."""
     wanted = [approval.right]
     if approval.bulk and approval.name == "fire":
         wanted.append("fire")

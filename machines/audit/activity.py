@@ -46,7 +46,7 @@ class ActivityCounter:
         self._pause = pause
 
     def once(self) -> bool:
-        """A thousand instances of each partition; whether there are more."""
+        """Count a thousand instances of each partition; tell whether there are more."""
         return self._activity.count()
 
     def pause(self) -> float:
@@ -62,7 +62,7 @@ class Activity:
 
 
 def operators(redis: Client, prefix: str) -> Cardinality:
-    """The count of people: for ``get_pattern``."""
+    """Return the count of people: for ``get_pattern``."""
     return Cardinality(redis, "operators", prefix=prefix)
 
 
@@ -92,8 +92,9 @@ def activity(machines: Iterable[str], *, at: int | None = None) -> Activity:
 
 
 def kept_activity(machines: Collection[str]) -> Activity | None:
-    """The same for pages. Of more than ``FEW`` machines it is up to ``MAX_AGE`` seconds old, and None until it was read
-    for the first time: a thread of the process reads it, at a tenth of the server's time. Raises EngineUnavailable."""
+    """Return the same for pages. Of more than ``FEW`` machines it is up to ``MAX_AGE`` seconds old, and None until it
+    was read for the first time: a thread of the process reads it, at a tenth of the server's time. Raises
+    EngineUnavailable."""
     if len(machines) <= FEW:
         return activity(machines)
     engine = get_engine()
@@ -168,7 +169,7 @@ def _together(parts: Mapping[str, Sequence[Count]]) -> Counts:
 
 
 def together(parts: Sequence[Count]) -> Count:
-    """Of counts that have no member in common, as those of partitions and of machines: the sum. The errors of several
+    """Add counts that have no member in common, as those of partitions and of machines. The errors of several
     sketches are independent, so that the sum's is smaller than theirs."""
     number = sum(part.number for part in parts)
     spread = math.sqrt(sum((part.error * part.number) ** 2 for part in parts))

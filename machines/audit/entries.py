@@ -7,11 +7,11 @@ instance's own history, written with its step, names actor and reason even then.
 
 Services write through here (``Actor.records``), and pages that have no service. Three ways::
 
-    with record_action(user, "suspend", source="page 10.0.0.7", machine=machine, instance=id, reason=reason) as deed:
+    with record_action(user, "suspend", source="page 10.0.0.7", machine=machine, instance=id, reason=reason) as entry:
         after = engine.suspend(...)
-        deed.note(state=after.state, revision=after.revision)
+        entry.note(state=after.state, revision=after.revision)
 
-    with record_request_action(request, "suspend", ...) as deed:  # for the sender of the request
+    with record_request_action(request, "suspend", ...) as entry:  # for the sender of the request
 
     record(user, "publish", machine=name, target="v3", outcome="refused", source="api 10.0.0.7")
 """
@@ -66,7 +66,7 @@ ACTIONS = (
     "group.make", "group.change", "group.rights", "group.delete",
     "grant.make", "grant.change", "grant.delete", "token.change", "token.delete",
 )  # fmt: skip
-NO_LEVERS = ("explain", "login", "logout", "reveal", "user", "group", "grant")
+NO_ACTIONS = ("explain", "login", "logout", "reveal", "user", "group", "grant")
 """These, and what begins with one and a dot, do nothing."""
 DONE, REFUSED, FAILED = AuditEntry.Outcome.values
 SAID = 2000  # characters of an error's message
@@ -93,29 +93,29 @@ class AuditRecord:
         self.is_void = False
 
     def note(self, **facts: Any) -> None:
-        """Facts that go into ``detail``: states before and after, a version, how many. Anything JSON can say; what is
-        sensitive in it is masked before it is written."""
+        """Add facts to the entry. Facts that go into ``detail``: states before and after, a version, how many. Anything
+        JSON can say; what is sensitive in it is masked before it is written."""
         self.detail |= facts
 
-    def moved(self, before: str, after: Instance) -> None:
-        """Where a step led from and to; whether it had counted already."""
+    def note_step(self, before: str, after: Instance) -> None:
+        """Note where a step led from and to, and whether it had counted already."""
         self.note(before=before, after=after.state, revision=after.revision)
         if after.outcome and after.outcome.replayed:
             self.note(replayed=True)
 
     def name(self, **about: str) -> None:
-        """What is known only now, as the id of an instance that was just made."""
+        """Note what is known only now, as the id of an instance that was just made."""
         self.about |= about
 
     def void(self) -> None:
-        """It is not to be written: it was not tried, and another entry says what was done in its place."""
+        """Drop the entry: nothing was tried, and another entry says what was done in its place."""
         self.is_void = True
 
-    def failed(self, error: BaseException) -> None:
-        """Its outcome: refused where the engine said no, failed where nobody knows or something broke."""
+    def note_failure(self, error: BaseException) -> None:
+        """Note the outcome: refused where the engine said no, failed where the result is unknown or something broke."""
         said_no = isinstance(error, self.refusals) and not isinstance(error, EngineUnavailable | EngineFault)
         self.outcome = REFUSED if said_no else FAILED
-        said = _said(self.about.get("machine", ""), error)
+        said = _redact_error(self.about.get("machine", ""), error)
         self.note(error=said[:SAID] or type(error).__name__, code=getattr(error, "code", type(error).__name__))
 
     def write(self) -> bool:
@@ -131,26 +131,26 @@ def record_action(
     refusals: tuple[type[Exception], ...] = (),
     **about: str,
 ) -> Iterator[AuditRecord]:
-    """Records what the block does, by ``actor``; an error it raises makes the outcome and goes on.
+    """Record what the block does, by ``actor``; an error it raises makes the outcome and goes on.
 
     ``about``: ``machine``, ``instance``, ``queue``, ``target``, ``reason``, ``source``. ``refusals``: errors beside the
     engine's that say no. ``unwritten`` is called where the entry could not be written.
     """
-    deed = AuditRecord(actor, action, refusals=refusals, **about)
+    entry = AuditRecord(actor, action, refusals=refusals, **about)
     outer = recording.set(action)
     try:
-        yield deed
+        yield entry
     except Exception as error:
-        deed.failed(error)
+        entry.note_failure(error)
         raise
     finally:
         recording.reset(outer)
-        if not deed.is_void and not deed.write() and unwritten is not None:
+        if not entry.is_void and not entry.write() and unwritten is not None:
             unwritten()
 
 
 def record_request_action(request: HttpRequest, action: str, **about: Any) -> AbstractContextManager[AuditRecord]:
-    """Does as ``record_action``, for the sender of ``request``."""
+    """Do as ``record_action``, for the sender of ``request``."""
     return record_action(
         request.user, action, source=source_of(request), unwritten=lambda: warn_operator(request), **about
     )  # fmt: skip
@@ -178,22 +178,23 @@ def record(
     given = {"machine": machine, "instance": instance, "queue": queue, "target": target, "reason": reason}
     given |= _person(actor) | {"source": source, "request": request_id.get()}
     entry = AuditEntry(
-        action=action, outcome=outcome, detail=_masked(machine, _plain(detail)),
+        action=action, outcome=outcome, detail=_mask_detail(machine, _plain(detail)),
         **{name: _fitting(name, text) for name, text in given.items()},
     )  # fmt: skip
     try:
         with transaction.atomic():
             entry.save()
     except Error as error:
-        log.error("the audit could not be written (%s): %s", error, json.dumps(_shown(entry)))
+        log.error("the audit could not be written (%s): %s", error, json.dumps(_list_facts(entry)))
         return False
-    if outcome == DONE and action.partition(".")[0] not in NO_LEVERS:
+    if outcome == DONE and action.partition(".")[0] not in NO_ACTIONS:
         count_operator(actor)
     return True
 
 
 def source_of(request: HttpRequest) -> str:
-    """``page 10.0.0.7``: which door, and the client's address as the server was told it (see ``docs/operate.md``)."""
+    """Return where a request came from. ``page 10.0.0.7``: which door, and the client's address as the server was told
+    it (see ``docs/operate.md``)."""
     match = request.resolver_match
     if match is not None and ("admin" in match.namespaces or match.url_name == "admin-login"):
         door = "admin"
@@ -209,23 +210,24 @@ def _person(actor: Any) -> dict[str, str]:
 
 
 def _fitting(name: str, text: str) -> str:
-    """``storable``, and no more than the column holds."""
+    """Shorten a storable text to what the column holds."""
     return storable(text)[: getattr(AuditEntry._meta.get_field(name), "max_length", None)]
 
 
 def storable(text: str) -> str:
-    """As PostgreSQL takes it: no NUL, no half of a surrogate pair."""
+    """Return a text that PostgreSQL accepts: no NUL, no half of a surrogate pair."""
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
 
 
-def _said(machine: str, error: BaseException) -> str:
-    """What an error says, without what it would repeat of sensitive fields."""
+def _redact_error(machine: str, error: BaseException) -> str:
+    """Return what an error says, without what it would repeat of sensitive fields."""
     redactor = redaction.available_redactor(machine)
     return type(error).__name__ if redactor is None else redactor.error(error)
 
 
-def _masked(machine: str, detail: Any) -> Any:
-    """``detail`` without values of sensitive fields; its plainest facts where nobody can tell which those are.
+def _mask_detail(machine: str, detail: Any) -> Any:
+    """Mask the details of an entry. ``detail`` without values of sensitive fields; its plainest facts where nobody can
+    tell which those are.
 
     Where there are no others, nobody is asked: names of states and versions hold no value, and errors say none."""
     if isinstance(detail, dict) and PLAIN_FACTS.issuperset(detail):
@@ -238,21 +240,21 @@ def _masked(machine: str, detail: Any) -> Any:
 
 
 def _plain(detail: Any) -> Any:
-    """``detail`` as JSON data; a text alone becomes ``{"said": text}``. Half of a surrogate pair, which no page and no
-    file can hold, is written out."""
+    """Make details plain. ``detail`` as JSON data; a text alone becomes ``{"said": text}``. Half of a surrogate pair,
+    which no page and no file can hold, is written out."""
     if isinstance(detail, str):
         detail = {"said": detail} if detail else {}
     written = json.dumps(detail, default=str, ensure_ascii=False)
     return json.loads(_HALVES.sub(lambda half: f"\\\\u{ord(half.group()):x}", written))
 
 
-def _shown(entry: AuditEntry) -> dict[str, Any]:
+def _list_facts(entry: AuditEntry) -> dict[str, Any]:
     facts = {field.name: getattr(entry, field.name) for field in AuditEntry._meta.fields if field.name != "id"}
     return facts | {"at": entry.at.isoformat()}
 
 
 def warn_operator(request: HttpRequest) -> None:
-    """Shows a warning on the next page. It stands in the log as well."""
+    """Show a warning on the next page. It stands in the log as well."""
     try:
         messages.error(request, NOT_WRITTEN)
     except MessageFailure:

@@ -14,7 +14,7 @@ from machines.engine.limits import MAX_INSTANCE_ID
 
 
 def shown_address(url: str) -> dict[str, str]:
-    """What the audit says of an address: its scheme, host and port, and a fingerprint of the whole.
+    """Return what the audit says of an address: its scheme, host and port, and a fingerprint of the whole.
 
     Path and query often hold a secret of the receiver's. The same address has the same fingerprint, by which two
     entries can be compared; it takes this site's ``SECRET_KEY``, so that nobody can try out addresses against it.
@@ -54,7 +54,7 @@ class AuditQuerySet(models.QuerySet["AuditEntry"]):
 class AuditEntry(models.Model):
     """Written by ``machines.audit.entries`` alone.
 
-    The person is kept as plain text and not as a reference: deleting an account must neither take its deeds along
+    The person is kept as plain text and not as a reference: deleting an account must neither take its entries along
     nor change what is written here. Empty texts say that an action has no such thing.
     """
 

@@ -17,7 +17,7 @@ that says more of who sent it than ``user``."""
 
 
 def run_in_own_context() -> Context:
-    """This context, on behalf of no request: for a task that outlives the one it was begun by."""
+    """Return this context, on behalf of no request: for a task that outlives the one it was begun by."""
     context = copy_context()
     for kept in (request_id, given_id):
         context.run(kept.set, "")

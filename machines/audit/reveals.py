@@ -57,7 +57,7 @@ class Memory:
         self._written: dict[Key, tuple[float, frozenset[str]]] = {}
 
     def fresh(self, key: Key, names: frozenset[str]) -> bool:
-        """Whether some of it is to be written; from then on it counts as written."""
+        """Tell whether some of it is to be written; from then on it counts as written."""
         now = self._clock()
         with self._lock:
             at, known = self._written.get(key, (now, frozenset()))
@@ -73,7 +73,7 @@ class Memory:
             return True
 
     def forget(self, keys: Iterable[Key]) -> None:
-        """They could not be written."""
+        """Drop the reveals that could not be written."""
         with self._lock:
             for key in keys:
                 self._written.pop(key, None)
@@ -99,15 +99,15 @@ class Collected:
     def write(self) -> None:
         found, self.found = self.found, {}
         for (viewer, machine), shown in found.items():
-            tell(viewer, machine, {instance: frozenset(names) for instance, names in shown.items()})
+            write_entry(viewer, machine, {instance: frozenset(names) for instance, names in shown.items()})
 
 
 _collected: ContextVar[Collected | None] = ContextVar("disclosures", default=None)
 
 
 @contextmanager
-def collected() -> Iterator[Collected]:
-    """What the block shows; the caller writes it."""
+def collect_reveals() -> Iterator[Collected]:
+    """Collect what the block shows; the caller writes it."""
     found = Collected()
     outer = _collected.set(found)
     try:
@@ -118,17 +118,17 @@ def collected() -> Iterator[Collected]:
 
 
 def note(viewer: Viewer, machine: str, shown: Mapping[str, Iterable[str]]) -> None:
-    """Something was shown, by instance: written at the end of the request, or at once where there is none."""
+    """Note by instance what was shown: written at the end of the request, or at once where there is none."""
     found = {instance: held for instance, names in shown.items() if (held := frozenset(names))}
     request = _collected.get()
     if request is None or request.is_over:
-        tell(viewer, machine, found)
+        write_entry(viewer, machine, found)
         return
     for instance, names in found.items():
         request.add(viewer, machine, instance, names)
 
 
-def tell(viewer: Viewer, machine: str, shown: Shown) -> None:
+def write_entry(viewer: Viewer, machine: str, shown: Shown) -> None:
     """Write what was not written lately: one entry."""
     fresh = {one: names for one, names in shown.items() if memory.fresh(viewer.key(machine, one), names)}
     if not fresh:
@@ -179,12 +179,12 @@ class RevealAudit(Redactor):
         self.note_all({instance or self._instance: names})
 
     def note_all(self, shown: Mapping[str, Iterable[str]]) -> None:
-        """By instance: one entry at most."""
+        """Note reveals by instance: one entry at most."""
         if self.hidden_from_others:
             note(self._viewer, self._machine, shown)
 
     def names_in(self, *values: Any) -> set[str]:
-        """The sensitive names under which some value stands, at any depth."""
+        """Return the sensitive names under which some value stands, at any depth."""
         return names_in(values, self.hidden_from_others)
 
     # What is given out
@@ -201,7 +201,7 @@ class RevealAudit(Redactor):
         self.note(self.names_in(value))
         return value
 
-    def asked(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def redact_request(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         self.note(self.names_in(asked) | ({"result"} if asked.get("result") else set()))
         return dict(asked)
 
@@ -209,7 +209,7 @@ class RevealAudit(Redactor):
         self.note({"input"} if value else ())
         return value
 
-    def said(self, text: str) -> str:
+    def redact_text(self, text: str) -> str:
         self.note({"error"} if text else ())
         return text
 
@@ -264,14 +264,14 @@ class RevealAudit(Redactor):
             raise
 
     def _of_payload(self, event: str, values: Any) -> set[str]:
-        """What handlers and children returned is hidden from others as a whole."""
+        """Return what handlers and children returned is hidden from others as a whole."""
         if event.startswith(("done.", "error.")):
             return {"result"} if values else set()
         return self.names_in(values)
 
 
 def names_in(value: Any, wanted: frozenset[str]) -> set[str]:
-    """Those of the names under which something stands, at any depth."""
+    """Return those of the names under which something stands, at any depth."""
     return set(_names(value, wanted))
 
 

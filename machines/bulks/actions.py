@@ -64,22 +64,22 @@ def start(
         states=tuple(states), changes=dict(changes or {}), invoke=invoke, result=result, unchanged=unchanged, rate=rate,
         plan=dict(plan or {}), **_person(actor),
     )  # fmt: skip
-    with actor.records("bulk.start", machine=machine, target=id or "", reason=reason) as deed:
-        deed.note(
+    with actor.records("bulk.start", machine=machine, target=id or "", reason=reason) as entry:
+        entry.note(
             does=f"{action} {order.target}".strip(), filter=order.filter, rate=rate or None, stored_plan=stored or None
         )
         _demand(actor, order)
-        _spend_guess(actor, order, deed)
+        _spend_guess(actor, order, entry)
         # The filter is kept, and shown with the bulk: it names no redacted value.
         demand_findable(False, machine, order.filter)
         bulk = Bulk.start(get_engine(), order, id=id)
-        deed.name(target=bulk.id)
+        entry.name(target=bulk.id)
     return bulk
 
 
 def get(actor: Actor, id: str) -> tuple[Instance, Order]:
-    """The bulk as it is, and what was ordered. Raises Forbidden, OrderLost."""
-    bulk, order = _known(actor, id, "view")
+    """Return the bulk as it is, and what was ordered. Raises Forbidden, OrderLost."""
+    bulk, order = _find_bulk(actor, id, "view")
     if not actor.may("view", order.machine):
         raise Forbidden("view")
     return bulk.get(), order
@@ -95,7 +95,7 @@ def find_order(id: str) -> Order | None:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A bulk on a list. ``rate``: instances a second at most, 0 for no limit; ``may``: whether its levers are for the
+    """A bulk on a list. ``rate``: instances a second at most, 0 for no limit; ``may``: whether its actions are for the
     actor."""
 
     bulk: Instance
@@ -151,38 +151,38 @@ def _read_steps(id: str) -> Sequence[Step]:
 
 
 def rows(actor: Actor, id: str, start: int = 0, count: int = 100) -> list[Row]:
-    """Some of what it found, each with its verdict and its outcome."""
+    """Return some of what it found, each with its verdict and its outcome."""
     _, order = get(actor, id)
-    return shown(actor, order.machine, Bulk(get_engine(), id).rows(start, count))
+    return redact_rows(actor, order.machine, Bulk(get_engine(), id).rows(start, count))
 
 
-def shown(actor: Actor, machine: str, rows: Sequence[Row]) -> list[Row]:
-    """Without values of instances in the reasons, where any field of the machine is hidden from the actor."""
+def redact_rows(actor: Actor, machine: str, rows: Sequence[Row]) -> list[Row]:
+    """Redact values of instances in the reasons, where any field of the machine is hidden from the actor."""
     redactor = redactor_of(actor, machine)
     if not redactor.open:
-        return [replace(row, **_masked(row)) for row in rows]
+        return [replace(row, **_mask_notes(row)) for row in rows]
     if isinstance(redactor, RevealAudit):
         redactor.note_all({row.item.id: {"error"} for row in rows if _tells(row)})
     return list(rows)
 
 
 def _tells(row: Row) -> bool:
-    """Whether a reason says more than those may see from whom a field is hidden."""
+    """Tell whether a reason says more than those may see from whom a field is hidden."""
     return any(note.why != _plain(note) for note in (row.verdict, row.outcome) if note)
 
 
-def _masked(row: Row) -> dict[str, Note]:
+def _mask_notes(row: Row) -> dict[str, Note]:
     notes = {"verdict": row.verdict, "outcome": row.outcome}
     return {name: Note.of_all(note.word, _plain(note)) for name, note in notes.items() if note}
 
 
 def _plain(note: Note) -> str:
-    """Of one that a former release wrote nobody can tell what its reason holds."""
+    """Return a note without its reason, if a former release wrote it: nobody can tell what that reason holds."""
     return note.plain if note.plain is not None else note.why and MASK
 
 
 def may(actor: Actor, order: Order) -> bool:
-    """Whether its levers are for this person: who moves instances with an event has to hold that right, too."""
+    """Tell whether its actions are for this person: who moves instances with an event has to hold that right, too."""
     return all(actor.may(right, order.machine) for right in _rights(order))
 
 
@@ -192,16 +192,17 @@ def run(actor: Actor, id: str) -> Instance:
 
 
 def release(actor: Actor, id: str, *, second: str, expect: int | None = None, turn: int | None = None) -> Instance:
-    """``second``: who approved it; then no rule asks for one any more. It goes on from wherever it waits.
+    """Let an approved bulk go on. ``second``: who approved it; then no rule asks for one any more. It goes on from
+    wherever it waits.
 
     ``expect``: the revision they looked at. Raises Conflict for any other: it may have found something else since.
     ``turn``: of the versions that a migration was approved for; raises VersionRefused for any other."""
-    lever = WAITING.get(_known(actor, id)[0].get().state, "run")
-    return _let(actor, id, lever, "bulk.run", second=second, expect=expect, turn=turn)
+    action = WAITING.get(_find_bulk(actor, id)[0].get().state, "run")
+    return _let(actor, id, action, "bulk.run", second=second, expect=expect, turn=turn)
 
 
 def demand_unmoved(id: str, expect: int | None) -> Instance:
-    """The bulk as it is. Raises Conflict where that is not the revision that was looked at, if one was;
+    """Return the bulk as it is. Raises Conflict where that is not the revision that was looked at, if one was;
     UnknownInstance."""
     now = Bulk(get_engine(), id).get()
     if expect is not None and now.revision != expect:
@@ -210,7 +211,8 @@ def demand_unmoved(id: str, expect: int | None) -> Instance:
 
 
 def needs_second(actor: Actor, order: Order) -> bool:
-    """By any version of the machine; of a migration by the rules for changes of versions."""
+    """Tell whether any version of the machine needs an approval for it, or of a migration the rules for changes of
+    versions."""
     change = _prepare_migration(order)
     if change is not None:
         return change.rule is not None
@@ -218,7 +220,7 @@ def needs_second(actor: Actor, order: Order) -> bool:
 
 
 def _prepare_migration(order: Order) -> rules.VersionChange | None:
-    """None for other actions."""
+    """Find the plan of a migration; None for other actions."""
     if order.action != rules.MIGRATE:
         return None
     moves = [(source.version, source.to) for source in order.migration.sources]
@@ -226,11 +228,11 @@ def _prepare_migration(order: Order) -> rules.VersionChange | None:
 
 
 def pause(actor: Actor, id: str) -> Instance:
-    return _told(actor, id, "pause", "bulk.pause")
+    return _send_event(actor, id, "pause", "bulk.pause")
 
 
 def resume(actor: Actor, id: str) -> Instance:
-    """Raises ApprovalNeeded where nobody approved it so far, as ``run`` and ``retry`` do."""
+    """Raise ApprovalNeeded where nobody approved it so far, as ``run`` and ``retry`` do."""
     return _let(actor, id, "resume", "bulk.resume")
 
 
@@ -240,37 +242,38 @@ def retry(actor: Actor, id: str) -> Instance:
 
 
 def stop(actor: Actor, id: str) -> Instance:
-    return _told(actor, id, "stop", "bulk.stop")
+    return _send_event(actor, id, "stop", "bulk.stop")
 
 
 def remove(actor: Actor, id: str) -> Instance:
     """Have a worker remove one that is over, with its selection and results. Raises Forbidden, NotNow."""
-    return _told(actor, id, "remove", "bulk.remove")
+    return _send_event(actor, id, "remove", "bulk.remove")
 
 
 def rate(actor: Actor, id: str, rate: int) -> None:
-    """Instances a second at most, from the next ones on; 0 for as fast as it goes. Also while it runs."""
-    bulk, order = _known(actor, id)
-    with actor.records("bulk.rate", machine=order.machine, target=id) as deed:
+    """Set the rate from the next instances on, in instances a second; 0 for as fast as it goes. Also while it runs."""
+    bulk, order = _find_bulk(actor, id)
+    with actor.records("bulk.rate", machine=order.machine, target=id) as entry:
         _demand(actor, order)
-        deed.note(was=bulk.rate(), given=rate)
+        entry.note(was=bulk.rate(), given=rate)
         bulk.set_rate(rate)
 
 
 def again(actor: Actor, id: str, *, reason: str, new: str | None = None) -> Bulk:
-    """A new bulk of the same kind with those that were refused, changed or failed. ``new``: its id."""
-    bulk, order = _known(actor, id)
-    with actor.records("bulk.start", machine=order.machine, reason=reason) as deed:
-        deed.note(does=f"{order.action} {order.target}".strip(), again=id)
+    """Make a new bulk of the same kind with those that were refused, changed or failed. ``new``: its id."""
+    bulk, order = _find_bulk(actor, id)
+    with actor.records("bulk.start", machine=order.machine, reason=reason) as entry:
+        entry.note(does=f"{order.action} {order.target}".strip(), again=id)
         _demand(actor, order)
-        _spend_guess(actor, order, deed)
+        _spend_guess(actor, order, entry)
         made = bulk.again(actor.name, reason, id=new, **_person(actor))
-        deed.name(target=made.id)
+        entry.name(target=made.id)
     return made
 
 
-def _known(actor: Actor, id: str, right: str = "operate") -> tuple[Bulk, Order]:
-    """An account without the right on every machine does not learn which bulk actions exist. Raises OrderLost."""
+def _find_bulk(actor: Actor, id: str, right: str = "operate") -> tuple[Bulk, Order]:
+    """Find a bulk. An account without the right on every machine does not learn which bulk actions exist. Raises
+    OrderLost."""
     bulk = Bulk(get_engine(), id)
     try:
         bulk.get()
@@ -285,22 +288,23 @@ def _let(
     turn: int | None = None,
 ) -> Instance:  # fmt: skip
     """Carry out an action that moves instances."""
-    bulk, order = _known(actor, id)
-    with actor.records(action, machine=order.machine, target=id) as deed:
+    bulk, order = _find_bulk(actor, id)
+    with actor.records(action, machine=order.machine, target=id) as entry:
         _demand(actor, order)
         if second:
-            deed.note(approved_by=second)
+            entry.note(approved_by=second)
         elif needs_second(actor, order) and not bulk.is_approved():
-            _ask(actor, deed, bulk, order, name)
+            _ask(actor, entry, bulk, order, name)
         if second and (change := _prepare_migration(order)):
             change.demand_turn(turn)
         if second:  # before anything is moved by it
             bulk.approve(second, demand_unmoved(id, expect))
-        return _moved(deed, bulk, name, actor, **({} if expect is None else {"expect": expect}))
+        return _fire(entry, bulk, name, actor, **({} if expect is None else {"expect": expect}))
 
 
-def _ask(actor: Actor, deed: AuditRecord, bulk: Bulk, order: Order, name: str) -> None:
-    """Whatever state it was brought into, by whichever door, nothing moves before a second person has looked at it."""
+def _ask(actor: Actor, entry: AuditRecord, bulk: Bulk, order: Order, name: str) -> None:
+    """Ask for an approval: whatever state the bulk was brought into, nothing moves before a second person has looked at
+    it."""
     now = bulk.get()
     if now.state == "failed" and now.data["stage"] in DRY:
         return
@@ -314,32 +318,32 @@ def _ask(actor: Actor, deed: AuditRecord, bulk: Bulk, order: Order, name: str) -
             return
         raise ApprovalNeeded(order.machine, "", order.demanded, **asked)
     except ApprovalNeeded:
-        deed.void()
+        entry.void()
         raise
 
 
-def _told(actor: Actor, id: str, name: str, action: str) -> Instance:
-    bulk, order = _known(actor, id)
-    with actor.records(action, machine=order.machine, target=id) as deed:
+def _send_event(actor: Actor, id: str, name: str, action: str) -> Instance:
+    bulk, order = _find_bulk(actor, id)
+    with actor.records(action, machine=order.machine, target=id) as entry:
         _demand(actor, order)
-        return _moved(deed, bulk, name, actor)
+        return _fire(entry, bulk, name, actor)
 
 
-def _moved(deed: AuditRecord, bulk: Bulk, name: str, actor: Actor, **more: Any) -> Instance:
+def _fire(entry: AuditRecord, bulk: Bulk, name: str, actor: Actor, **more: Any) -> Instance:
     before = bulk.get()
     after: Instance = getattr(bulk, name)(actor.name, **more)
-    deed.moved(before.state, after)
+    entry.note_step(before.state, after)
     return after
 
 
-def _spend_guess(actor: Actor, order: Order, deed: AuditRecord) -> None:
-    """Its dry run explains the event for each instance: one guess of all instances together."""
+def _spend_guess(actor: Actor, order: Order, entry: AuditRecord) -> None:
+    """Count the dry run, which explains the event for each instance, as one guess of all instances together."""
     event = order.event if order.action == "fire" else ""
     if not event and order.action not in guesses.COMPUTING:
         return
     asked = {"payload": order.payload} if event else {}
     if guesses.spend(actor, order.machine, "", event, action="bulk.start", **asked):
-        deed.note(**asked)
+        entry.note(**asked)
 
 
 def _demand(actor: Actor, order: Order) -> None:
@@ -353,5 +357,5 @@ def _rights(order: Order) -> tuple[str, ...]:
 
 
 def _person(actor: Actor) -> dict[str, Any]:
-    """What of the actor the engine holds each step to."""
+    """Return what of the actor the engine holds each step to."""
     return {"person": True, "groups": transition_groups.groups_of(actor.user)} if actor.is_person else {}

@@ -53,71 +53,72 @@ class Bulk:
         return self._store().order()
 
     def rate(self) -> int:
-        """Instances a second at most, 0 for as fast as it goes."""
+        """Return the rate: instances a second at most, 0 for as fast as it goes."""
         return self._store().rate()
 
     def set_rate(self, rate: int) -> None:
-        """From the next instances on, also while it runs. Raises BadInput, NotNow once there are no next ones."""
+        """Set the rate from the next instances on, also while it runs. Raises BadInput, NotNow once there are no next
+        ones."""
         arguments.check_between("rate", rate, 0, MAX_RATE)
         if (state := self.get().state) not in LIVE:
             raise NotNow(self.id, "slow down or speed up", state)
         self._store().put_rate(rate)
 
     def approve(self, second: str, seen: Instance) -> None:
-        """``second``: the person who approved it; ``seen``: as it was then."""
+        """Approve it. ``second``: the person who approved it; ``seen``: as it was then."""
         self._store().approve(second, seen.data["selection"])
 
     def is_approved(self) -> bool:
-        """Not any more once something else was frozen."""
-        return bool(self._store().approved(self.get().data["selection"]))
+        """Tell whether it is approved: not any more once something else was frozen."""
+        return bool(self._store().read_approver(self.get().data["selection"]))
 
     def run(self, actor: str, *, expect: int | None = None) -> Instance:
         """Let it go. Said twice, it runs once. ``expect``: the revision that was looked at, any other raises Conflict;
         so in ``resume`` and ``retry``."""
         self._release("previewed", actor, expect)
-        return self._tell("run", actor, key="run", expect=expect)
+        return self._send("run", actor, key="run", expect=expect)
 
     def pause(self, actor: str) -> Instance:
-        """Stops moving instances, except for the current batch (25 at most)."""
-        told = self._tell("pause", actor)
+        """Stop moving instances, except for the current batch (25 at most)."""
+        after = self._send("pause", actor)
         self._store().revoke()
-        return told
+        return after
 
     def resume(self, actor: str, *, expect: int | None = None) -> Instance:
         self._release("paused", actor, expect)
-        return self._tell("resume", actor, expect=expect)
+        return self._send("resume", actor, expect=expect)
 
     def stop(self, actor: str) -> Instance:
-        """As ``pause``, for good."""
-        told = self._tell("stop", actor)
+        """Stop it for good, as ``pause`` does for a time."""
+        after = self._send("stop", actor)
         self._store().revoke()
-        return told
+        return after
 
     def retry(self, actor: str, *, expect: int | None = None) -> Instance:
         """Go on where it broke."""
         if self.get().data["stage"] == "running":
             self._release("failed", actor, expect)
-        return self._tell("retry", actor, expect=expect)
+        return self._send("retry", actor, expect=expect)
 
     def again(
         self, actor: str, reason: str, *, id: str | None = None, person: bool = False, groups: Groups = None
     ) -> Bulk:
-        """A new bulk of the same kind with those that were refused, changed or failed, as they are now. ``person``,
-        ``groups``: of ``actor``, see ``Order``."""
+        """Make a new bulk of the same kind with those that were refused, changed or failed, as they are now.
+        ``person``, ``groups``: of ``actor``, see ``Order``."""
         who: dict[str, Any] = {"actor": actor, "reason": reason, "person": person, "groups": groups}
         again = replace(self.order(), of=self.id, filter={}, **who)
         return self.start(self._engine, again, id=id)
 
     def remove(self, actor: str) -> Instance:
         """Have a worker remove it with its selection and results. It goes by itself thirty days after its end."""
-        return self._tell("remove", actor)
+        return self._send("remove", actor)
 
     def rows(self, start: int = 0, count: int = PAGE) -> list[Row]:
-        """Some of what it found, in the order in which they are moved."""
+        """Return some of what it found, in the order in which they are moved."""
         return self._rows(self.get(), start, count)
 
     def pages(self) -> Iterator[list[Row]]:
-        """All of it, a page at a time."""
+        """Yield all of it, a page at a time."""
         bulk = self.get()
         for start in range(0, bulk.data["found"], PAGE):
             yield self._rows(bulk, start, PAGE)
@@ -129,13 +130,14 @@ class Bulk:
         store = self._store()
         items = store.items(bulk.data["selection"], start, stop)
         ids = [item.id for item in items]
-        rows = [Row(*row) for row in zip(items, store.verdicts(ids), store.outcomes(ids), strict=True)]
+        rows = [Row(*row) for row in zip(items, store.previews(ids), store.outcomes(ids), strict=True)]
         if bulk.data["action"] != MIGRATE:
             return rows
         return [migration.complete(row, at < bulk.data["tried"]) for at, row in enumerate(rows, start)]
 
     def dry_run(self) -> DryRun | None:
-        """The classes of a migration of whole versions, as they were when it was collected; None of other actions."""
+        """Return the classes of a migration of whole versions, as they were when it was collected; None of other
+        actions."""
         return self._store().dry_run()
 
     def _store(self) -> Store:
@@ -149,7 +151,7 @@ class Bulk:
         if now.state == state:
             self._store().release(actor, now.data["selection"])
 
-    def _tell(self, event: str, actor: str, key: str | None = None, expect: int | None = None) -> Instance:
+    def _send(self, event: str, actor: str, key: str | None = None, expect: int | None = None) -> Instance:
         try:
             return self._engine.fire(BULK, self.id, event, actor=actor, key=key, expect=expect)
         except Refused as refused:

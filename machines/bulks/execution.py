@@ -16,7 +16,7 @@ from machines.engine import Engine, Fire, Permit, errors, limits
 
 from . import migration
 from .order import MIGRATE, WORK, Order
-from .preview import changed, noted
+from .preview import note_change, note_error
 from .store import Item, Note, Store
 
 KEYED = ("force", "edit", "reset", *WORK)
@@ -34,28 +34,28 @@ def act(engine: Engine, store: Store, bulk: str, order: Order, permit: Permit | 
     Raises EngineUnavailable when that is not known of some.
     """
     if order.action == "fire":
-        store.put_outcomes(_fired(engine, bulk, order, permit, items))
+        store.put_outcomes(_fire(engine, bulk, order, permit, items))
         return
     if order.action == MIGRATE:
-        store.put_outcomes(_migrated(engine, bulk, order, permit, items))
+        store.put_outcomes(_migrate(engine, bulk, order, permit, items))
         return
     if order.action in KEYED:
         for item in items:
-            store.put_outcomes({item.id: _keyed(engine, bulk, order, permit, item)})
+            store.put_outcomes({item.id: _move_key(engine, bulk, order, permit, item)})
         return
     firsts = store.begin([item.id for item in items])
     for item, first in zip(items, firsts, strict=True):
-        store.put_outcomes({item.id: _repaired(engine, bulk, order, permit, item, first)})
+        store.put_outcomes({item.id: _repair_one(engine, bulk, order, permit, item, first)})
 
 
 def key_of(bulk: str, id: str) -> str:
-    """The idempotency key of one instance."""
+    """Return the idempotency key of one instance."""
     key = f"bulk:{bulk}:{id}"
     return key if len(key) <= limits.MAX_IDEMPOTENCY_KEY else f"bulk:{bulk}:{hashlib.sha256(id.encode()).hexdigest()}"
 
 
 def reason_of(bulk: str, order: Order) -> str:
-    """What the history of each instance says."""
+    """Return what the history of each instance says."""
     return f"{order.reason}{_mark(bulk)}"
 
 
@@ -63,7 +63,7 @@ def _mark(bulk: str) -> str:
     return f" [bulk {bulk}]"
 
 
-def _fired(engine: Engine, bulk: str, order: Order, permit: Permit | None, items: Sequence[Item]) -> Mapping[str, Note]:
+def _fire(engine: Engine, bulk: str, order: Order, permit: Permit | None, items: Sequence[Item]) -> Mapping[str, Note]:
     if is_mirror(order.machine):
         return {item.id: _call_method(engine, bulk, order, item) for item in items}
     reason = reason_of(bulk, order)
@@ -79,9 +79,9 @@ def _fired(engine: Engine, bulk: str, order: Order, permit: Permit | None, items
         if isinstance(answer, errors.EngineUnavailable):
             raise answer  # with its key, the others give the same answer again
         if isinstance(answer, errors.Conflict):
-            notes[item.id] = changed(item, answer.actual)
+            notes[item.id] = note_change(item, answer.actual)
         else:
-            notes[item.id] = noted(answer) if isinstance(answer, errors.SignalboxError) else Note("done")
+            notes[item.id] = note_error(answer) if isinstance(answer, errors.SignalboxError) else Note("done")
     return notes
 
 
@@ -99,16 +99,16 @@ def _call_method(engine: Engine, bulk: str, order: Order, item: Item) -> Note:
     except errors.EngineUnavailable:
         raise
     except errors.Conflict as conflict:
-        return changed(item, conflict.actual)
+        return note_change(item, conflict.actual)
     except errors.SignalboxError as error:
-        return noted(error)
+        return note_error(error)
     return Note("done")
 
 
-def _migrated(
+def _migrate(
     engine: Engine, bulk: str, order: Order, permit: Permit | None, items: Sequence[Item]
 ) -> Mapping[str, Note]:
-    """Of those that were moved nothing is noted: see ``migration``."""
+    """Move instances to another version. Of those that were moved nothing is noted: see ``migration``."""
     ids = [item.id for item in items]
     notes = migration.move(engine, order, ids, reason_of(bulk, order), permit)
     for id in [id for id, note in notes.items() if note.word == "already"]:
@@ -117,7 +117,7 @@ def _migrated(
     return notes
 
 
-def _keyed(engine: Engine, bulk: str, order: Order, permit: Permit | None, item: Item) -> Note:
+def _move_key(engine: Engine, bulk: str, order: Order, permit: Permit | None, item: Item) -> Note:
     repair = getattr(engine, order.action)
     who = {"actor": order.actor, "reason": reason_of(bulk, order), "key": key_of(bulk, item.id), "permit": permit}
     try:
@@ -125,21 +125,21 @@ def _keyed(engine: Engine, bulk: str, order: Order, permit: Permit | None, item:
     except errors.EngineUnavailable:
         raise
     except errors.Conflict as conflict:
-        return changed(item, conflict.actual)
+        return note_change(item, conflict.actual)
     except errors.SignalboxError as error:
-        return noted(error)
+        return note_error(error)
     return Note("done")
 
 
-def _repaired(engine: Engine, bulk: str, order: Order, permit: Permit | None, item: Item, first: bool) -> Note:
-    """``first``: nobody has begun with this one before."""
+def _repair_one(engine: Engine, bulk: str, order: Order, permit: Permit | None, item: Item, first: bool) -> Note:
+    """Repair an instance. ``first``: nobody has begun with this one before."""
     for _ in range(TRIES):
         try:
             now = engine.get(order.machine, item.id)
             if now.revision != item.revision and _is_ours(engine, bulk, order.machine, item.id):
                 return Note("done")
             if order.unchanged and now.revision != item.revision:
-                return changed(item, now.revision)
+                return note_change(item, now.revision)
             _repair(engine, bulk, order, permit, item.id, now.revision)
             return Note("done")
         except errors.EngineUnavailable:
@@ -149,7 +149,7 @@ def _repaired(engine: Engine, bulk: str, order: Order, permit: Permit | None, it
         except errors.UnknownInstance:
             return Note("done" if order.action == "delete" and not first else "gone")
         except errors.SignalboxError as error:
-            return noted(error)
+            return note_error(error)
     return Note.of_all("changed", UNSTEADY)
 
 

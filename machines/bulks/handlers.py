@@ -28,36 +28,36 @@ class NotReleased(Exception):
 
 @handler("bulk.collect", machine=BULK)
 def collect(job: Job) -> dict[str, Any]:
-    """Freezes what is found under a name of this attempt's own."""
+    """Freeze and preview in one walk over the fleet."""
     engine = get_engine()
     store, selection, total = Store(engine, job.instance), f"{job.id}.{job.attempt}", 0
     made, order = engine.get(BULK, job.instance).created, store.order()
     if order.action == MIGRATE:
         return _collect_migration(engine, job, store, selection, order, made)
-    for number, page in enumerate(selecting.paged(selecting.found(engine, order, made))):
+    for number, page in enumerate(selecting.split_pages(selecting.find(engine, order, made))):
         job.check()
         store.put_page(selection, number, page)
         total += len(page)
         job.progress(total, None, "instances found")
-    return {"selection": selection, "found": total, "verdicts": dict.fromkeys(previewing.VERDICTS, 0)}
+    return {"selection": selection, "found": total, "verdicts": dict.fromkeys(previewing.RESULTS, 0)}
 
 
 def _collect_migration(
     engine: Engine, job: Job, store: Store, selection: str, order: Order, made: int
 ) -> dict[str, Any]:
-    """Freezes and previews in one walk over the fleet."""
+    """Freeze and preview in one walk over the fleet."""
 
-    def tell(total: int) -> None:
+    def report(total: int) -> None:
         job.check()
         job.progress(total, None, "instances found")
 
-    freezer = migration.collect(engine, store, selection, order, made, tell)
-    return {"selection": selection, "found": freezer.total, "verdicts": dict(freezer.verdicts)}
+    freezer = migration.collect(engine, store, selection, order, made, report)
+    return {"selection": selection, "found": freezer.total, "verdicts": dict(freezer.counts)}
 
 
 @handler("bulk.preview", machine=BULK)
 def preview(job: Job) -> dict[str, Any]:
-    """Asks the next few hundred instances what would come of it."""
+    """Ask the next few hundred instances what would come of it."""
     engine, data = get_engine(), job.data
     store = Store(engine, job.instance)
     order, counts = store.order(), Counter(data["verdicts"])
@@ -68,8 +68,8 @@ def preview(job: Job) -> dict[str, Any]:
     while checked < until:
         job.check()
         items = store.items(data["selection"], checked, min(checked + PAGE, until))
-        notes = previewing.verdicts(engine, order, items)
-        store.put_verdicts(notes)
+        notes = previewing.preview_items(engine, order, items)
+        store.put_previews(notes)
         counts.update(notes[item.id].word for item in items)
         checked += len(items)
     goes = order.unattended and checked >= data["found"]
@@ -80,13 +80,13 @@ def preview(job: Job) -> dict[str, Any]:
 
 @handler("bulk.act", machine=BULK)
 def act(job: Job) -> dict[str, Any]:
-    """Moves the next instances: no more than a second's worth of the rate."""
+    """Move the next instances: no more than a second's worth of the rate."""
     engine, data = get_engine(), job.data
     store = Store(engine, job.instance)
-    if not store.released(data["selection"]):
+    if not store.is_released(data["selection"]):
         raise NotReleased("not started by a person with the operate permission: run it from its page")
     order, start, rate = store.order(), data["tried"], store.rate()
-    permit = order.permit(store.approved(data["selection"]))
+    permit = order.permit(store.read_approver(data["selection"]))
     turn, together = TURN, execution.TOGETHER
     if order.action == MIGRATE:
         turn, together = migration.TURN, migration.TOGETHER
@@ -109,7 +109,7 @@ def act(job: Job) -> dict[str, Any]:
 
 @handler("bulk.remove", machine=BULK)
 def remove(job: Job) -> None:
-    """Takes selection and results away, and the bulk last: should this worker die, another goes on."""
+    """Take selection and results away, and the bulk last: should this worker die, another goes on."""
     engine = get_engine()
     Store(engine, job.instance).remove()
     try:
@@ -123,7 +123,7 @@ def _ids(items: list[Item]) -> list[str]:
 
 
 def _check(engine: Engine, job: Job, start: int) -> None:
-    """Goes on only while the bulk runs and these instances are its next."""
+    """Go on only while the bulk runs and these instances are its next."""
     job.check()
     bulk = engine.get(BULK, job.instance)
     if bulk.suspended:

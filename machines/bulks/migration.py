@@ -1,4 +1,4 @@
-"""The action "migrate": its instances are those that a dry run finds, and its verdicts are the classes of the dry run.
+"""The action "migrate": its instances are those that a dry run finds, and its previews are the classes of the dry run.
 
 Of a million instances nearly all are moved. So one walk over the fleet both freezes and previews them, and only what is
 to be said is stored: an instance without a verdict would be moved, and one without an outcome was moved once its page
@@ -17,7 +17,7 @@ from machines.engine.versions import KEPT, MOVES, REFUSED, SUSPENDS, MigrationCl
 
 from . import selection
 from .order import MIGRATE, Order
-from .preview import SAID, VERDICTS
+from .preview import RESULTS, SAID
 from .store import PAGE, Item, Note, Row, Store
 
 TURN = 1000  # instances moved in one job at most
@@ -27,16 +27,16 @@ MAX_FOUND = 10_000_000  # instances of one order
 UNREADABLE = 0  # the version of an instance whose key another program wrote
 WALKED = frozenset(["version"])  # filters of orders that are for whole versions
 
-Tell = Callable[[int], None]  # called with the number of instances that are frozen
+Report = Callable[[int], None]  # called with the number of instances that are frozen
 
 
 class Freezer:
     """Stores pages of instances with what the dry run says about them."""
 
-    def __init__(self, store: Store, name: str, versions: frozenset[int], tell: Tell) -> None:
+    def __init__(self, store: Store, name: str, versions: frozenset[int], report: Report) -> None:
         self.total = 0
-        self.verdicts: Counter[str] = Counter(dict.fromkeys(VERDICTS, 0))
-        self._store, self._name, self._versions, self._tell = store, name, versions, tell
+        self.counts: Counter[str] = Counter(dict.fromkeys(RESULTS, 0))
+        self._store, self._name, self._versions, self._report = store, name, versions, report
         self._items: list[Item] = []
         self._pages = 0
 
@@ -48,11 +48,11 @@ class Freezer:
         state = ", ".join(about.configuration)
         self._items += (Item(id, 0, state, about.version) for id in ids)
         self.total += len(ids)
-        self.verdicts[note.word] += len(ids)
+        self.counts[note.word] += len(ids)
         if self.total > MAX_FOUND:
             raise BadInput(f"more than {MAX_FOUND:,} instances match: narrow the filter")
         if note != TAKEN:
-            self._store.put_verdicts(dict.fromkeys(ids, note))
+            self._store.put_previews(dict.fromkeys(ids, note))
         while len(self._items) >= PAGE:
             self._flush()
 
@@ -64,7 +64,7 @@ class Freezer:
         page, self._items = self._items[:PAGE], self._items[PAGE:]
         self._store.put_page(self._name, self._pages, page)
         self._pages += 1
-        self._tell(self._pages * PAGE - PAGE + len(page))
+        self._report(self._pages * PAGE - PAGE + len(page))
 
 
 TAKEN = Note("taken")
@@ -86,13 +86,13 @@ def _write_note(word: str, what: str, code: str, reason: str) -> Note:
     return Note(word, ": ".join(filter(None, (what, why)))[:SAID], ": ".join(filter(None, (what, plain))))
 
 
-def collect(engine: Engine, store: Store, name: str, order: Order, made: int, tell: Tell) -> Freezer:
-    """Freeze the instances of an order under a name, and store their verdicts."""
+def collect(engine: Engine, store: Store, name: str, order: Order, made: int, report: Report) -> Freezer:
+    """Freeze the instances of an order under a name, and store their previews."""
     plan = order.migration
-    store.clear_verdicts()
+    store.clear_previews()
     if order.of or any(term is not None for key, term in order.filter.items() if key not in WALKED):
-        freezer = Freezer(store, name, _list_versions(plan), tell)
-        for page in selection.paged(selection.found(engine, order, made)):
+        freezer = Freezer(store, name, _list_versions(plan), report)
+        for page in selection.split_pages(selection.find(engine, order, made)):
             for id, about in engine.classify(plan, [item.id for item in page]).items():
                 freezer.add(about, [id])
     else:
@@ -102,7 +102,7 @@ def collect(engine: Engine, store: Store, name: str, order: Order, made: int, te
             versions |= {UNREADABLE}
         else:
             versions &= {version}
-        freezer = Freezer(store, name, versions, tell)
+        freezer = Freezer(store, name, versions, report)
         store.put_dry_run(engine.dry_run(plan, share=SHARE, each=freezer.add))
     freezer.end()
     return freezer

@@ -75,8 +75,8 @@ class Order:
     unattended: bool = False
 
     def permit(self, second: str = "") -> Permit | None:
-        """What the engine holds each step to; None for a program's order. ``second``: the person who approved it, if
-        any. Orders of older releases do not say that a person gave them, but name their groups."""
+        """Return what the engine holds each step to; None for a program's order. ``second``: the person who approved
+        it, if any. Orders of older releases do not say that a person gave them, but name their groups."""
         if not self.person and self.groups is None:
             return None
         permit = Permit(self.groups)
@@ -113,7 +113,7 @@ class Order:
         return _read_plan(json.dumps(self.plan))
 
     def check(self, engine: Engine) -> None:
-        """Raises BadInput, BadPayload, UnknownMachine."""
+        """Raise BadInput, BadPayload, UnknownMachine."""
         arguments.check_machine(self.machine)
         if self.action not in ACTIONS:
             raise BadInput(f"a bulk can {', '.join(ACTIONS)}, not {self.action!r}")
@@ -169,7 +169,7 @@ class Order:
         engine.check_plan(plan)
 
     def facts(self) -> dict[str, Any]:
-        """What everybody may see of it, as data of the instance: all but the payload."""
+        """Return what everybody may see of it, as data of the instance: all but the payload."""
         names = ("machine", "action", "target", "filter", "reason", "actor", "rate", "unchanged", "of")
         return {name: getattr(self, name) for name in names}
 

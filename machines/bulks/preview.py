@@ -1,6 +1,6 @@
 """The dry run of a bulk action: the outcome for each instance, without a change.
 
-Verdicts: ``taken``, ``refused``, ``gone``, and ``changed`` where only unchanged ones are to be moved.
+Results: ``taken``, ``refused``, ``gone``, and ``changed`` where only unchanged ones are to be moved.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from machines.people import transition_groups
 from .order import Order
 from .store import Item, Note
 
-VERDICTS = ("taken", "refused", "changed", "gone", "failed")
+RESULTS = ("taken", "refused", "changed", "gone", "failed")
 SAID = 300  # characters of why
 
 
-def verdicts(engine: Engine, order: Order, items: Sequence[Item]) -> dict[str, Note]:
-    """Instance -> its verdict."""
-    return {item.id: note for item, note in zip(items, _judged(engine, order, items), strict=True)}
+def preview_items(engine: Engine, order: Order, items: Sequence[Item]) -> dict[str, Note]:
+    """Return instance -> its preview."""
+    return {item.id: note for item, note in zip(items, _judge(engine, order, items), strict=True)}
 
 
-def noted(error: SignalboxError) -> Note:
-    """Why something was not done."""
+def note_error(error: SignalboxError) -> Note:
+    """Note why something was not done."""
     if isinstance(error, LookupFailed):
         return Note("gone")
     if isinstance(error, NotAllowed | NeedsApproval):  # they hold no value of an instance
@@ -42,11 +42,11 @@ def noted(error: SignalboxError) -> Note:
     return Note(word, str(error)[:SAID], without_values(error)[:SAID])
 
 
-def changed(item: Item, revision: int) -> Note:
+def note_change(item: Item, revision: int) -> Note:
     return Note.of_all("changed", f"changed from revision {item.revision} to {revision}")
 
 
-def _judged(engine: Engine, order: Order, items: Sequence[Item]) -> Iterator[Note]:
+def _judge(engine: Engine, order: Order, items: Sequence[Item]) -> Iterator[Note]:
     ids = [item.id for item in items]
     if order.action == "fire" and is_mirror(order.machine):
         yield from _judge_methods(order, items)
@@ -66,7 +66,7 @@ def _judge_methods(order: Order, items: Sequence[Item]) -> Iterator[Note]:
     try:
         user = calls.find_user(order.actor) if order.person else order.actor
     except SignalboxError as error:
-        yield from (noted(error) for _ in items)
+        yield from (note_error(error) for _ in items)
         return
     for item in items:
         refusal = calls.find_refusals(order.machine, item.id, [order.event], user).get(order.event)
@@ -77,13 +77,13 @@ def _judge_methods(order: Order, items: Sequence[Item]) -> Iterator[Note]:
 
 def _of_event(order: Order, item: Item, answer: Explanation | SignalboxError) -> Note:
     if isinstance(answer, SignalboxError):
-        return noted(answer)
+        return note_error(answer)
     if order.unchanged and answer.revision != item.revision:
-        return changed(item, answer.revision)
+        return note_change(item, answer.revision)
     try:
         transition_groups.check(order.groups, answer)
     except NotAllowed as error:
-        return noted(error)
+        return note_error(error)
     if answer.taken:
         return Note("taken")
     return Note("refused", str(answer)[:SAID], str(answer.without_values())[:SAID])
@@ -95,5 +95,5 @@ def _of_repair(engine: Engine, order: Order, item: Item) -> Note:
     except EngineUnavailable:
         raise
     except SignalboxError as error:
-        return noted(error)
-    return changed(item, seen.revision) if order.unchanged and seen.revision != item.revision else Note("taken")
+        return note_error(error)
+    return note_change(item, seen.revision) if order.unchanged and seen.revision != item.revision else Note("taken")

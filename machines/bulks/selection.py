@@ -17,18 +17,18 @@ READ = 200  # instances found at a time: their data is read along with them
 AGAIN = frozenset(["refused", "changed", "failed"])
 
 
-def found(engine: Engine, order: Order, made: int) -> Iterator[Item]:
-    """All instances that are meant. ``made``: ms; an instance that entered its state later is not selected.
+def find(engine: Engine, order: Order, made: int) -> Iterator[Item]:
+    """Yield all instances of the order. ``made``: ms; an instance that entered its state later is not selected.
 
     That also keeps an instance that moves meanwhile from being found twice: it stands behind ``made`` from then on.
     """
     if order.of:
-        return failed(engine, order.of)
-    return _chosen(engine, order) if IDS in order.filter else _filtered(engine, order, made)
+        return find_failed(engine, order.of)
+    return _read_listed(engine, order) if IDS in order.filter else _find(engine, order, made)
 
 
-def failed(engine: Engine, bulk: str) -> Iterator[Item]:
-    """The instances that another bulk could not move and that are still there, as they are now."""
+def find_failed(engine: Engine, bulk: str) -> Iterator[Item]:
+    """Yield the instances that another bulk could not move and that are still there, as they are now."""
     source = engine.get(BULK, bulk).data
     store = Store(engine, bulk)
     machine = store.order().machine
@@ -40,8 +40,8 @@ def failed(engine: Engine, bulk: str) -> Iterator[Item]:
                 yield _item(instance)
 
 
-def paged(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """Pages of ``PAGE`` instances, the last one shorter. Raises BadInput past ``MAX_FOUND``."""
+def split_pages(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Yield pages of ``PAGE`` instances, the last one shorter. Raises BadInput past ``MAX_FOUND``."""
     source, total = iter(items), 0
     while page := list(islice(source, PAGE)):
         total += len(page)
@@ -50,8 +50,8 @@ def paged(items: Iterable[Item]) -> Iterator[list[Item]]:
         yield page
 
 
-def _chosen(engine: Engine, order: Order) -> Iterator[Item]:
-    """The instances of a list, as they are now, without those that are gone."""
+def _read_listed(engine: Engine, order: Order) -> Iterator[Item]:
+    """Yield the instances of a list, as they are now, without those that are gone."""
     for instance in engine.get_many(order.machine, order.filter[IDS]):
         if isinstance(instance, Instance):
             yield _item(instance)
@@ -59,7 +59,7 @@ def _chosen(engine: Engine, order: Order) -> Iterator[Item]:
             raise instance
 
 
-def _filtered(engine: Engine, order: Order, made: int) -> Iterator[Item]:
+def _find(engine: Engine, order: Order, made: int) -> Iterator[Item]:
     terms = {"older_than": 0} | {name: term for name, term in order.filter.items() if term is not None}
     cursor = None
     while True:

@@ -60,7 +60,7 @@ class Note:
 
     @classmethod
     def of_all(cls, word: str, why: str) -> Note:
-        """One whose reason holds no value of an instance."""
+        """Make a note whose reason holds no value of an instance."""
         return cls(word, why, why)
 
 
@@ -79,16 +79,16 @@ class Store:
         self._bulk = bulk
         partition = self._storage.partition(engine.keys, BULK, bulk)
         self._order, self._items = partition.bulk_order(bulk), partition.bulk_items(bulk)
-        self._verdicts, self._outcomes = partition.bulk_verdicts(bulk), partition.bulk_outcomes(bulk)
+        self._previews, self._outcomes = partition.bulk_previews(bulk), partition.bulk_outcomes(bulk)
 
     # The order
 
     def put_order(self, order: Order) -> None:
-        """Keeps the first selection: what was reviewed and approved is what is done."""
+        """Keep the first selection: what was reviewed and approved is what is done."""
         self._write(self._order, ("HSETNX", self._order, "order", order.encode()))
 
     def order(self) -> Order:
-        """Raises OrderLost."""
+        """Raise OrderLost."""
         text = self._storage.command("HGET", self._order, "order")
         if text is None:
             raise OrderLost(f"bulk {self._bulk} not found, or expired")
@@ -109,11 +109,11 @@ class Store:
         return {id: (order, order.rate if rate is None else int(rate)) for id, (order, rate) in orders.items()}
 
     def put_rate(self, rate: int) -> None:
-        """From the next instances on, so many a second at most; 0 for as fast as it goes."""
+        """Set the rate from the next instances on, in instances a second; 0 for as fast as it goes."""
         self._write(self._order, ("HSET", self._order, "rate", rate))
 
     def rate(self) -> int:
-        """What was put last, or what was ordered."""
+        """Return what was put last, or what was ordered."""
         put = self._storage.command("HGET", self._order, "rate")
         return self.order().rate if put is None else int(put)
 
@@ -122,20 +122,20 @@ class Store:
         self._write(self._order, ("HSET", self._order, "released", actor, "released_for", selection))
 
     def revoke(self) -> None:
-        """Nothing further may be done."""
+        """Forbid anything further."""
         self._write(self._order, ("HDEL", self._order, "released"))
 
-    def released(self, selection: str) -> bool:
-        """One that was let run by a former version goes on: it names no selection."""
+    def is_released(self, selection: str) -> bool:
+        """Tell whether a bulk that a former version let run goes on: it names no selection."""
         actor, frozen = self._storage.command("HMGET", self._order, "released", "released_for")
         return actor is not None and frozen in (None, selection)
 
     def approve(self, second: str, selection: str) -> None:
-        """A second person has looked at what was frozen under this name: of that nobody is asked again."""
+        """Note that a second person has looked at what was frozen under this name: of that nobody is asked again."""
         self._write(self._order, ("HSET", self._order, "approved", second, "approved_for", selection))
 
-    def approved(self, selection: str) -> str:
-        """Who has, "" for nobody."""
+    def read_approver(self, selection: str) -> str:
+        """Return who approved the selection, "" for nobody."""
         second, held = self._storage.command("HMGET", self._order, "approved", "approved_for")
         return str(second) if second and held == selection else ""
 
@@ -144,7 +144,7 @@ class Store:
         self._write(self._order, ("HSET", self._order, "dry_run", json.dumps(run.as_dict(MAX_REFUSED))))
 
     def dry_run(self) -> DryRun | None:
-        """None where there is none: of other actions, and of a selection by more than the version."""
+        """Return None where there is none: of other actions, and of a selection by more than the version."""
         text = self._storage.command("HGET", self._order, "dry_run")
         return None if text is None else DryRun.from_dict(json.loads(text))
 
@@ -155,7 +155,7 @@ class Store:
         self._write(self._items, ("HSET", self._items, f"{selection}:{number}", text))
 
     def items(self, selection: str, start: int, stop: int) -> list[Item]:
-        """The instances from ``start`` to before ``stop``, fewer where there are no more. Raises ItemsLost."""
+        """Return the instances from ``start`` to before ``stop``, fewer where there are no more. Raises ItemsLost."""
         found: list[Item] = []
         for number in range(start // PAGE, -(-stop // PAGE)):
             page, begins = self._page(selection, number), number * PAGE
@@ -170,20 +170,20 @@ class Store:
 
     # What was said of them
 
-    def put_verdicts(self, notes: Mapping[str, Note]) -> None:
-        self._put(self._verdicts, notes)
+    def put_previews(self, notes: Mapping[str, Note]) -> None:
+        self._put(self._previews, notes)
 
-    def clear_verdicts(self) -> None:
+    def clear_previews(self) -> None:
         """Forget what an earlier attempt at a selection has said."""
-        self._storage.command("UNLINK", self._verdicts)
+        self._storage.command("UNLINK", self._previews)
 
-    def verdicts(self, ids: Sequence[str]) -> list[Note | None]:
-        """In the order of ``ids``; None where there is none yet."""
-        return self._notes(self._verdicts, ids)
+    def previews(self, ids: Sequence[str]) -> list[Note | None]:
+        """Return previews in the order of ``ids``; None where there is none yet."""
+        return self._notes(self._previews, ids)
 
     def begin(self, ids: Sequence[str]) -> list[bool]:
         """Note that something is about to be done to each; False for those of which that was noted before."""
-        text = _encoded(Note(BEGUN))
+        text = _encode(Note(BEGUN))
         answers = self._write(self._outcomes, *[("HSETNX", self._outcomes, id, text) for id in ids])
         return [bool(answer) for answer in answers[: len(ids)]]
 
@@ -191,11 +191,11 @@ class Store:
         self._put(self._outcomes, notes)
 
     def outcomes(self, ids: Sequence[str]) -> list[Note | None]:
-        """In the order of ``ids``; None where there is none yet."""
+        """Return outcomes in the order of ``ids``; None where there is none yet."""
         return [None if note and note.word == BEGUN else note for note in self._notes(self._outcomes, ids)]
 
     def remove(self) -> None:
-        for key in (self._items, self._verdicts, self._outcomes, self._order):
+        for key in (self._items, self._previews, self._outcomes, self._order):
             self._storage.command("UNLINK", key)
 
     # Within
@@ -204,23 +204,23 @@ class Store:
         if notes:
             words: list[Any] = ["HSET", key]
             for id, note in notes.items():
-                words += [id, _encoded(note)]
+                words += [id, _encode(note)]
             self._write(key, tuple(words))
 
     def _notes(self, key: str, ids: Sequence[str]) -> list[Note | None]:
         if not ids:
             return []
         texts = self._storage.command("HMGET", key, *ids)
-        return [None if text is None else _decoded(text) for text in texts]
+        return [None if text is None else _decode(text) for text in texts]
 
     def _write(self, key: str, *commands: tuple[Any, ...]) -> list[Any]:
-        """Some commands on one key in one round trip; every key is kept for as long again."""
-        kept = [("EXPIRE", each, KEPT) for each in (self._order, self._items, self._verdicts, self._outcomes)]
+        """Run commands on one key in one round trip; every key is kept for as long again."""
+        kept = [("EXPIRE", each, KEPT) for each in (self._order, self._items, self._previews, self._outcomes)]
         return self._storage.commands([(key, command) for command in [*commands, *kept]])
 
 
-def _encoded(note: Note) -> str:
-    """``[word, why, plain]``; 1 stands for a plain text that is the reason itself."""
+def _encode(note: Note) -> str:
+    """Encode a note: ``[word, why, plain]``; 1 stands for a plain text that is the reason itself."""
     words: list[Any] = [note.word]
     if note.why:
         words.append(note.why)
@@ -228,7 +228,7 @@ def _encoded(note: Note) -> str:
     return json.dumps(words, separators=(",", ":"))
 
 
-def _decoded(text: str) -> Note:
+def _decode(text: str) -> Note:
     word, *rest = json.loads(text)
     why, plain = rest[0] if rest else "", rest[1] if len(rest) > 1 else None
     return Note(word, why, why if plain == 1 else plain)

@@ -34,12 +34,13 @@ class Granted:
 
 
 def line(senders: Iterable[str]) -> str:
-    """What a definition says to accept these machines."""
+    """Return what a definition says to accept these machines."""
     return f'"accepts": {json.dumps({"from": sorted(senders)})}'
 
 
 def takes(machine: str, sender: str) -> bool:
-    """Whether a machine accepts another one, by its definition or by what was granted; false where there is none."""
+    """Tell whether a machine accepts another one, by its definition or by what was granted; false where there is
+    none."""
     engine = get_engine()
     try:
         found = engine.acceptance(machine)
@@ -60,7 +61,7 @@ def grant_used() -> list[Granted]:
 
 
 def _grant(engine: Engine, names: Iterable[str]) -> list[Granted]:
-    """Machines that another process has looked at meanwhile are left."""
+    """Grant machines what they use, but for those that another process has looked at meanwhile."""
     senders = engine.senders()
     found = [Granted(name, senders.known.get(name, {})) for name in names]
     for one in found:
@@ -77,5 +78,6 @@ def _grant(engine: Engine, names: Iterable[str]) -> list[Granted]:
 
 
 def give_back(engine: Engine, machine: Machine) -> None:
-    """To a Redis that has lost the machine, and has got its versions back. One that was never looked at is again."""
+    """Restore grants in a Redis that has lost the machine, and has got its versions back. One that was never looked at
+    is again."""
     engine.grant(machine.name, machine.granted)

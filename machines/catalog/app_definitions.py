@@ -13,7 +13,7 @@ from django.apps import apps
 from machines.engine.definitions import InvokeOutline
 
 from .builtin_machines import NAMES as BUILT_IN
-from .definition_files import DefinitionFile, find_files, read_file, shown
+from .definition_files import DefinitionFile, find_files, name_path, read_file
 
 FOLDER = "statemachines"
 
@@ -36,7 +36,7 @@ class Duplicate:
     files: tuple[AppFile, ...]
 
     def __str__(self) -> str:
-        where = " and ".join(shown(one.file.path) for one in self.files)
+        where = " and ".join(name_path(one.file.path) for one in self.files)
         if len(self.files) == 1:
             return f"the machine {self.machine!r} comes with Signalbox, and {where} defines another one; rename it"
         return f"the machine {self.machine!r} stands in {where}; rename one of them, or remove a file"
@@ -54,7 +54,7 @@ class MissingHandler:
 
     def __str__(self) -> str:
         hint = f'; did you mean "{self.nearest}"?' if self.nearest else ""
-        where = shown(self.file.file.path)
+        where = name_path(self.file.file.path)
         return f'{where}: state {self.state} of {self.machine} invokes "{self.src}", and no app has that handler{hint}'
 
 

@@ -36,14 +36,14 @@ def split_system(machines: Iterable[str]) -> tuple[list[str], list[str]]:
 
 
 def definition(folder: Path, name: str) -> dict[str, Any]:
-    """As it is shipped: ``<folder>/<name>.json``."""
+    """Return the definition as it is shipped: ``<folder>/<name>.json``."""
     found: dict[str, Any] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     return found
 
 
 def shadowing(definition: object) -> list[Finding]:
-    """Errors for machines that a definition brings along under the name of one of these: inside the definition that
-    name would no longer mean the machine of the product."""
+    """Return errors for machines that a definition brings along under the name of one of these: inside the definition
+    that name would no longer mean the machine of the product."""
     hint = "rename it, and what invokes it"
     return [
         make_finding("SB115", render(path), f"a machine of the product has the name {quote(name)}", hint)
@@ -62,7 +62,7 @@ def is_reserved(name: str) -> bool:
 
 
 def find_reserved(compiled: CompiledDefinition) -> list[Finding]:
-    """Errors for handlers and queues of the product, and for messages to its machines, in other definitions."""
+    """Return errors for handlers and queues of the product, and for messages to its machines, in other definitions."""
     if not compiled.runs or compiled.source["id"] in NAMES:
         return []
     inside = {full: path for path, _, full in list_embedded_names(compiled.source)} if compiled.along else {}
@@ -75,17 +75,17 @@ def find_reserved(compiled: CompiledDefinition) -> list[Finding]:
 def _list_reserved(compiled: CompiledDefinition, below: Place) -> Iterator[Finding]:
     for work in compiled.work_names:
         if is_reserved(work.name):
-            told = f"{quote(work.name)} is a name of the product's own handlers and queues"
-            yield make_finding("SB127", render((*below, *work.path)), told, "choose another name")
+            message = f"{quote(work.name)} is a name of the product's own handlers and queues"
+            yield make_finding("SB127", render((*below, *work.path)), message, "choose another name")
     for recipient in compiled.recipients:
         if recipient.machine in NAMES:
             path = ".".join(filter(None, (render(below), recipient.path)))
-            told = f"the machine {quote(recipient.machine)} is the product's own and takes no messages of others"
-            yield make_finding("SB127", path, told, "leave it out")
+            message = f"the machine {quote(recipient.machine)} is the product's own and takes no messages of others"
+            yield make_finding("SB127", path, message, "leave it out")
 
 
 def demand_unreserved(definition: object) -> None:
-    """Raises DefinitionError for a definition that names what is the product's."""
+    """Raise DefinitionError for a definition that names what is the product's."""
     if findings := find_reserved(compile_definition(definition)):
         raise DefinitionError(findings)
 
@@ -97,7 +97,7 @@ def publish(engine: Engine, shipped: dict[str, Any]) -> None:
 
 
 def _release(engine: Engine, name: str) -> int:
-    """0 where there is none; the first did not say its number."""
+    """Return the release, 0 where there is none; the first did not say its number."""
     try:
         meta = engine.definition(name).get("meta")
     except UnknownMachine:

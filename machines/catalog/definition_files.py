@@ -46,13 +46,13 @@ class DefinitionFile:
         """Return a finding with the file, and the line that it is about where that is known."""
         if at := _LINE.fullmatch(finding.path):
             hint = f"; {finding.hint}" if finding.hint else ""
-            return f"{shown(self.path)}:{at[1]}:{at[2]}: {finding.code} {finding.message}{hint}"
+            return f"{name_path(self.path)}:{at[1]}:{at[2]}: {finding.code} {finding.message}{hint}"
         line = find_line(self.text, finding.path) if self.submission.format in WITH_LINES else None
-        where = shown(self.path) if line is None else f"{shown(self.path)}:{line}"
+        where = name_path(self.path) if line is None else f"{name_path(self.path)}:{line}"
         return f"{where}: {finding}"
 
 
-def shown(path: Path) -> str:
+def name_path(path: Path) -> str:
     """Return a path as messages name it: relative to the working folder where it is below that."""
     try:
         return str(path.relative_to(Path.cwd()))

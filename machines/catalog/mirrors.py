@@ -1,4 +1,4 @@
-"""Machines that mirror rows of a table: told apart by their names, and called through the methods of their models.
+"""Machines that mirror rows of a table: known by their names, and called through the methods of their models.
 
 ``machines.integrations.attached`` registers the methods when Django is ready, so that nothing else imports it.
 """
@@ -56,7 +56,7 @@ def is_mirror(machine: str) -> bool:
 
 
 def is_mirror_without_model(machine: str) -> bool:
-    """Whether this process cannot call the methods of a mirrored machine, since it does not have the model."""
+    """Tell whether this process cannot call the methods of a mirrored machine, since it does not have the model."""
     return is_mirror(machine) and machine not in _with_model
 
 

@@ -18,21 +18,22 @@ from .models.version import MachineVersion
 KEPT = 256  # outlines in memory
 
 
-def stored(machine: str, version: int, *, without: tuple[str, ...] = ()) -> MachineVersion:
+def get_version(machine: str, version: int, *, without: tuple[str, ...] = ()) -> MachineVersion:
     """Return a version's row, its fields ``without`` not read; of a version that only Redis has, a row that is not
     written. Raises UnknownMachine."""
     found = MachineVersion.objects.filter(machine__name=machine, number=version).defer(*without).first()
-    return found or unrecorded(machine, version)
+    return found or make_version(machine, version)
 
 
 def stored_current(machine: str) -> MachineVersion:
     """Return the current version's row: by SQL, or by Redis where SQL has no such machine. Raises UnknownMachine."""
     row = Machine.objects.filter(name=machine).first()
-    return stored(machine, get_engine().live(machine).version if row is None else row.current)
+    return get_version(machine, get_engine().live(machine).version if row is None else row.current)
 
 
 def find_current(machine: str) -> int | None:
-    """The number of the current version: by Redis, by SQL where Redis has lost the machine, None for a new machine."""
+    """Return the number of the current version: by Redis, by SQL where Redis has lost the machine, None for a new
+    machine."""
     try:
         return get_engine().live(machine).version
     except UnknownMachine:
@@ -40,7 +41,7 @@ def find_current(machine: str) -> int | None:
 
 
 def find_latest(machine: str) -> int | None:
-    """The version that the next one comes after: the one that is rolled out now, else the current one."""
+    """Return the version that the next one comes after: the one that is rolled out now, else the current one."""
     try:
         rollout = get_engine().rollout(machine)
     except UnknownMachine:
@@ -48,7 +49,7 @@ def find_latest(machine: str) -> int | None:
     return rollout.version if rollout is not None and rollout.under_way else find_current(machine)
 
 
-def unrecorded(machine: str, version: int) -> MachineVersion:
+def make_version(machine: str, version: int) -> MachineVersion:
     """Make the row of a version that a script published straight into Redis. Reading writes nothing: a worker records
     it. Raises UnknownMachine."""
     return list_unrecorded({machine: version})[machine]
@@ -71,13 +72,13 @@ def list_unrecorded(wanted: Mapping[str, int]) -> dict[str, MachineVersion]:
 
 
 def outline_of(machine: str, version: int) -> Outline:
-    """Raises UnknownMachine."""
-    return outline_from(json.dumps(stored(machine, version, without=("drawing",)).definition))
+    """Raise UnknownMachine."""
+    return outline_from(json.dumps(get_version(machine, version, without=("drawing",)).definition))
 
 
 def outlines_of(wanted: Mapping[str, int]) -> dict[str, Outline]:
-    """Machine -> the outline of one of its versions. One query for those that are stored, one for the others. Raises
-    UnknownMachine."""
+    """Return machine -> the outline of one of its versions. One query for those that are stored, one for the others.
+    Raises UnknownMachine."""
     rows = MachineVersion.objects.filter(machine__name__in=wanted, number__in=set(wanted.values()))
     found = {
         machine: outline_from(json.dumps(definition))
@@ -90,7 +91,7 @@ def outlines_of(wanted: Mapping[str, int]) -> dict[str, Outline]:
 
 
 def every_outline(machine: str) -> list[Outline]:
-    """Those of all versions of a machine that SQL has, the newest first."""
+    """Return those of all versions of a machine that SQL has, the newest first."""
     found = MachineVersion.objects.filter(machine__name=machine).only("definition").order_by("-number")
     return [outline_from(json.dumps(version.definition)) for version in found]
 
@@ -102,5 +103,5 @@ def _digest(text: str) -> str:
 
 @lru_cache(maxsize=KEPT)
 def outline_from(text: str) -> Outline:
-    """Of a definition as JSON."""
+    """Read the outline of a definition as JSON."""
     return outline(json.loads(text))

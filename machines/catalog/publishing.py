@@ -182,8 +182,8 @@ def restore(name: str | None = None) -> list[MachineVersion]:
     return [version for machine in machines for version in _restore(machine)]
 
 
-def diverged(machine: Machine) -> list[int]:
-    """Numbers under which SQL and Redis hold different definitions."""
+def list_diverged(machine: Machine) -> list[int]:
+    """Return numbers under which SQL and Redis hold different definitions."""
     engine = get_engine()
     shared = machine.versions.filter(number__in=engine.versions(machine.name)).order_by("number")
     return [version.number for version in shared if _differs(version, engine.definition(machine.name, version.number))]
@@ -207,13 +207,13 @@ def _restore(machine: Machine) -> list[MachineVersion]:
     if held and missing and newest > missing[-1].number:
         # What is published last is current; a gap that was filled must not be.
         engine.publish(engine.definition(machine.name, newest), version=newest, alone=True)
-    for number in diverged(machine) if held else ():
+    for number in list_diverged(machine) if held else ():
         log.warning("%s", Diverged(machine.name, number))
     return missing
 
 
 def _restore_along(version: MachineVersion) -> None:
-    """Machines that a version brings along and that no row of SQL would restore."""
+    """Restore machines that a version brings along and that no row of SQL would restore."""
     engine, along = get_engine(), find_embedded(version.definition)
     rows = set(Machine.objects.filter(name__in=along).values_list("name", flat=True))
     for name, inner in along.items():
@@ -234,17 +234,18 @@ def is_current(name: str, compiled: CompiledDefinition) -> bool:
 def is_same(held: dict[str, Any], compiled: CompiledDefinition) -> bool:
     """Tell whether a published definition is this one."""
     # Texts, because to Python 1 and true are equal; of the program too, to which the order of states matters.
-    if _sorted(held) != _sorted(compiled.source):
+    if _sort_keys(held) != _sort_keys(compiled.source):
         return False
     return _text(held) == _text(compiled.source) or compile_definition(held).digest == compiled.digest
 
 
-def _sorted(definition: dict[str, Any]) -> str:
+def _sort_keys(definition: dict[str, Any]) -> str:
     return json.dumps(definition, sort_keys=True)
 
 
 def _new_number(machine: Machine, compiled: CompiledDefinition) -> int | None:
-    """Redis compares programs, and gives the number. A change of words alone is a new document, so we give one."""
+    """Return the number of a new version. Redis compares programs, and gives the number. A change of words alone is a
+    new document, so we give one."""
     current = machine.version()
     if current.digest == compiled.digest and _text(current.definition) != _text(compiled.source):
         return max(get_engine().versions(machine.name)) + 1
@@ -260,7 +261,7 @@ def _record(
     notes: str = "",
     adopted: bool = False,
 ) -> MachineVersion:
-    """The version as SQL has it from now on; the first record of a number stays."""
+    """Record the version in SQL; the first record of a number stays."""
     machines = Machine.objects.filter(name=name)
     fields = {"definition": compiled.source, "digest": compiled.digest, "notes": notes, "published_by": user}
     if not MachineVersion.objects.filter(machine__in=machines, number=number).exists():
@@ -287,11 +288,11 @@ def _make_current(machine: Machine, version: MachineVersion) -> None:
 
 
 def _differs(version: MachineVersion, held: dict[str, Any] | CompiledDefinition) -> bool:
-    """Whether the version is another definition than ``held``; it is compiled only where the words differ."""
+    """Tell whether the version is another definition than ``held``; it is compiled only where the words differ."""
     source = held.source if isinstance(held, CompiledDefinition) else held
     return _text(version.definition) != _text(source) and version.digest != compile_definition(held).digest
 
 
 def _text(definition: dict[str, Any]) -> str:
-    """Two documents are the same when this is; the order of keys counts."""
+    """Return a text that is the same for equal documents; the order of keys counts."""
     return json.dumps(definition, separators=(",", ":"))

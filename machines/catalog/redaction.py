@@ -91,7 +91,7 @@ class Redactor:
         return not self._sensitive
 
     def of(self, instance: str) -> Redactor:
-        """For one instance of it, as far as that makes a difference."""
+        """Return the redactor for one instance, as far as that makes a difference."""
         return self
 
     @property
@@ -105,20 +105,21 @@ class Redactor:
     # Parts
 
     def data(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Data of an instance, or changes of it; None, for what is not set, stays."""
+        """Redact the data of an instance, or changes of it; None, for what is not set, stays."""
         if self.open:
             return dict(values)
         self.learn(values)
         return {name: self._one(name, value) for name, value in values.items()}
 
     def payload(self, event: str, values: Any) -> Any:
-        """What an event brought. What handlers and children returned is theirs, and hidden as a whole."""
+        """Redact what an event brought. What handlers and children returned is theirs, and hidden as a whole."""
         if self.open:
             return values
         return _blank(values) if event.startswith(("done.", "error.")) else self.value(values)
 
     def value(self, value: Any) -> Any:
-        """Any JSON: what is called like a sensitive field is hidden, at any depth, and so is a value known to be."""
+        """Return any JSON: what is called like a sensitive field is hidden, at any depth, and so is a value known to
+        be."""
         if self.open:
             return value
         if isinstance(value, Mapping):
@@ -130,21 +131,21 @@ class Redactor:
         return MASK if _is_telling(value) and str(value) in self._known else value
 
     def text(self, text: str) -> str:
-        """A text without the values known to be hidden."""
+        """Return a text without the values known to be hidden."""
         if self._known and self._copies is None:  # the longest first: one may be the beginning of another
             self._copies = re.compile("|".join(map(re.escape, sorted(self._known, key=len, reverse=True))))
         return self._copies.sub(MASK, text) if self._copies else text
 
     def learn(self, *holders: Any) -> None:
-        """What is sensitive in these is found in texts and other values from now on."""
+        """Learn what is sensitive in these: it is found in texts and other values from now on."""
         for holder in () if self.open else holders:
-            for value in _named(holder, self._sensitive.names):
+            for value in _find_named(holder, self._sensitive.names):
                 for leaf in filter(_is_telling, _leaves(value)):
                     self._known |= {str(leaf), *(json.dumps(leaf, ensure_ascii=x).strip('"') for x in (True, False))}
                 self._copies = None
 
-    def asked(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """What an event or a repair was to take, as ``machines.instances.actions.Call`` has it."""
+    def redact_request(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what an event or a repair was to take, as ``machines.instances.actions.Call`` has it."""
         seen = dict(asked)
         for name in ("data", "changes"):
             if isinstance(seen.get(name), Mapping):
@@ -156,11 +157,12 @@ class Redactor:
         return seen
 
     def work(self, value: Any) -> Any:
-        """The input of a job: made of the data in ways nobody can tell from outside, so only its names are shown."""
+        """Return the input of a job: made of the data in ways nobody can tell from outside, so only its names are
+        shown."""
         return value if self.open else _blank(value)
 
-    def said(self, text: str) -> str:
-        """What a handler said."""
+    def redact_text(self, text: str) -> str:
+        """Return what a handler said."""
         return text if self.open or not text else MASK
 
     # Records of the engine
@@ -180,11 +182,11 @@ class Redactor:
         )  # fmt: skip
 
     def instances(self, instances: Iterable[Instance]) -> list[Instance]:
-        """Many of them: what is known of one is not looked for in the others."""
+        """Return many of them: what is known of one is not looked for in the others."""
         return [Redactor(self._sensitive).instance(instance) for instance in instances]
 
     def steps(self, steps: Iterable[Step]) -> list[Step]:
-        """Steps of one instance."""
+        """Return steps of one instance."""
         found = list(steps)
         if self.open:
             return found
@@ -207,11 +209,11 @@ class Redactor:
             job,
             input=self.work(job.input),
             data=self.data(job.data),
-            unique=self.said(job.unique),
-            error=self.said(job.error),
-            trace=self.said(job.trace),
-            progress=job.progress and job.progress | {"note": self.said(job.progress.get("note") or "")},
-            log=tuple(attempt | {"error": self.said(attempt.get("error") or "")} for attempt in job.log),
+            unique=self.redact_text(job.unique),
+            error=self.redact_text(job.error),
+            trace=self.redact_text(job.trace),
+            progress=job.progress and job.progress | {"note": self.redact_text(job.progress.get("note") or "")},
+            log=tuple(attempt | {"error": self.redact_text(attempt.get("error") or "")} for attempt in job.log),
         )
 
     def explanation(self, explanation: Explanation) -> Explanation:
@@ -229,7 +231,7 @@ class Redactor:
             explanation,
             candidates=candidates,
             outcome=outcome,
-            error=explanation.error and self.said(explanation.error),
+            error=explanation.error and self.redact_text(explanation.error),
         )
 
     def preview(self, preview: Preview) -> Preview:
@@ -243,7 +245,7 @@ class Redactor:
     # Errors
 
     def error(self, error: BaseException) -> str:
-        """What an error says, without the values it would repeat."""
+        """Return what an error says, without the values it would repeat."""
         if self.open:
             return str(error)
         if isinstance(error, Refused):
@@ -251,7 +253,7 @@ class Redactor:
         return self.message(str(error), field=error.field if isinstance(error, BadPayload) else None)
 
     def message(self, text: str, field: str | None = None) -> str:
-        """A message of the engine: one about a sensitive field may repeat what it was to hold."""
+        """Return a message of the engine: one about a sensitive field may repeat what it was to hold."""
         named = [field] if field in self._sensitive.names else []
         named += [name for name in sorted(self._sensitive.names) if re.search(rf"\b{re.escape(name)}\b", text)]
         if named and not self.open:
@@ -259,7 +261,7 @@ class Redactor:
         return self.text(text)
 
     def facts(self, error: SignalboxError) -> dict[str, Any]:
-        """``error.facts()``, the same way."""
+        """Redact ``error.facts()``, the same way."""
         facts = error.facts()
         if self.open:
             return facts
@@ -269,7 +271,7 @@ class Redactor:
 
     @contextmanager
     def raising(self) -> Iterator[None]:
-        """Errors of the engine leave the block without the values they would repeat."""
+        """Redact errors of the engine that leave the block."""
         try:
             yield
         except Refused as error:
@@ -287,7 +289,9 @@ class Redactor:
         return MASK if name in self._sensitive.names and value is not None else self.value(value)
 
     def _because(self, part: Because, learnt: bool) -> Because:
-        """A message says what went wrong with which values, so it goes unless it is known to hold none.
+        """Redact a reason: its message says what went wrong with which values, so it goes unless it is known to hold
+        none. ``learnt``: whether copies of hidden values can be told from others; where they cannot, no value is shown.
+
 
         ``learnt``: whether copies of hidden values can be told from others; where they cannot, no value is shown.
         """
@@ -300,7 +304,7 @@ class Redactor:
         return replace(part, values=values, message=part.message if harmless else MASK)
 
     def _learn_instance(self, id: str) -> bool:
-        """Learns the data of an instance, once; whether that could be done."""
+        """Learn the data of an instance, once; whether that could be done."""
         if id not in self._read:
             data = self._data_of(id) if self._data_of else None
             self.learn(data)
@@ -309,14 +313,15 @@ class Redactor:
 
 
 def redactor_if(reveal: bool, machine: str, known: SensitiveFields | None = None) -> Redactor:
-    """``reveal``: whether everything may be seen; ``known``: what is sensitive, where that was read already."""
+    """Return the redactor of a machine. ``reveal``: whether everything may be seen; ``known``: what is sensitive, where
+    that was read already."""
     if reveal:
         return Redactor()
     return strict_redactor(machine) if known is None else Redactor(known, lambda id: _data_of(machine, id))
 
 
 def strict_redactor(machine: str) -> Redactor:
-    """For what leaves to nobody in particular: the audit, logs, other systems."""
+    """Return the redactor for what leaves to nobody in particular: the audit, logs, other systems."""
     if not machine:
         return Redactor()
     try:
@@ -326,7 +331,8 @@ def strict_redactor(machine: str) -> Redactor:
 
 
 def available_redactor(machine: str) -> Redactor | None:
-    """As ``strict_redactor``, also while Redis is away; None where neither Redis nor SQL says what is to be hidden."""
+    """Return the strict redactor also while Redis is away; None where neither Redis nor SQL says what is to be
+    hidden."""
     try:
         return strict_redactor(machine)
     except SignalboxError:
@@ -339,7 +345,7 @@ def available_redactor(machine: str) -> Redactor | None:
 
 
 def _by_sql(machine: str) -> Redactor:
-    """By the versions that SQL has."""
+    """Return the redactor by the versions that SQL has."""
     from .outlines import every_outline  # needs the models: a worker runs without them, too
 
     data: set[str] = set()
@@ -353,7 +359,7 @@ def _by_sql(machine: str) -> Redactor:
 
 
 def _data_of(machine: str, id: str) -> Mapping[str, Any] | None:
-    """The data of an instance; None where there is no such instance, or Redis does not say."""
+    """Return the data of an instance; None where there is no such instance, or Redis does not say."""
     try:
         return get_engine().get(machine, id).data if id else None
     except SignalboxError:
@@ -361,7 +367,8 @@ def _data_of(machine: str, id: str) -> Mapping[str, Any] | None:
 
 
 def without_values(error: SignalboxError) -> str:
-    """What an error says with nothing in it that an instance holds or an event brought, whatever may be sensitive."""
+    """Return what an error says with nothing in it that an instance holds or an event brought, whatever may be
+    sensitive."""
     if isinstance(error, Refused):
         return str(error.explanation.without_values())
     if isinstance(error, LookupFailed | InstanceExists | Suspended | Conflict):
@@ -375,7 +382,7 @@ ANY_ERROR = ("", "any")
 
 
 def demand_findable(reveal: bool, machine: str, fields: Iterable[str], error: str = "") -> None:
-    """Raises Concealed where instances are not to be found or ordered by one of these data fields, or by the beginning
+    """Raise Concealed where instances are not to be found or ordered by one of these data fields, or by the beginning
     of an ``error``: what a handler said may hold what is hidden."""
     asked = list(fields)
     by_error = error not in ANY_ERROR
@@ -390,23 +397,23 @@ def demand_findable(reveal: bool, machine: str, fields: Iterable[str], error: st
 
 
 def _blank(value: Any) -> Any:
-    """The shape of an object without its values; of anything else nothing but that it is there."""
+    """Return the shape of an object without its values; of anything else nothing but that it is there."""
     if isinstance(value, Mapping):
         return {name: None if inner is None else MASK for name, inner in value.items()}
     return value if value is None or value == [] else MASK
 
 
-def _named(holder: Any, names: frozenset[str]) -> Iterator[Any]:
-    """Every value that stands under one of the names, at any depth."""
+def _find_named(holder: Any, names: frozenset[str]) -> Iterator[Any]:
+    """Yield every value that stands under one of the names, at any depth."""
     if isinstance(holder, Mapping):
         for name, value in holder.items():
             if name in names:
                 yield value
             else:
-                yield from _named(value, names)
+                yield from _find_named(value, names)
     elif isinstance(holder, list | tuple):
         for value in holder:
-            yield from _named(value, names)
+            yield from _find_named(value, names)
 
 
 def _leaves(value: Any) -> Iterator[Any]:

@@ -36,7 +36,8 @@ class Submission:
     def of(
         cls, definition: dict[str, Any] | CompiledDefinition, *, before: Iterable[Finding] = (), format: str = "json"
     ) -> Submission:
-        """A definition with all there is to say about it before it is published, after what was said ``before``."""
+        """Return a definition with all there is to say about it before it is published, after what was said
+        ``before``."""
         compiled = compile_definition(definition)
         findings = (
             *before,
@@ -67,7 +68,7 @@ class Submission:
 def read(
     text: str | bytes, *, format: str = GUESS, name: str = "", id: str = "", base: Path | None = None
 ) -> Submission:
-    """Reads and checks; never raises. ``name`` is the file's, from which the format is guessed if it has to be.
+    """Read and check; never raises. ``name`` is the file's, from which the format is guessed if it has to be.
 
     ``id`` names the machine, whatever the text calls it. ``base``: its file or folder, where it may name others.
     """
@@ -80,7 +81,7 @@ def read(
 
 
 def read_class(target: str, *, id: str = "") -> Submission:
-    """Reads a class of python-statemachine, ``module:Class``. Runs the code of its module, in a process of its own."""
+    """Read a class of python-statemachine, ``module:Class``. Runs the code of its module, in a process of its own."""
     return _submit(*python_statemachine.run(target), python_statemachine.FORMAT, id)
 
 

@@ -121,7 +121,7 @@ def read_text(comparison: Comparison) -> tuple[str, str]:
 
 
 def _read_recorded() -> dict[str, int]:
-    """Machine -> current version by SQL; empty without a database."""
+    """Return machine -> current version by SQL; empty without a database."""
     try:
         with transaction.atomic():
             return dict(Machine.objects.values_list("name", "current"))

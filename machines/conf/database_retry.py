@@ -11,17 +11,18 @@ from django.db.models import QuerySet
 
 
 def delete_some(rows: QuerySet, most: int) -> int:
-    """The first ``most`` of them; how many rows went. Small portions keep a transaction, and its locks, short."""
+    """Delete the first ``most`` rows; return how many went. Small portions keep a transaction, and its locks,
+    short."""
     found = list(rows.values_list("pk", flat=True)[:most])
     return rows.model._default_manager.filter(pk__in=found).delete()[0] if found else 0
 
 
 class DatabaseRetry:
-    """One duty's. ``told``: what its log says, once for each time the database is away; a ``%s`` takes the error."""
+    """One duty's. ``message``: what its log says, once for each time the database is away; a ``%s`` takes the error."""
 
-    def __init__(self, log: logging.Logger, told: str, *, level: int = logging.WARNING) -> None:
+    def __init__(self, log: logging.Logger, message: str, *, level: int = logging.WARNING) -> None:
         self._log = log
-        self._told = told
+        self._message = message
         self._level = level
         self.away = False
 
@@ -33,7 +34,7 @@ class DatabaseRetry:
             yield
         except Error as error:
             if not self.away:
-                self._log.log(self._level, self._told, error)
+                self._log.log(self._level, self._message, error)
             self.away = True
         else:
             self.away = False

@@ -37,7 +37,7 @@ class EventWords:
     """Says the events of one version in words. Events that people and programs send keep their name."""
 
     def __init__(self, outline: Outline | None = None) -> None:
-        """``outline``: of the version that an instance had at the step; None where it is not known."""
+        """Name events. ``outline``: of the version that an instance had at the step; None where it is not known."""
         self._words = {} if outline is None else dict(_list_words(outline))
 
     def describe(self, event: str, payload: Mapping[str, Any] | None = None) -> str:

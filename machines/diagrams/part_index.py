@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def index(outline: Outline, *, folds: Collection[str] = ()) -> dict[str, Any]:
-    """``states``, ``transitions`` and ``queues``: name -> id of its part. ``sums``: state -> the leaves whose counts
-    add up to its own. ``parents``: state -> the state around it, or None. ``regions``: parallel state -> its regions.
-    ``marks``: id of a mark -> the state it stands on, and those it tells of.
+    """Index the parts of a diagram. ``states``, ``transitions`` and ``queues``: name -> id of its part. ``sums``: state
+    -> the leaves whose counts add up to its own. ``parents``: state -> the state around it, or None. ``regions``:
+    parallel state -> its regions. ``marks``: id of a mark -> the state it stands on, and those it tells of.
 
     Of a drawing with folds a state's part is that of the state it is folded into, and transitions that are drawn as one
     line have the same part; those inside of a folded state have none.
@@ -34,7 +34,7 @@ def index(outline: Outline, *, folds: Collection[str] = ()) -> dict[str, Any]:
         },
     }
     if folds:
-        return _folded(outline, folds) | structure
+        return _index_folded(outline, folds) | structure
     return _whole(outline, [state.name for state in states]) | _marks(tree) | structure
 
 
@@ -46,7 +46,7 @@ def _whole(outline: Outline, names: list[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _folded(outline: Outline, folds: Collection[str]) -> dict[str, dict[str, Any]]:
+def _index_folded(outline: Outline, folds: Collection[str]) -> dict[str, dict[str, Any]]:
     small = fold(outline, folds)
     ids = {state.name: state_id(state.index) for state in small.outline.states}
     drawn = [transition.id for state in small.outline.states for transition in state.transitions]
@@ -64,7 +64,7 @@ def _marks(tree: Tree) -> dict[str, dict[str, tuple[str, list[str]]]]:
 
 
 def active(outline: Outline, configuration: Iterable[str]) -> list[str]:
-    """Every state that is active when these leaves are, from the outside in."""
+    """Return every state that is active when these leaves are, from the outside in."""
     tree = Tree(outline)
     found = {name for leaf in configuration for name in tree.ancestors(leaf)}
     return [state.name for state in outline.states if state.name in found]

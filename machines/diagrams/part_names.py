@@ -6,17 +6,17 @@ START = "start"
 
 
 def state_id(index: int) -> str:
-    """``index`` counts from 1, in document order, as in the program."""
+    """Return the id of a state. ``index`` counts from 1, in document order, as in the program."""
     return f"state-{index}"
 
 
 def start_id(index: int | None = None) -> str:
-    """The dot where a state with states in it begins; without an index, where the machine does."""
+    """Return the dot where a state with states in it begins; without an index, where the machine does."""
     return START if index is None else f"{START}-{index}"
 
 
 def edge_id(transition: str, target: int = 0) -> str:
-    """``target`` counts from 0; a transition with one target has only the first."""
+    """Return the id of a line. ``target`` counts from 0; a transition with one target has only the first."""
     return f"edge-{transition}-{target + 1}" if target else f"edge-{transition}"
 
 

@@ -98,7 +98,7 @@ class SignalboxError(Exception):
             self.code = code
 
     def facts(self) -> dict[str, Any]:
-        """The error as plain JSON-able data, the same for API, socket and log."""
+        """Return the error as plain JSON-able data, the same for API, socket and log."""
         return {"code": self.code, "message": self.message}
 
 
@@ -178,7 +178,7 @@ class UnknownMachine(LookupFailed):
 
 
 def shorten_names(names: Sequence[str]) -> str:
-    """A list of names as an error tells it, with no more than twenty of them."""
+    """Return a list of names as an error tells it, with no more than twenty of them."""
     more = f" and {len(names) - 20} more" if len(names) > 20 else ""
     return ", ".join(names[:20]) + more
 

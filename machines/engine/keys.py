@@ -264,7 +264,7 @@ class Partition:
         """hash: ``<attempt>:<page>`` -> JSON list of the matching instances with their revisions."""
         return f"{self.root}:bk:items:{bulk}"
 
-    def bulk_verdicts(self, bulk: str) -> str:
+    def bulk_previews(self, bulk: str) -> str:
         """hash: instance -> JSON of its preview in a bulk action."""
         return f"{self.root}:bk:verdicts:{bulk}"
 

@@ -178,7 +178,7 @@ class Because:
     message: str | None = None
 
     def __str__(self) -> str:
-        seen = ", ".join(f"{name} = {_shown(value)}" for name, value in sorted(self.values.items()))
+        seen = ", ".join(f"{name} = {_format_value(value)}" for name, value in sorted(self.values.items()))
         head = f"{self.text} is {self.verdict}"
         if self.verdict == "error":
             head = f"{self.text} fails" + (f": {self.message}" if self.message else "")
@@ -268,7 +268,7 @@ class Explanation:
         return f"{head}: " + " | ".join([*map(str, self.candidates), *more])
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return "nothing" if value is None else json.dumps(value, ensure_ascii=False)
 
 

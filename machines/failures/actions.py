@@ -68,7 +68,7 @@ def skip(
 
 def stop(actor: Actor, id: int, *, reason: str) -> FailureAction | None:
     """Stop the running action of a group; return it, None where none runs. What was moved stays moved."""
-    with actor.records("failure.stop", target=str(id), reason=reason) as deed:
+    with actor.records("failure.stop", target=str(id), reason=reason) as entry:
         get(actor, id)
         running = FailureAction.objects.filter(group_id=id, state=FailureAction.State.RUNNING).first()
         _demand(actor, id, "")
@@ -76,13 +76,13 @@ def stop(actor: Actor, id: int, *, reason: str) -> FailureAction | None:
             if not actor.may("operate", machine):
                 raise Forbidden("operate", machine if actor.may("view", machine) else "")
         if running is None:
-            deed.void()
+            entry.void()
             return None
         FailureAction.objects.filter(pk=running.pk, state=FailureAction.State.RUNNING).update(
             state=FailureAction.State.STOPPED, updated=_now()
         )
         running.refresh_from_db()
-        deed.note(does=running.action, done=running.done, count=running.total)
+        entry.note(does=running.action, done=running.done, count=running.total)
         return running
 
 
@@ -90,9 +90,9 @@ def _start(
     actor: Actor, id: int, action: str, reason: str, rate: int, machine: str, expect: int | None, terms: dict[str, Any]
 ) -> FailureAction:
     about = {"machine": machine, "target": str(id), "reason": reason}
-    with actor.records(f"failure.{action}", **about) as deed, ExitStack() as approvals:
+    with actor.records(f"failure.{action}", **about) as entry, ExitStack() as approvals:
         group = get(actor, id).group
-        deed.note(handler=group.handler, kind=group.kind, rate=rate, **terms)
+        entry.note(handler=group.handler, kind=group.kind, rate=rate, **terms)
         scope = _demand(actor, id, machine)
         check_reason(reason)
         if isinstance(rate, bool) or not 1 <= rate <= MAX_RATE:
@@ -104,12 +104,12 @@ def _start(
         machines = sorted({row.machine for row in rows})
         for each in machines:
             approvals.enter_context(rules.alone(actor, each, REPAIR[action]))
-        return _store(actor, group, action, reason, rate, rows, machines, terms, deed)
+        return _store(actor, group, action, reason, rate, rows, machines, terms, entry)
 
 
 def _store(
     actor: Actor, group: FailureGroup, action: str, reason: str, rate: int, rows: list[FailedJob],
-    machines: list[str], terms: dict[str, Any], deed: AuditRecord,
+    machines: list[str], terms: dict[str, Any], entry: AuditRecord,
 ) -> FailureAction:  # fmt: skip
     if not rows:
         raise BadFailureAction("this group has no open jobs that you may act on")
@@ -122,7 +122,7 @@ def _store(
             group=group, action=action, actor=actor.name, person=actor.is_person, reason=reason, rate=rate, terms=terms,
             machines=machines, jobs=[row.pk for row in rows], started=now, updated=now - 1000,
         )  # fmt: skip
-    deed.note(count=len(rows), machines=machines)
+    entry.note(count=len(rows), machines=machines)
     return made
 
 

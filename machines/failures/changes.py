@@ -78,7 +78,7 @@ def _change(
     actor: Actor, id: int, action: str, reason: str, change: Callable[[FailureGroup, int], Change], needed: bool = True
 ) -> GroupView:
     about = {"target": str(id), "reason": reason}
-    with actor.records(action, **about) as deed:
+    with actor.records(action, **about) as entry:
         before = get(actor, id).group
         demand_on_all(actor, id)
         if needed:
@@ -91,7 +91,7 @@ def _change(
             if "state" in changed:
                 changed |= {"changed_by": actor.name, "changed_at": now}
             FailureGroup.objects.filter(pk=id).update(**changed)
-        deed.note(handler=before.handler, kind=before.kind, was=before.state, assignee=changed.get("assignee"))
+        entry.note(handler=before.handler, kind=before.kind, was=before.state, assignee=changed.get("assignee"))
     return get(actor, id)
 
 

@@ -19,7 +19,7 @@ from machines.webhooks import fan_out, message_body, sender
 from machines.webhooks.models import Delivery, Webhook
 
 from .models import FailureGroup
-from .queries import GroupView, listed
+from .queries import GroupView, list_groups
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def send_due() -> bool:
 def send_now() -> tuple[int, int]:
     """Send the digest to ``ERROR_DIGEST_TO`` and to the webhooks that name ``errors.digest``; return how many mails and
     how many deliveries were made. A mail that cannot be sent is logged."""
-    found = listed(ACTOR, size=MOST)
+    found = list_groups(ACTOR, size=MOST)
     counted = {"groups": found.total, "regressions": sum(view.is_regression for view in found.items)}
     return _mail(found.items, counted), _deliver(found.items, counted)
 
@@ -73,7 +73,7 @@ def _line(view: GroupView) -> str:
 def _deliver(views: list[GroupView], counted: dict[str, int]) -> int:
     """Make a delivery for each active webhook of all machines that names the event."""
     now = int(time.time() * 1000)
-    body = message_body.written(EVENT, now, counted | {"items": [_facts(view) for view in views]})
+    body = message_body.write_body(EVENT, now, counted | {"items": [_facts(view) for view in views]})
     hooks = [hook for hook in Webhook.objects.filter(active=True) if EVENT in hook.types and not hook.machines]
     for hook in hooks:
         key = fan_out.new_key()

@@ -52,5 +52,5 @@ def compute_key(handler: str, kind: str, shape: str, machine: str = "") -> str:
 
 
 def _printable(sign: str) -> str:
-    """Control characters, invisible marks and halves of surrogate pairs become spaces."""
+    """Replace control characters, invisible marks and halves of surrogate pairs by spaces."""
     return " " if unicodedata.category(sign)[0] == "C" else sign

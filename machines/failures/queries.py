@@ -80,7 +80,7 @@ class Listing:
     total: int
 
 
-def listed(
+def list_groups(
     actor: Actor, *, state: str = "open", machine: str = "", assignee: str = "", query: str = "", page: int = 1,
     size: int = SIZE, now: int | None = None,
 ) -> Listing:  # fmt: skip
@@ -98,7 +98,7 @@ def listed(
         found = found.filter(Q(handler__icontains=query) | Q(kind__icontains=query) | Q(shape__icontains=query))
     first = (max(1, min(page, MAX_PAGE)) - 1) * size
     total = found.count()
-    rows = list(_ordered(found, scope, machine, now)[first : first + size])
+    rows = list(_order(found, scope, machine, now)[first : first + size])
     return Listing(_views(rows, scope, machine, now), page, total > first + size, total)
 
 
@@ -155,7 +155,7 @@ def _visible(scope: Scope, machine: str) -> QuerySet[FailureGroup]:
     return FailureGroup.objects.filter(Exists(parts))
 
 
-def _ordered(found: QuerySet[FailureGroup], scope: Scope, machine: str, now: int) -> QuerySet[FailureGroup]:
+def _order(found: QuerySet[FailureGroup], scope: Scope, machine: str, now: int) -> QuerySet[FailureGroup]:
     hours = FailureHour.objects.filter(group=OuterRef("pk"), hour__gt=now // HOUR_MS - TREND_HOURS)
     parts = in_scope(FailurePart.objects.filter(group=OuterRef("pk")), scope, machine)
     jobs = in_scope(FailedJob.objects.filter(group=OuterRef("pk"), open=True), scope, machine)

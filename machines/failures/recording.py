@@ -40,7 +40,7 @@ def record(place: Place, jobs: Sequence[DeadJob], until: int, *, hidden: bool, n
     ``hidden``: whether the machine has sensitive fields, so that no part of a message is kept."""
     with transaction.atomic():
         position = _lock_position(place)
-        fresh = [job for job in _uncounted(place.machine, jobs) if job.died < MAX_MS]
+        fresh = [job for job in _drop_counted(place.machine, jobs) if job.died < MAX_MS]
         for bundle in _bundle(fresh, hidden):
             _count(place, bundle, now)
         if until > position.died:
@@ -64,7 +64,7 @@ def _lock_position(place: Place) -> FailurePosition:
     return FailurePosition.objects.get(pk=row.pk)
 
 
-def _uncounted(machine: str, jobs: Iterable[DeadJob]) -> list[DeadJob]:
+def _drop_counted(machine: str, jobs: Iterable[DeadJob]) -> list[DeadJob]:
     jobs = list(jobs)
     rows = FailedJob.objects.filter(machine=machine, job__in=[job.id for job in jobs])
     known = set(rows.values_list("job", "died"))

@@ -83,8 +83,8 @@ def fire(
     reason: str = "",
     shows: bool = True,
 ) -> Instance:
-    """``shows``: whether the instance is shown to the actor; else it comes back without its data, and nobody has to be
-    asked what of that is sensitive.
+    """Fire an event. ``shows``: whether the instance is shown to the actor; else it comes back without its data, and
+    nobody has to be asked what of that is sensitive.
 
     Raises Forbidden, NotAllowed (the group rule), ApprovalNeeded, TooFast, and what ``Engine.fire`` raises.
     """
@@ -104,12 +104,12 @@ def repair(
     shows: bool = True,
     **asked: Any,
 ) -> Instance:
-    """``name``: one of REPAIRS; ``asked``: what the engine's repair of that name takes;
+    """Repair an instance. ``name``: one of REPAIRS; ``asked``: what the engine's repair of that name takes;
     ``shows``: as ``fire`` has it.
 
     Raises Forbidden, ApprovalNeeded, TooFast, and what the engine raises.
     """
-    _known(name)
+    _check_name(name)
     return perform(actor, Call(name, machine, id, asked, reason, expect, key), shows=shows)
 
 
@@ -123,24 +123,24 @@ def create(
     reason: str = "",
     shows: bool = True,
 ) -> Instance:
-    """``shows``: as ``fire`` has it."""
+    """Create an instance. ``shows``: as ``fire`` has it."""
     about = {"machine": machine, "instance": id or "", "reason": reason}
     rate_limit.spend(actor, "create", **about)
-    with redacting(actor, machine), actor.records("create", **about) as deed:
+    with redacting(actor, machine), actor.records("create", **about) as entry:
         actor.demand("fire", machine)
         rules.demand_open(machine)
         if is_mirror(machine):
             raise BadInput(f"{machine} mirrors rows of a table: create the row, and its instance follows")
         made = get_engine().create(machine, id, data, key=key, actor=actor.name, reason=reason)
-        deed.name(instance=made.id)
-        deed.moved("", made)
+        entry.name(instance=made.id)
+        entry.note_step("", made)
     return seen_by(actor, made) if shows else _without_data(made)
 
 
 def preview_event(
     actor: Actor, machine: str, id: str, event: str, payload: Mapping[str, Any] | None = None
 ) -> Explanation:
-    """What this person's event would do, for who may fire. Raises NotAllowed, too."""
+    """Return what this person's event would do, for who may fire. Raises NotAllowed, too."""
     actor.demand("fire", machine)
     rules.demand_open(machine)
     if is_mirror(machine) and (refusal := row_methods().find_refusals(machine, id, [event], actor.user).get(event)):
@@ -154,8 +154,8 @@ def preview_event(
 
 
 def preview(actor: Actor, name: str, machine: str, id: str, **asked: Any) -> Preview:
-    """What a repair would do, and nothing is done. Raises what the repair would raise, but ApprovalNeeded."""
-    _known(name)
+    """Return what a repair would do, without doing it. Raises what the repair would raise, but ApprovalNeeded."""
+    _check_name(name)
     actor.demand("operate", machine)
     rules.demand_open(machine)
     _refuse_repair_of_mirror(name, machine)
@@ -175,57 +175,58 @@ def perform(actor: Actor, call: Call, *, second: str = "", shows: bool = True) -
     about = {"machine": call.machine, "instance": call.id, "target": call.target, "reason": call.reason}
     rate_limit.spend(actor, call.name, **about)
     # Of an approved request the asker is shown nothing.
-    with redacting(actor, call.machine, strict=bool(second)), actor.records(call.name, **about) as deed:
+    with redacting(actor, call.machine, strict=bool(second)), actor.records(call.name, **about) as entry:
         if second:
-            deed.note(approved_by=second)
+            entry.note(approved_by=second)
         actor.demand(call.right, call.machine)
         rules.demand_open(call.machine)
-        _spend_guess(actor, call, deed)
+        _spend_guess(actor, call, entry)
         if call.name != "fire":
             _refuse_repair_of_mirror(call.name, call.machine)
         if call.name != "fire" and not call.reason.strip():
             raise BadInput(f"to {call.name} an instance needs a reason", code="SB404")
         try:
-            before, after = _performed(actor, call, deed, second)
+            before, after = _perform(actor, call, entry, second)
         except NeedsApproval as needed:
             if second:  # what it would do now is not what was approved
                 raise
-            error = _needed(call, needed)
-            deed.void()
+            error = _make_request(call, needed)
+            entry.void()
             raise error from None
-        _tell(deed, call, before, after)
+        _note_outcome(entry, call, before, after)
     if second:
         return after
     return seen_by(actor, after) if shows else _without_data(after)
 
 
-def _spend_guess(actor: Actor, call: Call, deed: AuditRecord) -> None:
-    """The audit has what was asked. A refusal is written once, by ``guesses``."""
+def _spend_guess(actor: Actor, call: Call, entry: AuditRecord) -> None:
+    """Count a guess. The audit has what was asked. A refusal is written once, by ``guesses``."""
     event = call.asked["event"] if call.name == "fire" else ""
     if call.name not in ("fire", *guesses.COMPUTING):
         return
     asked = {"payload": call.asked["payload"]} if event else {}
     try:
         if guesses.spend(actor, call.machine, call.id, event, action=call.name, **asked):
-            deed.note(**asked)
+            entry.note(**asked)
     except GuessedTooOften:
-        deed.void()
+        entry.void()
         raise
 
 
-def _performed(actor: Actor, call: Call, deed: AuditRecord, second: str) -> tuple[str, Instance]:
-    """The state before, and the instance after. The engine tells the former of a person's call, not of a program's."""
+def _perform(actor: Actor, call: Call, entry: AuditRecord, second: str) -> tuple[str, Instance]:
+    """Perform the call. Return the state before and the instance after. The engine tells the former of a person's call,
+    not of a program's."""
     if is_mirror(call.machine):
         return _call_method(actor, call, second)
     engine, permit = get_engine(), _permit(actor, call, second)
     before = engine.get(call.machine, call.id).state if permit is None else ""
-    deed.note(**_noted(call))
-    after = _done(engine, actor.name, call, permit, second)
+    entry.note(**_list_facts(call))
+    after = _call_engine(engine, actor.name, call, permit, second)
     return before or ", ".join(after.outcome.before if after.outcome else ()), after
 
 
 def _call_method(actor: Actor, call: Call, second: str) -> tuple[str, Instance]:
-    """Of a machine that mirrors rows: the method of the row decides, under its own permission."""
+    """Call the method of a row, which decides, under its own permission."""
     after = row_methods().call_method(
         call.machine, call.id, call.asked["event"], call.asked["payload"],
         user=actor.user, expect=call.expect, reason=_why(call.reason, second),
@@ -234,12 +235,12 @@ def _call_method(actor: Actor, call: Call, second: str) -> tuple[str, Instance]:
 
 
 def _without_data(instance: Instance) -> Instance:
-    """Where it stands and which revision it has, and nothing that could be sensitive."""
+    """Return where it stands and which revision it has, and nothing that could be sensitive."""
     return replace(instance, data={}, timers=[], children={}, parent=None)
 
 
 def _permit(actor: Actor, call: Call, second: str) -> Permit | None:
-    """``second``: who approved it; then just what was asked for, as it was looked at."""
+    """Make the permit of a call. ``second``: who approved it; then just what was asked for, as it was looked at."""
     permit = rules.permit_of(actor)
     if permit is None or not second:
         return permit
@@ -251,7 +252,7 @@ def _permit(actor: Actor, call: Call, second: str) -> Permit | None:
     )  # fmt: skip
 
 
-def _done(engine: Engine, actor: str, call: Call, permit: Permit | None, second: str) -> Instance:
+def _call_engine(engine: Engine, actor: str, call: Call, permit: Permit | None, second: str) -> Instance:
     asked = call.asked
     who: dict[str, Any] = {"actor": actor, "reason": _why(call.reason, second), "expect": call.expect, "permit": permit}
     if call.name not in UNKEYED:
@@ -262,9 +263,9 @@ def _done(engine: Engine, actor: str, call: Call, permit: Permit | None, second:
     return done
 
 
-def _needed(call: Call, needed: NeedsApproval) -> ApprovalNeeded:
-    """What is asked of a second person: on the revision it was found at, and of an event what it would take there.
-    Raises BadInput for who gave no reason."""
+def _make_request(call: Call, needed: NeedsApproval) -> ApprovalNeeded:
+    """Return what is asked of a second person: on the revision it was found at, and of an event what it would take
+    there. Raises BadInput for who gave no reason."""
     if not call.reason.strip():
         raise BadInput(f"{call.action} needs approval: give a reason", code="SB404")
     seen: dict[str, Any] = {}
@@ -276,28 +277,28 @@ def _needed(call: Call, needed: NeedsApproval) -> ApprovalNeeded:
 
 
 def _why(reason: str, second: str) -> str:
-    """What the history of the instance says; it takes 1000 characters."""
+    """Return what the history of the instance says; it takes 1000 characters."""
     if not second:
         return reason
     approved = f" [approved by {second}]"
     return reason[: 1000 - len(approved)] + approved
 
 
-def _tell(deed: AuditRecord, call: Call, before: str, after: Instance) -> None:
+def _note_outcome(entry: AuditRecord, call: Call, before: str, after: Instance) -> None:
     if call.name == "delete":
-        deed.note(before=after.state, revision=after.revision)
+        entry.note(before=after.state, revision=after.revision)
     elif call.name in ("suspend", "resume"):
-        deed.note(after=after.state, revision=after.revision)
+        entry.note(after=after.state, revision=after.revision)
     else:
-        deed.moved(before, after)
+        entry.note_step(before, after)
 
 
-def _noted(call: Call) -> dict[str, Any]:
-    """What was asked for, as the audit keeps it: always redacted."""
+def _list_facts(call: Call) -> dict[str, Any]:
+    """Return what was asked for, as the audit keeps it: always redacted."""
     noted = {name: value for name, value in call.asked.items() if name in NOTED and value is not None}
     if call.name == "fire" or not noted:
         return {}
-    return redaction.strict_redactor(call.machine).asked(noted)
+    return redaction.strict_redactor(call.machine).redact_request(noted)
 
 
 def _refuse_repair_of_mirror(name: str, machine: str) -> None:
@@ -307,6 +308,6 @@ def _refuse_repair_of_mirror(name: str, machine: str) -> None:
         )
 
 
-def _known(name: str) -> None:
+def _check_name(name: str) -> None:
     if name not in REPAIRS:
         raise BadInput(f"the repairs are {', '.join(REPAIRS)}, not {name!r}")

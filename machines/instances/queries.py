@@ -37,7 +37,7 @@ from machines.people.permissions import among
 
 
 def redactor_of(actor: Actor, machine: str, known: SensitiveFields | None = None) -> Redactor:
-    """What is hidden from them of this machine. What a person is shown of it in clear is noted for the audit.
+    """Return what is hidden from them of this machine. What a person is shown of it in clear is noted for the audit.
 
     ``known``: what is sensitive, where that was read already; else it costs a round trip.
     """
@@ -49,8 +49,8 @@ def redactor_of(actor: Actor, machine: str, known: SensitiveFields | None = None
 
 @contextmanager
 def redacting(actor: Actor, machine: str, *, strict: bool = False) -> Iterator[None]:
-    """Errors of the engine leave the block without the values they would repeat, for this actor or, ``strict``, for
-    anybody. What is sensitive is asked for only where there is such an error."""
+    """Redact errors of the engine that leave the block, for this actor or, ``strict``, for everybody. What is sensitive
+    is asked for only where there is such an error."""
     try:
         yield
     except (Refused, BadPayload):
@@ -64,12 +64,12 @@ def reveals(actor: Actor, machine: str) -> bool:
 
 
 def seen_by(actor: Actor, instance: Instance) -> Instance:
-    """An instance of a machine they may see: masked, and without kin of machines out of their scope."""
+    """Return an instance of a machine they may see: masked, and without kin of machines out of their scope."""
     return redactor_of(actor, instance.machine).instance(among(instance, actor.scope()))
 
 
 def get(actor: Actor, machine: str, id: str, *, redactor: Redactor | None = None) -> Instance:
-    """An instance, of the archive where Redis has it no longer."""
+    """Return an instance, of the archive where Redis has it no longer."""
     actor.demand("view", machine)
     try:
         found = get_engine().get(machine, id)
@@ -81,14 +81,14 @@ def get(actor: Actor, machine: str, id: str, *, redactor: Redactor | None = None
 def inspect(
     actor: Actor, machine: str, id: str, *, events: Iterable[str] = (), steps: int = 100
 ) -> tuple[Inspection, Redactor]:
-    """As ``Engine.inspect``, in one round trip, and the redactor that hid what is hidden from them in it. An archived
-    instance waits for nothing and takes no event."""
+    """Inspect an instance as ``Engine.inspect`` does, in one round trip, and return the redactor that hid its values.
+    An archived instance waits for nothing and takes no event."""
     actor.demand("view", machine)
     try:
         found = get_engine().inspect(machine, id, events=events, steps=steps)
     except UnknownInstance:
-        kept, told = opening.open_archived(machine, id)
-        found = Inspection(kept, told[:steps], [], [], {}, get_engine().sensitive(machine))
+        kept, steps_kept = opening.open_archived(machine, id)
+        found = Inspection(kept, steps_kept[:steps], [], [], {}, get_engine().sensitive(machine))
     explanations = guesses.withhold(actor, machine, id, found.instance.revision, found.explanations)
     redactor = redactor_of(actor, machine, found.sensitive)
     instance, inside = redactor.instance(among(found.instance, actor.scope())), redactor.of(id)
@@ -97,7 +97,7 @@ def inspect(
         instance=instance,
         steps=inside.steps(found.steps),
         jobs=[redactor.job(job) for job in found.jobs],
-        explanations={name: _explained(inside, told) for name, told in explanations.items()},
+        explanations={name: _redact_explanation(inside, explanation) for name, explanation in explanations.items()},
     )
     return seen, redactor
 
@@ -105,16 +105,16 @@ def inspect(
 def explain_all(
     actor: Actor, machine: str, id: str, events: Iterable[str], *, redactor: Redactor
 ) -> dict[str, Explanation | SignalboxError]:
-    """What each of these events would do without a payload, or why that cannot be said. One round trip."""
+    """Return what each of these events would do without a payload, or why that cannot be said. One round trip."""
     actor.demand("view", machine)
-    told = get_engine().explain_all(machine, id, events)
-    revisions = [one.revision for one in told.values() if isinstance(one, Explanation)]
-    told = guesses.withhold(actor, machine, id, max(revisions, default=0), told)
-    return {name: _explained(redactor.of(id), one) for name, one in told.items()}
+    explanation = get_engine().explain_all(machine, id, events)
+    revisions = [one.revision for one in explanation.values() if isinstance(one, Explanation)]
+    explanation = guesses.withhold(actor, machine, id, max(revisions, default=0), explanation)
+    return {name: _redact_explanation(redactor.of(id), one) for name, one in explanation.items()}
 
 
-def _explained(redactor: Redactor, told: Explanation | SignalboxError) -> Explanation | SignalboxError:
-    return redactor.explanation(told) if isinstance(told, Explanation) else told
+def _redact_explanation(redactor: Redactor, explanation: Explanation | SignalboxError) -> Explanation | SignalboxError:
+    return redactor.explanation(explanation) if isinstance(explanation, Explanation) else explanation
 
 
 def history(
@@ -126,18 +126,20 @@ def history(
     before: int | None = None,
     redactor: Redactor | None = None,
 ) -> list[Step]:
-    """The latest steps, newest first, of an archived instance, too; ``before`` is a revision, for the page after."""
+    """Return the latest steps, newest first, of an archived instance, too; ``before`` is a revision, for the page
+    after."""
     actor.demand("view", machine)
     try:
         found = get_engine().history(machine, id, limit=limit, before=before)
     except UnknownInstance:
-        _, told = opening.open_archived(machine, id)
-        found = opening.select_steps(told, limit, before)
+        _, kept = opening.open_archived(machine, id)
+        found = opening.select_steps(kept, limit, before)
     return (redactor or redactor_of(actor, machine)).of(id).steps(found)
 
 
 def find_archived(actor: Actor, machine: str, **terms: Any) -> ArchivePage:
-    """``terms``: those of ``Archive.search``. Records tell id, state, times and the last actor, and no data."""
+    """Find archived instances. ``terms``: those of ``Archive.search``. Records tell id, state, times and the last
+    actor, and no data."""
     actor.demand("view", machine)
     get_engine().versions(machine)  # raises where there is no such machine
     return get_archive().search(machine, **terms)
@@ -152,7 +154,7 @@ def explain(
     *,
     redactor: Redactor | None = None,
 ) -> Explanation:
-    """What firing it would do, and why. It asks for no right to fire."""
+    """Return what firing it would do, and why. It asks for no right to fire."""
     actor.demand("view", machine)
     guesses.spend_explanation(actor, machine, id, event, payload)
     redactor = (redactor or redactor_of(actor, machine)).of(id)
@@ -161,7 +163,8 @@ def explain(
 
 
 def find(actor: Actor, machine: str, /, *, redactor: Redactor | None = None, **terms: Any) -> Page:
-    """``terms``: those of ``Engine.find``. A field that is hidden is not found by either: that would tell its value."""
+    """Find instances. ``terms``: those of ``Engine.find``. A field that is hidden is not found by either: that would
+    tell its value."""
     actor.demand("view", machine)
     demand_findable(reveals(actor, machine), machine, terms)
     page, scope = get_engine().find(machine, **terms), actor.scope()
@@ -170,13 +173,13 @@ def find(actor: Actor, machine: str, /, *, redactor: Redactor | None = None, **t
 
 
 def demand_findable(reveal: bool, machine: str, terms: Mapping[str, Any]) -> None:
-    """Raises Concealed where terms of ``Engine.find`` would tell what is hidden: values of fields, or what a handler
+    """Raise Concealed where terms of ``Engine.find`` would tell what is hidden: values of fields, or what a handler
     said, of which ``error`` finds the beginning."""
     redaction.demand_findable(reveal, machine, named_by(terms), terms.get("error") or "")
 
 
 def named_by(terms: Mapping[str, Any]) -> list[str]:
-    """The data fields that terms of ``Engine.find`` name."""
+    """Return the data fields that terms of ``Engine.find`` name."""
     return [*(terms.get("where") or ()), *([terms["by"]] if terms.get("by") else ())]
 
 

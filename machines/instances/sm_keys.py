@@ -55,19 +55,19 @@ class MoveRefused(Exception):
 
 
 def get(actor: Actor, key: str) -> Kept:
-    """Raises Forbidden, and what ``read`` raises."""
+    """Raise Forbidden, and what ``read`` raises."""
     actor.demand("view")
     return read(key)
 
 
 def mutate(actor: Actor, key: str, state: str, *, seen: str, reason: str = "") -> Kept:
-    """Along its map, if it still stands in ``seen``; how it stood before. Raises Forbidden, Http404, Moved,
-    MoveRefused."""
+    """Move a key along its map, if it still stands in ``seen``; return how it stood before. Raises Forbidden, Http404,
+    Moved, MoveRefused."""
     return _act(actor, "fire", "fire", key, state, seen, reason)
 
 
 def force(actor: Actor, key: str, state: str, *, seen: str, reason: str) -> Kept:
-    """As ``mutate``, into any state of its map."""
+    """Force a key as ``mutate`` does, into any state of its map."""
     before = _act(actor, "force", "operate", key, state, seen, reason)
     log.warning("%s forced %r from %r to %r: %s", actor.name, key, before.current, state, reason)
     return before
@@ -75,15 +75,15 @@ def force(actor: Actor, key: str, state: str, *, seen: str, reason: str) -> Kept
 
 def _act(actor: Actor, action: str, right: str, key: str, state: str, seen: str, reason: str) -> Kept:
     rate_limit.spend(actor, action, instance=key, target=state, reason=reason)
-    with actor.records(action, instance=key, target=state, reason=reason, refusals=(Moved, MoveRefused)) as deed:
+    with actor.records(action, instance=key, target=state, reason=reason, refusals=(Moved, MoveRefused)) as entry:
         actor.demand(right)
         before = _move(key, state, seen=seen, reason=reason, force=action == "force")
-        deed.note(before=before.current, after=state)
+        entry.note(before=before.current, after=state)
     return before
 
 
 def read(key: str) -> Kept:
-    """Raises Http404 where no state machine can be read, whatever else may be there: that is nobody's business here."""
+    """Raise Http404 where no state machine can be read, whatever else may be there: that is nobody's business here."""
     try:
         text = sm_commands.call(get_engine().client, "SM.GET", key)
     except exceptions.ResponseError as error:
@@ -122,7 +122,8 @@ def _nothing(key: str) -> str:
 
 
 def _why(error: Exception) -> str:
-    """What the library says of a key; any other error is the server's. That a key is of another type stays unsaid."""
+    """Return what the library says of a key; any other error is the server's. That a key is of another type stays
+    unsaid."""
     code = getattr(error, "status_code", None) or str(error).partition(" ")[0]
     if code not in OURS:
         calls.translate(error)

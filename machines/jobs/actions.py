@@ -19,35 +19,35 @@ UNMOVED = {
 
 
 def redrive(actor: Actor, machine: str, job: Job | str, *, reason: str, force: bool = False) -> None:
-    """A dead job is ready again with all its attempts; a handled one with ``force`` alone. Raises NotMoved, JobHandled,
-    LookupFailed."""
+    """Make a dead job ready again with all its attempts; a handled one with ``force`` alone. Raises NotMoved,
+    JobHandled, LookupFailed."""
     _act(actor, "redrive", machine, job, reason, **({"force": True} if force else {}))
 
 
 def move(actor: Actor, machine: str, job: Job | str, *, reason: str) -> None:
-    """A delayed job is ready at once. Raises NotMoved, LookupFailed."""
+    """Make a delayed job ready at once. Raises NotMoved, LookupFailed."""
     _act(actor, "move", machine, job, reason)
 
 
 def withdraw(actor: Actor, machine: str, job: Job | str, *, reason: str) -> None:
-    """Takes a job away for good, wherever it is. Raises LookupFailed."""
+    """Take a job away for good, wherever it is. Raises LookupFailed."""
     _act(actor, "withdraw", machine, job, reason)
 
 
 def _act(actor: Actor, name: str, machine: str, job: Job | str, reason: str, **further: bool) -> None:
     id = job if isinstance(job, str) else job.id
-    with actor.records(f"job.{name}", machine=machine, target=id, reason=reason) as deed:
+    with actor.records(f"job.{name}", machine=machine, target=id, reason=reason) as entry:
         actor.demand("operate", machine)
         with rules.alone(actor, machine, REPAIR[name]) as permit:
             engine = get_engine()
             found = engine.job(machine, id) if isinstance(job, str) else job
-            deed.name(instance=found.instance, queue=found.queue)
-            deed.note(place=found.place, src=found.src, **further)
-            if not _moved(engine, name, found, actor=actor.name, reason=reason, permit=permit, **further):
+            entry.name(instance=found.instance, queue=found.queue)
+            entry.note(place=found.place, src=found.src, **further)
+            if not _move(engine, name, found, actor=actor.name, reason=reason, permit=permit, **further):
                 raise NotMoved(id, UNMOVED[name])
 
 
-def _moved(engine: Engine, name: str, job: Job, **who: Any) -> bool:
+def _move(engine: Engine, name: str, job: Job, **who: Any) -> bool:
     if name == "withdraw":
         engine.withdraw(job.machine, job, **who)
         return True

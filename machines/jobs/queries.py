@@ -15,7 +15,7 @@ UNLISTED: dict[str, Any] = {"input": None, "data": {}, "unique": "", "trace": ""
 
 
 def get(actor: Actor, machine: str, job: str, *, redactor: Redactor | None = None) -> Job:
-    """Raises Forbidden, LookupFailed."""
+    """Raise Forbidden, LookupFailed."""
     actor.demand("view", machine)
     return (redactor or redactor_of(actor, machine)).job(get_engine().job(machine, job))
 
@@ -31,7 +31,7 @@ def find(
     redactor: Redactor | None = None,
     brief: bool = False,
 ) -> list[Job]:
-    """``brief``: without data, input and what else only the page of a job shows. Raises Forbidden."""
+    """Find jobs. ``brief``: without data, input and what else only the page of a job shows. Raises Forbidden."""
     actor.demand("view", machine)
     redactor = redactor or redactor_of(actor, machine)
     found = get_engine().jobs(machine, queue, place=place, limit=limit, offset=offset)

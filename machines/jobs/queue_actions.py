@@ -17,18 +17,18 @@ REPAIR = {"queue.purge": "cancel", "queue.redrive": "retry", "job.move": "retry"
 
 
 def stats(actor: Actor, machine: str) -> dict[str, QueueStats]:
-    """Queue -> its figures. Raises Forbidden, UnknownMachine."""
+    """Return queue -> its figures. Raises Forbidden, UnknownMachine."""
     actor.demand("view", machine)
     return get_engine().stats(machine)
 
 
 def pause(actor: Actor, machine: str, queue: str, *, reason: str) -> None:
-    """No job of it is handed out until it is resumed."""
-    _done(actor, "queue.pause", machine, queue, reason, lambda engine, who, _: engine.pause(machine, queue, **who))
+    """Hand out no job of the queue until it is resumed."""
+    _perform(actor, "queue.pause", machine, queue, reason, lambda engine, who, _: engine.pause(machine, queue, **who))
 
 
 def resume(actor: Actor, machine: str, queue: str, *, reason: str) -> None:
-    _done(
+    _perform(
         actor, "queue.resume", machine, queue, reason, lambda engine, who, _: engine.resume_queue(machine, queue, **who)
     )
 
@@ -36,61 +36,61 @@ def resume(actor: Actor, machine: str, queue: str, *, reason: str) -> None:
 def limit(
     actor: Actor, machine: str, queue: str, *, reason: str, concurrency: int | None = None, rate: str | None = None
 ) -> QueueStats:
-    """Limits across all workers, as ``Engine.limit`` takes them; the queue's figures afterwards."""
+    """Limit a queue across all workers, as ``Engine.limit`` does; return the queue's figures afterwards."""
 
-    def done(engine: Engine, who: Who, deed: AuditRecord) -> QueueStats:
+    def perform(engine: Engine, who: Who, entry: AuditRecord) -> QueueStats:
         if not who["reason"].strip():
             raise BadInput("limiting a queue needs a reason", code="SB404")
         wanted = {"concurrency": concurrency, "rate": rate}
         before = engine.stats(machine).get(queue)
         was = {"concurrency": before.concurrency, "rate": before.rate} if before else None
-        deed.note(was=was, given=wanted)
+        entry.note(was=was, given=wanted)
         engine.limit(machine, queue, concurrency=concurrency, rate=rate, **who)
         return engine.stats(machine)[queue]
 
-    return _done(actor, "queue.limit", machine, queue, reason, done)
+    return _perform(actor, "queue.limit", machine, queue, reason, perform)
 
 
 def purge(actor: Actor, machine: str, queue: str, *, reason: str, place: str, expect: int) -> int:
-    """Takes all jobs of one place away for good; how many. ``expect``: how many the caller saw, else Miscounted."""
+    """Take all jobs of one place away for good; how many. ``expect``: how many the caller saw, else Miscounted."""
 
-    def done(engine: Engine, who: Who, deed: AuditRecord) -> int:
-        deed.note(place=place, expected=expect)
-        return _counted(deed, engine.purge(machine, queue, place=place, expect=expect, **who))
+    def perform(engine: Engine, who: Who, entry: AuditRecord) -> int:
+        entry.note(place=place, expected=expect)
+        return _note_count(entry, engine.purge(machine, queue, place=place, expect=expect, **who))
 
-    return _done(actor, "queue.purge", machine, queue, reason, done)
+    return _perform(actor, "queue.purge", machine, queue, reason, perform)
 
 
 def redrive(actor: Actor, machine: str, queue: str, *, reason: str) -> int:
-    """All dead jobs are ready again, no handled ones; how many."""
+    """Make all dead jobs ready again, no handled ones; return how many."""
 
-    def done(engine: Engine, who: Who, deed: AuditRecord) -> int:
-        return _counted(deed, engine.redrive(machine, queue, **who))
+    def perform(engine: Engine, who: Who, entry: AuditRecord) -> int:
+        return _note_count(entry, engine.redrive(machine, queue, **who))
 
-    return _done(actor, "queue.redrive", machine, queue, reason, done)
+    return _perform(actor, "queue.redrive", machine, queue, reason, perform)
 
 
 def move(actor: Actor, machine: str, queue: str, *, reason: str) -> int:
-    """All delayed jobs are ready at once; how many."""
+    """Make all delayed jobs ready at once; return how many."""
 
-    def done(engine: Engine, who: Who, deed: AuditRecord) -> int:
-        return _counted(deed, engine.move_now(machine, queue, **who))
+    def perform(engine: Engine, who: Who, entry: AuditRecord) -> int:
+        return _note_count(entry, engine.move_now(machine, queue, **who))
 
-    return _done(actor, "job.move", machine, queue, reason, done)
+    return _perform(actor, "job.move", machine, queue, reason, perform)
 
 
-def _done(
+def _perform(
     actor: Actor, action: str, machine: str, queue: str, reason: str, act: Callable[[Engine, Who, AuditRecord], Any]
 ) -> Any:
-    with actor.records(action, machine=machine, queue=queue, reason=reason) as deed:
+    with actor.records(action, machine=machine, queue=queue, reason=reason) as entry:
         actor.demand("operate", machine)
         who: Who = {"actor": actor.name, "reason": reason}
         if action not in REPAIR:
-            return act(get_engine(), who, deed)
+            return act(get_engine(), who, entry)
         with rules.alone(actor, machine, REPAIR[action]) as permit:
-            return act(get_engine(), who | {"permit": permit}, deed)
+            return act(get_engine(), who | {"permit": permit}, entry)
 
 
-def _counted(deed: AuditRecord, count: int) -> int:
-    deed.note(count=count)
+def _note_count(entry: AuditRecord, count: int) -> int:
+    entry.note(count=count)
     return count

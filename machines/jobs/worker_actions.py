@@ -10,8 +10,9 @@ from machines.people.errors import Forbidden
 ORDERS = ("quiet", "work", "stop")
 
 
-def listed(actor: Actor) -> list[WorkerInfo]:
-    """Without jobs and queues of machines out of their sight. Raises Forbidden for who may see no machine at all."""
+def list_workers(actor: Actor) -> list[WorkerInfo]:
+    """List workers without jobs and queues of machines that the actor does not see. Raises Forbidden for who may see no
+    machine at all."""
     scope = actor.scope("view")
     if not scope:
         raise Forbidden("view")
@@ -19,7 +20,7 @@ def listed(actor: Actor) -> list[WorkerInfo]:
 
 
 def direct(actor: Actor, worker: str, order: str, *, reason: str) -> None:
-    """It obeys with its next heartbeat. Raises Forbidden, LookupFailed, BadInput."""
+    """Give a worker an order that it obeys with its next heartbeat. Raises Forbidden, LookupFailed, BadInput."""
     if order not in ORDERS:
         raise BadInput(f"a worker is told to {', '.join(ORDERS)}, not {order!r}")
     with actor.records(f"worker.{order}", target=worker, reason=reason):

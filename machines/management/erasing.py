@@ -29,12 +29,12 @@ def run(output: OutputWrapper, target: str, where: str | None, reason: str) -> N
     if where is not None and not (field and equals):
         raise CommandError("--where takes a data field and its value: --where email=eve@example.org")
     actor = Actor.console()
-    with actor.records("machine.erase", machine=machine, target=field, reason=reason) as deed:
+    with actor.records("machine.erase", machine=machine, target=field, reason=reason) as entry:
         rules.demand_open(machine)
         found = erase(
             get_engine(), machine, id=id, where=(field, value) if where else None, actor=actor.name, reason=reason
         )
-        deed.note(**summarize(found))
+        entry.note(**summarize(found))
     _print(output, found)
     if found.left:
         raise CommandError(

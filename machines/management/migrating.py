@@ -62,7 +62,7 @@ def run(
     if rate < 0:
         raise CommandError(f"--rate is 0, for no limit, or instances per second, not {rate}")
     console = Actor.console()
-    with console.records("machine.migrate", machine=name, target=made.id, reason=reason) as deed:
+    with console.records("machine.migrate", machine=name, target=made.id, reason=reason) as entry:
         moves = [(source.version, source.to) for source in made.sources]
         prepare_change(MIGRATE, name, moves=moves).demand_second(
             console, "", action=MIGRATE, asked={}, reason=reason,
@@ -74,7 +74,7 @@ def run(
         mover = Mover(engine, made, actor or console.name, reason, rate)
         found = engine.dry_run(made, each=mover.add)
         sums = mover.sum_up(found.total)
-        deed.note(**sums, to=made.to)
+        entry.note(**sums, to=made.to)
     command.stdout.write(", ".join(f"{name}: {n}" for name, n in {"instances": found.total, **sums}.items()))
     for (version, why), count in mover.stays.items():
         command.stdout.write(f"  {count} stay in version {version}: {why}")

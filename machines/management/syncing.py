@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 from machines.approvals.models import Approval
 from machines.catalog import app_definitions, sync
 from machines.catalog.app_definitions import FOLDER, AppFile
-from machines.catalog.definition_files import shown
+from machines.catalog.definition_files import name_path
 from machines.catalog.models.draft import Draft
 from machines.catalog.sync import NEWER, UNCHANGED, Comparison
 from machines.engine.errors import EngineUnavailable, SignalboxError
@@ -143,7 +143,7 @@ def _write(comparisons: Sequence[Comparison], overwrite: bool, commit: str | Non
                 done[one.name] = f"draft {_save_draft(actor, one, note, commit).pk}"
         except SignalboxError as error:
             before = f"; {'published' if commit is None else 'saved'} before it: {', '.join(done)}" if done else ""
-            what = f"{shown(one.file.file.path)}: {error.code} {error.message}{before}"
+            what = f"{name_path(one.file.file.path)}: {error.code} {error.message}{before}"
             raise CommandError(f"{what}. It is safe to run the command again") from error
     sync.adopt_unrecorded(comparisons)
     return done
@@ -182,7 +182,7 @@ def _print_table(command: BaseCommand, comparisons: Sequence[Comparison], outcom
         now = outcomes.get(one.name, current)
         version = current if now == current or one.status == UNCHANGED else f"{current} → {now}"
         version = now if one.current is None else version
-        rows.append((one.name, one.status, version, shown(one.file.file.path), one.note))
+        rows.append((one.name, one.status, version, name_path(one.file.file.path), one.note))
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
     for row in rows:
         cells = "  ".join(f"{cell:{width}}" for cell, width in zip(row[:4], widths, strict=True))

@@ -20,13 +20,13 @@ from machines.catalog.publishing import adopt
 from machines.connections import get_engine
 from machines.engine.definitions import outline
 from machines.engine.transfer import Export, Import, Repartition
-from machines.engine.transfer.repartitioning import PATIENCE
+from machines.engine.transfer.repartitioning import MAX_WAIT
 from machines.people.actor import Actor
 from machines.people.rules import prepare_change
 
 GZIP = b"\x1f\x8b"
 EVERY = 0.5  # seconds between two lines of progress
-TOLD = 20  # problems that are printed
+MAX_PRINTED = 20  # problems that are printed
 INTERRUPTED = 130  # the exit code of a command that Ctrl-C has stopped
 
 
@@ -48,9 +48,9 @@ def add_repartition_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--patience",
         type=float,
-        default=PATIENCE,
+        default=MAX_WAIT,
         metavar="SECONDS",
-        help=f"after which instances are moved whose jobs a worker still holds; default: {PATIENCE:.0f}",
+        help=f"after which instances are moved whose jobs a worker still holds; default: {MAX_WAIT:.0f}",
     )
     _add_progress(parser)
 
@@ -72,9 +72,9 @@ def export_machine(command: BaseCommand, name: str, path: Path, *, progress: boo
     """Write a machine with all its instances to a file."""
     engine = get_engine()
     export = Export(engine.client, engine.keys, name, path)
-    with Actor.console().records("machine.export", machine=name, target=path.name) as deed, _interruptible(command):
+    with Actor.console().records("machine.export", machine=name, target=path.name) as entry, _interruptible(command):
         export.run(Meter(command, "exported", progress))
-        deed.note(instances=export.instances)
+        entry.note(instances=export.instances)
     goes_on = f", {export.resumed} of them by an earlier run" if export.resumed else ""
     command.stdout.write(
         f"{path}: {name} with {export.instances} instances{goes_on}, {export.jobs} jobs without an instance,"
@@ -92,11 +92,11 @@ def import_machine(
         raise CommandError("--partitions is 1 to 65536")
     engine = get_engine()
     console = Actor.console()
-    with console.records("machine.import", machine="", target=path.name) as deed, _interruptible(command):
+    with console.records("machine.import", machine="", target=path.name) as entry, _interruptible(command):
 
         def check(source: dict[str, Any]) -> None:
             _check_definition(source)
-            deed.name(machine=source["id"])
+            entry.name(machine=source["id"])
             prepare_change("import", source["id"], definition=outline(source)).demand_second(
                 console, "", action="import", asked={}, reason="",
                 hint="have the rule relaxed in the room, import the file, and set the rule again",
@@ -105,17 +105,17 @@ def import_machine(
         report = Import(engine.client, engine.keys, path, partitions=partitions, check=check).run(
             Meter(command, "imported", progress)
         )
-        deed.name(machine=report.machine)
-        deed.note(written=report.written, there=report.there, refused=report.others)
+        entry.name(machine=report.machine)
+        entry.note(written=report.written, there=report.there, refused=report.others)
         adopt(report.machine)
-    for problem in report.problems[:TOLD]:
+    for problem in report.problems[:MAX_PRINTED]:
         command.stderr.write(problem)
     command.stdout.write(
         f"{report.machine}: {report.written} records written, {report.there} were there,"
         f" {len(report.versions)} versions published"
     )
     if report.others:
-        raise CommandError(f"{report.others} records were not written; the first {TOLD} are named above")
+        raise CommandError(f"{report.others} records were not written; the first {MAX_PRINTED} are named above")
 
 
 def _check_definition(source: dict[str, Any]) -> None:
@@ -129,13 +129,13 @@ def repartition_machine(command: BaseCommand, name: str, *, to: int, patience: f
     engine, stop = get_engine(), threading.Event()
     if name in BUILT_IN:
         raise CommandError(f"{name} is a machine of the product: what it keeps beside instances cannot move")
-    run = Repartition(engine.client, engine.keys, name, to, patience=patience, stopped=stop.is_set)
+    run = Repartition(engine.client, engine.keys, name, to, max_wait=patience, stopped=stop.is_set)
     with (
-        Actor.console().records("machine.repartition", machine=name, target=str(to)) as deed,
+        Actor.console().records("machine.repartition", machine=name, target=str(to)) as entry,
         _stopping(command, stop),
     ):
         report = run.run(Meter(command, "moved", progress))
-        deed.note(before=report.before, moved=report.moved, finished=report.finished)
+        entry.note(before=report.before, moved=report.moved, finished=report.finished)
     if not report.finished:
         command.stderr.write(f"stopped after {report.moved} instances; run the same command again to go on")
         sys.exit(INTERRUPTED)

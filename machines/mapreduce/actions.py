@@ -22,9 +22,9 @@ def act(actor: Actor, id: str, name: str) -> Instance:
     UnknownInstance."""
     if name not in ACTIONS:
         raise BadInput(f"a run takes {' and '.join(ACTIONS)}, not {name!r}")
-    with actor.records(f"run.{name}", machine=RUN, instance=id) as deed:
+    with actor.records(f"run.{name}", machine=RUN, instance=id) as entry:
         actor.demand("operate", RUN)
         before = get_engine().get(RUN, id)
         after = get_engine().fire(RUN, id, name, actor=actor.name)
-        deed.moved(before.state, after)
+        entry.note_step(before.state, after)
     return after

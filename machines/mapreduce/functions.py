@@ -43,7 +43,8 @@ class Functions:
     @overload
     def register(self, given: Function) -> Function: ...
     def register(self, given: Any) -> Any:
-        """Decorator, with or without a name. The function itself stays as it is."""
+        """Register a function, with or without a name. The function itself stays as it is. The function itself stays as
+        it is."""
         if isinstance(given, str):
             return lambda function: self._add(given, function)
         return self._add(getattr(given, "__name__", ""), given)
@@ -55,7 +56,7 @@ class Functions:
         return iter(sorted(self._functions))
 
     def name_of(self, given: str | Callable[..., Any]) -> str:
-        """The name a function, or a name, is registered under. Raises UnregisteredFunction."""
+        """Return the name a function, or a name, is registered under. Raises UnregisteredFunction."""
         if isinstance(given, str):
             if given in self._functions:
                 return given

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @handler("map_reduce.split", machine=RUN)
 def split(job: Job) -> dict[str, int]:
-    """Brings every chunk to work that is not finished, and says how many items and chunks there are."""
+    """Bring every chunk to work that is not finished, and say how many items and chunks there are."""
     engine = get_engine()
     items = Store(engine, job.instance).freeze().items
     chunks = min(job.data["chunks"], items)
@@ -51,14 +51,14 @@ def _set_to_work(engine: Engine, job: Job, chunk: int, bounds: tuple[int, int]) 
     except errors.InstanceExists:
         state = engine.get(CHUNK, id).state
     if state == "mapped":
-        _tell(engine, job, RUN, job.instance, "mapped", {"chunk": chunk})
+        _fire_event(engine, job, RUN, job.instance, "mapped", {"chunk": chunk})
     elif state in ("failed", "stopped"):
-        _tell(engine, job, CHUNK, id, "retry")
+        _fire_event(engine, job, CHUNK, id, "retry")
 
 
 @handler("map_reduce.map", machine=CHUNK)
 def map_chunk(job: Job) -> None:
-    """Reads the items of a chunk page by page, maps them, and keeps what that gave."""
+    """Read the items of a chunk page by page, map them, and keep what that gave."""
     engine, chunk = get_engine(), job.data
     function = _function(engine, job, mappers, chunk["map"])
     try:
@@ -80,7 +80,7 @@ def map_chunk(job: Job) -> None:
 
 @handler("map_reduce.reduce", machine=RUN)
 def reduce_parts(job: Job) -> dict[str, Any]:
-    """Reads the parts in the order of their chunks, reduces them, and keeps the result."""
+    """Read the parts in the order of their chunks, reduce them, and keep the result."""
     engine = get_engine()
     function = _function(engine, job, reducers, job.data["reduce"])
     store = Store(engine, job.instance)
@@ -93,7 +93,7 @@ def reduce_parts(job: Job) -> dict[str, Any]:
 
 @handler("map_reduce.remove", machine=RUN)
 def remove(job: Job) -> None:
-    """Takes everything of a run away, and the run last: should this worker die, another goes on."""
+    """Take everything of a run away, and the run last: should this worker die, another goes on."""
     engine = get_engine()
     for chunk in range(min(job.data["chunks"], MAX_CHUNKS)):
         job.check()
@@ -103,12 +103,12 @@ def remove(job: Job) -> None:
 
 
 def chunk_id(run: str, chunk: int) -> str:
-    """The instance of map_reduce_chunk. The definition of a run builds the same."""
+    """Return the instance of map_reduce_chunk. The definition of a run builds the same."""
     return f"{run}:{chunk}"
 
 
 def _function(engine: Engine, job: Job, functions: Functions, name: str) -> Callable[[list[Any]], Any]:
-    """The registered function; without one the job is left to workers that have it."""
+    """Return the registered function; without one the job is left to workers that have it."""
     function = functions.get(name)
     if function is None:
         _put_off(engine, job, f"no {functions.kind} {name!r} is registered in this worker")
@@ -122,7 +122,9 @@ def _put_off(engine: Engine, job: Job, why: str) -> NoReturn:
     raise errors.LeaseLost(job.id, why=why)
 
 
-def _tell(engine: Engine, job: Job, machine: str, id: str, event: str, payload: dict[str, Any] | None = None) -> None:
+def _fire_event(
+    engine: Engine, job: Job, machine: str, id: str, event: str, payload: dict[str, Any] | None = None
+) -> None:
     """Fire an event that the instance may no longer accept: then there is nothing to do. One that is suspended is told
     later, by another attempt."""
     try:
@@ -141,7 +143,7 @@ def _delete(engine: Engine, job: Job, machine: str, id: str) -> None:
 
 
 def _fits(text: str, result: object) -> bool:
-    """Whether an instance may hold it: the engine's numbers are doubles."""
+    """Tell whether an instance may hold it: the engine's numbers are doubles."""
     if len(text) > SMALL:
         return False
     try:

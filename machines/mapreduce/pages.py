@@ -27,8 +27,8 @@ class Page:
     count: int
 
 
-def paged(items: Iterable[Any]) -> Iterator[Page]:
-    """All items, in order. Holds no more than one page and the few items after it. Raises BadPayload."""
+def split_pages(items: Iterable[Any]) -> Iterator[Page]:
+    """Yield all items, in order. Holds no more than one page and the few items after it. Raises BadPayload."""
     held: list[str] = []
     count = size = 0
     for text, few in _pieces(items):
@@ -43,7 +43,7 @@ def paged(items: Iterable[Any]) -> Iterator[Page]:
 
 
 def encode(what: str, value: object, most: int = MAX_PART) -> str:
-    """``value`` as JSON of at most so many bytes. Raises BadPayload."""
+    """Encode ``value`` as JSON of at most so many bytes. Raises BadPayload."""
     try:
         text = _encode(value)
     except (TypeError, ValueError, RecursionError) as error:
@@ -54,7 +54,7 @@ def encode(what: str, value: object, most: int = MAX_PART) -> str:
 
 
 def _pieces(items: Iterable[Any]) -> Iterator[tuple[str, int]]:
-    """A few items at a time, without brackets around them, and how many; large ones one by one."""
+    """Yield a few items at a time, without brackets around them, and how many; large ones one by one."""
     source = iter(items)
     seen = 0
     while group := list(islice(source, GROUP)):
@@ -68,7 +68,7 @@ def _pieces(items: Iterable[Any]) -> Iterator[tuple[str, int]]:
 
 
 def _group(group: list[Any]) -> str | None:
-    """None where there is an item that cannot be encoded."""
+    """Encode a group; None where there is an item that cannot be encoded."""
     try:
         return _encode(group)[1:-1]
     except (TypeError, ValueError, RecursionError):

@@ -29,7 +29,7 @@ class Plan:
         return self._ends[-1] if self._ends else 0
 
     def cuts(self, start: int, stop: int) -> Iterator[Cut]:
-        """What to read for the items from ``start`` to before ``stop``."""
+        """Yield what to read for the items from ``start`` to before ``stop``."""
         at = bisect_right(self._ends, start)
         while start < stop:
             begins = self._ends[at - 1] if at else 0
@@ -39,8 +39,8 @@ class Plan:
             at += 1
 
 
-def ordered(index: Mapping[str, str], adders: Iterable[int]) -> dict[str, int]:
-    """Of an index of pages (``<adder>:<page>`` -> items), those of these adders, in order."""
+def order_pages(index: Mapping[str, str], adders: Iterable[int]) -> dict[str, int]:
+    """Order the pages of an index (``<adder>:<page>`` -> items) that are of these adders."""
     wanted = set(adders)
     found = []
     for name, count in index.items():
@@ -51,10 +51,10 @@ def ordered(index: Mapping[str, str], adders: Iterable[int]) -> dict[str, int]:
 
 
 def complete(index: Mapping[str, str]) -> list[int]:
-    """The adders that came to their end: they have a field of their own."""
+    """Return the adders that came to their end: they have a field of their own."""
     return sorted(int(name) for name in index if name.isdecimal())
 
 
 def bounds(chunk: int, chunks: int, items: int) -> tuple[int, int]:
-    """The items of one chunk: of ten items, three chunks have 3, 3 and 4."""
+    """Return the items of one chunk: of ten items, three chunks have 3, 3 and 4."""
     return chunk * items // chunks, (chunk + 1) * items // chunks

@@ -16,12 +16,12 @@ from . import builtin_machines
 from .builtin_machines import CHUNK, RUN
 from .errors import AlreadyStarted, MapFailed, NotFinished, ReduceFailed, RunFailed
 from .functions import mappers, reducers
-from .pages import paged
+from .pages import split_pages
 from .store import Store
 
 MAX_CHUNKS = 500  # a suspended run keeps a thousand messages: what all its chunks tell it has to fit twice
 PAUSE, LONGEST_PAUSE = 0.02, 0.5  # seconds between two looks whether a run has ended
-PATIENCE = 5  # tries of a call while Redis is away
+TRIES = 5  # tries of a call while Redis is away
 TRY_AGAIN = 0.1  # seconds before the second try; doubles
 
 Answer = TypeVar("Answer")
@@ -65,7 +65,7 @@ class Run:
     def _put(self, store: Store, adder: int, items: Iterable[Any]) -> int:
         total = number = 0
         try:
-            for number, page in enumerate(paged(items)):
+            for number, page in enumerate(split_pages(items)):
                 _insist(partial(store.put, adder, number, page))
                 total += page.count
         except BaseException:
@@ -84,7 +84,7 @@ class Run:
             raise AlreadyStarted(self.id, refused.explanation.state) from refused
 
     def map(self) -> None:
-        """All items are there: workers begin. Said twice, it begins once."""
+        """Let workers begin: all items are there. Said twice, it begins once. Said twice, it begins once."""
         self._prepare()
         _insist(lambda: self._engine.fire(RUN, self.id, "map", key="map"))
 
@@ -101,7 +101,7 @@ class Run:
         return self._result(instance)
 
     def result(self) -> Any:
-        """The result as it was kept. Raises NotFinished, MapFailed, ReduceFailed."""
+        """Return the result as it was kept. Raises NotFinished, MapFailed, ReduceFailed."""
         return self._result(self._get())
 
     def progress(self) -> Progress:
@@ -117,7 +117,7 @@ class Run:
         self._engine.fire(RUN, self.id, "remove")
 
     def chunks(self, state: str, limit: int = 50) -> list[Instance]:
-        """Chunks of this run in a state of map_reduce_chunk, the longest-staying first."""
+        """List chunks of this run in a state of map_reduce_chunk, the longest-staying first."""
         arguments.check_count("limit", limit, MAX_CHUNKS)
         found: list[Instance] = []
         cursor = None
@@ -132,7 +132,7 @@ class Run:
         return found[:limit]
 
     def _prepare(self) -> None:
-        """Nothing: the run is there."""
+        """Do nothing: the run is there."""
 
     def _get(self) -> Instance:
         return self._engine.get(RUN, self.id)
@@ -180,7 +180,7 @@ class MapReduce(Run):
 
     @classmethod
     def open(cls, id: str, *, engine: Engine | None = None) -> Run:
-        """A run that another process made. Raises UnknownInstance."""
+        """Open a run that another process made. Raises UnknownInstance."""
         engine = engine or _engine_of_this_process()
         return Run(engine.get(RUN, id).id, engine)
 
@@ -217,7 +217,7 @@ def _failure(run: str, data: dict[str, Any]) -> RunFailed:
 
 def _insist(call: Callable[[], Answer]) -> Answer:
     """Make a call that may be said twice, a few times while Redis is away."""
-    for attempt in range(PATIENCE - 1):
+    for attempt in range(TRIES - 1):
         try:
             return call()
         except EngineUnavailable:

@@ -39,7 +39,7 @@ class Store:
     # Items
 
     def adder(self) -> int:
-        """A number for one call that adds items: its items come after those of lower numbers."""
+        """Take a number for one call that adds items: its items come after those of lower numbers."""
         number, _ = self._write(("HINCRBY", self._index, ADDERS, 1), ("EXPIRE", self._index, KEPT))
         return int(number)
 
@@ -54,18 +54,18 @@ class Store:
         )
 
     def complete(self, adder: int, items: int) -> None:
-        """All pages of this adder are there: from now on they count."""
+        """Count all pages of this adder from now on."""
         self._write(("HSET", self._index, str(adder), items))
 
     def discard(self, adder: int, pages: int) -> None:
-        """The adder did not come to its end: its first ``pages`` pages go."""
+        """Discard the first ``pages`` pages of an adder that did not come to its end."""
         names = [f"{adder}:{number}" for number in range(pages)]
         for start in range(0, len(names), BATCH):
             some = names[start : start + BATCH]
             self._write(("HDEL", self._pages, *some), ("HDEL", self._index, *some))
 
     def freeze(self) -> plan.Plan:
-        """Fixes the input of the run at the first call: the pages of the adders that are complete."""
+        """Freeze the input of the run at the first call: the pages of the adders that are complete."""
         index = self._read_index()
         if FROZEN not in index:
             adders = json.dumps(plan.complete(index))
@@ -73,14 +73,14 @@ class Store:
         return self.plan()
 
     def plan(self) -> plan.Plan:
-        """What was frozen. Raises ItemsLost."""
+        """Return what was frozen. Raises ItemsLost."""
         index = self._read_index()
         if FROZEN not in index:
             raise ItemsLost(f"the items of run {self._run} are gone")
-        return plan.Plan(plan.ordered(index, json.loads(index[FROZEN])))
+        return plan.Plan(plan.order_pages(index, json.loads(index[FROZEN])))
 
     def items(self, start: int, stop: int) -> Iterator[list[Any]]:
-        """The items from ``start`` to before ``stop``, page by page. Raises ItemsLost."""
+        """Yield the items from ``start`` to before ``stop``, page by page. Raises ItemsLost."""
         for cut in self.plan().cuts(start, stop):
             yield self._page(cut.page)[cut.start : cut.stop]
 
@@ -97,7 +97,7 @@ class Store:
         self._write(("HSET", self._parts, chunk, part), ("EXPIRE", self._parts, KEPT))
 
     def parts(self, chunks: int) -> list[Any]:
-        """What each chunk gave, in order. Raises ItemsLost."""
+        """Return what each chunk gave, in order. Raises ItemsLost."""
         return [self._part(chunk) for chunk in range(chunks)]
 
     def _part(self, chunk: int) -> Any:
@@ -112,7 +112,7 @@ class Store:
         self._write(("SET", self._result, result, "EX", KEPT_AFTER), *ends)
 
     def result(self) -> Any:
-        """Raises ItemsLost."""
+        """Raise ItemsLost."""
         text = self._storage.command("GET", self._result)
         if text is None:
             raise ItemsLost(f"the result of run {self._run} is gone")
@@ -127,5 +127,5 @@ class Store:
         return dict(self._storage.command("HGETALL", self._index))
 
     def _write(self, *commands: tuple[Any, ...]) -> list[Any]:
-        """Some commands in one round trip and in their order; what each answered."""
+        """Run commands in one round trip and in their order; return what each answered."""
         return self._storage.commands([(command[1], command) for command in commands])

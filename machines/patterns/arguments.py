@@ -23,8 +23,8 @@ ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=
 def check_name(value: Any, what: str = "a name") -> str:
     """Return a name, which is part of a hash tag: no braces, no colon."""
     if not isinstance(value, str) or not NAME.fullmatch(value):
-        told = "1 to 64 letters, digits, '_', '.' or '-', the first no digit, '.' or '-'"
-        raise BadInput(f"{what} is {told}, not {value!r:.80}", code="SB401")
+        expected = "1 to 64 letters, digits, '_', '.' or '-', the first no digit, '.' or '-'"
+        raise BadInput(f"{what} is {expected}, not {value!r:.80}", code="SB401")
     return value
 
 

@@ -23,8 +23,8 @@ class Pattern:
 
     def __init__(self, redis: Client, prefix: str = PREFIX) -> None:
         if not isinstance(prefix, str) or not arguments.PREFIX.fullmatch(prefix):
-            told = "1 to 64 letters, digits, '_', '.' or '-', and a ':' at the end"
-            raise BadInput(f"a prefix is {told}, not {prefix!r:.80}", code="SB401")
+            expected = "1 to 64 letters, digits, '_', '.' or '-', and a ':' at the end"
+            raise BadInput(f"a prefix is {expected}, not {prefix!r:.80}", code="SB401")
         _check_client(redis)
         self._caller = Caller(redis, prefix)
         self._keys = PatternKeys(prefix)

@@ -131,7 +131,7 @@ class Subscription:
     def __init__(self, client: Client, channels: dict[str, str]) -> None:
         self._client = client
         self._channels = channels
-        self._ears: Subscriber | None = None
+        self._subscriber: Subscriber | None = None
         self._lost_at, self._why, self._attempt = 0.0, "", 0
 
     def __enter__(self) -> Self:
@@ -157,11 +157,11 @@ class Subscription:
         while True:
             left = max(0.0, until - time.monotonic())
             try:
-                if self._ears is None:
+                if self._subscriber is None:
                     return self._again(left)
-                heard = self._ears.hear(left)
+                heard = self._subscriber.hear(left)
             except FAILURES as error:
-                self._lose(error)
+                self._drop_connection(error)
                 continue
             if heard is None:
                 return None
@@ -169,18 +169,18 @@ class Subscription:
                 return message
 
     def close(self) -> None:
-        if self._ears is not None:
-            self._ears.close()
-            self._ears = None
+        if self._subscriber is not None:
+            self._subscriber.close()
+            self._subscriber = None
 
     def _open(self) -> None:
-        ears = Subscriber(self._client, self._channels)
+        subscriber = Subscriber(self._client, self._channels)
         try:
-            ears.open()
+            subscriber.open()
         except BaseException:
-            ears.close()
+            subscriber.close()
             raise
-        self._ears, self._attempt = ears, 0
+        self._subscriber, self._attempt = subscriber, 0
 
     def _again(self, left: float) -> Gap | None:
         """Try once to reconnect, after a pause; return None when the time ends before that."""
@@ -192,8 +192,8 @@ class Subscription:
         self._open()
         return Gap(tuple(self._channels.values()), time.monotonic() - self._lost_at, self._why)
 
-    def _lose(self, error: Exception) -> None:
-        if self._ears is not None:
+    def _drop_connection(self, error: Exception) -> None:
+        if self._subscriber is not None:
             self.close()
             self._lost_at, self._why = time.monotonic(), str(error) or type(error).__name__
 

@@ -98,11 +98,11 @@ class Records(Pattern):
 
         Raises Changed, which carries ``expected``, ``actual`` and as ``found`` the current Record.
         """
-        return self._written(key, "put", _text(key, value), expect, now)
+        return self._write(key, "put", _text(key, value), expect, now)
 
     def delete(self, key: str, *, expect: int | None, now: int | None = None) -> None:
         """Delete a record under the same condition. Deleting a missing record succeeds."""
-        self._written(key, "delete", "", expect, now)
+        self._write(key, "delete", "", expect, now)
 
     def update(
         self, key: str, function: Callable[[Any], Any], retries: int = RETRIES, *, now: int | None = None
@@ -117,24 +117,24 @@ class Records(Pattern):
         record = self.get(key)
         for pause in _pauses(most):
             before, expected = _text(key, record.value) if record.exists else "", record.generation
-            act, text = self._wanted(key, function(record.value))
+            act, text = self._encode_value(key, function(record.value))
             if text == before:
                 return record
             try:
-                return self._written(key, act, text, expected, now)
+                return self._write(key, act, text, expected, now)
             except Changed as changed:
                 record = changed.found
             _wait(pause)
         what = self._what(key)
         raise Changed(what, expected=expected, actual=record.generation, tried=most + 1, found=record)
 
-    def _wanted(self, key: str, value: Any) -> tuple[str, str]:
+    def _encode_value(self, key: str, value: Any) -> tuple[str, str]:
         if value is None:
-            told = "the function returned None: it returns the value that is to be there, or cas.DELETE"
-            raise BadInput(f"{self._what(key)}: {told}", code="SB408")
+            message = "the function returned None: it returns the value that is to be there, or cas.DELETE"
+            raise BadInput(f"{self._what(key)}: {message}", code="SB408")
         return ("delete", "") if value is DELETE else ("put", _text(key, value))
 
-    def _written(self, key: str, act: str, text: str, expect: int | None, now: int | None) -> Record:
+    def _write(self, key: str, act: str, text: str, expect: int | None, now: int | None) -> Record:
         expected = "" if expect is None else str(arguments.check_whole(expect, "expect", 0, MAX_GENERATION))
         words = (act, arguments.check_key(key, "a record's key"), expected, text, self._ttl, arguments.check_now(now))
         reply = self._ask("sb_swap_record", self._of.root, *words, also=(Status.CONFLICT, Status.FULL))
@@ -197,8 +197,8 @@ class Values(Pattern):
     def _foreign(self, key: Any) -> str:
         given = arguments.check_key(key)
         if given.startswith(self._ours) or PARTITION.match(given):
-            told = "one of Signalbox's own, which only its functions write"
-            raise BadInput(f"the key {given!r:.80} is {told}", code="SB401")
+            message = "one of Signalbox's own, which only its functions write"
+            raise BadInput(f"the key {given!r:.80} is {message}", code="SB401")
         return given
 
 
@@ -270,5 +270,5 @@ def _contents(key: str, value: Any) -> Contents:
         return value
     if isinstance(value, dict) and value and all(isinstance(word, str) for pair in value.items() for word in pair):
         return value
-    told = "a text, a dict of texts to texts that is not empty, or cas.DELETE"
-    raise BadInput(f"the function for {key!r:.80} returns {told}, not {value!r:.80}", code="SB408")
+    message = "a text, a dict of texts to texts that is not empty, or cas.DELETE"
+    raise BadInput(f"the function for {key!r:.80} returns {message}, not {value!r:.80}", code="SB408")

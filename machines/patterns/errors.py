@@ -23,9 +23,9 @@ class Changed(PatternError):
         self, what: str, *, expected: int | None, actual: int | None, tried: int = 1, found: Any = None
     ) -> None:
         self.what, self.expected, self.actual, self.tried, self.found = what, expected, actual, tried, found
-        told = f"{what} is at revision {actual}, not {expected}" if (expected, actual) != (None, None) else what
+        subject = f"{what} is at revision {actual}, not {expected}" if (expected, actual) != (None, None) else what
         often = f", {tried} times in a row" if tried > 1 else ""
-        super().__init__(f"{told}: someone else wrote it first{often}")
+        super().__init__(f"{subject}: someone else wrote it first{often}")
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"expected": self.expected, "actual": self.actual}

@@ -88,8 +88,8 @@ class Snowflakes(Pattern):
         try:
             return self._generator.many(n)
         except NoNode as error:
-            told = f"all 1024 nodes of {self.name} are held; one may be free in {error.retry_after:g} s"
-            raise Taken(told, retry_after=error.retry_after) from None
+            message = f"all 1024 nodes of {self.name} are held; one may be free in {error.retry_after:g} s"
+            raise Taken(message, retry_after=error.retry_after) from None
 
     @property
     def held(self) -> Range | None:
@@ -159,7 +159,7 @@ class Blocks(Pattern):
         return range(first, first + missing)
 
     def _after_next_block(self) -> int:
-        """The first number of the next block, or the next one of a block that another thread took meanwhile."""
+        """Return the first number of the next block, or the next one of a block that another thread took meanwhile."""
         with self._taking:
             for number in self._numbers:
                 return number
@@ -178,9 +178,9 @@ class Blocks(Pattern):
 _blocks: weakref.WeakSet[Blocks] = weakref.WeakSet()
 
 
-def _forked() -> None:
+def _forget_ranges() -> None:
     for blocks in list(_blocks):
         blocks._begin()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_forget_ranges)

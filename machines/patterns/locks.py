@@ -107,7 +107,7 @@ class Locks(Pattern):
         return {name: _holder(reply) for name, reply in zip(wanted, replies, strict=True)}
 
     def _take(self, name: str, token: str, ms: int, owner: str, now: int | None) -> int:
-        """What Lock sends: the fence, or Taken."""
+        """Return what Lock sends: the fence, or Taken."""
         also = (Status.CONFLICT, Status.FULL)
         reply = self._ask("sb_lock", self._root(name), token, ms, owner, arguments.check_now(now), also=also)
         if reply[0] == Status.FULL:
@@ -126,7 +126,7 @@ class Locks(Pattern):
             raise Lost(_by(name, int(reply[1]), str(reply[2])) if held else f"the time of the lock {name} is over")
 
     def _leave(self, name: str, token: str, now: int | None) -> bool:
-        """What HeldLock sends to release: whether it still was its own."""
+        """Return what HeldLock sends to release: whether it still was its own."""
         reply = self._ask("sb_lock_release", self._root(name), token, arguments.check_now(now), also=(Status.LOST,))
         return bool(reply[0] == Status.OK)
 
@@ -150,8 +150,8 @@ class Lock:
         (the lock may then be held, without a holder, until its time is over)."""
         until = self._clock() + arguments.check_number(wait, "wait", 0, MAX_WAIT)
         if self._held is not None and not self._held.over:
-            told = f"the lock {self.name} is held by this very object: it is not reentrant"
-            raise Taken(told, retry_after=self._held.left)
+            message = f"the lock {self.name} is held by this very object: it is not reentrant"
+            raise Taken(message, retry_after=self._held.left)
         token, step = secrets.token_hex(16), STEPS[0]
         while True:
             asked = self._clock()
@@ -192,7 +192,7 @@ class HeldLock:
         self._locks, self._ms, self._clock = locks, ms, clock
         self._until = self._end(asked)
         self._released = False
-        self._told = threading.Condition()
+        self._changed = threading.Condition()
 
     @property
     def ttl(self) -> float:
@@ -228,8 +228,8 @@ class HeldLock:
             self._locks._keep(self.name, self.token, self._ms, now)
         except Lost:
             self._until = -float("inf")
-            with self._told:
-                self._told.notify_all()
+            with self._changed:
+                self._changed.notify_all()
             raise
         if not self.over:  # its time ran out while the call was under way: lost stays lost
             self._until = self._end(asked)
@@ -241,9 +241,9 @@ class HeldLock:
     def wait(self, seconds: float) -> bool:
         """Wait so many seconds, or until the lock is lost; return whether it is still held."""
         until = self._clock() + arguments.check_number(seconds, "seconds", 0, MAX_WAIT)
-        with self._told:
+        with self._changed:
             while not self.over and (pause := min(until - self._clock(), self.left)) > 0:
-                self._told.wait(pause)
+                self._changed.wait(pause)
         return not self.over
 
     def release(self, *, now: int | None = None) -> bool:
@@ -251,8 +251,8 @@ class HeldLock:
         over."""
         released = self._locks._leave(self.name, self.token, now)
         self._released = True
-        with self._told:
-            self._told.notify_all()
+        with self._changed:
+            self._changed.notify_all()
         return released
 
     def _end(self, asked: float) -> float:

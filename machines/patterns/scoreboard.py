@@ -125,7 +125,7 @@ class Scoreboard(Pattern):
         self._check_span(span)
         arguments.check_now(at)
         scores = BoardKeys(self._root).scores("all")
-        return _ranked(self._caller.raw("ZREVRANGE", scores, 0, count, "WITHSCORES"), count)
+        return _rank(self._caller.raw("ZREVRANGE", scores, 0, count, "WITHSCORES"), count)
 
     def place(self, member: str, *, span: int = 1, at: int | None = None) -> Place | None:
         """Return the place of a member, None where it is not on the board."""
@@ -161,8 +161,9 @@ class Scoreboard(Pattern):
         return [Place(int(rank), str(name), float(score), tied == 1) for rank, name, score, tied in rows]
 
 
-def _ranked(found: list[Any], count: int) -> list[Place]:
-    """The first ``count`` of what a sorted set holds, highest first, of which one more is given where there is one."""
+def _rank(found: list[Any], count: int) -> list[Place]:
+    """Return the first ``count`` of what a sorted set holds, highest first, of which one more is given where there is
+    one."""
     flat = found if not found or isinstance(found[0], str) else [word for row in found for word in row]  # RESP 2, 3
     members, scores = flat[::2], [float(score) for score in flat[1::2]]
     places: list[Place] = []

@@ -157,28 +157,28 @@ class Sessions(Pattern):
         words = (_handle(handle), "", subject, _digest(secret), parting, at)
         reply = self._ask("sb_session_rotate", self._root(part), *words, also=(Status.GONE,))
         if reply[0] == Status.GONE:
-            raise _gone()
+            raise _make_gone()
         return _session(reply, f"{part}.{handle}.{secret}")
 
     def revoke(self, token: str, *, now: int | None = None) -> bool:
         """End the session of a token; return whether it was valid until now."""
-        part, at = self._parsed(token), arguments.check_now(now)
-        return part is not None and self._revoked(part[0], "one", part[1], part[2], "", at) == 1
+        part, at = self._parse_token(token), arguments.check_now(now)
+        return part is not None and self._revoke(part[0], "one", part[1], part[2], "", at) == 1
 
     def revoke_handle(self, subject: str, handle: str, *, now: int | None = None) -> bool:
         """End a session by its handle; return False where the subject has no such session."""
-        return self._revoked(self._part(subject), "one", _handle(handle), "", subject, arguments.check_now(now)) == 1
+        return self._revoke(self._part(subject), "one", _handle(handle), "", subject, arguments.check_now(now)) == 1
 
     def revoke_all(self, subject: str, *, but: str | None = None, now: int | None = None) -> int:
         """End all sessions of a subject; return how many. ``but``: the handle of one to keep, such as the caller's
         own."""
         spared = "" if but is None else _handle(but)
-        return self._revoked(self._part(subject), "all", spared, "", subject, arguments.check_now(now))
+        return self._revoke(self._part(subject), "all", spared, "", subject, arguments.check_now(now))
 
     def of(self, subject: str, *, now: int | None = None) -> list[Held]:
         """List the sessions of a subject, the first to end in front. Prolongs nothing."""
         reply = self._ask("sb_session_list", self._root(self._part(subject)), subject, arguments.check_now(now))
-        return _listed(subject, reply)
+        return _list_held(subject, reply)
 
     def of_each(self, subjects: Sequence[str], *, now: int | None = None) -> dict[str, list[Held]]:
         """List the sessions of several subjects, in one round trip."""
@@ -187,29 +187,29 @@ class Sessions(Pattern):
         at = arguments.check_now(now)
         calls = [("sb_session_list", self._root(self._part(one)), (one, at)) for one in subjects]
         replies = self._caller.many(calls)
-        return {one: _listed(one, reply) for one, reply in zip(subjects, replies, strict=True)}
+        return {one: _list_held(one, reply) for one, reply in zip(subjects, replies, strict=True)}
 
     def _by_token(self, function: str, token: str, *args: Arg, expect: int | None = None, secret: str = "") -> Session:
         """``args``: behind handle and digest. ``secret``: the new one, where there is one."""
-        found = self._parsed(token)
+        found = self._parse_token(token)
         if found is None:
-            raise _gone()
+            raise _make_gone()
         part, handle, digest = found
         reply = self._ask(function, self._root(part), handle, digest, *args, also=REFUSALS)
         if reply[0] != OK:
             if reply[0] == Status.GONE:
-                raise _gone()
+                raise _make_gone()
             raise Changed(f"the session {handle}", expected=expect, actual=int(reply[1]))
         return _session(reply, f"{part}.{handle}.{secret}" if secret else token)
 
-    def _parsed(self, token: Any) -> tuple[int, str, str] | None:
+    def _parse_token(self, token: Any) -> tuple[int, str, str] | None:
         """Part, handle and digest; None for what no token of this container looks like."""
         found = TOKEN.fullmatch(token) if isinstance(token, str) else None
         if found is None or int(found[1]) >= self._partitions or str(int(found[1])) != found[1]:
             return None
         return int(found[1]), found[2], _digest(found[3])
 
-    def _revoked(self, part: int, *words: Arg) -> int:
+    def _revoke(self, part: int, *words: Arg) -> int:
         return int(self._ask("sb_session_revoke", self._root(part), *words)[1])
 
     def _part(self, subject: str) -> int:
@@ -231,7 +231,7 @@ def _session(reply: Sequence[Any], token: str) -> Session:
     )  # fmt: skip
 
 
-def _listed(subject: str, reply: Any) -> list[Held]:
+def _list_held(subject: str, reply: Any) -> list[Held]:
     if isinstance(reply, Exception):
         translate(reply)
     return [
@@ -250,7 +250,7 @@ def _state(text: Any) -> dict[str, Any]:
     return found
 
 
-def _gone() -> Gone:
+def _make_gone() -> Gone:
     return Gone("there is no such session (any more): it has expired, was revoked, or never was")
 
 

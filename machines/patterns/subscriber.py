@@ -85,29 +85,29 @@ class Subscriber:
     """All connections of one subscription. ``channels``: channel -> topic."""
 
     def __init__(self, client: Client, channels: Mapping[str, str]) -> None:
-        self._ears = [ServerSubscriber(server, names) for server, names in _placed(client, channels)]
+        self._subscribers = [ServerSubscriber(server, names) for server, names in _group_by_node(client, channels)]
 
     def open(self) -> None:
-        for ear in self._ears:
-            ear.open()
+        for subscriber in self._subscribers:
+            subscriber.open()
 
     def hear(self, timeout: float) -> tuple[str, bytes] | None:
-        if len(self._ears) == 1:
-            return self._ears[0].hear(timeout)
+        if len(self._subscribers) == 1:
+            return self._subscribers[0].hear(timeout)
         until = time.monotonic() + timeout
         while True:
-            for ear in self._ears:
-                if found := ear.hear(min(SLICE, max(0.0, until - time.monotonic()))):
+            for subscriber in self._subscribers:
+                if found := subscriber.hear(min(SLICE, max(0.0, until - time.monotonic()))):
                     return found
             if time.monotonic() >= until:
                 return None
 
     def close(self) -> None:
-        for ear in self._ears:
-            ear.close()
+        for subscriber in self._subscribers:
+            subscriber.close()
 
 
-def _placed(client: Client, channels: Mapping[str, str]) -> list[tuple[redis.Redis, list[str]]]:
+def _group_by_node(client: Client, channels: Mapping[str, str]) -> list[tuple[redis.Redis, list[str]]]:
     if not isinstance(client, redis.RedisCluster):
         return [(client, list(channels))]
     placed: dict[Any, list[str]] = defaultdict(list)

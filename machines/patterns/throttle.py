@@ -11,7 +11,7 @@ kept. ``count`` is a fixed window that the first one opens: ``limit`` until it e
 which reads the server's clock and writes count and expiry together.
 
 Promised: callers that race never get more than the limit; what is refused costs nothing and prolongs nothing. A refusal
-holds for its ``retry_after`` whoever else comes, so it is remembered here for a moment: who comes again at once is
+holds for its ``retry_after`` whatever else comes, so it is remembered here for a moment: who comes again at once is
 refused without asking Redis. Not promised: that a limit outlives a lost Redis, or a server's clock that is set back
 behind the beginning of its window; nor that a ``forget`` is heard by other processes at once: one that has just refused
 goes on for up to ``REMEMBERED`` seconds.
@@ -73,14 +73,14 @@ class Throttle(Pattern):
         that clock. Raises BadInput for what makes no sense, before anything is sent, and EngineUnavailable when Redis
         cannot be used: the caller decides what that means.
         """
-        return self._asked("pace", self._keys.pace(*_checked(name, key)).run, limit, per, cost, ahead, now)
+        return self._ask_for("pace", self._keys.pace(*_check_name(name, key)).run, limit, per, cost, ahead, now)
 
     def take_all(self, limits: Sequence[tuple[str, str, int]], *, per: float) -> list[Verdict]:
         """Take one under each limit, ``(name, key, limit)``, in one round trip; a verdict for each, in order. One that
         refuses gives nothing back of the others. Raises as ``take`` does."""
         ms = arguments.check_seconds(per, "per", most=MAX_PER)
         sent = [
-            (self._keys.pace(*_checked(name, key)).run, (arguments.check_whole(limit, "limit", 1, MAX_LIMIT), ms))
+            (self._keys.pace(*_check_name(name, key)).run, (arguments.check_whole(limit, "limit", 1, MAX_LIMIT), ms))
             for name, key, limit in limits
         ]
         started = time.monotonic()
@@ -97,7 +97,7 @@ class Throttle(Pattern):
         self, name: str, key: str, *, limit: int, per: float, cost: int = 1, ahead: int = 1, now: int | None = None
     ) -> Verdict:
         """Take like ``take``, but in a fixed window of ``per`` seconds, which the first call opens."""
-        return self._asked("window", self._keys.window(*_checked(name, key)).count, limit, per, cost, ahead, now)
+        return self._ask_for("window", self._keys.window(*_check_name(name, key)).count, limit, per, cost, ahead, now)
 
     def look(
         self, name: str, key: str, *, limit: int, per: float, window: bool = False, now: int | None = None
@@ -106,7 +106,7 @@ class Throttle(Pattern):
         available now, ``allowed`` tells whether one call would be."""
         arguments.check_whole(limit, "limit", 1, MAX_LIMIT)
         ms = arguments.check_seconds(per, "per", most=MAX_PER)
-        _checked(name, key)
+        _check_name(name, key)
         arguments.check_flag(window, "window")
         at = self._keys.window(name, key).count if window else self._keys.pace(name, key).run
         return _verdict(
@@ -115,13 +115,13 @@ class Throttle(Pattern):
 
     def forget(self, name: str, key: str) -> None:
         """Reset both limits."""
-        _checked(name, key)
+        _check_name(name, key)
         for at in (self._keys.pace(name, key).run, self._keys.window(name, key).count):
             self._caller.command("DEL", at)
             self._refusals.drop(at)
             self._advances.drop(at)
 
-    def _asked(self, kind: str, at: str, limit: int, per: float, cost: int, ahead: int, now: int | None) -> Verdict:
+    def _ask_for(self, kind: str, at: str, limit: int, per: float, cost: int, ahead: int, now: int | None) -> Verdict:
         arguments.check_whole(limit, "limit", 1, MAX_LIMIT)
         ms = arguments.check_seconds(per, "per", most=MAX_PER)
         arguments.check_whole(cost, "cost", 1, limit)
@@ -129,9 +129,9 @@ class Throttle(Pattern):
         moment = arguments.check_now(now)
         if cost > 1 or moment:
             return _verdict(self._ask("sb_throttle", at, kind, limit, ms, cost, moment))
-        return self._known(at, (limit, ms)) or self._one(kind, at, (limit, ms), ahead)
+        return self._find_known(at, (limit, ms)) or self._one(kind, at, (limit, ms), ahead)
 
-    def _known(self, at: str, rule: Rule) -> Verdict | None:
+    def _find_known(self, at: str, rule: Rule) -> Verdict | None:
         now = time.monotonic()
         return self._refusals.find(at, rule, now) or self._advances.spend(at, rule, now)
 
@@ -150,7 +150,7 @@ def _verdict(reply: list[Any]) -> Verdict:
     return Verdict(reply[1] == 1, int(reply[2]), int(reply[3]) / 1000, int(reply[4]) / 1000)
 
 
-def _checked(name: str, key: str) -> tuple[str, str]:
+def _check_name(name: str, key: str) -> tuple[str, str]:
     return arguments.check_name(name, "a limit's name"), arguments.check_key(key, "the key of what is limited")
 
 
@@ -197,7 +197,8 @@ class AdvanceCache:
         return Verdict(True, remaining + left - 1, max(0.0, reset - now), 0.0)
 
     def keep(self, at: str, rule: Rule, asked: float, verdict: Verdict, left: int) -> Verdict:
-        """The verdict as it is with what is left here; others of this process may have taken ahead at the same time."""
+        """Return the verdict as it is with what is left here; others of this process may have taken ahead at the same
+        time."""
         until = asked + min(verdict.reset_after, REMEMBERED)
         with self._lock:
             held, more, ends, _, _ = self._held.pop(at, NOTHING)

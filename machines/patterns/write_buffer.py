@@ -135,7 +135,7 @@ class WriteBuffer(Pattern):
     ) -> None:
         """Add a write in one call. ``now``: ms since the epoch, in place of the server's clock; a write older than a
         field's own does not replace it. Raises BadInput, Overflow or Full, and nothing is changed."""
-        words = _words(Write(entity, _given(counters), _given(fields)))
+        words = _words(Write(entity, _check_mapping(counters), _check_mapping(fields)))
         self._add(choose_partition(entity, self.partitions), [arguments.check_now(now), self._most, 0, *words])
 
     def add_many(
@@ -153,7 +153,7 @@ class WriteBuffer(Pattern):
         elif marks and self.partitions > 1:
             raise BadInput(f"marks are of one of the {self.partitions} parts: say which by part=", code="SB402")
         sent: dict[int, list[Arg]] = {}
-        for count, write in enumerate(_listed(writes, "writes")):
+        for count, write in enumerate(_check_values(writes, "writes")):
             if count == MAX_WRITES:
                 raise BadInput(f"one call takes {MAX_WRITES} writes at most", code="SB402")
             words, home = _words(write), choose_partition(write.entity, self.partitions) if part is None else part
@@ -170,7 +170,7 @@ class WriteBuffer(Pattern):
         if names is None:
             found: dict[str, str] = self._caller.command("HGETALL", key)
             return found
-        wanted = [arguments.check_key(name, "a mark") for name in _listed(names, "names")]
+        wanted = [arguments.check_key(name, "a mark") for name in _check_values(names, "names")]
         texts = self._caller.command("HMGET", key, *wanted) if wanted else []
         return {name: text for name, text in zip(wanted, texts, strict=True) if text is not None}
 
@@ -183,8 +183,9 @@ class WriteBuffer(Pattern):
         part: int | None = None,
         now: int | None = None,
     ) -> Batch | None:
-        """A batch for ``lease`` seconds, or None: one whose lease ran out, whatever its size, else the oldest ``limit``
-        entries, of those first written ``gather`` seconds ago. Without ``part`` all are asked in turn, from any on.
+        """Claim a batch for ``lease`` seconds, or None: one whose lease ran out, whatever its size, else the oldest
+        ``limit`` entries, of those first written ``gather`` seconds ago. Without ``part`` all are asked in turn, from
+        any on.
 
         A batch that was taken more than five times comes less and less often, each time up to ten minutes later.
         """
@@ -278,13 +279,13 @@ class WriteBuffer(Pattern):
             raise Lost(f"batch {batch.id} of {self.name} was claimed by another flusher, or is settled")
 
 
-def _listed(values: Any, what: str) -> Iterable[Any]:
+def _check_values(values: Any, what: str) -> Iterable[Any]:
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise BadInput(f"{what} are several, not {values!r:.80}", code="SB408")
     return values
 
 
-def _given(values: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def _check_mapping(values: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return {} if values is None else values
 
 

@@ -43,13 +43,13 @@ UNTOLD = {"id", "last_login", "last_used", "uses"}
 def connect() -> None:
     """Begin to listen. Called once, when all models are there."""
     watched = (get_user_model(), Group, Token, *GRANTS)
-    handlers = ((pre_save, _remember), (post_save, _saved), (pre_delete, _foresee), (post_delete, _deleted))
+    handlers = ((pre_save, _remember), (post_save, _record_save), (pre_delete, _foresee), (post_delete, _record_delete))
     for model in apps.get_models():
         if issubclass(model, watched):  # a proxy sends signals of its own
             for signal, handler in handlers:
                 signal.connect(handler, sender=model, dispatch_uid=f"machines.people.account_audit.{handler.__name__}")
     for through in _links():
-        m2m_changed.connect(_linked, sender=through, dispatch_uid="machines.people.account_audit")
+        m2m_changed.connect(_record_link, sender=through, dispatch_uid="machines.people.account_audit")
 
 
 # One row
@@ -61,34 +61,34 @@ def _is_of_interest(instance: Any) -> bool:
 
 
 def _remember(sender: type[Model], instance: Any, using: str, update_fields: Any, **signal: Any) -> None:
-    """What the row holds before it is saved. A login writes its moment, which is of no interest."""
+    """Remember what the row holds before it is saved. A login writes its moment, which is of no interest."""
     if accounts_are_unrecorded() or instance.pk is None or not _is_of_interest(instance):
         return
     if update_fields is None or set(update_fields) - UNTOLD:
         instance._audit_before = sender._base_manager.using(using).filter(pk=instance.pk).first()
 
 
-def _saved(sender: type[Model], instance: Any, created: bool, update_fields: Any, **signal: Any) -> None:
+def _record_save(sender: type[Model], instance: Any, created: bool, update_fields: Any, **signal: Any) -> None:
     before = instance.__dict__.pop("_audit_before", None)
     if not _is_of_interest(instance):
         return
     if created:
         _write(_action(instance, "make"), instance, _facts(instance))
     elif before is not None:
-        changed = _changed(before, instance, update_fields)
-        if told := {name: change for name, change in changed.items() if name != "password"}:
-            _write(_action(instance, "change"), before, {"changed": told})
+        changed = _compare(before, instance, update_fields)
+        if shown := {name: change for name, change in changed.items() if name != "password"}:
+            _write(_action(instance, "change"), before, {"changed": shown})
         if "password" in changed:
             _write("user.password", instance, {"password": _of_password(before.password, instance)})
 
 
 def _foresee(sender: type[Model], instance: Any, **signal: Any) -> None:
-    """What goes with the row."""
+    """Remember what goes with the row."""
     if not accounts_are_unrecorded() and _is_of_interest(instance):
-        instance._audit_lost = _facts(instance) | _held(instance)
+        instance._audit_lost = _facts(instance) | _list_permissions(instance)
 
 
-def _deleted(sender: type[Model], instance: Any, **signal: Any) -> None:
+def _record_delete(sender: type[Model], instance: Any, **signal: Any) -> None:
     if not _is_of_interest(instance):
         return
     _write(_action(instance, "delete"), instance, instance.__dict__.pop("_audit_lost", {}))
@@ -99,7 +99,7 @@ def _action(instance: Any, verb: str) -> str:
 
 
 def _of_password(before: str, instance: Any) -> str:
-    """A login may renew the hash of the password it was given, which Django does not take for a new password either."""
+    """Tell whether only the hash of the password changed: a login may renew it."""
     if not is_password_usable(instance.password):
         return "none: nobody can log in with one"
     renewed = instance._password is None and is_password_usable(before)
@@ -107,7 +107,7 @@ def _of_password(before: str, instance: Any) -> str:
 
 
 def _facts(instance: Any) -> dict[str, Any]:
-    """What an entry says of a row that came or went; what is empty or false is left out."""
+    """Return what an entry says of a row that came or went; what is empty or false is left out."""
     try:
         if isinstance(instance, Token):
             return {"owner": instance.owner.get_username(), **instance.facts}
@@ -118,19 +118,19 @@ def _facts(instance: Any) -> dict[str, Any]:
     return {name: value for name in FACTS if (value := getattr(instance, name, None))}
 
 
-def _held(instance: Any) -> dict[str, Any]:
-    """Returns the permissions that an account or group held."""
+def _list_permissions(instance: Any) -> dict[str, Any]:
+    """Return the permissions that an account or group held."""
     if isinstance(instance, Group):
         members = [member.get_username() for member in instance.user_set.all()]
-        return _listed("members", members) | _listed("rights", map(_permission, instance.permissions.all()))
+        return _list_texts("members", members) | _list_texts("rights", map(_permission, instance.permissions.all()))
     groups = instance.groups.all() if hasattr(instance, "groups") else ()
     rights = instance.user_permissions.all() if hasattr(instance, "user_permissions") else ()
-    return _listed("groups", map(str, groups)) | _listed("rights", map(_permission, rights))
+    return _list_texts("groups", map(str, groups)) | _list_texts("rights", map(_permission, rights))
 
 
-def _changed(before: Any, after: Any, saved: Any) -> dict[str, Any]:
-    """field -> before and after; of a field that may hold anything only that it changed. ``saved``: names of the fields
-    that were, None for all."""
+def _compare(before: Any, after: Any, saved: Any) -> dict[str, Any]:
+    """Return field -> before and after; of a field that may hold anything only that it changed. ``saved``: names of the
+    fields that were, None for all."""
     found: dict[str, Any] = {}
     for field in after._meta.concrete_fields:
         if field.name in UNTOLD or (saved is not None and not {field.name, field.attname} & set(saved)):
@@ -139,7 +139,7 @@ def _changed(before: Any, after: Any, saved: Any) -> dict[str, Any]:
         if old == new:
             continue
         if field.is_relation:
-            found[field.name] = {"before": _named(before, field.name), "after": _named(after, field.name)}
+            found[field.name] = {"before": _name_row(before, field.name), "after": _name_row(after, field.name)}
         elif field.name in PLAIN or field.name == getattr(after, "USERNAME_FIELD", ""):
             found[field.name] = {"before": old, "after": new}
         else:
@@ -147,7 +147,7 @@ def _changed(before: Any, after: Any, saved: Any) -> dict[str, Any]:
     return found
 
 
-def _named(row: Any, name: str) -> str:
+def _name_row(row: Any, name: str) -> str:
     other = getattr(row, name)
     return _permission(other) if isinstance(other, Permission) else str(other)
 
@@ -156,17 +156,17 @@ def _named(row: Any, name: str) -> str:
 
 
 def _links() -> dict[type[Model], tuple[str, Any]]:
-    """Through which models rights and memberships are held -> the action that a change is, and the field."""
+    """Return through which models rights and memberships are held -> the action that a change is, and the field."""
     user, found = get_user_model(), [("group.rights", Group, "permissions")]
     found += [("user.groups", user, "groups"), ("user.rights", user, "user_permissions")]
     fields = [(action, model._meta.get_field(name)) for action, model, name in found if hasattr(model, name)]
     return {field.remote_field.through: (action, field) for action, field in fields}
 
 
-def _linked(
+def _record_link(
     sender: type[Model], instance: Any, action: str, reverse: bool, model: Any, pk_set: Any, using: str, **signal: Any
 ) -> None:
-    """Each side can be changed from the other; the entry is of the user, or of the group that holds permissions."""
+    """Record a change of links. Each side can be changed from the other; the entry is of the user, or of the group."""
     if accounts_are_unrecorded():
         return
     name, field = _links()[sender]
@@ -184,7 +184,7 @@ def _tell_links(action: str, instance: Any, others: Iterable[Any], word: str, re
     if reverse:
         for other in others:
             _write(action, other, {word: [_text(instance)]})
-    elif names := _listed(word, map(_text, others)):
+    elif names := _list_texts(word, map(_text, others)):
         _write(action, instance, names)
 
 
@@ -196,7 +196,7 @@ def _text(other: Any) -> str:
 
 
 def _write(action: str, about: Any, detail: dict[str, Any]) -> None:
-    """An entry, unless a service is about to write one of the same noun, which says more."""
+    """Write an entry, unless a service is about to write one of the same noun, which says more."""
     if accounts_are_unrecorded() or recording.get().partition(".")[0] == action.partition(".")[0]:
         return
     actor, source = _who()
@@ -209,7 +209,7 @@ def _write(action: str, about: Any, detail: dict[str, Any]) -> None:
 
 
 def _who() -> tuple[Any, str]:
-    """Whose doing it is, and by which door."""
+    """Return whose doing it is, and by which door."""
     request = current_request.get()
     if request is None:
         console = Actor.console()
@@ -237,7 +237,7 @@ def _permission(permission: Any) -> str:
     return f"{permission.content_type.app_label}.{permission.codename}"
 
 
-def _listed(name: str, texts: Iterable[str]) -> dict[str, Any]:
+def _list_texts(name: str, texts: Iterable[str]) -> dict[str, Any]:
     found = sorted(texts)
     counted = {f"{name}_in_all": len(found)} if len(found) > MOST else {}
     return ({name: found[:MOST]} if found else {}) | counted

@@ -31,25 +31,25 @@ def make(
     Raise Forbidden for a right they hold nowhere, Unmakeable.
     """
     wanted = tuple(rights)
-    with actor.records("token.make", refusals=(Unmakeable,), target=name) as deed:
+    with actor.records("token.make", refusals=(Unmakeable,), target=name) as entry:
         if not actor.is_person or actor.scopes is not None:  # else one that is about to end could prolong itself
             raise Unmakeable("name", "tokens can only be created by a person who is logged in")
         for right in wanted:
             if right in RIGHTS and not actor.anywhere(right):
                 raise Forbidden(right)
         made, text = tokens.make(actor.user, name, wanted, machines=machines, days=days)
-        deed.name(target=made.handle)
-        deed.note(**made.facts)
+        entry.name(target=made.handle)
+        entry.note(**made.facts)
     return made, text
 
 
 def revoke(actor: Actor, token: Token) -> bool:
     """Revoke a token; return whether it was active. Raise PermissionDenied for the token of another person."""
-    with actor.records("token.revoke", refusals=(PermissionDenied,), target=token.handle) as deed:
+    with actor.records("token.revoke", refusals=(PermissionDenied,), target=token.handle) as entry:
         if actor.is_person and token.owner != actor.user and not actor.user.has_perm(REVOKE):
             raise PermissionDenied("you cannot revoke tokens of other people")
         held = tokens.revoke(token)
-        deed.note(name=token.name, owner=token.owner.get_username(), held=held)
+        entry.note(name=token.name, owner=token.owner.get_username(), held=held)
     return held
 
 
@@ -61,12 +61,12 @@ def make_session(
     ``token``: the token of the request, None for other credentials. Raise TokenNeeded without one, since a session that
     could create another one would never end; Full, BadInput, EngineUnavailable.
     """
-    with actor.records("session.make", target=token.handle if token else "") as deed:
+    with actor.records("session.make", target=token.handle if token else "") as entry:
         if token is None:
             raise TokenNeeded
         made, text = token_sessions.make(token, state, ttl=ttl)
-        deed.name(target=made.handle)
-        deed.note(token=token.handle, name=token.name, ttl=ttl)
+        entry.name(target=made.handle)
+        entry.note(token=token.handle, name=token.name, ttl=ttl)
     return made, text
 
 
@@ -78,8 +78,8 @@ def revoke_session(actor: Actor, tokens: Sequence[Token], handle: str) -> Held |
     if found is None:
         return None
     (token,) = (one for one in tokens if one.handle == found.subject)
-    with actor.records("session.revoke", target=handle) as deed:
-        deed.note(token=token.handle, name=token.name, held=token_sessions.revoke(token, handle))
+    with actor.records("session.revoke", target=handle) as entry:
+        entry.note(token=token.handle, name=token.name, held=token_sessions.revoke(token, handle))
     return found
 
 
@@ -88,8 +88,8 @@ def revoke_sessions(actor: Actor, tokens: Sequence[Token]) -> int:
     held = {one.subject for one in token_sessions.of(tokens)}
     count = 0
     for token in (one for one in tokens if one.handle in held):
-        with actor.records("session.revoke", target=token.handle) as deed:
+        with actor.records("session.revoke", target=token.handle) as entry:
             ended = token_sessions.revoke_all(token)
-            deed.note(token=token.handle, name=token.name, ended=ended)
+            entry.note(token=token.handle, name=token.name, ended=ended)
         count += ended
     return count

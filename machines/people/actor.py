@@ -41,7 +41,7 @@ class Actor:
 
     @classmethod
     def of(cls, request: HttpRequest, scopes: Scopes | None = None) -> Actor:
-        """Who sent a request, with the rights that its view has asked for already."""
+        """Return who sent a request, with the rights that its view has asked for already."""
         held: Actor | None = getattr(request, "actor", None)
         if scopes is None and held is not None and held.user == request.user:
             return held
@@ -49,7 +49,7 @@ class Actor:
 
     @classmethod
     def console(cls) -> Actor:
-        """The actor of the command line."""
+        """Return the actor of the command line."""
         try:
             name = getpass.getuser()
         except (OSError, KeyError):  # an account without a name, as containers have
@@ -81,26 +81,26 @@ class Actor:
         return not isinstance(self.user, str)
 
     def may(self, right: str, machine: str = "") -> bool:
-        """Whether the person holds the right (on a machine, or globally), and the token with it."""
+        """Tell whether the person holds the right (on a machine, or globally), and the token with it."""
         if not self.is_person or (right, machine) in self.granted:
             return True
         covered = self.scopes is None or self.scopes.covers(right, machine)
         return covered and permissions.allows(self.user, right, machine)
 
     def scope(self, right: str = "view") -> permissions.Scope:
-        """The machines on which they hold it, and ``view`` with it."""
+        """Return the machines on which they hold it, and ``view`` with it."""
         if not self.is_person:
             return permissions.EVERYTHING
         held = permissions.scope_of(self.user, right)
         return held if self.scopes is None else held & self.scopes.scope(right) & self.scopes.scope("view")
 
     def anywhere(self, right: str) -> bool:
-        """Whether they hold it on any machine."""
+        """Tell whether they hold it on any machine."""
         return bool(self.scope(right))
 
     def demand(self, right: str, machine: str = "", *, action: str = "", **about: str) -> Actor:
-        """The same actor, with the right ``granted``. Raises Forbidden. With an audit ``action`` that is recorded
-        as a refusal, ``about`` as ``records`` takes it; inside a block of ``records`` it is by itself."""
+        """Return the same actor, with the right ``granted``. Raises Forbidden. With an audit ``action`` that is
+        recorded as a refusal, ``about`` as ``records`` takes it; inside a block of ``records`` it is by itself."""
         if self.may(right, machine):
             return self.holding(right, machine)
         error = Forbidden(right, machine)
@@ -112,13 +112,13 @@ class Actor:
         raise error
 
     def holding(self, right: str, machine: str = "") -> Actor:
-        """The same actor, who was asked for this right and holds it; and ``view`` with it, as with any right."""
+        """Return the same actor, who was asked for this right and holds it; and ``view`` with it, as with any right."""
         return replace(self, granted=self.granted | {(right, machine), ("view", machine)})
 
     def records(
         self, action: str, *, refusals: tuple[type[Exception], ...] = (), **about: str
     ) -> AbstractContextManager[AuditRecord]:
-        """Writes one audit entry for the block, with its outcome: see ``machines.audit.entries``."""
+        """Write one audit entry for the block, with its outcome: see ``machines.audit.entries``."""
         return record_action(
             self.user, action, source=self.source, unwritten=self.unwritten, refusals=refusals, **about
         )

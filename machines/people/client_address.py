@@ -8,7 +8,7 @@ SLASH_64 = 64  # an IPv6 network that one customer has to themselves
 
 
 def network_of(address: str) -> str:
-    """An address as its limit is kept under: an IPv6 one by its /64, one that wraps an IPv4 address as that."""
+    """Return an address as its limit is kept under: an IPv6 one by its /64, one that wraps an IPv4 address as that."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

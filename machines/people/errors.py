@@ -153,8 +153,8 @@ class DraftConflict(SignalboxError):
         self.base = base
         self.current = current
         super().__init__(
-            f"draft {draft} of {machine!r} is based on {_numbered(base)}, and {_numbered(current)} is current: look at"
-            " what changed and rebase the draft; nothing was published"
+            f"draft {draft} of {machine!r} is based on {_name_version(base)}, and {_name_version(current)} is current:"
+            " look at what changed and rebase the draft; nothing was published"
         )
 
     def facts(self) -> dict[str, Any]:
@@ -300,12 +300,12 @@ class TokenNeeded(SignalboxError):
         super().__init__("a session can only be created with an API token, not with a session or a login")
 
 
-def _numbered(version: int | None) -> str:
+def _name_version(version: int | None) -> str:
     return "no version" if version is None else f"v{version}"
 
 
 def _subject(machine: str, id: str, bulk: str, target: str) -> str:
-    """In place of an instance."""
+    """Return the subject in place of an instance."""
     if bulk:
         return f"bulk {bulk} of {machine}"
     return "" if id else f"{target} of {machine}" if target else machine

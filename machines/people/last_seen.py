@@ -38,7 +38,7 @@ AT_ONCE = 5_000  # receipts one run removes at most
 
 
 def buffer(redis: Client, prefix: str) -> WriteBuffer:
-    """For ``get_pattern``."""
+    """Make the buffer for ``get_pattern``."""
     return WriteBuffer(redis, "seen", prefix=prefix)
 
 
@@ -81,7 +81,7 @@ noting = Noting()
 
 
 def write(batch: Batch) -> None:
-    """All of it or nothing; entries that have been written before are left out."""
+    """Write all of it or nothing; entries that have been written before are left out."""
     with transaction.atomic():
         known = set(
             Receipt.objects.filter(entry__in=[each.id for each in batch.entries]).values_list("entry", flat=True)
@@ -93,12 +93,12 @@ def write(batch: Batch) -> None:
 
 
 def prune() -> int:
-    """Removes receipts that nothing comes back for, some at a time; how many."""
+    """Remove receipts that nothing comes back for, some at a time; how many."""
     return delete_some(Receipt.objects.filter(at__lt=timezone.now() - RECEIPTS_KEPT), AT_ONCE)
 
 
 def _of(kind: str, entries: Iterable[Entry]) -> dict[int, tuple[int, datetime]]:
-    """Primary key -> how often and when last; a batch may hold several entries of one."""
+    """Return primary key -> how often and when last; a batch may hold several entries of one."""
     found: dict[int, tuple[int, datetime]] = {}
     for entry in entries:
         named, _, text = entry.entity.partition(":")

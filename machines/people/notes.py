@@ -34,20 +34,20 @@ def records(redis: Client, prefix: str) -> Records:
 
 
 def read(actor: Actor) -> Note:
-    """As it is now. Raises Forbidden for who sees no machine."""
+    """Read the note as it is now. Raises Forbidden for who sees no machine."""
     if not actor.anywhere("view"):
         raise Forbidden("view")
     return note_of(get_pattern(records).get(KEY))
 
 
 def write(actor: Actor, text: str, *, expect: int | None) -> Note:
-    """In place of the revision ``expect``; None: of whichever there is. An account that may ``fire`` on any machine
-    may write.
+    """Write a note in place of the revision ``expect``; None: of whichever there is. An account that may ``fire`` on
+    any machine may write.
 
     Raises Forbidden, BadInput, and Changed with what stands there now as ``found``. What stands there already is
     written once.
     """
-    with actor.records("note.write") as deed:
+    with actor.records("note.write") as entry:
         if not actor.anywhere("fire"):
             raise Forbidden("fire")
         said = _text(text)
@@ -57,11 +57,11 @@ def write(actor: Actor, text: str, *, expect: int | None) -> Note:
         except Changed as changed:
             note = note_of(changed.found)
             if note.text != said:
-                deed.note(text=said, standing=note.revision)
+                entry.note(text=said, standing=note.revision)
                 raise
-            deed.void()  # sent twice: the first time is in the audit
+            entry.void()  # sent twice: the first time is in the audit
             return note
-        deed.note(text=said, revision=note.revision)
+        entry.note(text=said, revision=note.revision)
     return note
 
 
@@ -78,7 +78,7 @@ def note_of(record: Record) -> Note:
 
 
 def _text(given: Any) -> str:
-    """With lines as everybody ends them, and nothing after the last."""
+    """Clean a text: with lines as everybody ends them, and nothing after the last."""
     if not isinstance(given, str):
         raise BadInput(f"a note is a text, not {type(given).__name__}", code="SB403")
     text = given.replace("\r\n", "\n").replace("\r", "\n").rstrip()

@@ -98,7 +98,7 @@ NOTHING = Scope(False)
 
 
 def allows(user: Any, right: str, machine: str = "") -> bool:
-    """Whether the user holds the right on a machine, by its name, or globally; and ``view`` with it.
+    """Tell whether the user holds the right on a machine, by its name, or globally; and ``view`` with it.
 
     Inactive users hold none, and nobody one that a mirror does not have. Costs one query of the machines' grants
     for each user object, whatever is asked after.
@@ -109,28 +109,28 @@ def allows(user: Any, right: str, machine: str = "") -> bool:
 
 
 def is_refused_of_mirror(right: str, machine: str) -> bool:
-    """Whether the machine mirrors rows, and nobody holds this right on it in this process."""
+    """Tell whether the machine mirrors rows, and nobody holds this right on it in this process."""
     return (right == "publish" and is_mirror(machine)) or (right in OF_ROWS and is_mirror_without_model(machine))
 
 
 def anywhere(user: Any, right: str) -> bool:
-    """Whether the user holds the right on any machine."""
+    """Tell whether the user holds the right on any machine."""
     return bool(scope_of(user, right))
 
 
 def scope_of(user: Any, right: str = "view") -> Scope:
-    """The machines on which the user holds the right, and ``view`` with it."""
-    seen = _held(user, "view")
-    return seen if right == "view" else seen & _held(user, right)
+    """Return the machines on which the user holds the right, and ``view`` with it."""
+    seen = _find_scope(user, "view")
+    return seen if right == "view" else seen & _find_scope(user, right)
 
 
 def rights_of(user: Any, machine: str = "") -> frozenset[str]:
-    """Every right the user holds on the machine, or globally: templates read it before they show an action."""
+    """Return every right the user holds on the machine, or globally: templates read it before they show an action."""
     return frozenset(right for right in RIGHTS if allows(user, right, machine))
 
 
 def among(instance: Instance, scope: Scope) -> Instance:
-    """The instance without who runs it, and what it runs, of machines out of scope."""
+    """Return the instance without who runs it, and what it runs, of machines out of scope."""
     if scope.all or not (instance.parent or instance.children):
         return instance
     parent = instance.parent if instance.parent and instance.parent["machine"] in scope else None
@@ -139,13 +139,14 @@ def among(instance: Instance, scope: Scope) -> Instance:
 
 
 def demand(user: Any, right: str, machine: str = "") -> None:
-    """Raises Forbidden where ``allows`` says no."""
+    """Raise Forbidden where ``allows`` says no."""
     if not allows(user, right, machine):
         raise Forbidden(right, machine)
 
 
-def _held(user: Any, right: str) -> Scope:
-    """Where one permission is given, whatever others are; kept on the user object, as Django keeps permissions."""
+def _find_scope(user: Any, right: str) -> Scope:
+    """Return where one permission is given, whatever others are; kept on the user object, as Django keeps
+    permissions."""
     known: dict[str, Scope] | None = getattr(user, "_held_rights", None)
     if known is None:
         known = user._held_rights = {}
@@ -158,7 +159,7 @@ def _held(user: Any, right: str) -> Scope:
 
 
 def _grants(user: Any) -> Mapping[str, frozenset[str]]:
-    """right -> the machines it is given on, one by one; kept on the user object."""
+    """Return right -> the machines it is given on, one by one; kept on the user object."""
     found = getattr(user, "_machine_grants", None)
     if found is None:
         found = user._machine_grants = _read_grants(user)

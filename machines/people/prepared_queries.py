@@ -24,7 +24,8 @@ class PreparedQuery:
     def __init__(
         self, model: type[Model], make: Callable[[Any], QuerySet[Any, Any]], marks: tuple[Any, Any] = MARKS
     ) -> None:
-        """``make``: returns the query of ``model`` for a value, and has no other condition that changes.
+        """Prepare a query. ``make``: returns the query of ``model`` for a value, and has no other condition that
+        changes.
 
         ``marks``: ``TIMES`` where the value is a time.
         """

@@ -18,7 +18,7 @@ MIGRATION = ("machines", "0007_roles")
 
 
 def after_migrate(sender: AppConfig, using: str, plan: list[Any] | None = None, **others: Any) -> None:
-    """Makes the roles with their migration, in an emptied database, and where not one of them is there.
+    """Make the roles with their migration, in an emptied database, and where not one of them is there.
 
     At any other time a role that is missing was deleted on purpose.
     """
@@ -34,7 +34,7 @@ def after_migrate(sender: AppConfig, using: str, plan: list[Any] | None = None, 
 
 
 def make(role: str, using: str = "default") -> Any:
-    """The role's group. One that is there is left as it is."""
+    """Return the role's group. One that is there is left as it is."""
     from django.contrib.auth.models import Group, Permission
 
     group, created = Group.objects.using(using).get_or_create(name=role)
@@ -50,7 +50,7 @@ _unrecorded_accounts: ContextVar[bool] = ContextVar("unrecorded_accounts", defau
 
 @contextmanager
 def leave_accounts_unrecorded() -> Iterator[None]:
-    """Keeps changes of accounts in the block out of the audit: nobody asked for the product's own groups."""
+    """Keep changes of accounts in the block out of the audit: nobody asked for the product's own groups."""
     outer = _unrecorded_accounts.set(True)
     try:
         yield

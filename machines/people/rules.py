@@ -49,13 +49,13 @@ REMOVING = ("cancel", "skip")
 
 
 def demand_open(machine: str) -> None:
-    """Raises SystemMachine for a machine of the product: its own pages and services alone change its instances."""
+    """Raise SystemMachine for a machine of the product: its own pages and services alone change its instances."""
     if machine in builtin_machines.NAMES:
         raise SystemMachine(machine)
 
 
 def permit_of(actor: Actor) -> Permit | None:
-    """What the engine holds the actor to; None for who is no person. One query, none for a superuser."""
+    """Return what the engine holds the actor to; None for who is no person. One query, none for a superuser."""
     return Permit(transition_groups.groups_of(actor.user)) if actor.is_person else None
 
 
@@ -67,7 +67,7 @@ def groups_among(actor: Actor, outline: Outline) -> transition_groups.Groups:
 
 
 def needs_approval(outlines: Iterable[Outline], action: str) -> bool:
-    """Whether one of these versions asks for a second person. ``action``: a repair's name, or ``fire:<event>``."""
+    """Tell whether one of these versions asks for a second person. ``action``: a repair's name, or ``fire:<event>``."""
     return any(covers_action(named, action) for outline in outlines for named in outline.approval)
 
 
@@ -134,7 +134,7 @@ def lock_versions(actor: Actor, *machines: str) -> Iterator[None]:
 
 @contextmanager
 def alone(actor: Actor, machine: str, action: str) -> Iterator[Permit | None]:
-    """Makes the permit of an action on jobs. ``action``: the repair that does the same.
+    """Make the permit of an action on jobs. ``action``: the repair that does the same.
 
     Raises SystemMachine for a repair that would end a job of the product's machines, BadInput where a version asks for
     a second person for that, and where the engine finds that the version of an instance does: no request could be filed

@@ -33,44 +33,46 @@ def container(redis: Client, prefix: str) -> Sessions:
 
 
 def make(token: Token, state: Mapping[str, Any] | None = None, *, ttl: float = TTL) -> tuple[Session, str]:
-    """A new session of a token, and its text, which is not kept. Raises Full, BadInput, EngineUnavailable."""
+    """Make a session of a token; return it and its text, which is not kept. Raises Full, BadInput,
+    EngineUnavailable."""
     made = _sessions().create(token.handle, state, ttl=ttl)
     return made, BEGINNING + made.token
 
 
 def check(text: str, *, now: datetime | None = None) -> tuple[Session, Token]:
-    """The session that ``text`` is, and its token. Raises BadToken for one that opens nothing, EngineUnavailable."""
+    """Return the session that ``text`` is, and its token. Raises BadToken for one that opens nothing,
+    EngineUnavailable."""
     try:
         session = _sessions().get(text.removeprefix(BEGINNING) if text.startswith(BEGINNING) else "")
     except Gone:
         raise BadToken(NO_SESSION) from None
-    return session, tokens.named(session.subject, now=now)
+    return session, tokens.get_by_handle(session.subject, now=now)
 
 
 def put(session: Session, state: Mapping[str, Any], *, expect: int | None = None) -> Session:
-    """Raises Gone, Changed, BadInput, EngineUnavailable."""
+    """Raise Gone, Changed, BadInput, EngineUnavailable."""
     return _sessions().put(session.token, state, expect=expect)
 
 
 def rotate(session: Session) -> tuple[Session, str]:
-    """The same under another text. Raises Gone where another request was first, EngineUnavailable."""
+    """Give the session another text. Raises Gone where another request was first, EngineUnavailable."""
     turned = _sessions().rotate(session.token)
     return turned, BEGINNING + turned.token
 
 
 def of(held: Iterable[Token]) -> list[Held]:
-    """The sessions of some tokens, in one round trip; ``subject`` is the token's handle."""
+    """Return the sessions of some tokens, in one round trip; ``subject`` is the token's handle."""
     handles = [token.handle for token in held]
     return [one for found in _sessions().of_each(handles).values() for one in found] if handles else []
 
 
 def revoke(token: Token, handle: str) -> bool:
-    """Whether it held until now."""
+    """Revoke a session; tell whether it held until now."""
     return _sessions().revoke_handle(token.handle, handle)
 
 
 def revoke_all(token: Token) -> int:
-    """How many ended."""
+    """Revoke all sessions; return how many ended."""
     return _sessions().revoke_all(token.handle)
 
 

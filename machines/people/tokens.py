@@ -49,7 +49,8 @@ class Reach:
     machines: Scope
 
     def covers(self, right: str, machine: str = "") -> bool:
-        """On that machine; without one: on all of them, as a right that is held globally."""
+        """Tell whether the token covers a right on that machine; without one: on all of them, as a right held
+        globally."""
         return right in self.rights and (machine in self.machines if machine else self.machines.all)
 
     def scope(self, right: str) -> Scope:
@@ -63,7 +64,8 @@ def reach_of(token: Token) -> Reach:
 def make(
     owner: Any, name: str, rights: Iterable[str], *, machines: Iterable[str] = (), days: int = 90
 ) -> tuple[Token, str]:
-    """A new token and its text, which is not kept and cannot be shown again. ``view`` is always among its rights.
+    """Make a token; return it and its text, which is not kept and cannot be shown again. ``view`` is always among its
+    rights.
 
     Raises Unmakeable. The caller has asked whether ``owner`` is who asks, and writes the audit.
     """
@@ -88,7 +90,8 @@ def make(
 
 
 def check(text: str, *, now: datetime | None = None) -> Token:
-    """The token that ``text`` is, with its owner. Raises BadToken for one that is none, ended, or whose owner is."""
+    """Return the token that ``text`` is, with its owner. Raises BadToken for one that is none, ended, or whose owner
+    is."""
     now = now or timezone.now()
     parts = SHAPE.fullmatch(text)
     if parts is None:
@@ -101,8 +104,8 @@ def check(text: str, *, now: datetime | None = None) -> Token:
     return _usable(token, now)
 
 
-def named(handle: str, *, now: datetime | None = None) -> Token:
-    """The token of that handle, for who has shown what was made with it. Raises BadToken as ``check`` does."""
+def get_by_handle(handle: str, *, now: datetime | None = None) -> Token:
+    """Return the token of that handle, for who has shown what was made with it. Raises BadToken as ``check`` does."""
     token = Token.objects.select_related("owner").filter(handle=handle).first()
     if token is None:
         raise BadToken("token not found")
@@ -110,7 +113,7 @@ def named(handle: str, *, now: datetime | None = None) -> Token:
 
 
 def revoke(token: Token) -> bool:
-    """Whether it held until now. It opens nothing from here on."""
+    """Revoke a token; tell whether it held until now. It opens nothing from here on."""
     return Token.objects.filter(pk=token.pk, revoked=None).update(revoked=timezone.now()) > 0
 
 

@@ -17,7 +17,7 @@ Groups = frozenset[str] | None
 
 
 def groups_of(user: Any) -> Groups:
-    """One query. Superusers may take any transition."""
+    """Return the groups of a person, in one query. Superusers may take any transition."""
     return None if user.is_superuser else frozenset(user.groups.values_list("name", flat=True))
 
 

@@ -33,7 +33,7 @@ def read_ahead(user: Any) -> None:
 
 def list_grants(pk: Any) -> list[tuple[str, str]]:
     """List what the account, or a group it is in, was given on single machines: codename of the permission, machine."""
-    return [(codename, machine) for codename, machine in _granted().rows(pk)]
+    return [(codename, machine) for codename, machine in _prepare_query().rows(pk)]
 
 
 @lru_cache(maxsize=8)
@@ -69,7 +69,7 @@ def _permissions() -> dict[str, PreparedQuery]:
 
 
 @cache
-def _granted() -> PreparedQuery:
+def _prepare_query() -> PreparedQuery:
     from .models.grant import MachineGroupGrant, MachineUserGrant
 
     facts = ("permission__codename", "content_object__name")

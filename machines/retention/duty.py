@@ -82,7 +82,7 @@ class RetentionDuty:
         return self._pause * random.uniform(0.8, 1.2)  # noqa: S311  spreading load, not a secret
 
     def _pass(self) -> Iterator[None]:
-        """One walk over all machines; yields after each batch."""
+        """Make one walk over all machines; yield after each batch."""
         retirement, now = self._engine.retirement(), self._engine.emitted_logs().now()
         for bounds in self._list_bounds():
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from machines.catalog import builtin_machines
-from machines.catalog.outlines import stored
+from machines.catalog.outlines import get_version
 from machines.conf import conf
 from machines.conf.retention_policy import parse_policy
 from machines.engine import Engine, errors
@@ -42,7 +42,7 @@ class KeptFigures:
 
 def read_archive_figures(machine: str, version: int) -> ArchiveFigures:
     """Read the bounds of a machine, whose current version this is, and how much of it is archived. Two queries."""
-    own = find_retention(stored(machine, version, without=("drawing",)).definition)
+    own = find_retention(get_version(machine, version, without=("drawing",)).definition)
     default = Retention() if machine in builtin_machines.NAMES else parse_policy(conf.RETAIN).machines
     bounds = own.over(default)
     total = ArchiveTotal.objects.filter(machine=machine).first()

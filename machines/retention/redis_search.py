@@ -70,7 +70,7 @@ def walk(engine: Engine) -> Iterator[tuple[Place, list[Entry]]]:
 
 
 def _servers(engine: Engine) -> Iterator[tuple[redis.Redis, str]]:
-    """Each server that holds keys, with the pattern of those that are this installation's."""
+    """Yield each server that holds keys, with the pattern of those that are this installation's."""
     cache = settings.CACHES["default"]
     web, elsewhere = str(cache.get("KEY_PREFIX", "")), str(cache.get("LOCATION", ""))
     for server in routing.list_nodes(engine.client):
@@ -110,7 +110,7 @@ def _text(value: Any) -> str:
 
 
 def _read_none(place: Place) -> Iterator[list[Entry]]:
-    """A key that went since it was listed, or of a kind that the product does not use."""
+    """Skip a key that went since it was listed, or of a kind that the product does not use."""
     yield []
 
 

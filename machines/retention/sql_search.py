@@ -1,7 +1,8 @@
 """Searches every text column of the product's tables, and masks what is found there.
 
 Rows stay, also those of the audit: who did what is kept, what it was done with is masked. Not looked at are accounts,
-definitions and names of people; what stands there is reported by nobody and erased by whoever keeps the accounts.
+definitions and names of people; what stands there is reported by nobody and erased by the administrator of the
+accounts.
 """
 
 from __future__ import annotations

@@ -21,14 +21,14 @@ EVENTS = ("fire", "fire_all")
 def put(actor: Actor, document: object, *, reason: str = "") -> Row:
     """Make a schedule, or change the one of its name. Raises Forbidden, InvalidSchedule, DeclaredSchedule."""
     name = document.get("name") if isinstance(document, dict) else None
-    with actor.records("schedule.put", target=name if isinstance(name, str) else "", reason=reason) as deed:
+    with actor.records("schedule.put", target=name if isinstance(name, str) else "", reason=reason) as entry:
         schedule = check_document(actor, document)
-        deed.name(machine=schedule.machine)
+        entry.name(machine=schedule.machine)
         before = Store(get_engine()).find(schedule.name)
         if before is not None:
             demand_rights(actor, before.schedule, "put")
-            deed.note(was=_noted(before.schedule))
-        deed.note(given=_noted(schedule))
+            entry.note(was=_list_facts(before.schedule))
+        entry.note(given=_list_facts(schedule))
         _check_rules(actor, schedule)
         if schedule.does in EVENTS:
             what = schedule.what
@@ -38,7 +38,7 @@ def put(actor: Actor, document: object, *, reason: str = "") -> Row:
 
 
 def pause(actor: Actor, name: str, *, reason: str = "") -> Row:
-    """Nothing is due until it is resumed. Raises Forbidden, UnknownSchedule."""
+    """Pause a schedule: nothing is due until it is resumed. Raises Forbidden, UnknownSchedule."""
     return _act(actor, name, "pause", reason)
 
 
@@ -51,13 +51,13 @@ def take_over(actor: Actor, name: str, *, reason: str = "") -> Row:
     """Have it run in the actor's name from now on, and go on where it was paused. Raises Forbidden, UnknownSchedule,
     InvalidSchedule, DeclaredSchedule."""
     row = find_known(actor, name, "operate", "schedule.take_over")
-    with actor.records("schedule.take_over", machine=row.schedule.machine, target=name, reason=reason) as deed:
+    with actor.records("schedule.take_over", machine=row.schedule.machine, target=name, reason=reason) as entry:
         demand_rights(actor, row.schedule, "take_over")
-        deed.note(was=row.order.author, given=actor.name)
+        entry.note(was=row.order.author, given=actor.name)
         _check_rules(actor, row.schedule)
         _put(actor, row.schedule.as_dict(), reason)
         after = Schedules(get_engine()).resume(name, by=actor.name, reason=reason)
-        _tell(deed, row, after)
+        _note_change(entry, row, after)
     return mask(actor, after)
 
 
@@ -70,13 +70,13 @@ def backfill(actor: Actor, name: str, start: str, end: str, *, reason: str = "",
     """Run each occurrence from ``start`` to before ``end``, as ``read_range`` reads them; return how many there are.
     Raises Forbidden, UnknownSchedule, BackfillRefused."""
     row = find_known(actor, name, "operate", "schedule.backfill")
-    with actor.records("schedule.backfill", machine=row.schedule.machine, target=name, reason=reason) as deed:
+    with actor.records("schedule.backfill", machine=row.schedule.machine, target=name, reason=reason) as entry:
         demand_rights(actor, row.schedule, "backfill")
         _demand_author(row)
-        deed.note(start=start, end=end)
+        entry.note(start=start, end=end)
         begin, stop = read_range(row.schedule, start, end)
         count = Schedules(get_engine()).backfill(name, begin, stop, by=actor.name, reason=reason, key=key)
-        deed.note(count=count)
+        entry.note(count=count)
     return count
 
 
@@ -84,9 +84,9 @@ def remove(actor: Actor, name: str, *, reason: str = "", declared: bool = False)
     """Remove it with its history. ``declared``: also one that a module or a definition declares. Raises Forbidden,
     UnknownSchedule, DeclaredSchedule."""
     row = find_known(actor, name, "operate", "schedule.remove")
-    with actor.records("schedule.remove", machine=row.schedule.machine, target=name, reason=reason) as deed:
+    with actor.records("schedule.remove", machine=row.schedule.machine, target=name, reason=reason) as entry:
         demand_rights(actor, row.schedule, "remove")
-        deed.note(was=_noted(row.schedule))
+        entry.note(was=_list_facts(row.schedule))
         source = {"source": row.source} if declared else {}
         Schedules(get_engine()).remove(name, by=actor.name, reason=reason, **source)
 
@@ -100,27 +100,27 @@ def _put(actor: Actor, document: object, reason: str) -> Row:
 
 def _act(actor: Actor, name: str, verb: str, reason: str, **more: Any) -> Row:
     row = find_known(actor, name, "operate", f"schedule.{verb}")
-    with actor.records(f"schedule.{verb}", machine=row.schedule.machine, target=name, reason=reason) as deed:
+    with actor.records(f"schedule.{verb}", machine=row.schedule.machine, target=name, reason=reason) as entry:
         demand_rights(actor, row.schedule, verb)
         if verb != "pause":
             _demand_author(row)
         after: Row = getattr(Schedules(get_engine()), verb)(name, by=actor.name, reason=reason, **more)
-        _tell(deed, row, after)
+        _note_change(entry, row, after)
     return mask(actor, after)
 
 
 def _demand_author(row: Row) -> None:
-    """Raises AuthorLost: in whose name should it run?"""
+    """Raise AuthorLost: in whose name should it run?"""
     if lost := authors.find_lost_right(row.order):
         raise AuthorLost(row.name, lost)
 
 
-def _tell(deed: AuditRecord, before: Row, after: Row) -> None:
-    deed.note(before=before.state, after=after.state, revision=after.revision)
+def _note_change(entry: AuditRecord, before: Row, after: Row) -> None:
+    entry.note(before=before.state, after=after.state, revision=after.revision)
 
 
 def _check_rules(actor: Actor, schedule: Schedule) -> None:
-    """What takes a second person each time is not for a schedule."""
+    """Refuse what takes a second person each time: it is not for a schedule."""
     if schedule.does not in EVENTS or not actor.is_person:
         return
     action = f"fire:{schedule.what['event']}"
@@ -129,6 +129,6 @@ def _check_rules(actor: Actor, schedule: Schedule) -> None:
         raise InvalidSchedule(schedule.name, [Finding("what.event", f"{action} needs approval each time", hint)])
 
 
-def _noted(schedule: Schedule) -> dict[str, Any]:
-    """What the audit keeps, masked by the record."""
+def _list_facts(schedule: Schedule) -> dict[str, Any]:
+    """Return what the audit keeps, masked by the record."""
     return schedule.as_dict()

@@ -162,7 +162,7 @@ class Declarations:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._done = False
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     def once(self) -> bool:
         """Make them; there is never more to do at once: False."""
@@ -172,9 +172,9 @@ class Declarations:
             for name in (*report.put, *report.removed):
                 log.info("schedule %s: %s", name, "removed" if name in report.removed else "made as it is declared")
             for error in report.refused.values():
-                if str(error) not in self._told:
+                if str(error) not in self._logged:
                     log.error("%s", error)
-                    self._told.add(str(error))
+                    self._logged.add(str(error))
         return False
 
     def pause(self) -> float:

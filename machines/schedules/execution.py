@@ -37,7 +37,7 @@ def work(
 ) -> dict[str, Any] | None:
     """Claim and carry out what is due; return the result of the job, or None where all that there is waits for an
     earlier run: the job is to be handed back for ``LOOK`` ms then, which costs no step. A schedule whose author lost
-    the right is paused, and what was due is told as failed. ``now``: ms in place of the server's clock. ``check``:
+    the right is paused, and what was due is recorded as failed. ``now``: ms in place of the server's clock. ``check``:
     raises where the job is lost.
 
     Raises UnknownSchedule, EngineUnavailable.
@@ -50,7 +50,7 @@ def work(
     runs: list[Run] = []
     opened, held = list(data["open"]), list(data["held"])
     if lost := authors.find_lost_right(order):
-        runs = [_tell(entry, at, o="failed", e=f"not run: {lost}"[:SAID]) for entry in data["pending"]]
+        runs = [_make_run(entry, at, o="failed", e=f"not run: {lost}"[:SAID]) for entry in data["pending"]]
         data["pending"] = []
         engine.fire(SCHEDULES, name, "pause", reason=lost, now=now)
     for entry in data["pending"]:
@@ -59,7 +59,7 @@ def work(
             if len(held) < MAX_HELD:
                 held.append(entry)
                 continue
-            runs.append(_tell(entry, at, o="skipped", e=f"{MAX_HELD} occurrences wait already"))
+            runs.append(_make_run(entry, at, o="skipped", e=f"{MAX_HELD} occurrences wait already"))
         else:
             runs.append(_run(engine, order, entry, opened, at, now))
     wait = 0 if held else planning.wait_for(order.schedule, data["next"], at)
@@ -124,20 +124,20 @@ def _run(engine: Engine, order: Order, entry: Entry, opened: list[Led], at: int,
     """Carry out one occurrence. What it led to is added to ``opened``."""
     overlap = order.schedule.overlap
     if overlap == "skip" and opened and entry["w"] in PLANNED:
-        return _tell(entry, at, o="skipped", e=f"{opened[0]['kind']} {opened[0]['id']} is still running")
+        return _make_run(entry, at, o="skipped", e=f"{opened[0]['kind']} {opened[0]['id']} is still running")
     if at - entry["c"] > REMEMBERED and order.schedule.does not in BY_ID:
-        return _tell(entry, at, o="unknown", e=UNKNOWN)
+        return _make_run(entry, at, o="unknown", e=UNKNOWN)
     try:
         led = carry_out(engine, order, entry, now)
     except errors.EngineUnavailable:
         raise
     except errors.SignalboxError as error:
-        return _tell(entry, at, o="failed", e=f"{without_values(error)} ({error.code})"[:SAID])
+        return _make_run(entry, at, o="failed", e=f"{without_values(error)} ({error.code})"[:SAID])
     if overlap != "allow" and led["kind"] != "event":
         opened.append(led)
         del opened[:-MAX_OPEN]
-    return _tell(entry, at, o="done", led=led)
+    return _make_run(entry, at, o="done", led=led)
 
 
-def _tell(entry: Entry, at: int, **outcome: Any) -> Run:
+def _make_run(entry: Entry, at: int, **outcome: Any) -> Run:
     return {name: entry[name] for name in ("k", "p", "w", "by") if name in entry} | {"at": at} | outcome

@@ -14,7 +14,7 @@ from .builtin_machine import SCHEDULES
 
 @handler("schedules.work", machine=SCHEDULES, queue=False)  # the definition names its queue
 def work(job: Job) -> dict[str, Any]:
-    """Claims what is due and carries it out."""
+    """Claim what is due and carry it out."""
     engine = get_engine()
     result = execution.work(engine, job.instance, check=job.check)
     if result is None:

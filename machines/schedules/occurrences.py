@@ -64,18 +64,18 @@ class Cron:
         if after > LATEST:
             return
         last = after
-        for at in self._list_moments(after):
+        for at in self._list_times(after):
             if at > LATEST:
                 return
             if at > last:  # two times of a gap are one moment
                 last = at
                 yield at
 
-    def _list_moments(self, after: int) -> Iterator[int]:
-        """Yield the moments in order; the first ones may be over."""
+    def _list_times(self, after: int) -> Iterator[int]:
+        """Yield the times in order; the first ones may be over."""
         again: deque[int] = deque()  # second passes of the times so far
         for wall in self._walk(after):
-            found = _find_moments(wall, self.zone, follows=self._follows)
+            found = _find_times(wall, self.zone, follows=self._follows)
             while found and again and again[0] < found[0]:
                 yield again.popleft()
             yield from found[:1]
@@ -234,7 +234,7 @@ def _explain(given: str, expression: str, error: str) -> Finding:
 
 
 def _check_steps(part: str, field: str, size: int, unit: str) -> list[Finding]:
-    """A step that is longer than its field would count once in each, and not as it reads."""
+    """Refuse a step that is longer than its field: it would count once in each, and not as it reads."""
     for step in re.findall(r"/(\d+)", part):
         if int(step) >= size and int(step) > 1:
             hint = f'an interval is written {{"every": "{step}{unit}"}}' if unit else "a smaller step"
@@ -248,7 +248,7 @@ def _check_steps(part: str, field: str, size: int, unit: str) -> list[Finding]:
     return []
 
 
-def _find_moments(wall: datetime, zone: str, *, follows: bool) -> list[int]:
+def _find_times(wall: datetime, zone: str, *, follows: bool) -> list[int]:
     """Return when the clock of a zone shows this time. For one that it never shows: when the gap ends, nothing with
     ``follows``. For one that it shows twice: the first time, both with ``follows``."""
     local = wall.replace(tzinfo=_zone(zone))

@@ -30,7 +30,7 @@ class Claim:
     pending: list[Entry] = field(default_factory=list)
     requests: list[dict[str, Any]] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
-    """What is told of occurrences that are not run: those that were missed."""
+    """The record of occurrences that are not run: those that were missed."""
 
 
 def plan(schedule: Schedule, data: Mapping[str, Any], now: int, check: Callable[[], None] = lambda: None) -> Claim:
@@ -77,10 +77,10 @@ def _iterate_from(schedule: Schedule, planned: int | None, seconds: int) -> Iter
     """Yield ``planned`` and what follows. Of a short interval after a long outage, only what may still be run."""
     if planned is None:
         return iter(())
-    return schedule.iterate(planned - 1 + _passed(schedule, planned, seconds))
+    return schedule.iterate(planned - 1 + _count_missed_seconds(schedule, planned, seconds))
 
 
-def _passed(schedule: Schedule, planned: int, seconds: int) -> int:
+def _count_missed_seconds(schedule: Schedule, planned: int, seconds: int) -> int:
     """Return how many seconds of an interval's missed occurrences lie before those that its bound keeps."""
     if not isinstance(schedule.when, Interval):
         return 0
@@ -92,7 +92,7 @@ def _passed(schedule: Schedule, planned: int, seconds: int) -> int:
 
 def _count_passed(schedule: Schedule, first: int, seconds: int) -> int:
     assert isinstance(schedule.when, Interval)
-    return _passed(schedule, first, seconds) // schedule.when.seconds
+    return _count_missed_seconds(schedule, first, seconds) // schedule.when.seconds
 
 
 def _take_requests(schedule: Schedule, claim: Claim, now: int) -> None:

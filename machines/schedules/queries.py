@@ -30,7 +30,7 @@ from .schedules import check_backfill
 SHOWN = 5  # next runs
 
 
-def listed(actor: Actor, *, machine: str | None = None) -> PartialList[Row]:
+def list_schedules(actor: Actor, *, machine: str | None = None) -> PartialList[Row]:
     """Return the schedules of the machines that the actor sees, by name, with what is sensitive masked; ``missing``:
     partitions that did not answer."""
     scope = actor.scope("view")
@@ -39,7 +39,7 @@ def listed(actor: Actor, *, machine: str | None = None) -> PartialList[Row]:
 
 
 def get(actor: Actor, name: str) -> Row:
-    """Raises Forbidden, UnknownSchedule."""
+    """Raise Forbidden, UnknownSchedule."""
     return mask(actor, find_known(actor, name, "view"))
 
 
@@ -57,7 +57,7 @@ def history(actor: Actor, name: str, limit: int = 100) -> list[Run]:
 
 
 def may(actor: Actor, row: Row, verb: str) -> bool:
-    """Whether a lever is for this person: put, take_over, pause, resume, run, backfill or remove."""
+    """Tell whether an action is for this person: put, take_over, pause, resume, run, backfill or remove."""
     if verb in ("put", "remove", "take_over") and row.order.is_declared:
         return False
     return all(actor.may(right, row.schedule.machine) for right in list_rights(row.schedule, verb))
@@ -78,7 +78,7 @@ def count_backfill(actor: Actor, name: str, start: str, end: str) -> int:
 
 
 def read_range(schedule: Schedule, start: str, end: str) -> tuple[int, int]:
-    """Read two moments in ISO 8601, in the zone of the schedule where they have no offset. Raises BackfillRefused."""
+    """Read two times in ISO 8601, in the zone of the schedule where they have no offset. Raises BackfillRefused."""
     found = [read_moment(name, given, schedule.zone) for name, given in (("start", start), ("end", end))]
     if findings := [str(finding) for _, findings in found for finding in findings]:
         raise BackfillRefused("; ".join(findings))
@@ -90,8 +90,8 @@ def read_range(schedule: Schedule, start: str, end: str) -> tuple[int, int]:
 
 
 def find_known(actor: Actor, name: str, right: str, action: str = "") -> Row:
-    """An account without the right on every machine does not learn which schedules exist. ``action``: of the audit
-    entry of a refusal."""
+    """Find a schedule. An account without the right on every machine does not learn which schedules exist. ``action``:
+    of the audit entry of a refusal."""
     try:
         row = Schedules(get_engine()).get(name)
     except UnknownSchedule:
@@ -129,7 +129,7 @@ def list_rights(schedule: Schedule, verb: str) -> tuple[str, ...]:
 
 
 def mask(actor: Actor, row: Row) -> Row:
-    """Without values of sensitive fields in what it sends, where they are hidden from the actor."""
+    """Redact values of sensitive fields in what it sends, where they are hidden from the actor."""
     redactor = redactor_of(actor, row.schedule.machine)
     if redactor.open:
         return row

@@ -100,7 +100,7 @@ class Schedules:
     # Reading
 
     def get(self, name: str) -> Row:
-        """Raises UnknownSchedule."""
+        """Raise UnknownSchedule."""
         order = self._store.get(name)
         try:
             return _read_row(order, self._engine.get(SCHEDULES, name))
@@ -188,7 +188,7 @@ class Schedules:
         return self.get(schedule.name)
 
     def pause(self, name: str, *, by: str = "", reason: str = "", now: int | None = None) -> Row:
-        """Nothing is due until it is resumed; what is under way ends. Raises UnknownSchedule."""
+        """Pause a schedule: nothing is due until it is resumed; what is under way ends. Raises UnknownSchedule."""
         if self.get(name).state != "paused":
             self._fire(name, "pause", {}, by, reason, now)
         return self.get(name)

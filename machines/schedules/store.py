@@ -46,7 +46,7 @@ class Order:
         return self.source != PEOPLE
 
     def permit(self) -> Permit | None:
-        """What the engine holds each event to; None for a program's."""
+        """Return what the engine holds each event to; None for a program's."""
         return Permit(self.groups) if self.person else None
 
     def encode(self) -> str:
@@ -62,7 +62,7 @@ class Order:
 
 @lru_cache(maxsize=256)
 def _decode(text: str) -> Order:
-    """Kept, since each occurrence reads its schedule."""
+    """Decode a schedule once: each occurrence reads it."""
     found: dict[str, Any] = json.loads(text)
     schedule = documents.read(found.pop("schedule"), anchor=found.pop("anchor"))
     groups = found.pop("groups")
@@ -89,7 +89,7 @@ class Store:
         return None if text is None else Order.decode(text)
 
     def get(self, name: str) -> Order:
-        """Raises UnknownSchedule."""
+        """Raise UnknownSchedule."""
         order = self.find(name)
         if order is None:
             raise UnknownSchedule(name)

@@ -27,11 +27,11 @@ def check(engine: Engine, schedule: Schedule, *, among: Collection[str] | None =
     if not isinstance(machine, str) or machine not in published:
         return [Finding("what.machine", f"there is no machine {machine!r}", _suggest(machine, known))]
     if machine in builtin_machines.NAMES:
-        told = f"{machine} is a machine of the product, which its own pages and services move"
-        return [Finding("what.machine", told, _suggest(machine, set(known) - builtin_machines.NAMES))]
+        message = f"{machine} is a machine of the product, which its own pages and services move"
+        return [Finding("what.machine", message, _suggest(machine, set(known) - builtin_machines.NAMES))]
     if is_mirror(machine) and schedule.does in ("fire", "create"):
-        told = f"{machine} mirrors rows of a table, which only methods of the model change"
-        return [Finding("what.do", told, "fire_all, which calls the method of each row that its filter finds")]
+        message = f"{machine} mirrors rows of a table, which only methods of the model change"
+        return [Finding("what.do", message, "fire_all, which calls the method of each row that its filter finds")]
     try:
         return [*_check_values(engine, schedule), *_check_names(engine, schedule)]
     except errors.SignalboxError as error:
@@ -81,8 +81,8 @@ def check_reserved(schedule: Schedule) -> Iterator[Finding]:
     """Find handlers and queues of the product in a schedule."""
     for name in ("src", "queue") if schedule.does == "enqueue" else ():
         if builtin_machines.is_reserved(str(schedule.what.get(name, ""))):
-            told = f"{schedule.what[name]!r} is a name of the product's own handlers and queues"
-            yield Finding(f"what.{name}", told, "another name")
+            message = f"{schedule.what[name]!r} is a name of the product's own handlers and queues"
+            yield Finding(f"what.{name}", message, "another name")
 
 
 def _check_names(engine: Engine, schedule: Schedule) -> Iterator[Finding]:
@@ -110,7 +110,8 @@ def _list_events(found: Outline) -> set[str]:
 
 
 def _check_queue(engine: Engine, schedule: Schedule) -> Iterator[Finding]:
-    """A queue is known that the definition feeds, that exists, that a worker serves, or that a handler here has."""
+    """Report a queue that no definition feeds, that does not exist, and that neither a worker nor a handler here
+    knows."""
     from machines.worker.registry import handlers
 
     what = schedule.what

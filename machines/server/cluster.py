@@ -122,19 +122,19 @@ class Cluster:
                 node.revive()
 
     def owner_of(self, slot: int) -> Node:
-        """The primary that serves a slot, in the view of the first node that answers."""
+        """Return the primary that serves a slot, in the view of the first node that answers."""
         for first, last, (_, port, *_), *_ in self._ask(redis.Redis.execute_command, "CLUSTER SLOTS"):
             if first <= slot <= last:
                 return self._node(port)
         raise ServerFailed(f"no node of the cluster serves the slot {slot}")
 
     def primary_nodes(self) -> list[Node]:
-        """The primaries that serve slots, each once."""
+        """Return the primaries that serve slots, each once."""
         found = self._ask(redis.Redis.execute_command, "CLUSTER SLOTS")
         return list(dict.fromkeys(self._node(port) for _, _, (_, port, *_), *_ in found))
 
     def replicas_of(self, primary: Node) -> list[Node]:
-        """The replicas of a primary that answer."""
+        """Return the replicas of a primary that answer."""
         return [node for node in self.nodes if node.running and self._primary_port(node) == primary.port]
 
     def fail_over(self, primary: Node) -> Node:
@@ -162,7 +162,7 @@ class Cluster:
         return next(node for node in self.nodes if node.port == port)
 
     def _ask(self, call: Callable[..., Any], *words: Any) -> Any:
-        """The answer of the first node that gives one."""
+        """Return the answer of the first node that gives one."""
         for node in self.nodes:
             if node.running:
                 with contextlib.suppress(redis.RedisError, OSError), node.client() as client:
@@ -170,7 +170,7 @@ class Cluster:
         raise ServerFailed("no node of the cluster answers")
 
     def _primary_port(self, node: Node) -> int | None:
-        """The port of the primary that a node follows, or None."""
+        """Return the port of the primary that a node follows, or None."""
         try:
             with node.client() as client:
                 found = client.info("replication")
@@ -179,7 +179,7 @@ class Cluster:
         return int(found["master_port"]) if found["role"] == "slave" else None
 
     def _read_ports(self) -> tuple[bool, list[list[int]]]:
-        """Whether the cluster is new, and the ports of each node. Those of an older one stand in its folder."""
+        """Tell whether the cluster is new, and the ports of each node. Those of an older one stand in its folder."""
         file = self.folder / "ports.json"
         count = self.primaries * (1 + self.replicas)
         if file.exists():
@@ -234,7 +234,8 @@ def _replicate(client: redis.Redis, primary: str) -> bool:
 
 
 def _view(node: Node) -> dict[tuple[int, int], int]:
-    """Ranges of slots -> ports of their primaries as a node sees it; nothing where the node is not settled itself."""
+    """Return ranges of slots -> ports of their primaries as a node sees it; nothing where the node is not settled
+    itself."""
     try:
         with node.client() as client:
             info: Any = client.cluster("INFO")
@@ -263,7 +264,7 @@ def _wait(holds: Callable[[], bool], otherwise: str, within: float = READY_WITHI
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on; all are held until all are known."""
+    """Find ports nobody listens on; all are held until all are known."""
     with contextlib.ExitStack() as held:
         sockets = [held.enter_context(socket.create_server((HOST, 0))) for _ in range(count)]
         return [s.getsockname()[1] for s in sockets]

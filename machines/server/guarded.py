@@ -63,7 +63,7 @@ class Guarded:
         return self._process.stdout
 
     def poll(self) -> int | None:
-        """The return code, or None while it runs."""
+        """Return the return code, or None while it runs."""
         return self._process.poll()
 
     def ask(self) -> None:

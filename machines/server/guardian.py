@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
     wake = _wake_on(signal.SIGCHLD, signal.SIGUSR1, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     on_parent_death(signal.SIGUSR1)
     if os.getppid() != parent:
-        return 1  # it died before we could ask to be told
+        return 1  # it died before we could ask for its signal
     child = start(argv[3:])
     status = _watch(child, lifeline, wake, parent)
     if status is None:
@@ -53,7 +53,7 @@ def main(argv: list[str]) -> int:
 
 
 def start(command: list[str]) -> int:
-    """The process id of the command, which runs in a session of its own and dies with us."""
+    """Return the process id of the command, which runs in a session of its own and dies with us."""
     me = os.getpid()
     child = os.fork()
     if child:
@@ -73,7 +73,7 @@ def start(command: list[str]) -> int:
 
 
 def _watch(child: int, lifeline: int, wake: int, parent: int) -> int | None:
-    """The wait status of a command that ended by itself, or None when it is to be ended."""
+    """Return the wait status of a command that ended by itself, or None when it is to be ended."""
     poll = select.poll()  # select() takes no descriptor past 1023, which a parent with many files open hands on
     poll.register(lifeline, select.POLLIN)
     poll.register(wake, select.POLLIN)
@@ -87,7 +87,7 @@ def _watch(child: int, lifeline: int, wake: int, parent: int) -> int | None:
 
 
 def _asked_to_end(wake: int) -> bool:
-    """Whether one of the signals that woke us was meant for us, and not only news."""
+    """Tell whether one of the signals that woke us was meant for us, and not only news."""
     return any(number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP) for number in os.read(wake, 512))
 
 
@@ -106,7 +106,7 @@ def end(child: int, grace: float, parent: int) -> int:
 
 
 def _sweep_group(child: int) -> None:
-    """Whatever the command started and left behind."""
+    """End whatever the command started and left behind."""
     _signal(os.killpg, child, signal.SIGKILL)
 
 
@@ -116,7 +116,7 @@ def _signal(send: Callable[[int, int], None], target: int, number: int) -> None:
 
 
 def exit_code(status: int) -> int:
-    """As a shell tells it: the code, or 128 and the number of the signal."""
+    """Return the exit code as a shell tells it: the code, or 128 and the number of the signal."""
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 
@@ -128,7 +128,7 @@ def on_parent_death(number: int) -> None:
 
 
 def _wake_on(*numbers: int) -> int:
-    """A descriptor that becomes readable, with the signal's number, when one of them arrives."""
+    """Return a descriptor that becomes readable, with the signal's number, when one of them arrives."""
     read, write = os.pipe()
     os.set_blocking(read, False)
     os.set_blocking(write, False)
@@ -139,7 +139,7 @@ def _wake_on(*numbers: int) -> int:
 
 
 def _note(number: int, frame: FrameType | None) -> None:
-    """The wakeup descriptor carries the news; a handler has to be there for it to be written."""
+    """Do nothing: the wakeup descriptor carries the news, for which a handler has to be there."""
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class Node:
         return self.process is not None and self.process.poll() is None
 
     def client(self) -> redis.Redis:
-        """A client of this node, which answers in text. Close it, or use it in a ``with``."""
+        """Return a client of this node, which answers in text. Close it, or use it in a ``with``."""
         return redis.Redis(
             host=HOST,
             port=self.port,
@@ -100,7 +100,7 @@ class Node:
             time.sleep(0.02)
 
     def answers(self) -> bool:
-        """Whether it takes calls. One that still loads its data does not."""
+        """Tell whether it takes calls. One that still loads its data does not."""
         try:
             with self.client() as client:
                 return bool(client.ping())
@@ -134,7 +134,7 @@ class Node:
         return self.folder / "log"
 
     def last_words(self) -> str:
-        """The end of the node's log."""
+        """Return the end of the node's log."""
         try:
             with self.log.open(encoding="utf-8", errors="replace") as file:
                 return "".join(deque(file, LOG_LINES)).strip()

@@ -40,7 +40,7 @@ class Server:
         self._open = contextlib.ExitStack()
 
     def start(self, *, within: float = READY_WITHIN) -> Self:
-        """Returns when the server answers. ``within``: seconds before giving up."""
+        """Start, and return when the server answers. ``within``: seconds before giving up."""
         binary.find(self.program)
         with contextlib.ExitStack() as undo:
             self._lock = Lock(self.folder)
@@ -50,7 +50,7 @@ class Server:
             self._launch(within)
             undo.callback(self._end)
             self.url = f"unix://{quote(str(self._place.path))}"
-            self._tell(undo)
+            self._write_address(undo)
             self._open = undo.pop_all()
         return self
 
@@ -60,7 +60,7 @@ class Server:
         self._launch(within)
 
     def stop(self) -> None:
-        """Safe to call twice. The data is on disk and the folder is free when it returns."""
+        """Stop the server. Safe to call twice. The data is on disk and the folder is free when it returns."""
         self._open.close()
         self.url = ""
 
@@ -73,7 +73,7 @@ class Server:
         return self._guarded is not None and self._guarded.poll() is None
 
     def last_words(self) -> str:
-        """The end of the server's log."""
+        """Return the end of the server's log."""
         try:
             with self.log.open(encoding="utf-8", errors="replace") as file:
                 return "".join(deque(file, LOG_LINES)).strip()
@@ -128,7 +128,7 @@ class Server:
             time.sleep(pause)
             pause = min(pause * 1.5, 0.2)
 
-    def _tell(self, undo: contextlib.ExitStack) -> None:
+    def _write_address(self, undo: contextlib.ExitStack) -> None:
         """Leave the address in the folder, so that other commands of the same installation find the server."""
         note = self.folder / "url"
         note.write_text(self.url + "\n", encoding="utf-8")
@@ -142,7 +142,7 @@ class Server:
 
 
 def answers(path: Path) -> bool:
-    """Whether the server behind this socket is ready. One that still loads its data says so, and is not."""
+    """Tell whether the server behind this socket is ready. One that still loads its data says so, and is not."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as channel:
             channel.settimeout(2)  # seconds

@@ -37,7 +37,7 @@ class Axis:
 
 
 def axis_of(span: str, now: int | None = None) -> Axis:
-    """It ends with the step that runs. ``now``: ms. Raises KeyError for another span."""
+    """Return the axis, which ends with the step that runs. ``now``: ms. Raises KeyError for another span."""
     found = SPANS[span]
     moment = int(time.time()) if now is None else now // 1000
     last = moment - moment % found.step
@@ -46,7 +46,7 @@ def axis_of(span: str, now: int | None = None) -> Axis:
 
 
 def rows_of(axis: Axis, machines: Collection[str]) -> QuerySet[Measurement]:
-    """Each with the step it lies in as ``bucket``."""
+    """Return each with the step it lies in as ``bucket``."""
     step = axis.span.step
     found = Measurement.objects.filter(machine__in=list(machines), period=axis.span.period, at__gte=axis.at[0])
     return found.filter(at__lt=axis.at[-1] + step).annotate(bucket=F("at") - F("at") % step).order_by()

@@ -28,21 +28,21 @@ BUFFERS: Mapping[str, Make] = MappingProxyType({"statistics": recording.buffer, 
 
 
 def make_buffer_flushes() -> dict[str, BufferFlush]:
-    """One duty for each buffer."""
+    """Return one duty for each buffer."""
     return {
-        "statistics": BufferFlush(recording.buffer, writing.write, told="statistics wait for the database: %s"),
+        "statistics": BufferFlush(recording.buffer, writing.write, message="statistics wait for the database: %s"),
         "last seen": BufferFlush(
             last_seen.buffer,
             last_seen.write,
             gather=last_seen.GATHER,
-            told="who was last seen waits for the database: %s",
+            message="who was last seen waits for the database: %s",
         ),
     }
 
 
 def waiting() -> dict[str, Stats]:
-    """What is not written yet, by what it is; without a buffer that cannot be read, or whose shard of a cluster does
-    not answer. Raises EngineUnavailable."""
+    """Return what is not written yet, by what it is; without a buffer that cannot be read, or whose shard of a cluster
+    does not answer. Raises EngineUnavailable."""
     found = {}
     for name, make in BUFFERS.items():
         try:
@@ -70,16 +70,16 @@ class BufferFlush:
         make: Make,
         write: Callable[[Batch], object],
         *,
-        told: str,
+        message: str,
         gather: float = 0.0,
     ) -> None:
         self._make = make
         self._write = write
         self._gather = gather
-        self._database = DatabaseRetry(log, told)
+        self._database = DatabaseRetry(log, message)
 
     def once(self) -> bool:
-        """One batch. Says whether there may be more."""
+        """Write one batch. Tell whether there may be more."""
         with self._database.around():
             return self._flush(get_pattern(self._make))
         return False

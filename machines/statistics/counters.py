@@ -25,8 +25,8 @@ class WentBack(Exception):
 
 
 def counters_of(live: Live, queues: Mapping[str, QueueStats]) -> Counters:
-    """All of one machine, without what is 0."""
-    return _kept(
+    """Return all of one machine, without what is 0."""
+    return _keep_known(
         {
             "edges": dict(live.flow),
             "refused": dict(live.refused),
@@ -41,13 +41,13 @@ def _of_queue(stats: QueueStats) -> Counters:
     return counted | magnitudes
 
 
-def _kept(document: Counters) -> Counters:
-    found = {name: _kept(value) if isinstance(value, dict) else value for name, value in document.items()}
+def _keep_known(document: Counters) -> Counters:
+    found = {name: _keep_known(value) if isinstance(value, dict) else value for name, value in document.items()}
     return {name: value for name, value in found.items() if value}
 
 
 def difference(new: Counters, old: Counters) -> Counters:
-    """What was added since, without what was not. Raises WentBack."""
+    """Return what was added since, without what was not. Raises WentBack."""
     found: Counters = {}
     for name in new.keys() | old.keys():
         after, before = new.get(name), old.get(name)
@@ -63,7 +63,7 @@ def difference(new: Counters, old: Counters) -> Counters:
 
 
 def together(a: Counters, b: Counters) -> Counters:
-    """Both added up."""
+    """Return both added up."""
     found = dict(a)
     for name, value in b.items():
         held = found.get(name)
@@ -75,7 +75,7 @@ def together(a: Counters, b: Counters) -> Counters:
 
 
 def leaves(numbers: Counters, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Each number with the names that lead to it."""
+    """Yield each number with the names that lead to it."""
     for name, value in numbers.items():
         if isinstance(value, dict):
             yield from leaves(value, (*path, name))
@@ -84,12 +84,12 @@ def leaves(numbers: Counters, path: tuple[str, ...] = ()) -> Iterator[tuple[tupl
 
 
 def path_text(path: tuple[str, ...]) -> str:
-    """As one text, which ``grown`` reads."""
+    """Return the path as one text, which ``build`` reads."""
     return json.dumps(path, separators=(",", ":"), ensure_ascii=False)
 
 
-def grown(counted: Mapping[str, int]) -> Counters:
-    """The document that these texts and numbers are the leaves of."""
+def build(counted: Mapping[str, int]) -> Counters:
+    """Return the document that these texts and numbers are the leaves of."""
     found: Counters = {}
     for text, count in counted.items():
         *inner, last = json.loads(text)
@@ -101,7 +101,7 @@ def grown(counted: Mapping[str, int]) -> Counters:
 
 
 def sums(numbers: Counters) -> dict[str, int]:
-    """The columns of a ``Measurement``."""
+    """Return the columns of a ``Measurement``."""
     queues = numbers.get("queues", {}).values()
 
     def of(*names: str) -> int:

@@ -59,7 +59,7 @@ class Measured:
 
 
 def histogram(counted: Mapping[str, int]) -> dict[int, int]:
-    """As ``quantile`` takes it."""
+    """Return the histogram as ``quantile`` takes it."""
     return {int(magnitude): count for magnitude, count in counted.items()}
 
 
@@ -80,7 +80,7 @@ def _transitions(read: Measured, queue: str) -> list[Line]:
 
 
 def _sums(read: Measured, names: Mapping[str, str]) -> list[Line]:
-    """Of all machines together: the rates of each are added up, since each may be measured for another time."""
+    """Add up the rates of all machines, since each may be measured for another time."""
     rows, lines = read.summed, []
     for label, column in names.items():
         values: dict[int, float] = {}
@@ -88,7 +88,7 @@ def _sums(read: Measured, names: Mapping[str, str]) -> list[Line]:
             if ms := row["sum_covered"]:
                 values[row["bucket"]] = values.get(row["bucket"], 0) + row[f"sum_{column}"] * 60_000 / ms
         total = sum(row[f"sum_{column}"] for row in rows)
-        lines.append(Line(label, [_rounded(values.get(at)) for at in read.axis.at], total))
+        lines.append(Line(label, [_round(values.get(at)) for at in read.axis.at], total))
     return lines
 
 
@@ -101,7 +101,7 @@ def _failures(read: Measured, queue: str) -> list[Line]:
 
 
 def _instances(read: Measured, queue: str) -> list[Line]:
-    """As they were at the end of each step."""
+    """Return the instances as they were at the end of each step."""
     rows = rows_of(read.axis, read.machines).order_by("at").values_list("machine", "bucket", "instances")
     last = {(machine, bucket): count for machine, bucket, count in rows}
     lines = []
@@ -115,14 +115,14 @@ def _instances(read: Measured, queue: str) -> list[Line]:
 
 
 def _edges(read: Measured, queue: str) -> list[Line]:
-    return _detailed(read, "edges")
+    return _draw_details(read, "edges")
 
 
-def _refused(read: Measured, queue: str) -> list[Line]:
-    return _detailed(read, "refused")
+def _draw_refusals(read: Measured, queue: str) -> list[Line]:
+    return _draw_details(read, "refused")
 
 
-def _detailed(read: Measured, kind: str) -> list[Line]:
+def _draw_details(read: Measured, kind: str) -> list[Line]:
     covered, counted = read.in_detail
     names = {name for numbers in counted.values() for name in numbers.get(kind, {})}
     lines = [
@@ -160,13 +160,13 @@ def _quantiles(read: Measured, queue: str, kind: str, before: str = "") -> list[
     _, counted = read.in_detail
     found = {at: histogram(_of_queue(numbers, queue).get(kind, {})) for at, numbers in counted.items()}
     return [
-        Line(f"{before}{label}", [_rounded(estimate_quantile(found.get(at, {}), share)) for at in read.axis.at])
+        Line(f"{before}{label}", [_round(estimate_quantile(found.get(at, {}), share)) for at in read.axis.at])
         for label, share in QUANTILES.items()
     ]
 
 
 def _of_queue(numbers: Counters, queue: str) -> Counters:
-    """The counts of one queue, or of all together."""
+    """Return the counts of one queue, or of all together."""
     queues = numbers.get("queues", {})
     if queue:
         return dict(queues.get(queue, {}))
@@ -177,26 +177,26 @@ def _of_queue(numbers: Counters, queue: str) -> Counters:
 
 
 def _rate(axis: Axis, name: str, buckets: Mapping[int, _Bucket]) -> Line:
-    """A minute's rate over the time that was measured."""
+    """Return a minute's rate over the time that was measured."""
     values = []
     for at in axis.at:
         bucket = buckets.get(at)
-        values.append(_rounded(bucket.count * 60_000 / bucket.covered) if bucket and bucket.covered else None)
+        values.append(_round(bucket.count * 60_000 / bucket.covered) if bucket and bucket.covered else None)
     return Line(name, values, sum(bucket.count for at, bucket in buckets.items()))
 
 
-def _rounded(value: float | None) -> float | None:
+def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 2)
 
 
 def _fewest(lines: list[Line], most: int) -> list[Line]:
-    """Those with the most, the most first; all others as one more line."""
+    """Return those with the most, the most first; all others as one more line."""
     ordered = sorted(lines, key=lambda line: (-(line.total or 0), line.name))
     if len(ordered) <= most + 1:
         return ordered
     kept, left = ordered[:most], ordered[most:]
     columns = zip(*(line.values for line in left), strict=True)
-    values = [_rounded(sum(known)) if (known := [v for v in column if v is not None]) else None for column in columns]
+    values = [_round(sum(known)) if (known := [v for v in column if v is not None]) else None for column in columns]
     name = f"{len(left)} others"
     return [*kept, Line(name, values, sum(line.total or 0 for line in left), rest=True)]
 
@@ -207,7 +207,7 @@ WHATS = {
     "failures": (_failures, "/min"),
     "instances": (_instances, ""),
     "edges": (_edges, "/min"),
-    "refused": (_refused, "/min"),
+    "refused": (_draw_refusals, "/min"),
     "throughput": (_throughput, "/min"),
     "times": (_times, "ms"),
     "waits": (_waits, "ms"),

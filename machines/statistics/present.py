@@ -48,7 +48,7 @@ class Storm:
 
 
 def present(lives: Mapping[str, Live]) -> dict[str, Present]:
-    """Machine -> its rates; those that nobody measured lately are missing. Raises EngineUnavailable."""
+    """Return machine -> its rates; those that nobody measured lately are missing. Raises EngineUnavailable."""
     return {name: _rates(counted, window) for name, (counted, window) in _count_lately(lives, MINUTES).items()}
 
 
@@ -64,7 +64,7 @@ def recent_flow(live: Live) -> Flow | None:
 def _count_lately(lives: Mapping[str, Live], minutes: int) -> dict[str, tuple[Counters, int]]:
     """Return machine -> what was counted in the last minutes, measured and since, and in how many ms."""
     held = readings(lives)
-    measured = _measured(lives, minutes)
+    measured = _measure(lives, minutes)
     found = {}
     for name, live in lives.items():
         if name not in held or not 0 <= live.now - held[name].at <= GAP:
@@ -81,12 +81,12 @@ def _count_lately(lives: Mapping[str, Live], minutes: int) -> dict[str, tuple[Co
 
 
 def last_measured() -> int:
-    """ms by the clock of Redis; 0 where nobody has measured yet."""
+    """Return ms by the clock of Redis; 0 where nobody has measured yet."""
     return SamplingTurn.objects.filter(pk=1).values_list("at", flat=True).first() or 0
 
 
 def storms(rates: Mapping[str, Present]) -> list[Storm]:
-    """The machines that refuse more than ``STORM`` events a minute, and far more than they usually do."""
+    """Return the machines that refuse more than ``STORM`` events a minute, and far more than they usually do."""
     loud = {name: sum(each.refused.values()) for name, each in rates.items()}
     loud = {name: rate for name, rate in loud.items() if rate >= STORM}
     usual = _usual(list(loud)) if loud else {}
@@ -97,8 +97,8 @@ def storms(rates: Mapping[str, Present]) -> list[Storm]:
     ]
 
 
-def _measured(lives: Mapping[str, Live], minutes: int) -> dict[str, tuple[int, Counters]]:
-    """Machine -> ms that were measured of the last minutes, and what was counted in them."""
+def _measure(lives: Mapping[str, Live], minutes: int) -> dict[str, tuple[int, Counters]]:
+    """Return machine -> ms that were measured of the last minutes, and what was counted in them."""
     now = max((live.now for live in lives.values()), default=0) // 1000
     rows = Measurement.objects.filter(
         machine__in=list(lives), period=Period.MINUTE, at__gte=now - now % 60 - minutes * 60
@@ -111,7 +111,7 @@ def _measured(lives: Mapping[str, Live], minutes: int) -> dict[str, tuple[int, C
 
 
 def _of_machine(numbers: Counters) -> Counters:
-    """Without its queues."""
+    """Return the rates of a machine without its queues."""
     return {name: numbers[name] for name in ("edges", "refused") if name in numbers}
 
 
@@ -121,7 +121,8 @@ def _rates(counted: Counters, window: int) -> Present:
 
 
 def _usual(machines: list[str]) -> dict[str, float]:
-    """Machine -> events refused in a minute of the day before this hour; where nothing is known it is missing."""
+    """Return machine -> events refused in a minute of the day before this hour; where nothing is known it is
+    missing."""
     last = Measurement.objects.filter(period=Period.HOUR).order_by("-at").values_list("at", flat=True).first() or 0
     rows = Measurement.objects.filter(machine__in=machines, period=Period.HOUR, at__gte=last - DAY, at__lt=last)
     sums = rows.order_by().values_list("machine").annotate(Sum("refused"), Sum("covered"))

@@ -38,7 +38,7 @@ COVERED, INSTANCES = "covered", "instances"
 
 
 def buffer(redis: Client, prefix: str) -> WriteBuffer:
-    """For ``get_pattern``."""
+    """Make the buffer for ``get_pattern``."""
     return WriteBuffer(redis, "statistics", prefix=prefix, most=MOST)
 
 
@@ -53,7 +53,7 @@ class Stretch:
     instances: int
 
     def write(self) -> Write:
-        """To the minute its middle lies in, or to a gap of its own. Each stretch leaves its begin and end as a
+        """Write to the minute its middle lies in, or to a gap of its own. Each stretch leaves its begin and end as a
         field."""
         span = self.end - self.begin
         minute = (self.end - span // 2) // 60_000 * 60
@@ -96,7 +96,7 @@ class Reading:
 
     @classmethod
     def of(cls, text: str | None) -> Reading | None:
-        """None for none, and for something foreign in its place."""
+        """Return None for none, and for something foreign in its place."""
         try:
             at, counters = json.loads(text or "")
             return cls(int(at), dict(counters))
@@ -105,7 +105,7 @@ class Reading:
 
 
 def turn() -> Turn:
-    """To be asked for before the counters are read. Raises EngineUnavailable."""
+    """Take the turn, before the counters are read. Raises EngineUnavailable."""
     texts = get_pattern(buffer).marks()
     try:
         held = json.loads(texts.get(TURN, "{}"))
@@ -115,7 +115,7 @@ def turn() -> Turn:
 
 
 def readings(machines: Iterable[str]) -> dict[str, Reading]:
-    """The last ones of these machines, of those that have any."""
+    """Return the last ones of these machines, of those that have any."""
     found = {name: Reading.of(text) for name, text in get_pattern(buffer).marks(machines).items()}
     return {name: reading for name, reading in found.items() if reading is not None}
 
@@ -145,7 +145,7 @@ def record(survey: Survey, seen: Turn, *, now: int) -> bool:
 
 
 def _read(survey: Survey, seen: Turn, name: str, writes: list[Write], marks: dict[str, tuple[str | None, str]]) -> None:
-    """Its new reading among the marks, and what lies between the two among the writes."""
+    """Read the new reading among the marks, and what lies between the two among the writes."""
     live = survey.lives[name]
     fresh, held = Reading(live.now, counters_of(live, survey.queues.get(name, {}))), seen.texts.get(name)
     write, text = _write(fresh, held, live), fresh.text()

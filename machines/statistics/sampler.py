@@ -32,7 +32,7 @@ class Sampler:
         self._full = False
 
     def once(self) -> bool:
-        """One pass. There is never more to do at once: False."""
+        """Make one pass. There is never more to do at once: False."""
         try:
             self._look()
         except Full as error:
@@ -44,7 +44,7 @@ class Sampler:
         return False
 
     def pause(self) -> float:
-        """Seconds: to a little after the next full minute."""
+        """Return seconds: to a little after the next full minute."""
         if self._early and not self._full:
             return EARLY_EVERY / 1000
         to_minute = 60 - self._clock() % 60

@@ -46,22 +46,23 @@ class MachineScoreboard(Scoreboard):
 
 
 @lru_cache(maxsize=1024)
-def _board(engine: Engine, machine: str, kind: str) -> MachineScoreboard:
+def _scoreboard(engine: Engine, machine: str, kind: str) -> MachineScoreboard:
     return MachineScoreboard(engine.client, engine.keys.prefix, machine, kind)
 
 
 def board(machine: str, kind: str) -> MachineScoreboard:
-    return _board(get_engine(), machine, kind)
+    return _scoreboard(get_engine(), machine, kind)
 
 
 def busiest(machine: str, kind: str, n: int, *, days: int = 1, at: int | None = None) -> list[Place]:
-    """The first ``n`` edges (``<version>:<transition>``) or refused events of today, or of the last so many days."""
+    """Return the first ``n`` edges (``<version>:<transition>``) or refused events of today, or of the last so many
+    days."""
     return board(machine, kind).top(n, span=days, at=at)
 
 
 def slowest(machine: str, n: int, *, at: int | None = None) -> list[Place]:
-    """The states in which half of the instances have stood longest; the score is that time in ms, a minute old at
-    most, half an hour where nothing happens."""
+    """Return the states in which half of the instances have stood longest; the score is that time in ms, a minute old
+    at most, half an hour where nothing happens."""
     return board(machine, "states").top(n, at=at)
 
 
@@ -78,7 +79,7 @@ class ScoreboardUpdate:
         self._database = DatabaseRetry(log, "scoreboards cannot be filled: %s")
 
     def once(self) -> bool:
-        """One pass. There is never more to do at once: False."""
+        """Make one pass. There is never more to do at once: False."""
         with self._database.around():
             lives = self._engine.survey(trust=True).lives
             measured = self._list_measured()
@@ -111,7 +112,7 @@ class ScoreboardUpdate:
     def fill(
         self, machine: str, version: int, *, now: int | None = None, live: Live | None = None, measured: bool = True
     ) -> bool:
-        """One machine; whether anything was measured of it. ``now``: ms; ``live``: its figures, where known;
+        """Measure one machine; tell whether anything was measured. ``now``: ms; ``live``: its figures, where known;
         ``measured``: whether there may be measurements."""
         live = live or self._engine.live(machine, now=now)
         self._stays(machine, version, live.counts, live.now)
@@ -132,16 +133,16 @@ class ScoreboardUpdate:
         for kind, total in totals.items():
             if total:
                 scores = {name or UNHEARD: count for name, count in total.most_common(MOST)}
-                _board(self._engine, machine, kind).set_many(scores, now=moment)
+                _scoreboard(self._engine, machine, kind).set_many(scores, now=moment)
         return any(totals.values())
 
     def _stays(self, machine: str, version: int, counts: Mapping[str, int], now: int) -> None:
-        """States that hold nobody any more go from the board."""
+        """Tell whether states stay in the scoreboard: those that hold nobody any more go."""
         if machine in self._empty and not any(counts.values()):
             return
         states = list(self._resting(machine, version, counts))[:MOST]
         since = merge_medians(self._engine.activity().ages(machine, states))
-        states_of = _board(self._engine, machine, "states")
+        states_of = _scoreboard(self._engine, machine, "states")
         if since:
             states_of.set_many({state: max(0, now - at) for state, at in since.items()}, now=now)
         empty = [state for state in counts if state not in since]
@@ -150,6 +151,6 @@ class ScoreboardUpdate:
         (self._empty.discard if since else self._empty.add)(machine)
 
     def _resting(self, machine: str, version: int, counts: Mapping[str, int]) -> Iterator[str]:
-        """States with instances in them, without the final ones: who has arrived is in no hurry."""
+        """Return states with instances in them, without the final ones: who has arrived is in no hurry."""
         final = {state.name for state in outlines.outline_of(machine, version).states if state.type == "final"}
         return (state for state, count in counts.items() if count and state not in final)

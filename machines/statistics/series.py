@@ -46,7 +46,7 @@ class Series:
 def series(
     machines: Collection[str], span: str = "hour", what: str = "transitions", *, queue: str = "", now: int | None = None
 ) -> Series:
-    """Lines over the last hour, day or month (30 days), in steps of a minute, a quarter and six hours.
+    """Return lines over the last hour, day or month (30 days), in steps of a minute, a quarter and six hours.
 
     ``what``: "transitions" of each machine; "work" and "failures" of all of them together; "edges", "refused" and
     "instances" of one; "throughput", "waits", "runs" and "times" (both) of ``queue``, or of all queues where none is
@@ -67,7 +67,7 @@ def several(
     most: int = MOST,
     now: int | None = None,
 ) -> list[Series]:
-    """The same of several kinds, with what they are made of read once. ``most``: lines that are told apart."""
+    """Return the same of several kinds, with what they are made of read once. ``most``: lines that are told apart."""
     read = Measured(axis_of(span, now), sorted(set(machines)), most)
     gaps = _gaps(read.axis, machines)
     return [_series(read, span, what, queue, gaps) for what in whats]
@@ -87,7 +87,8 @@ def _series(read: Measured, span: str, what: str, queue: str, gaps: list[Gap]) -
 
 
 def recent_times(machines: Collection[str], *, now: int | None = None) -> dict[str, dict[str, Counters]]:
-    """Machine -> queue -> what was counted of it in the last hour, its histograms ``waits`` and ``runs`` among it."""
+    """Return machine -> queue -> what was counted of it in the last hour, its histograms ``waits`` and ``runs`` among
+    it."""
     found: dict[str, dict[str, Counters]] = {}
     for machine, numbers in rows_of(axis_of("hour", now), machines).values_list("machine", "numbers"):
         found[machine] = together(found.get(machine, {}), numbers.get("queues", {}))

@@ -21,7 +21,7 @@ from machines.engine.limits import check_machine_name
 from machines.patterns import Batch, Entry
 from machines.patterns.arguments import MAX_EXACT, MAX_NOW
 
-from .counters import Counters, grown, sums, together
+from .counters import Counters, build, sums, together
 from .models import MeasuredStretch, Measurement, SamplingTurn
 from .recording import COVERED, INSTANCES, SAMPLED
 
@@ -63,14 +63,14 @@ class Part:
         numbers = (covered, int(instances), sum(counted.values()), *counted.values())
         if not known or not all(0 <= number < MAX_EXACT for number in numbers):
             raise ValueError(f"no machine's minute: {entry.entity!r:.80}")
-        return cls(machine, int(period), int(at), stretches, covered, int(instances), grown(counted))
+        return cls(machine, int(period), int(at), stretches, covered, int(instances), build(counted))
 
     @property
     def end(self) -> int:
         return self.stretches[-1][1]
 
     def places(self) -> list[tuple[int, int]]:
-        """(period, s) of the rows it belongs to. A gap belongs to its hour, if it lies in one."""
+        """Return (period, s) of the rows it belongs to. A gap belongs to its hour, if it lies in one."""
         begin = self.stretches[0][0]
         if self.period == Period.MINUTE:
             return [(Period.MINUTE, self.at), (Period.HOUR, self.at // 3600 * 3600)]
@@ -93,11 +93,11 @@ class Written:
         return max((end for _, end in self._held[machine]), default=0)
 
     def take(self, part: Part) -> bool:
-        """Adds its time. False where some of that has been written before."""
+        """Add its time. False where some of that has been written before."""
         held = self._held[part.machine]
         if any(begin < b and a < end for begin, end in part.stretches for a, b in held):
             return False
-        self._held[part.machine] = _merged([*held, *part.stretches])
+        self._held[part.machine] = _merge([*held, *part.stretches])
         return True
 
     def save(self) -> None:
@@ -109,7 +109,7 @@ class Written:
 
 
 def write(batch: Batch) -> None:
-    """All of it or nothing; what has been written before is left out. A concurrent writer waits."""
+    """Write all of it or nothing; what has been written before is left out. A concurrent writer waits."""
     SamplingTurn.objects.get_or_create(pk=1)
     with transaction.atomic():
         SamplingTurn.objects.filter(pk=1).update(number=F("number") + 1)  # first: from here on nobody else does
@@ -118,11 +118,11 @@ def write(batch: Batch) -> None:
             _write_parts(parts)
         for entry in batch.entries:
             if entry.entity == SAMPLED:
-                _sampled(entry.fields)
+                _write_sample(entry.fields)
 
 
 def prune(now: int, keep: int = HOURS_KEPT) -> int:
-    """Removes what is older than it is kept, some of it at a time; how many rows. ``now``: ms; ``keep``: seconds for
+    """Remove what is older than it is kept, some of it at a time; how many rows. ``now``: ms; ``keep``: seconds for
     which hours are kept, and minutes at most."""
     old = Q(period=Period.MINUTE, at__lt=now // 1000 - min(MINUTES_KEPT, keep))
     old |= Q(period__in=(Period.HOUR, Period.GAP), at__lt=now // 1000 - keep)
@@ -144,7 +144,7 @@ def _write_parts(parts: list[Part]) -> None:
 
 
 def _parts(entries: Iterable[Entry]) -> list[Part]:
-    """The oldest first, without what this program has not put there."""
+    """Return the oldest first, without what this program has not put there."""
     found = []
     for entry in entries:
         try:
@@ -154,8 +154,8 @@ def _parts(entries: Iterable[Entry]) -> list[Part]:
     return sorted(found, key=lambda part: part.stretches)
 
 
-def _sampled(fields: dict[str, Any]) -> None:
-    """Never back: batches may come in another order."""
+def _write_sample(fields: dict[str, Any]) -> None:
+    """Write a sample, and never an older one: batches may come in another order."""
     row = SamplingTurn.objects.get(pk=1)
     at, began = (value if isinstance(value, int) and 0 <= value < MAX_NOW else 0 for value in map(fields.get, TIMES))
     row.at, row.began = max(row.at, at), row.began or began
@@ -163,7 +163,7 @@ def _sampled(fields: dict[str, Any]) -> None:
 
 
 def _add(parts: list[Part], last: dict[str, int]) -> None:
-    """Adds each to the rows it belongs to. ``last``: to when each machine was written before, ms: what is older than
+    """Add each to the rows it belongs to. ``last``: to when each machine was written before, ms: what is older than
     that says nothing of how many instances there are."""
     wanted = [(part, period, at) for part in parts for period, at in part.places()]
     rows = _there({(part.machine, period, at) for part, period, at in wanted})
@@ -190,8 +190,8 @@ def _there(keys: set[tuple[str, int, int]]) -> dict[tuple[str, int, int], Measur
     return {key: row for key, row in rows.items() if key in keys}
 
 
-def _merged(stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Those that touch as one."""
+def _merge(stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return those that touch as one."""
     found: list[tuple[int, int]] = []
     for begin, end in sorted(stretches):
         if found and begin <= found[-1][1]:

@@ -15,11 +15,11 @@ register = template.Library()
 
 @register.filter
 def event_words(words: EventWords, step: Step) -> str:
-    """The event of a step in the words of the diagram."""
+    """Return the event of a step in the words of the diagram."""
     return words.describe(step.event, step.payload)
 
 
 @register.filter
 def as_json(value: Any) -> str:
-    """A value the way definitions write it: text in quotes, ``true``, ``null``."""
+    """Return a value the way definitions write it: text in quotes, ``true``, ``null``."""
     return json.dumps(value, ensure_ascii=False)

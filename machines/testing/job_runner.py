@@ -155,7 +155,7 @@ def _make_registry(given: Handlers) -> Registry:
 
 
 def _find_registered() -> Registry:
-    """The handlers that the process has imported; in a Django project those of every installed app."""
+    """Return the handlers that the process has imported; in a Django project those of every installed app."""
     from .django_binding import is_django_project
 
     return discover() if is_django_project() else handlers

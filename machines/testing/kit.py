@@ -21,7 +21,7 @@ from .job_ends import take_job
 from .job_runner import Handlers, JobRun, JobRunner
 from .report import describe_history, describe_instance, describe_outbox
 
-MOST_MOMENTS = 100_000  # due moments that one call of advance passes
+MOST_TIMES = 100_000  # due times that one call of advance passes
 MOST_RUNS = 1_000  # jobs that one call of run_jobs runs
 
 
@@ -101,7 +101,7 @@ class Signalbox(Assertions):
         fired, jobs became ready or were taken back, and messages were delivered.
 
         ``duration``: a text such as "30d", "2w" or "1h 30m", a number of seconds, or a timedelta. ``run_jobs``: run
-        ready jobs at each of these moments, first at the present one, by the registered handlers or by these. Raises
+        ready jobs at each of these times, first at the present one, by the registered handlers or by these. Raises
         AssertionError for a timer whose step fails.
         """
         return self._advance(self.now + read_duration(duration), run_jobs)
@@ -120,7 +120,7 @@ class Signalbox(Assertions):
 
     def _advance(self, target: int, run_jobs: bool | Handlers) -> int:
         moved = 0
-        for _ in range(MOST_MOMENTS):
+        for _ in range(MOST_TIMES):
             if run_jobs:
                 self.run_jobs(None if run_jobs is True else run_jobs)
             count, due = self._drive()
@@ -134,7 +134,7 @@ class Signalbox(Assertions):
             else:
                 self._clock.move(due)
         raise AssertionError(
-            f"the clock passed {MOST_MOMENTS} moments at which something was due, and there are more until the target; "
+            f"the clock passed {MOST_TIMES} moments at which something was due, and there are more until the target; "
             "a timer that arms itself again needs shorter steps of advance"
         )
 

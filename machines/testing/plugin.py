@@ -54,8 +54,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 @pytest.fixture(scope="session")
 def signalbox_url(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of the server of this run, of each process of pytest-xdist its own: a Valkey that lives as long as the
-    run, or the server that SIGNALBOX_TEST_URL or the option ``signalbox_url`` names."""
+    """Yield the URL of the server of this run, of each process of pytest-xdist its own: a Valkey that lives as long as
+    the run, or the server that SIGNALBOX_TEST_URL or the option ``signalbox_url`` names."""
     from .server import serve
 
     with serve(pytestconfig.getini("signalbox_url"), lambda: tmp_path_factory.mktemp("signalbox")) as url:
@@ -64,7 +64,7 @@ def signalbox_url(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPath
 
 @pytest.fixture
 def signalbox(request: pytest.FixtureRequest, signalbox_url: str) -> Iterator[Signalbox]:
-    """An engine on keys of this test alone, with a clock that the test moves. See docs/testing.md."""
+    """Yield an engine on keys of this test alone, with a clock that the test moves. See docs/testing.md."""
     from .kit import open_kit
 
     folders = request.config.getini("signalbox_definitions")

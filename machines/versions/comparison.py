@@ -15,13 +15,13 @@ MOST_SAMPLE = 1000  # instances whose histories are replayed in one request
 
 
 def diff(actor: Actor, machine: str, a: int, b: int) -> DefinitionDiff:
-    """How two published versions differ. Raises Forbidden, UnknownMachine."""
+    """Return how two published versions differ. Raises Forbidden, UnknownMachine."""
     actor.demand("view", machine)
     return get_engine().diff(machine, a, b)
 
 
 def diff_draft(actor: Actor, id: int, *, charge: drafts.Charge | None = None) -> DefinitionDiff:
-    """How a draft differs from the current version, so that it can be rebased onto it. Raises Forbidden,
+    """Return how a draft differs from the current version, so that it can be rebased onto it. Raises Forbidden,
     DefinitionError where the draft is not a definition; BadInput for a draft of a new machine."""
     draft, compiled = _read(actor, id, charge)
     current = drafts.current_of(draft)
@@ -31,16 +31,16 @@ def diff_draft(actor: Actor, id: int, *, charge: drafts.Charge | None = None) ->
 
 
 def replay(actor: Actor, machine: str, version: int, *, sample: int | None = None) -> Replay:
-    """Recorded histories on a published version, redacted. Takes the right to operate: it is work for the server.
-    Raises Forbidden, UnknownMachine, BadInput."""
+    """Replay recorded histories on a published version, redacted. Takes the right to operate: it is work for the
+    server. Raises Forbidden, UnknownMachine, BadInput."""
     actor.demand("operate", machine)
-    return redacted.hide_replay(actor, get_engine().replay(machine, version, sample=_sampled(sample)))
+    return redacted.hide_replay(actor, get_engine().replay(machine, version, sample=_check_sample(sample)))
 
 
 def replay_draft(actor: Actor, id: int, *, sample: int | None = None, charge: drafts.Charge | None = None) -> Replay:
-    """The same on a draft, with the right to publish it."""
+    """Do the same on a draft, with the right to publish it."""
     draft, compiled = _read(actor, id, charge)
-    return redacted.hide_replay(actor, get_engine().replay(draft.machine, compiled, sample=_sampled(sample)))
+    return redacted.hide_replay(actor, get_engine().replay(draft.machine, compiled, sample=_check_sample(sample)))
 
 
 def _read(actor: Actor, id: int, charge: drafts.Charge | None) -> tuple[Draft, CompiledDefinition]:
@@ -51,7 +51,7 @@ def _read(actor: Actor, id: int, charge: drafts.Charge | None) -> tuple[Draft, C
     return draft, compiled
 
 
-def _sampled(sample: int | None) -> int:
+def _check_sample(sample: int | None) -> int:
     if sample is not None and not 1 <= sample <= MOST_SAMPLE:
         raise BadInput(
             f"a request replays the histories of 1 to {MOST_SAMPLE} instances, not of {sample}", code="SB402"

@@ -66,8 +66,8 @@ class Check:
         return self.machine == self.draft.machine and not self.submission.errors and not self.is_stale
 
 
-def listed(actor: Actor, machine: str = "", *, state: str = "open") -> QuerySet[Draft]:
-    """Those of a machine, or of all on which the actor may publish, latest change first, without their texts.
+def list_drafts(actor: Actor, machine: str = "", *, state: str = "open") -> QuerySet[Draft]:
+    """List drafts of a machine, or of all on which the actor may publish, latest change first, without their texts.
     ``state``: one of them, or "" for any."""
     if machine:
         actor.demand("publish", machine)
@@ -81,7 +81,7 @@ def listed(actor: Actor, machine: str = "", *, state: str = "open") -> QuerySet[
 
 
 def get(actor: Actor, id: int, *, action: str = "") -> Draft:
-    """Raises Forbidden, also where there is no such draft and the actor may not publish every machine; DoesNotExist.
+    """Raise Forbidden, also where there is no such draft and the actor may not publish every machine; DoesNotExist.
 
     ``action``: of the audit, which then has the refusal."""
     found = Draft.objects.filter(pk=id).first()
@@ -112,7 +112,7 @@ def save(
 
     Raises Forbidden, BadInput, DraftClosed, DraftChanged, DoesNotExist.
     """
-    with actor.records("draft.save", machine=machine, target="" if id is None else f"draft {id}", reason=note) as deed:
+    with actor.records("draft.save", machine=machine, target="" if id is None else f"draft {id}", reason=note) as entry:
         actor.demand("publish", machine)
         arguments.check_machine(machine)
         _check_words(text, format, note)
@@ -120,8 +120,8 @@ def save(
             made = _create(actor, machine, text, format, note, base)
         else:
             made = _update(_open(machine, id), expect, text=text, format=format, note=note, **_writer(actor))
-        deed.name(target=f"draft {made.pk}")
-        deed.note(base=made.base, revision=made.revision, digest=made.digest)
+        entry.name(target=f"draft {made.pk}")
+        entry.note(base=made.base, revision=made.revision, digest=made.digest)
     return made
 
 
@@ -158,7 +158,8 @@ def save_from_repository(actor: Actor, machine: str, text: str, *, format: str, 
 
 
 def check(actor: Actor, id: int, *, charge: Charge | None = None) -> Check:
-    """Every finding of a draft, and whether it can be published now. ``charge`` gets the seconds of processor time."""
+    """Return every finding of a draft, and whether it can be published now. ``charge`` gets the seconds of processor
+    time."""
     draft = get(actor, id)
     current = outlines.find_latest(draft.machine)
     submission = read(actor, draft, charge=charge)
@@ -174,7 +175,7 @@ def read(actor: Actor, draft: Draft, *, whole: bool = False, charge: Charge | No
     done = offload.run("read", draft.text, who=actor.id, cpu=CPU, format=draft.format, whole=whole)
     if charge is not None:
         charge(done.cpu)
-    return offload.submitted(done)
+    return offload.read_submission(done)
 
 
 def rebase(actor: Actor, id: int, *, onto: int, expect: int | None = None) -> Draft:
@@ -184,8 +185,8 @@ def rebase(actor: Actor, id: int, *, onto: int, expect: int | None = None) -> Dr
     Raises Forbidden, DraftClosed, DraftChanged, DraftConflict where ``onto`` is not the current version.
     """
     draft = get(actor, id, action="draft.rebase")
-    with actor.records("draft.rebase", machine=draft.machine, target=f"draft {id}") as deed:
-        deed.note(before=draft.base, after=onto)
+    with actor.records("draft.rebase", machine=draft.machine, target=f"draft {id}") as entry:
+        entry.note(before=draft.base, after=onto)
         _demand_open(draft)
         current = outlines.find_latest(draft.machine)
         if current != onto:
@@ -256,24 +257,26 @@ def publish(
 
 
 def demand_same(draft: Draft, digest: str) -> None:
-    """An approval covers one text, and one alone. Raises DraftClosed, DraftChanged."""
+    """Refuse another text: an approval covers one text, and one alone. Raises DraftClosed, DraftChanged."""
     _demand_open(draft)
     if draft.digest != digest:
         raise DraftChanged(draft.pk)
 
 
 def current_of(draft: Draft) -> int | None:
-    """The version that is current now, or rolled out; None for a new machine."""
+    """Return the version that is current now, or rolled out; None for a new machine."""
     return outlines.find_latest(draft.machine)
 
 
 def base_of(draft: Draft) -> dict[str, Any] | None:
-    """The definition of its base version; None for a new machine."""
-    return None if draft.base is None else outlines.stored(draft.machine, draft.base, without=("drawing",)).definition
+    """Return the definition of its base version; None for a new machine."""
+    return (
+        None if draft.base is None else outlines.get_version(draft.machine, draft.base, without=("drawing",)).definition
+    )
 
 
 def _check_publishable(draft: Draft, *, expect: int | None, digest: str) -> None:
-    """All that can be said without reading the text. Raises DraftClosed, DraftChanged, DraftConflict."""
+    """Check all that can be said without reading the text. Raises DraftClosed, DraftChanged, DraftConflict."""
     if expect is not None and draft.is_open and draft.revision != expect:
         raise DraftChanged(draft.pk, expected=expect, actual=draft.revision)
     demand_same(draft, digest)
@@ -291,7 +294,7 @@ def _create(actor: Actor, machine: str, text: str, format: str, note: str, base:
     if Draft.objects.filter(machine=machine, state=State.OPEN).count() >= MOST_OPEN:
         raise BadInput(f"{machine!r} has {MOST_OPEN} open drafts: publish or discard some", code="SB647")
     if base is not None:
-        outlines.stored(machine, base, without=("definition", "drawing"))  # raises where there is no such version
+        outlines.get_version(machine, base, without=("definition", "drawing"))  # raises where there is no such version
     else:
         base = outlines.find_latest(machine)
     return Draft.objects.create(
@@ -328,7 +331,7 @@ def _update(draft: Draft, expect: int | None, **facts: Any) -> Draft:
 
 
 def _check_words(text: str, format: str, note: str) -> None:
-    """What a database takes, and helpers can read. Raises BadInput."""
+    """Check what a database takes, and helpers can read. Raises BadInput."""
     if format not in FORMAT_NAMES:
         raise BadInput(f"format is one of {', '.join(FORMAT_NAMES)}, not {format[:40]!r}", code="SB643")
     for name, words, most in (("text", text, MAX_DEFINITION), ("note", note, MAX_REASON)):

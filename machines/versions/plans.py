@@ -46,14 +46,14 @@ class Progress:
 
 
 def make(actor: Actor, machine: str, to: int, **terms: Any) -> MigrationPlan:
-    """A plan that is not stored; ``terms``: those of ``Engine.plan``. Raises Forbidden, PlanError with all findings,
-    UnknownMachine."""
+    """Make a plan that is not stored; ``terms``: those of ``Engine.plan``. Raises Forbidden, PlanError with all
+    findings, UnknownMachine."""
     actor.demand("view", machine)
     return get_engine().plan(machine, to, **terms)
 
 
 def read(actor: Actor, machine: str, document: Mapping[str, Any]) -> MigrationPlan:
-    """A plan from its JSON, compared with the versions that are published now. Raises Forbidden, PlanError."""
+    """Read a plan from its JSON, compared with the versions that are published now. Raises Forbidden, PlanError."""
     actor.demand("view", machine)
     plan = MigrationPlan.from_dict(document)
     if plan.machine != machine:
@@ -62,8 +62,8 @@ def read(actor: Actor, machine: str, document: Mapping[str, Any]) -> MigrationPl
     return plan
 
 
-def listed(actor: Actor, machine: str = "") -> QuerySet[StoredPlan]:
-    """Those of a machine, or of all that the actor sees, newest first, without their dry runs."""
+def list_plans(actor: Actor, machine: str = "") -> QuerySet[StoredPlan]:
+    """List plans of a machine, or of all that the actor sees, newest first, without their dry runs."""
     if machine:
         actor.demand("view", machine)
     scope, found = actor.scope("view"), StoredPlan.objects.defer("dry_run")
@@ -73,15 +73,16 @@ def listed(actor: Actor, machine: str = "") -> QuerySet[StoredPlan]:
 
 
 def get(actor: Actor, id: int) -> StoredPlan:
-    """A stored plan with its dry run as the actor may see it; ``redacted.hide_plan`` does the same for the plan itself.
-    Raises Forbidden, also where there is no such plan and the actor does not see every machine; DoesNotExist."""
-    return _seen(actor, _load(actor, id, "view"))
+    """Return a stored plan with its dry run as the actor may see it; ``redacted.hide_plan`` does the same for the plan
+    itself. Raises Forbidden, also where there is no such plan and the actor does not see every machine;
+    DoesNotExist."""
+    return _check_visible(actor, _load(actor, id, "view"))
 
 
 def store(actor: Actor, plan: MigrationPlan, *, note: str = "") -> StoredPlan:
     """Keep a plan for review. Raises Forbidden, PlanError where it does not fit the published versions."""
-    with actor.records("plan.store", machine=plan.machine, reason=note) as deed:
-        deed.note(plan=plan.id, to=plan.to)
+    with actor.records("plan.store", machine=plan.machine, reason=note) as entry:
+        entry.note(plan=plan.id, to=plan.to)
         actor.demand("operate", plan.machine)
         arguments.check_text("note", note, MAX_REASON)
         get_engine().check_plan(plan)
@@ -89,12 +90,13 @@ def store(actor: Actor, plan: MigrationPlan, *, note: str = "") -> StoredPlan:
             machine=plan.machine, to=plan.to, plan=plan.as_dict(), plan_id=plan.id, note=note.replace("\0", ""),
             author=actor.name, author_id=actor.id,
         )  # fmt: skip
-        deed.name(target=f"plan {made.pk}")
+        entry.name(target=f"plan {made.pk}")
     return made
 
 
 def preview(actor: Actor, row: StoredPlan) -> DryRun | None:
-    """The dry run that the bulk action of a plan began with, as the actor may see it; None where there is none."""
+    """Return the dry run that the bulk action of a plan began with, as the actor may see it; None where there is
+    none."""
     found = Bulk(get_engine(), row.bulk).dry_run() if row.bulk else None
     return found and redacted.hide_dry_run(actor, row.machine, found)
 
@@ -106,8 +108,8 @@ def try_out(actor: Actor, id: int) -> StoredPlan:
     the preview of ``move`` is the same, made by workers.
     """
     row = _load(actor, id, "operate", action="plan.try")
-    with actor.records("plan.try", machine=row.machine, target=f"plan {id}") as deed:
-        deed.note(plan=row.plan_id)
+    with actor.records("plan.try", machine=row.machine, target=f"plan {id}") as entry:
+        entry.note(plan=row.plan_id)
         total = get_engine().live(row.machine).total
         if total > AT_ONCE:
             raise BadInput(
@@ -115,9 +117,9 @@ def try_out(actor: Actor, id: int) -> StoredPlan:
                 " the move, whose preview is the same dry run by workers; nothing moves before it is run", code="SB648",
             )  # fmt: skip
         found = get_engine().dry_run(MigrationPlan.from_dict(row.plan))
-        deed.note(total=found.total, refused=found.refused_count)
+        entry.note(total=found.total, refused=found.refused_count)
         _keep(row, dry_run=found.as_dict(KEPT_REFUSED), dry_run_at=timezone.now())
-    return _seen(actor, row)
+    return _check_visible(actor, row)
 
 
 def move(actor: Actor, id: int, *, reason: str, rate: int = 0, versions: Sequence[int] = ()) -> StoredPlan:
@@ -128,7 +130,7 @@ def move(actor: Actor, id: int, *, reason: str, rate: int = 0, versions: Sequenc
     """
     row = _load(actor, id, "operate", action="bulk.start")
     _start(actor, row, "bulk", row.plan, reason, rate, _filter(versions))
-    return _seen(actor, row)
+    return _check_visible(actor, row)
 
 
 def move_back(actor: Actor, id: int, *, reason: str, rate: int = 0, make_current: bool = False) -> StoredPlan:
@@ -144,19 +146,19 @@ def move_back(actor: Actor, id: int, *, reason: str, rate: int = 0, make_current
     if make_current:
         rollouts.make_current(actor, row.machine, inverse.to, reason=reason)
     _start(actor, row, "back", inverse.as_dict(), reason, rate, {})
-    return _seen(actor, row)
+    return _check_visible(actor, row)
 
 
 def progress(actor: Actor, row: StoredPlan) -> Progress:
-    """How far a stored plan is. Raises EngineUnavailable."""
+    """Return how far a stored plan is. Raises EngineUnavailable."""
     moves = [(source["version"], source["to"]) for source in row.plan["sources"]]
     rule = find_rule(MIGRATE, row.machine, moves=moves)
     return Progress(_find_bulk(row.bulk), _find_bulk(row.back), rule is not None)
 
 
 def status(row: StoredPlan) -> str:
-    """The state of the bulk action of a stored plan: kept once it is over, else what it is now; empty where none was
-    started, or Redis has let it go. Raises EngineUnavailable."""
+    """Return the state of the bulk action of a stored plan: kept once it is over, else what it is now; empty where none
+    was started, or Redis has let it go. Raises EngineUnavailable."""
     if row.outcome is not None:
         return str(row.outcome["state"])
     bulk = _find_bulk(row.bulk)
@@ -164,7 +166,7 @@ def status(row: StoredPlan) -> str:
 
 
 def note_approval(bulk: str, second: str) -> None:
-    """A second person has approved the bulk action that moves by a plan."""
+    """Note that a second person has approved the bulk action that moves by a plan."""
     found = StoredPlan.objects.filter(models.Q(bulk=bulk) | models.Q(back=bulk))
     found.update(approved_by=second, approved_at=timezone.now())
 
@@ -188,7 +190,7 @@ def keep_outcomes() -> int:
 
 
 def _load(actor: Actor, id: int, right: str, *, action: str = "") -> StoredPlan:
-    """``action``: of the audit, which then has the refusal."""
+    """Load a plan. ``action``: of the audit, which then has the refusal."""
     found = StoredPlan.objects.filter(pk=id).first()
     try:
         actor.demand(right, found.machine if found else "", action=action, target=f"plan {id}")
@@ -199,7 +201,7 @@ def _load(actor: Actor, id: int, right: str, *, action: str = "") -> StoredPlan:
     return found
 
 
-def _seen(actor: Actor, row: StoredPlan) -> StoredPlan:
+def _check_visible(actor: Actor, row: StoredPlan) -> StoredPlan:
     if row.dry_run:
         row.dry_run = redacted.hide_dry_run(actor, row.machine, DryRun.from_dict(row.dry_run)).as_dict()
     return row
@@ -208,7 +210,7 @@ def _seen(actor: Actor, row: StoredPlan) -> StoredPlan:
 def _start(
     actor: Actor, row: StoredPlan, field: str, plan: Mapping[str, Any], reason: str, rate: int, filter: dict[str, Any]
 ) -> None:
-    """Of two who start it at once, the one whose write finds the former bulk action goes on."""
+    """Start a bulk action. Of two who start it at once, the one whose write finds the former bulk action goes on."""
     former, new = getattr(row, field), get_engine().new_id()
     rows = StoredPlan.objects.filter(pk=row.pk)
     now = _find_bulk(former)

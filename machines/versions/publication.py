@@ -37,10 +37,10 @@ def publish(
     Raises Forbidden, NotAccepted, DefinitionError with every finding, Diverged, EngineUnavailable; DraftNeeded where a
     second person has to approve it, or a machine that it brings along.
     """
-    machine = _named(definition)
+    machine = _read_name(definition)
     target = "" if draft is None else f"draft {draft}"
-    with actor.records("publish", machine=machine, target=target, reason=reason) as deed:
-        deed.note(**({"draft": draft} if draft is not None else {}), **({"approved_by": second} if second else {}))
+    with actor.records("publish", machine=machine, target=target, reason=reason) as entry:
+        entry.note(**({"draft": draft} if draft is not None else {}), **({"approved_by": second} if second else {}))
         actor.demand("publish", machine)
         publication = publishing.prepare(definition)
         with lock_versions(actor, *publication.own):
@@ -49,22 +49,21 @@ def publish(
                 try:
                     check(change)
                 except ApprovalNeeded:  # the request has an entry of its own
-                    deed.void()
+                    entry.void()
                     raise
             _demand_drafts(publication, change, second)
             for name in publication.along:
                 _demand_along(actor, name, machine, reason)
             _demand_recipients(actor, publication)
             for name, inner in publication.along.items():
-                with actor.records("publish", machine=name, reason=reason) as deed_along:
-                    deed_along.note(within=machine)
-                    _written(actor, inner, reason, deed_along)
-            return _written(actor, publication.compiled, reason, deed, rollout)
+                with actor.records("publish", machine=name, reason=reason) as inner_entry:
+                    inner_entry.note(within=machine)
+                    _write(actor, inner, reason, inner_entry)
+            return _write(actor, publication.compiled, reason, entry, rollout)
 
 
 def _demand_drafts(publication: publishing.Publication, change: VersionChange, second: str) -> None:
-    """What takes a second person is published as a draft that they approve; a machine that is brought along, as one of
-    its own before. Raises DraftNeeded."""
+    """Demand a draft for what takes a second person. Raises DraftNeeded."""
     changes = [
         prepare_change(change.operation, name, definition=inner.outline) for name, inner in publication.along.items()
     ]
@@ -74,17 +73,17 @@ def _demand_drafts(publication: publishing.Publication, change: VersionChange, s
 
 
 def _demand_along(actor: Actor, name: str, within: str, reason: str) -> None:
-    """The refusal stands in the audit of that machine too, not only of the one that brings it along."""
+    """Demand the right on a machine that is brought along. Its audit has the refusal too."""
     if actor.may("publish", name):
         return
-    with actor.records("publish", machine=name, reason=reason) as deed:
-        deed.note(within=within)
+    with actor.records("publish", machine=name, reason=reason) as entry:
+        entry.note(within=within)
         raise Forbidden("publish", name, within=within)
 
 
 def _demand_recipients(actor: Actor, publication: publishing.Publication) -> None:
-    """Who may publish one machine must not move the instances of others by it: what a definition sends to, or invokes,
-    takes a right there, unless that machine accepts the sender. Raises NotAccepted for the first."""
+    """Demand rights on machines that a definition sends to: the right to publish one does not move the instances of
+    others. Raises NotAccepted for the first."""
     if not actor.is_person:
         return
     for compiled in (*publication.along.values(), publication.compiled):
@@ -98,17 +97,17 @@ def _may_reach(actor: Actor, sender: str, machine: str) -> bool:
     return actor.may("fire", machine) or actor.may("publish", machine) or accepted_senders.takes(machine, sender)
 
 
-def _written(
-    actor: Actor, compiled: CompiledDefinition, reason: str, deed: AuditRecord, rollout: float | None = None
+def _write(
+    actor: Actor, compiled: CompiledDefinition, reason: str, entry: AuditRecord, rollout: float | None = None
 ) -> MachineVersion:
     user = actor.user if actor.is_person else None
     version = publishing.write(compiled, user=user, notes=reason, rollout=rollout)
-    deed.name(target=f"v{version.number}")
-    deed.note(digest=version.digest, **({} if rollout is None else {"rollout": rollout}))
+    entry.name(target=f"v{version.number}")
+    entry.note(digest=version.digest, **({} if rollout is None else {"rollout": rollout}))
     return version
 
 
-def _named(definition: Any) -> str:
+def _read_name(definition: Any) -> str:
     source = definition.source if isinstance(definition, CompiledDefinition) else definition
     name = source.get("id") if isinstance(source, dict) else None
     return name if isinstance(name, str) else ""

@@ -19,7 +19,8 @@ from machines.people.actor import Actor
 
 
 def hide_plan(actor: Actor, plan: MigrationPlan) -> MigrationPlan:
-    """The plan without its expressions over the data. Its ``id`` is another one then: show that of the original."""
+    """Return the plan without its expressions over the data. Its ``id`` is another one then: show that of the
+    original."""
     if redactor_of(actor, plan.machine).open:
         return plan
     findings = tuple(replace(one, message=MASK, hint="") if "data" in one.path else one for one in plan.findings)
@@ -27,25 +28,25 @@ def hide_plan(actor: Actor, plan: MigrationPlan) -> MigrationPlan:
 
 
 def hide_document(actor: Actor, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The same of its JSON."""
+    """Return the same of its JSON."""
     plan = MigrationPlan.from_dict(document)
     return hide_plan(actor, plan).as_dict() | {"id": plan.id}
 
 
 def hide_dry_run(actor: Actor, machine: str, found: DryRun) -> DryRun:
-    """The dry run without reasons, and without effects that name a sensitive field; the codes stay."""
+    """Return the dry run without reasons, and without effects that name a sensitive field; the codes stay."""
     redactor = redactor_of(actor, machine)
     if redactor.open:
         return found
     classes = [
-        replace(one, reason=redactor.said(one.reason), effects=tuple(map(redactor.message, one.effects)))
+        replace(one, reason=redactor.redact_text(one.reason), effects=tuple(map(redactor.message, one.effects)))
         for one in found.classes
     ]
     return replace(found, classes=classes, refused=[replace(one, reason=MASK) for one in found.refused])
 
 
 def hide_replay(actor: Actor, found: Replay) -> Replay:
-    """The replay without the values in which it differs from the record; the names of the fields stay."""
+    """Return the replay without the values in which it differs from the record; the names of the fields stay."""
     redactor = redactor_of(actor, found.machine)
     if redactor.open:
         return found
@@ -62,4 +63,4 @@ def _hide_source(source: SourcePlan) -> SourcePlan:
 
 
 def _hide_outcome(redactor: Redactor, outcome: StepOutcome) -> StepOutcome:
-    return replace(outcome, data=redactor.work(outcome.data), error=redactor.said(outcome.error))
+    return replace(outcome, data=redactor.work(outcome.data), error=redactor.redact_text(outcome.error))

@@ -28,13 +28,13 @@ from machines.people.limits import rate_limit
 
 
 def get(actor: Actor, machine: str) -> VersionChoice:
-    """Raises Forbidden, UnknownMachine."""
+    """Raise Forbidden, UnknownMachine."""
     actor.demand("view", machine)
     return get_engine().version_choice(machine)
 
 
 def figures(actor: Actor, machine: str, *, sample: int = 100) -> PartialList[VersionFigures]:
-    """Counts of each version: instances, created, refusals, dead jobs, time in state. They hold no data."""
+    """Count of each version: instances, created, refusals, dead jobs, time in state. They hold no data."""
     actor.demand("view", machine)
     return get_engine().version_figures(machine, sample=sample)
 
@@ -48,8 +48,8 @@ def start(
     VersionRefused, and ApprovalNeeded where it takes a second person."""
     asked = {"version": version, "percent": percent, "guard": guard}
     call = Call("rollout.start", asked, f"v{version}", expect, second, action="rollout.set")
-    with _recorded(actor, machine, call, reason, versions=[version]) as (deed, who):
-        deed.note(percent=percent)
+    with _record(actor, machine, call, reason, versions=[version]) as (entry, who):
+        entry.note(percent=percent)
         return get_engine().start_rollout(machine, version, percent, guard=guard, **who)
 
 
@@ -60,20 +60,20 @@ def set_percent(
     """Raise or lower the percentage; 100 finishes the roll-out, 0 stops it."""
     operation = "rollout.stop" if percent == 0 else "rollout.set"
     call = Call(operation, {"percent": percent, "guard": guard}, "", expect, second, action="rollout.set")
-    with _recorded(actor, machine, call, reason) as (deed, who):
-        deed.note(percent=percent)
+    with _record(actor, machine, call, reason) as (entry, who):
+        entry.note(percent=percent)
         return get_engine().set_rollout(machine, percent, guard=guard, **who)
 
 
 def stop(actor: Actor, machine: str, *, reason: str, expect: int | None = None) -> Rollout | None:
     """Give new instances the base version again. It takes one person: it is the brake."""
-    with _recorded(actor, machine, Call("rollout.stop", {}, "", expect), reason) as (_, who):
+    with _record(actor, machine, Call("rollout.stop", {}, "", expect), reason) as (_, who):
         return get_engine().stop_rollout(machine, **who)
 
 
 def finish(actor: Actor, machine: str, *, reason: str, expect: int | None = None, second: str = "") -> None:
     """Make the version that is rolled out the current one."""
-    with _recorded(actor, machine, Call("rollout.finish", {}, "", expect, second), reason) as (_, who):
+    with _record(actor, machine, Call("rollout.finish", {}, "", expect, second), reason) as (_, who):
         get_engine().finish_rollout(machine, **who)
 
 
@@ -83,8 +83,8 @@ def pin(
     """Keep a version current whatever is published; None takes that back."""
     operation, target = ("version.unpin", "") if version is None else ("version.pin", f"v{version}")
     call = Call(operation, {"version": version}, target, expect, second, action="version.pin")
-    with _recorded(actor, machine, call, reason, versions=() if version is None else [version]) as (deed, who):
-        deed.note(pinned=version is not None)
+    with _record(actor, machine, call, reason, versions=() if version is None else [version]) as (entry, who):
+        entry.note(pinned=version is not None)
         return get_engine().pin(machine, version, **who)
 
 
@@ -115,8 +115,8 @@ def withdraw(
     asked = {"version": version, "withdrawn": withdrawn, "instead": instead}
     call = Call(operation, asked, f"v{version}", expect, second, action="version.withdraw")
     versions = [version] if instead is None else [version, instead]
-    with _recorded(actor, machine, call, reason, versions=versions) as (deed, who):
-        deed.note(withdrawn=withdrawn, **({} if instead is None else {"instead": instead}))
+    with _record(actor, machine, call, reason, versions=versions) as (entry, who):
+        entry.note(withdrawn=withdrawn, **({} if instead is None else {"instead": instead}))
         return get_engine().withdraw_version(machine, version, withdrawn, instead=instead, **who)
 
 
@@ -128,9 +128,9 @@ def set_policy(
     holds already, changing this takes one, too, also to relax it. ``was``: the policy that was approved to change."""
     wanted = [name for name in ACTIONS if name in actions]
     call = Call("version.policy", {"actions": wanted, "was": list(read_policy(machine))}, "", expect, second)
-    with _recorded(actor, machine, call, reason) as (deed, _):
+    with _record(actor, machine, call, reason) as (entry, _):
         before = list(read_policy(machine))
-        deed.note(before=before, after=wanted)
+        entry.note(before=before, after=wanted)
         if unknown := [name for name in actions if name not in ACTIONS]:
             raise BadInput(f"a version policy names {' and '.join(ACTIONS)}, not {unknown[0]!r:.60}")
         arguments.require_reason(reason)
@@ -160,11 +160,11 @@ def pin_instance(
     TooFast, and what repairs raise."""
     about = {"machine": machine, "instance": id, "target": "pin" if pinned else "unpin", "reason": reason}
     rate_limit.spend(actor, "version.pin", **about)
-    with redacting(actor, machine), actor.records("version.pin", **about) as deed:
+    with redacting(actor, machine), actor.records("version.pin", **about) as entry:
         actor.demand("operate", machine)
         who: dict[str, Any] = {"actor": actor.name, "reason": reason, "permit": rules.permit_of(actor)}
         after = get_engine().pin_instance(machine, id, pinned, expect=expect, key=key, **who)
-        deed.note(pinned=pinned, revision=after.revision)
+        entry.note(pinned=pinned, revision=after.revision)
     return seen_by(actor, after)
 
 
@@ -182,15 +182,15 @@ class Call:
 
 
 @contextmanager
-def _recorded(
+def _record(
     actor: Actor, machine: str, call: Call, reason: str, **terms: Any
 ) -> Iterator[tuple[AuditRecord, dict[str, Any]]]:
     """Ask for the right and for a second person, record the change, and bring the database up to date with what is
     current now. ``terms``: of ``version_rules.find_rule``."""
-    with actor.records(call.action or call.operation, machine=machine, target=call.target, reason=reason) as deed:
+    with actor.records(call.action or call.operation, machine=machine, target=call.target, reason=reason) as entry:
         actor.demand("publish", machine)
         if call.second:
-            deed.note(approved_by=call.second)
+            entry.note(approved_by=call.second)
         arguments.check_machine(machine)
         with rules.lock_versions(actor, machine):
             change = rules.prepare_change(call.operation, machine, **terms)
@@ -203,10 +203,10 @@ def _recorded(
                     hint="ask for it in the room, with an account",
                 )  # fmt: skip
             except ApprovalNeeded:  # the request has an entry of its own
-                deed.void()
+                entry.void()
                 raise
             # The rules were read of this turn: what a program changes in between is a conflict.
-            yield deed, {"expect": change.turn, "actor": actor.name, "reason": reason}
+            yield entry, {"expect": change.turn, "actor": actor.name, "reason": reason}
             publishing.adopt(machine)
 
 

@@ -40,8 +40,8 @@ SPECIAL = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "192.88.99.0/24", "64
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-def checked(url: str) -> httpx.URL:
-    """The address as it will be called. Raises BadWebhook, and looks nothing up."""
+def check_address(url: str) -> httpx.URL:
+    """Return the address as it will be called. Raises BadWebhook, and looks nothing up."""
     if not isinstance(url, str) or not 0 < len(url) <= LONGEST or re.search(r"[\x00-\x20\x7f\\]", url):
         raise BadWebhook("url", f"an address has 1 to {LONGEST} characters, and no spaces, controls or backslashes")
     try:
@@ -65,9 +65,9 @@ def checked(url: str) -> httpx.URL:
     return parsed
 
 
-async def resolved(url: httpx.URL) -> list[str]:
-    """The addresses to connect to, as a URL names them, the best first. Raises Unreachable, also where one of them lies
-    inside."""
+async def resolve(url: httpx.URL) -> list[str]:
+    """Return the addresses to connect to, as a URL names them, the best first. Raises Unreachable, also where one of
+    them lies inside."""
     host = url.raw_host.decode("ascii").strip("[]")
     port = url.port or PORTS[url.scheme]
     if (why := _port_refused(url)) is not None:
@@ -86,20 +86,20 @@ async def resolved(url: httpx.URL) -> list[str]:
 
 
 def is_allowed(host: str) -> bool:
-    """Says whether the settings of this installation name it."""
+    """Say whether the settings of this installation name it."""
     return host.strip("[]").lower() in {name.strip("[]").lower() for name in conf.WEBHOOK_HOSTS}
 
 
 def may_lead_to(host: str, address: Address) -> bool:
-    """Whether an address that ``host`` has may be connected to. A host that was named leads anywhere but to a metadata
-    service, whose own address has to be named for that."""
+    """Tell whether an address that ``host`` has may be connected to. A host that was named leads anywhere but to a
+    metadata service, whose own address has to be named for that."""
     if (inner := _inner(address)) in METADATA:
         return is_allowed(str(inner))
     return is_allowed(host) or is_public(address)
 
 
 def is_public(address: Address) -> bool:
-    """Whether it is of the public internet, and stands for no other that is not."""
+    """Tell whether it is of the public internet, and stands for no other that is not."""
     inner = _inner(address)
     if inner != address:
         return is_public(inner)
@@ -111,7 +111,7 @@ def is_public(address: Address) -> bool:
 
 
 def _inner(address: Address) -> Address:
-    """The IPv4 address that an IPv6 one stands for, or itself."""
+    """Return the IPv4 address that an IPv6 one stands for, or itself."""
     if isinstance(address, ipaddress.IPv6Address):
         if address in NAT64:
             return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
@@ -120,7 +120,7 @@ def _inner(address: Address) -> Address:
 
 
 def _port_refused(url: httpx.URL) -> str | None:
-    """Why the port is none for a webhook; None where it is."""
+    """Tell why the port is none for a webhook; None where it is."""
     port, allowed = url.port or PORTS[url.scheme], {*PORTS.values(), *conf.WEBHOOK_PORTS}
     if port in allowed:
         return None
@@ -129,7 +129,8 @@ def _port_refused(url: httpx.URL) -> str | None:
 
 
 def _literal(host: str) -> Address | None:
-    """The address that a host is, also in the ways of writing one that resolvers take: 127.1, 0x7f.1, 2130706433."""
+    """Return the address that a host is, also in the ways of writing one that resolvers take: 127.1, 0x7f.1,
+    2130706433."""
     try:
         return ipaddress.ip_address(host.strip("[]"))
     except ValueError:

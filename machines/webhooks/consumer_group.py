@@ -50,7 +50,7 @@ class ConsumerGroup:
     # Where there is something to do
 
     def due(self, most: int, *, wait: float) -> list[Place]:
-        """Up to ``most`` logs that may have something for this worker; waits up to ``wait`` seconds for one."""
+        """Return up to ``most`` logs that may have something for this worker; wait up to ``wait`` seconds for one."""
         now = self._clock()
         if now - self._refreshed >= REFRESH:
             self._refreshed = now
@@ -78,7 +78,7 @@ class ConsumerGroup:
     # Reading
 
     def take(self, place: Place) -> StreamPage:
-        """A page of one log, of which this worker has to say that it is ``done``, or give it back."""
+        """Take a page of one log, of which this worker has to say that it is finished, or give it back."""
         taken = self._take(place)
         if taken is None:
             self._begin(place)
@@ -88,7 +88,7 @@ class ConsumerGroup:
         self._known[place] = taken.last
         return taken
 
-    def done(self, place: Place, taken: StreamPage) -> None:
+    def finish(self, place: Place, taken: StreamPage) -> None:
         if taken.entries:
             with contextlib.suppress(Gone):  # the last webhook was switched off meanwhile
                 self.stream(place).ack(GROUP, *(id for id, _ in taken.entries))
@@ -98,7 +98,7 @@ class ConsumerGroup:
             self.stream(place).give_back(GROUP, self._reader, *(id for id, _ in taken.entries))
 
     def leave(self, place: Place) -> None:
-        """For a while: it is no log, something else stands in its place."""
+        """Leave a place for a while: it is no log, something else stands in its place."""
         self._left.add(place)
         self._known.pop(place, None)
         self._streams.pop(place, None)
@@ -120,26 +120,26 @@ class ConsumerGroup:
     # The group
 
     def _begin(self, place: Place) -> None:
-        """A group on a log that has none: where it stood, or with the oldest entry."""
+        """Begin a group on a log that has none: where it stood, or with the oldest entry."""
         end = self._emitted.ends([place])[place]
         if not end.added:
             return  # there is no log yet
         cursor, made = LogCursor.objects.get_or_create(machine=place[0], partition=place[1])
         if not made and _is_another(cursor, end):
-            _replaced(cursor)
+            _log_replacement(cursor)
             cursor.read, cursor.position = START, 0
         known = cursor.read != START
         self.stream(place).begin(GROUP, cursor.read if known else "0", cursor.position if known else None)
 
     def note(self) -> None:
-        """Writes down how far the group is, where nothing is under way."""
+        """Write down how far the group is, where nothing is under way."""
         for cursor in LogCursor.objects.all():
             stands = self.stream((cursor.machine, cursor.partition)).stands(GROUP)
             if stands is not None and stands != (cursor.read, cursor.position):
                 LogCursor.objects.filter(pk=cursor.pk).update(read=stands[0], position=stands[1])
 
     def drop(self) -> None:
-        """No webhook is active: nobody's logs are to grow."""
+        """Drop the group where no webhook is active: no logs are to grow."""
         for cursor in LogCursor.objects.all():
             self._forget(cursor)
             cursor.delete()
@@ -153,7 +153,7 @@ class ConsumerGroup:
 
 
 def align(engine: Engine) -> None:
-    """Puts the group at the end of every log: what nobody wanted is not missing."""
+    """Put the group at the end of every log: what nobody wanted is not missing."""
     logs = ConsumerGroup(engine)
     for (machine, partition), end in engine.emitted_logs().ends().items():
         LogCursor.objects.update_or_create(
@@ -163,12 +163,12 @@ def align(engine: Engine) -> None:
 
 
 def _is_another(cursor: LogCursor, end: LogEnd) -> bool:
-    """Is this log another one than the one the cursor stood in?"""
+    """Tell whether this log is another one than the one the cursor stood in."""
     return end.added < cursor.position or _order(end.last) < _order(cursor.read)
 
 
-def _replaced(cursor: LogCursor) -> None:
-    """Told by one of those who find it."""
+def _log_replacement(cursor: LogCursor) -> None:
+    """Log a replaced log, by one of those who find it."""
     with transaction.atomic():
         held = LogCursor.objects.filter(pk=cursor.pk, read=cursor.read, position=cursor.position)
         if held.update(read=START, position=0):

@@ -20,7 +20,7 @@ def wants_steps(webhook: Webhook) -> bool:
 
 
 def matches_filter(webhook: Webhook, machine: str, type: str, at: int) -> bool:
-    """Whether a message that was emitted ``at`` (ms by Redis' clock) is for it."""
+    """Tell whether a message that was emitted ``at`` (ms by Redis' clock) is for it."""
     if at < webhook.since or (webhook.machines and machine not in webhook.machines):
         return False
     if type in (STEP, ROLLOUT):
@@ -30,5 +30,5 @@ def matches_filter(webhook: Webhook, machine: str, type: str, at: int) -> bool:
 
 @lru_cache(maxsize=256)
 def _pattern(types: Sequence[str]) -> re.Pattern[str]:
-    """``*`` stands for any characters, none too; everything else for itself."""
+    """Compile a pattern. ``*`` stands for any characters, none too; everything else for itself."""
     return re.compile("|".join(".*".join(map(re.escape, type.split("*"))) for type in types) or r"(?!)", re.DOTALL)

@@ -57,12 +57,12 @@ class FanOut:
         self._wait = wait
         self._database = DatabaseRetry(log, "webhooks wait for the database: %s")
         self._idle, self._found = True, False
-        self._lost: dict[Place, int] = {}  # told by the log, not yet by us
+        self._lost: dict[Place, int] = {}  # in the log, not yet recorded here
         self._noted = time.monotonic()
         self._asked = -float("inf")
 
     def once(self) -> bool:
-        """One pass. Says whether there is more; what is wrong with the database waits, and is told once."""
+        """Make one pass. Tell whether there is more; what is wrong with the database waits, and is logged once."""
         with self._database.around():
             return self.look()
         return False
@@ -75,7 +75,7 @@ class FanOut:
         return self.REST if self._found else self.LISTEN
 
     def look(self) -> bool:
-        """The same, with the errors of the database."""
+        """Return the same, with the errors of the database."""
         self._idle = not Webhook.objects.filter(active=True).exists()
         if self._idle:
             self._logs.drop()
@@ -107,7 +107,7 @@ class FanOut:
                 self._logs.note()
 
     def _pump(self, place: Place) -> int:
-        """A page of one log. How many deliveries it made."""
+        """Read a page of one log; return how many deliveries it made."""
         try:
             taken = self._logs.take(place)
         except EngineFault as error:
@@ -124,12 +124,12 @@ class FanOut:
                 self._logs.give_back(place, taken)
             raise
         self._lost.pop(place, None)
-        self._logs.done(place, taken)
+        self._logs.finish(place, taken)
         return made
 
     def _keep(self, place: Place, taken: StreamPage) -> int:
-        """All of it or nothing. Which webhooks there are is asked after the reading: one that was made before a message
-        was emitted gets it."""
+        """Write all deliveries or none. Which webhooks there are is asked after the reading: one that was made before a
+        message was emitted gets it."""
         found = [read_entry(*one) for one in taken.entries]
         emitted = [_as_message(entry) for entry in found if entry.kind in KINDS]
         entries = [found for found in emitted if _is_message(found)]
@@ -158,7 +158,8 @@ def _as_message(entry: LogEntry) -> LogEntry:
 
 
 def _is_message(found: LogEntry) -> bool:
-    """Whether a machine can have emitted it: what else somebody wrote into a log must not hold up what is behind it."""
+    """Tell whether a machine can have emitted it: what else somebody wrote into a log must not hold up what is behind
+    it."""
     fits = len(found.name) <= MAX_TYPE and len(found.instance) <= MAX_INSTANCE_ID and found.at < MAX_NOW
     return fits and "\0" not in found.name + found.instance  # PostgreSQL takes none
 
@@ -178,12 +179,12 @@ def _deliveries(place: Place, found: LogEntry, webhooks: Sequence[Webhook], writ
 
 
 def new_key() -> str:
-    """What a receiver knows a message by: sorts by when it was written down here."""
+    """Return what a receiver knows a message by: sorts by when it was written down here."""
     return f"msg_{get_engine().new_id()}"
 
 
 def prune(keep: timedelta = KEEP) -> None:
-    """Takes out what is old, a little at a time."""
+    """Take out what is old, a little at a time."""
     before = timezone.now() - keep
     for rows in (Delivery.objects.filter(made_at__lt=before), LogGap.objects.filter(at__lt=before)):
         delete_some(rows.order_by("pk"), PRUNE)

@@ -16,7 +16,7 @@ import httpx
 
 import machines
 
-from .addresses import checked, resolved
+from .addresses import check_address, resolve
 from .errors import BadWebhook, Unreachable
 from .models import Delivery
 from .signing import headers
@@ -45,7 +45,7 @@ class PostResult:
         return 200 <= self.status < 300
 
     def facts(self) -> dict[str, Any]:
-        """As the delivery log keeps it."""
+        """Return the facts that the delivery log keeps."""
         return {
             "at": self.at.isoformat(timespec="milliseconds"), "ms": self.took, "status": self.status,
             "error": self.error, "said": self.said,
@@ -53,7 +53,7 @@ class PostResult:
 
 
 async def post(delivery: Delivery, now: datetime) -> PostResult:
-    """Never raises: what went wrong is the answer."""
+    """Post, and never raise: what went wrong is the answer."""
     began = time.monotonic()
     try:
         async with asyncio.timeout(WHOLE):
@@ -69,17 +69,19 @@ async def post(delivery: Delivery, now: datetime) -> PostResult:
 
 
 async def _exchange(delivery: Delivery, now: datetime) -> tuple[int, str, float]:
-    """Status, what it said, and the seconds it asked for."""
-    url = checked(delivery.webhook.url)
+    """Return the status, the answer, and the seconds that the receiver asked for."""
+    url = check_address(delivery.webhook.url)
     body = delivery.body.encode("ascii")
     sent = {
         "Host": url.netloc.decode("ascii"), "Content-Type": "application/json", "User-Agent": AGENT,
         "Accept-Encoding": "identity", "Connection": "close",
     } | headers(delivery.webhook.secrets(now), delivery.key, int(now.timestamp()), body)  # fmt: skip
     limits = httpx.Timeout(READ, connect=CONNECT)
-    addresses = await resolved(url)
+    addresses = await resolve(url)
     # No proxy of the environment, no cookies, no redirects: it goes to an address that was judged, or nowhere.
-    async with httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=limits, verify=trusted()) as client:
+    async with httpx.AsyncClient(
+        trust_env=False, follow_redirects=False, timeout=limits, verify=load_trusted()
+    ) as client:
         for number, address in enumerate(addresses, 1):
             request = client.build_request("POST", url.copy_with(host=address), content=body, headers=sent)
             request.extensions["sni_hostname"] = url.raw_host.decode("ascii")  # whose certificate it has to be
@@ -90,22 +92,23 @@ async def _exchange(delivery: Delivery, now: datetime) -> tuple[int, str, float]
                     raise
                 continue  # nothing was sent yet: the name has another address
             try:
-                return answer.status_code, await _said(answer), _retry_after(answer)
+                return answer.status_code, await _read_answer(answer), _retry_after(answer)
             finally:
                 await answer.aclose()
     raise Unreachable("the name has no address")
 
 
 @lru_cache(maxsize=1)
-def trusted() -> ssl.SSLContext:
-    """Whose certificates are believed: the public authorities, and those this system (or SSL_CERT_FILE) names."""
+def load_trusted() -> ssl.SSLContext:
+    """Return whose certificates are believed: the public authorities, and those this system (or SSL_CERT_FILE)
+    names."""
     context = ssl.create_default_context(cafile=certifi.where())
     context.load_default_certs()
     return context
 
 
-async def _said(answer: httpx.Response) -> str:
-    """The beginning of what it says, as plain text: raw bytes, so that nothing is unpacked."""
+async def _read_answer(answer: httpx.Response) -> str:
+    """Return the beginning of what it says, as plain text: raw bytes, so that nothing is unpacked."""
     found = b""
     async for part in answer.aiter_raw():
         found += part

@@ -17,7 +17,7 @@ from machines.engine.limits import check_machine_name
 from machines.people.actor import Actor
 
 from . import consumer_group, fan_out, message_body
-from .addresses import checked
+from .addresses import check_address
 from .errors import BadWebhook, UnknownWebhook
 from .models import Delivery, LogGap, Webhook
 from .signing import new_secret
@@ -30,8 +30,8 @@ TEST = "signalbox.test"
 WAITING = (Delivery.State.WAITING, Delivery.State.SENDING)
 
 
-def listed(actor: Actor) -> QuerySet[Webhook]:
-    """Each with ``waiting`` and ``dead``, how many deliveries are. Raises Forbidden."""
+def list_webhooks(actor: Actor) -> QuerySet[Webhook]:
+    """List webhooks, each with ``waiting`` and ``dead``, how many deliveries are. Raises Forbidden."""
     actor.demand(RIGHT)
     return Webhook.objects.annotate(
         waiting=Count("deliveries", filter=Q(deliveries__state__in=WAITING)),
@@ -40,19 +40,19 @@ def listed(actor: Actor) -> QuerySet[Webhook]:
 
 
 def gaps(actor: Actor) -> QuerySet[LogGap]:
-    """What was lost before it was read, newest first."""
+    """Return what was lost before it was read, newest first."""
     actor.demand(RIGHT)
     return LogGap.objects.all()
 
 
 def get(actor: Actor, id: int) -> Webhook:
-    """Raises Forbidden, UnknownWebhook."""
+    """Raise Forbidden, UnknownWebhook."""
     actor.demand(RIGHT)
-    return _found(id)
+    return _find(id)
 
 
 def deliveries(actor: Actor, id: int, *, state: str = "", before: int | None = None) -> QuerySet[Delivery]:
-    """Newest first. ``state``: one of Delivery.State; ``before``: the number of the last one seen."""
+    """List deliveries, newest first. ``state``: one of Delivery.State; ``before``: the number of the last one seen."""
     rows = get(actor, id).deliveries.all()
     if state:
         rows = rows.filter(state=state)
@@ -62,11 +62,11 @@ def deliveries(actor: Actor, id: int, *, state: str = "", before: int | None = N
 def make(
     actor: Actor, *, name: str, url: str, machines: Iterable[str] = (), types: Iterable[str] = ("*",)
 ) -> tuple[Webhook, str]:
-    """A new webhook, for what is emitted from now on, and its secret, which nobody is shown again.
+    """Make a webhook for what is emitted from now on; return it and its secret, which nobody is shown again.
 
     Raises Forbidden, BadWebhook, EngineUnavailable.
     """
-    with actor.records("webhook.make", target=str(name)) as deed:
+    with actor.records("webhook.make", target=str(name)) as entry:
         actor.demand(RIGHT)
         fields = _fields(name=name, url=url, machines=machines, types=types)
         if Webhook.objects.count() >= MOST:
@@ -74,15 +74,15 @@ def make(
         secret = new_secret()
         webhook = Webhook(secret=secret, maker=actor.name, since=_from_now_on(), **fields)
         _save(webhook)
-        deed.note(**shown_address(webhook.url), machines=webhook.machines, types=webhook.types)
+        entry.note(**shown_address(webhook.url), machines=webhook.machines, types=webhook.types)
         return webhook, secret
 
 
 def change(actor: Actor, id: int, **fields: Any) -> Webhook:
-    """``name``, ``url``, ``machines``, ``types``; what is left out stays."""
-    with actor.records("webhook.change", target=str(id)) as deed:
+    """Change a webhook. ``name``, ``url``, ``machines``, ``types``; what is left out stays."""
+    with actor.records("webhook.change", target=str(id)) as entry:
         actor.demand(RIGHT)
-        webhook = _named(deed, id)
+        webhook = _find_and_name(entry, id)
         held = {"name": webhook.name, "url": webhook.url, "machines": webhook.machines, "types": webhook.types}
         if unknown := set(fields) - set(held):
             raise BadWebhook(min(unknown), f"a webhook has {', '.join(held)}, and no {min(unknown)}")
@@ -90,25 +90,26 @@ def change(actor: Actor, id: int, **fields: Any) -> Webhook:
             setattr(webhook, field, value)
         webhook.failures, webhook.rest_until = 0, None
         _save(webhook)
-        deed.note(**fields | (shown_address(webhook.url) if "url" in fields else {}))
+        entry.note(**fields | (shown_address(webhook.url) if "url" in fields else {}))
         return webhook
 
 
 def pause(actor: Actor, id: int) -> Webhook:
-    """What waits stays; what is emitted meanwhile is not sent, ever."""
+    """Pause a webhook: what waits stays; what is emitted meanwhile is never sent."""
     return _switch(actor, id, False)
 
 
 def resume(actor: Actor, id: int) -> Webhook:
-    """What waited is sent, and what is emitted from now on."""
+    """Resume a webhook: what waited is sent, and what is emitted from now on."""
     return _switch(actor, id, True)
 
 
 def rotate(actor: Actor, id: int) -> tuple[Webhook, str]:
-    """A new secret. For a day messages carry a signature with the old one, too; the one before that ends now."""
-    with actor.records("webhook.rotate", target=str(id)) as deed:
+    """Give the webhook a new secret. For a day messages carry a signature with the old one, too; the one before that
+    ends now."""
+    with actor.records("webhook.rotate", target=str(id)) as entry:
         actor.demand(RIGHT)
-        webhook = _named(deed, id)
+        webhook = _find_and_name(entry, id)
         secret = new_secret()
         webhook.former, webhook.former_until, webhook.secret = webhook.secret, timezone.now() + BOTH, secret
         webhook.save(update_fields=["secret", "former", "former_until"])
@@ -116,33 +117,33 @@ def rotate(actor: Actor, id: int) -> tuple[Webhook, str]:
 
 
 def delete(actor: Actor, id: int) -> None:
-    """With its delivery log."""
-    with actor.records("webhook.delete", target=str(id)) as deed:
+    """Delete a webhook with its delivery log."""
+    with actor.records("webhook.delete", target=str(id)) as entry:
         actor.demand(RIGHT)
-        webhook = _named(deed, id)
-        deed.note(**shown_address(webhook.url))
+        webhook = _find_and_name(entry, id)
+        entry.note(**shown_address(webhook.url))
         webhook.delete()
 
 
 def test(actor: Actor, id: int) -> Delivery:
-    """A message of the type ``signalbox.test``, sent at once, also by one that is paused for the rest."""
-    with actor.records("webhook.test", target=str(id)) as deed:
+    """Send a message of the type ``signalbox.test`` at once, also to a paused webhook."""
+    with actor.records("webhook.test", target=str(id)) as entry:
         actor.demand(RIGHT)
-        webhook = _named(deed, id)
+        webhook = _find_and_name(entry, id)
         if not webhook.active:
             raise BadWebhook("active", "the webhook is paused: resume it first")
         key, now = fan_out.new_key(), timezone.now()
-        body = message_body.written(TEST, int(now.timestamp() * 1000), {"webhook": webhook.name, "by": actor.name})
+        body = message_body.write_body(TEST, int(now.timestamp() * 1000), {"webhook": webhook.name, "by": actor.name})
         Webhook.objects.filter(pk=webhook.pk).update(rest_until=None)
         return Delivery.objects.create(webhook=webhook, message=f"test:{key}", key=key, type=TEST, body=body)
 
 
 def redeliver(actor: Actor, id: int, delivery: int) -> Delivery:
-    """Sends it once more, now and with all its attempts, whatever became of it. Its ``webhook-id`` stays."""
-    with actor.records("webhook.redeliver", target=str(id)) as deed:
+    """Send it once more, now and with all its attempts, whatever became of it. Its ``webhook-id`` stays."""
+    with actor.records("webhook.redeliver", target=str(id)) as entry:
         actor.demand(RIGHT)
-        webhook = _named(deed, id)
-        deed.note(delivery=delivery)
+        webhook = _find_and_name(entry, id)
+        entry.note(delivery=delivery)
         ended = Delivery.objects.filter(webhook=webhook, pk=delivery).exclude(state=Delivery.State.SENDING)
         fresh = {"state": Delivery.State.WAITING, "due": timezone.now(), "tries": 0, "ended_at": None}
         if not ended.update(**fresh, made_at=timezone.now()):
@@ -152,35 +153,35 @@ def redeliver(actor: Actor, id: int, delivery: int) -> Delivery:
 
 
 def _switch(actor: Actor, id: int, active: bool) -> Webhook:
-    with actor.records("webhook.change", target=str(id)) as deed:
+    with actor.records("webhook.change", target=str(id)) as entry:
         actor.demand(RIGHT)
-        webhook = _named(deed, id)
+        webhook = _find_and_name(entry, id)
         if active and not webhook.active:
             webhook.since = _from_now_on()
         webhook.active, webhook.stopped, webhook.failures, webhook.rest_until = active, "", 0, None
         webhook.save(update_fields=["active", "stopped", "failures", "rest_until", "since"])
-        deed.note(active=active)
+        entry.note(active=active)
         return webhook
 
 
 def _from_now_on() -> int:
-    """The moment from which messages are sent. Logs nobody was reading are read from their ends."""
+    """Return the moment from which messages are sent. Logs nobody was reading are read from their ends."""
     engine = get_engine()
     if not Webhook.objects.filter(active=True).exists():
         consumer_group.align(engine)
     return engine.emitted_logs().now()
 
 
-def _found(id: int) -> Webhook:
+def _find(id: int) -> Webhook:
     webhook = Webhook.objects.filter(pk=id).first()
     if webhook is None:
         raise UnknownWebhook(f"webhook {id} not found")
     return webhook
 
 
-def _named(deed: Any, id: int) -> Webhook:
-    webhook = _found(id)
-    deed.name(target=webhook.name)
+def _find_and_name(entry: Any, id: int) -> Webhook:
+    webhook = _find(id)
+    entry.name(target=webhook.name)
     return webhook
 
 
@@ -193,7 +194,7 @@ def _save(webhook: Webhook) -> None:
 
 
 def _fields(*, name: Any, url: Any, machines: Any, types: Any) -> dict[str, Any]:
-    """What a webhook is made of, checked. Raises BadWebhook for the first that does not fit."""
+    """Return what a webhook is made of, checked. Raises BadWebhook for the first that does not fit."""
     name = name.strip() if isinstance(name, str) else ""
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
         raise BadWebhook("name", f"enter a name of 1 to {LONGEST_NAME} visible characters")
@@ -207,7 +208,7 @@ def _fields(*, name: Any, url: Any, machines: Any, types: Any) -> dict[str, Any]
         raise BadWebhook("types", "a type holds characters that can be seen, and no NUL")
     if any(type.count("*") > 5 for type in types):
         raise BadWebhook("types", "a type has five * at most")
-    return {"name": name, "url": str(checked(url)), "machines": machines, "types": types}
+    return {"name": name, "url": str(check_address(url)), "machines": machines, "types": types}
 
 
 def _texts(field: str, given: Any) -> list[str]:

@@ -19,12 +19,12 @@ class Writer:
         self._sensitive: dict[str, bool] = {}
 
     def body(self, machine: str, entry: LogEntry) -> str:
-        """JSON in ASCII, so that its characters are its bytes."""
+        """Return JSON in ASCII, so that its characters are its bytes."""
         about = {"machine": machine, "instance": entry.instance, "revision": entry.revision}
-        return written(entry.name, entry.at, about | {"payload": self._masked(machine, entry)})
+        return write_body(entry.name, entry.at, about | {"payload": self._mask(machine, entry)})
 
-    def _masked(self, machine: str, entry: LogEntry) -> Any:
-        """What is called like a sensitive field, and what the instance holds in one, wherever it stands.
+    def _mask(self, machine: str, entry: LogEntry) -> Any:
+        """Return what is called like a sensitive field, and what the instance holds in one, wherever it stands.
 
         Of an instance that is gone, or damaged, the fields are unknown: the payload is left out.
         """
@@ -47,7 +47,7 @@ class Writer:
         redactor.steps(engine.history(machine, instance))
 
 
-def written(type: str, at: int, data: dict[str, Any]) -> str:
-    """``at``: ms since the epoch."""
+def write_body(type: str, at: int, data: dict[str, Any]) -> str:
+    """Write the body of a message. ``at``: ms since the epoch."""
     moment = datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
     return json.dumps({"type": type, "timestamp": moment.replace("+00:00", "Z"), "data": data}, separators=(",", ":"))

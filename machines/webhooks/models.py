@@ -37,7 +37,7 @@ class Webhook(models.Model):
         return self.name
 
     def secrets(self, now: datetime) -> list[str]:
-        """Those that a message is signed with, the new one first."""
+        """Return those that a message is signed with, the new one first."""
         still = self.former and self.former_until is not None and now < self.former_until
         return [self.secret, self.former] if still else [self.secret]
 

@@ -33,7 +33,7 @@ BATCH = 16  # deliveries a pass sends side by side
 EACH = 4  # of them for one webhook; a single one for one that has just failed
 LONGEST_REST = 300  # seconds a webhook that fails is left alone, whatever is due
 KEPT = 30  # attempts a row remembers
-PATIENCE = timedelta(hours=26)  # a message older than that, and not through, is given up with its next failure
+MAX_AGE = timedelta(hours=26)  # a message older than that, and not through, is given up with its next failure
 GONE = 410
 
 
@@ -41,7 +41,7 @@ _waiting: list[weakref.WeakMethod[Callable[[], None]]] = []  # how to wake each 
 
 
 def call() -> None:
-    """There are new deliveries: the senders of this process look at once."""
+    """Wake the senders of this process: there are new deliveries."""
     for found in list(_waiting):
         if (wake := found()) is not None:
             wake()
@@ -68,7 +68,7 @@ class Sender:
         return sent > 0
 
     def on_call(self, wake: Callable[[], None]) -> None:
-        """``wake``, a method, ends its pause."""
+        """Register the wake-up. ``wake``, a method, ends its pause."""
         _waiting.append(weakref.WeakMethod(wake))
 
     def pause(self) -> float:
@@ -76,7 +76,7 @@ class Sender:
 
 
 def send_due(*, clock: Callable[[], datetime] = timezone.now) -> int:
-    """One pass: how many attempts were made."""
+    """Make one pass; return how many attempts were made."""
     claimed = claim(clock())
     if not claimed:
         return 0
@@ -91,7 +91,7 @@ async def _all(claimed: list[Delivery], clock: Callable[[], datetime]) -> list[P
 
 
 def claim(now: datetime) -> list[Delivery]:
-    """Takes deliveries that are due: of each webhook its oldest, so that none waits for the backlog of another. Two
+    """Take deliveries that are due: of each webhook its oldest, so that none waits for the backlog of another. Two
     workers never hold one: its row is changed only by the first."""
     due = Delivery.objects.filter(state__in=(Delivery.State.WAITING, Delivery.State.SENDING), due__lte=now)
     resting = Q(webhook__active=False) | Q(webhook__rest_until__gt=now)
@@ -106,8 +106,8 @@ def claim(now: datetime) -> list[Delivery]:
 
 
 def _has_room(webhook: Webhook) -> bool:
-    """Whether its receiver may get one more now, whichever webhooks lead there. What has to wait stays due. Without
-    Redis there is no limit: deliveries need none."""
+    """Tell whether its receiver may get one more now, whichever webhooks lead there. What has to wait stays due.
+    Without Redis there is no limit: deliveries need none."""
     rate = rates.parse_rate(conf.WEBHOOK_RATE)
     if rate is None:
         return True
@@ -128,13 +128,13 @@ def _take(row: Delivery, now: datetime) -> bool:
 
 
 def settle(delivery: Delivery, answer: PostResult, now: datetime) -> None:
-    """Writes the outcome of an attempt, unless the delivery is another worker's by now."""
+    """Write the outcome of an attempt, unless the delivery is another worker's by now."""
     tries = delivery.tries + 1
     attempts = [*delivery.attempts, answer.facts()][-KEPT:]
     changes = {"tries": tries, "attempts": attempts, "claim": ""}
     if answer.ok:
         changes |= {"state": Delivery.State.SENT, "ended_at": now}
-    elif answer.status == GONE or tries > len(SCHEDULE) or now - delivery.made_at > PATIENCE:
+    elif answer.status == GONE or tries > len(SCHEDULE) or now - delivery.made_at > MAX_AGE:
         changes |= {"state": Delivery.State.DEAD, "ended_at": now}
     else:
         changes |= {"state": Delivery.State.WAITING, "due": now + timedelta(seconds=pause(tries, answer.retry_after))}
@@ -143,7 +143,8 @@ def settle(delivery: Delivery, answer: PostResult, now: datetime) -> None:
 
 
 def pause(tries: int, retry_after: float = 0.0) -> float:
-    """Seconds before the next attempt after so many: longer when the receiver asked for it, by an hour at most."""
+    """Return seconds before the next attempt after so many: longer when the receiver asked for it, by an hour at
+    most."""
     planned = SCHEDULE[tries - 1] * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311  spreading load, not a secret
     return max(planned, min(retry_after, 3600.0))
 

@@ -13,19 +13,19 @@ BYTES = 32
 
 
 def new_secret() -> str:
-    """256 random bits, as receivers' libraries take them."""
+    """Make 256 random bits, as receivers' libraries take them."""
     return PREFIX + base64.b64encode(secrets.token_bytes(BYTES)).decode("ascii")
 
 
 def signature(secret: str, id: str, timestamp: int, body: bytes) -> str:
-    """``v1,`` and the base64 of HMAC-SHA256 over ``id.timestamp.body``."""
+    """Sign a message: ``v1,`` and the base64 of HMAC-SHA256 over ``id.timestamp.body``."""
     key = base64.b64decode(secret.removeprefix(PREFIX))
     signed = f"{id}.{timestamp}.".encode() + body
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode("ascii")
 
 
 def headers(held: Iterable[str], id: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """One signature for each secret that is valid: a receiver that knows either takes it."""
+    """Return one signature for each secret that is valid: a receiver that knows either takes it."""
     return {
         "webhook-id": id,
         "webhook-timestamp": str(timestamp),

@@ -10,7 +10,7 @@ GAP = "\n...\n"
 
 
 def format_error(error: BaseException) -> str:
-    """What it says of itself; an exception that cannot even say that is a failed attempt like any other."""
+    """Return what it says of itself; an exception that cannot even say that is a failed attempt like any other."""
     kind = type(error).__name__
     try:
         text = str(error) or kind
@@ -20,7 +20,8 @@ def format_error(error: BaseException) -> str:
 
 
 def format_trace(error: BaseException) -> str:
-    """The traceback. Of one that is too long the middle goes: people look for where it began and how it ended."""
+    """Return the traceback. Of one that is too long the middle goes: people look for where it began and how it
+    ended."""
     try:
         whole = "".join(traceback.format_exception(error))
     except Exception:
@@ -32,5 +33,5 @@ def format_trace(error: BaseException) -> str:
 
 
 def list_bases(error: BaseException) -> list[str]:
-    """The names of what an exception is besides its own kind, up to but without Exception."""
+    """Return the names of what an exception is besides its own kind, up to but without Exception."""
     return [c.__name__ for c in type(error).__mro__[1:] if issubclass(c, Exception) and c is not Exception]

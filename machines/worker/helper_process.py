@@ -21,7 +21,7 @@ from .job import Job
 log = logging.getLogger(__name__)
 
 ROOM = 256 * 1024  # bytes of the pipe: two thousand jobs in one line
-MOST_ADDED = 2000  # jobs told batch by batch, before all in flight are told anew: most have ended by then
+MOST_ADDED = 2000  # jobs sent batch by batch, before all in flight are sent anew: most have ended by then
 RESTART = 5.0  # seconds between two starts: a helper that cannot live must not keep the heartbeat busy
 END = 2.0  # seconds that a killed helper may take to go
 
@@ -38,8 +38,8 @@ class HelperProcess:
         limit: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``url``: of Redis; ``limit``: seconds for which a silent worker's leases are renewed. Without either there is
-        no helper."""
+        """Prepare the helper. ``url``: of Redis; ``limit``: seconds for which a silent worker's leases are renewed.
+        Without either there is no helper."""
         self._reach = {"path": sys.path, "url": url, "prefix": prefix}
         self._in_flight = in_flight
         self._limit = limit
@@ -47,11 +47,11 @@ class HelperProcess:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe = -1
-        self._rest = b""  # of a line the pipe had no room for
+        self._remaining = b""  # of a line the pipe had no room for
         self._due = -float("inf")
         self._added = 0
         self._idle = True  # it knows that nothing is in flight
-        self._over = not (url and limit and lease_helper.is_possible())
+        self._stopped = not (url and limit and lease_helper.is_possible())
 
     @property
     def pid(self) -> int | None:
@@ -60,16 +60,16 @@ class HelperProcess:
 
     def beat(self) -> None:
         """Say that the leases in flight have just been renewed."""
-        if self._over:
+        if self._stopped:
             return
         with self._lock:
             self._look()
             if not self._idle or len(self._in_flight):
-                self._tell_all(beat=True)
+                self._send_all(beat=True)
 
     def add(self, jobs: Iterable[Job]) -> None:
         """Say that these jobs are in flight from now on: before any of them is begun."""
-        if self._over:
+        if self._stopped:
             return
         with self._lock:
             if self._process is None:
@@ -77,7 +77,7 @@ class HelperProcess:
             found = list(jobs)
             self._added += len(found)
             if self._added > MOST_ADDED:
-                self._tell_all(beat=False)
+                self._send_all(beat=False)
             else:
                 self._put({"held": _group(found), "whole": False, "beat": False})
             self._idle = False
@@ -85,13 +85,13 @@ class HelperProcess:
     def stop(self) -> None:
         """End the helper. It holds nothing that could be lost."""
         with self._lock:
-            self._over = True
+            self._stopped = True
             if self._process is not None:
                 self._process.kill()
             self._forget()
 
-    def _tell_all(self, *, beat: bool) -> None:
-        held = self._in_flight.held()  # under the lock: a batch that is added later was not in flight yet
+    def _send_all(self, *, beat: bool) -> None:
+        held = self._in_flight.list_held()  # under the lock: a batch that is added later was not in flight yet
         if self._put({"held": _group(held), "whole": True, "beat": beat}):
             self._added, self._idle = 0, not held
 
@@ -104,7 +104,7 @@ class HelperProcess:
 
     def _start(self) -> None:
         now = self._clock()
-        if self._over or now < self._due:
+        if self._stopped or now < self._due:
             return
         self._due, self._idle = now + RESTART, False
         # It inherits no descriptor but its end of the pipe. The worker's output would stay open with it.
@@ -122,7 +122,7 @@ class HelperProcess:
             log.warning("there is no lease helper: %s", error)
             return
         assert self._process.stdin is not None
-        self._pipe, self._rest = self._process.stdin.fileno(), b""
+        self._pipe, self._remaining = self._process.stdin.fileno(), b""
         os.set_blocking(self._pipe, False)
         with contextlib.suppress(OSError, AttributeError):
             fcntl.fcntl(self._pipe, fcntl.F_SETPIPE_SZ, ROOM)
@@ -135,23 +135,23 @@ class HelperProcess:
             assert self._process.stdin is not None
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
-        self._process, self._pipe, self._rest = None, -1, b""
+        self._process, self._pipe, self._remaining = None, -1, b""
 
     def _put(self, word: Any) -> bool:
-        """Write a line, or none of it where the one before has not gone through; return whether it will arrive."""
+        """Write a line, or none of it where the one before has not arrived; return whether it will arrive."""
         if self._pipe < 0 or not self._flush():
             return False
         line = json.dumps(word, separators=(",", ":")).encode() + b"\n"
         if len(line) > lease_helper.MOST_LINE:
             return False
-        self._rest = line
+        self._remaining = line
         self._flush()
         return True
 
     def _flush(self) -> bool:
         try:
-            while self._rest:
-                self._rest = self._rest[os.write(self._pipe, self._rest) :]
+            while self._remaining:
+                self._remaining = self._remaining[os.write(self._pipe, self._remaining) :]
         except OSError:
             return False  # full, or its reader is dead: that is seen at the next beat
         return True

@@ -47,7 +47,8 @@ class Job:
     def __init__(
         self, taken: TakenJob, *, began: float | None = None, progress_reporter: ProgressSink | None = None
     ) -> None:
-        """``began``: when it was taken, by this process's monotonic clock; ``board`` takes its progress."""
+        """Hold a taken job. ``began``: when it was taken, by this process's monotonic clock; ``board`` takes its
+        progress."""
         self.taken = taken
         self.asked = False  # whether Redis was asked to end it and gave no answer
         self.writes: list[tuple[str, Sequence[str | int]]] = []  # see write()
@@ -155,7 +156,7 @@ class Job:
         return self._why is not None or self.expired
 
     def check(self) -> None:
-        """Raises ``LeaseLost`` if the job is lost, ``Timeout`` past its deadline. A long handler calls it between
+        """Raise ``LeaseLost`` if the job is lost, ``Timeout`` past its deadline. A long handler calls it between
         its steps."""
         if self._why is not None:
             raise errors.LeaseLost(self.id, why=self._why)
@@ -166,7 +167,7 @@ class Job:
         return Timeout(f"not done after {self.taken.timeout / 1000:g} s")
 
     def wait(self, seconds: float) -> None:
-        """Sleeps, and raises what ``check`` does as soon as there is a reason to.
+        """Sleep, and raise what ``check`` does as soon as there is a reason to.
 
         For plain functions. A coroutine awaits ``asyncio.sleep`` and is cancelled when its job is.
         """
@@ -177,21 +178,21 @@ class Job:
     # What it says
 
     def progress(self, done: float, total: float | None = None, note: str = "") -> None:
-        """Says how far the work has come: pages show it live. From plain functions and coroutines, as often as
+        """Say how far the work has come: pages show it live. From plain functions and coroutines, as often as
         you like; what is said in quick succession goes out as its last value. Raises as ``check`` does."""
         self.check()
         if self._progress is not None:
             self._progress.note(self, done, total, note)
 
     def write(self, key: str, *command: str | int) -> None:
-        """Sends a Redis command before this attempt's end is reported, together with those of other jobs. It may be
+        """Send a Redis command before this attempt's end is reported, together with those of other jobs. It may be
         sent twice, so it has to be one that is harmless then; ``key`` routes it."""
         self.writes.append((key, command))
 
-    # Said by the worker
+    # Called by the worker
 
-    def lose(self, why: str) -> None:
-        """The job is gone; only the first ``why`` counts. Runs what ``on_loss`` left."""
+    def abandon(self, why: str) -> None:
+        """Give the job up; only the first ``why`` counts. Run what ``on_loss`` left."""
         with _guard:
             if self._why is not None:
                 return
@@ -199,13 +200,13 @@ class Job:
         self._call_off()
 
     def expire(self) -> None:
-        """Its deadline is over. Runs what ``on_loss`` left."""
+        """End the job at its deadline. Run what ``on_loss`` left."""
         with _guard:
             self._expired = True
         self._call_off()
 
     def end(self) -> bool:
-        """The attempt is over; True for the first who says so, and only that one tells Redis how."""
+        """End the attempt; True for the first who says so, and only that one tells Redis how."""
         with _guard:
             if self._ended:
                 return False
@@ -217,7 +218,7 @@ class Job:
         return self._ended
 
     def on_loss(self, call: Callable[[], object]) -> None:
-        """Has ``call`` run when the job is lost or expires, or now if it is or has."""
+        """Run ``call`` when the job is lost or expires, or now if it is or has."""
         with _guard:
             if self._why is None and not self._expired:
                 self._on_loss = [*(self._on_loss or ()), call]

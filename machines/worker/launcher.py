@@ -38,10 +38,10 @@ from .worker_info import InfoBuilder
 
 log = logging.getLogger(__name__)
 
-SETTLE = 2.0  # seconds that what has ended may take to be told
+SETTLE = 2.0  # seconds that what has ended may take to be reported
 STILL = 1.0  # seconds that a call of the heartbeat, the ticker or the like may take to come back
 
-PATIENCE = 600.0  # seconds for which an exhausted worker waits for running jobs that have no deadline
+MAX_WAIT = 600.0  # seconds for which an exhausted worker waits for running jobs that have no deadline
 
 Message = Literal["stop", "quiet", "work", "ended", "exhausted"]
 Status = Literal["working", "blocked", "quiet", "stopping", "exhausted"]
@@ -72,7 +72,7 @@ class Launcher:
         self.served_queues = ServedQueues(engine, registry, options.queues)
         self._progress = ProgressReporter(engine)
         self._listener = BellListener(engine)
-        self._queue_waiter = QueueWaiter(self._listener, options.patience)
+        self._queue_waiter = QueueWaiter(self._listener, options.wait_limit)
         self._fetcher = Fetcher(
             engine,
             self.served_queues,
@@ -111,30 +111,30 @@ class Launcher:
         self._ticking = Periodic("ticker", ticking, backoff=options.backoff)
         self._others = [Periodic(name, duty, backoff=options.backoff) for name, duty in (duties or {}).items()]
         self._poll_loop = PollLoop(
-            engine, self._fetcher, self.served_queues, self.in_flight, self._executor, options, on_jobs=self._hurry
+            engine, self._fetcher, self.served_queues, self.in_flight, self._executor, options, on_jobs=self._wake_for
         )
 
     # Orders. Safe to give from a signal handler.
 
     def stop(self) -> None:
-        """Asks to end, as TERM does; a second time: now."""
+        """Ask to end, as TERM does; a second time: now."""
         self._inbox.put("stop")
 
     def quiet(self) -> None:
-        """Asks to take no further jobs; running jobs finish."""
+        """Ask to take no further jobs; running jobs finish."""
         self._inbox.put("quiet")
 
     def work(self) -> None:
-        """Asks to take jobs again."""
+        """Ask to take jobs again."""
         self._inbox.put("work")
 
     def _obey(self, order: Mapping[str, Any]) -> None:
-        """An order that an operator left in Redis."""
+        """Obey an order that an operator left in Redis."""
         log.warning("told to %s by %s: %s", order["order"], order.get("actor") or "nobody", order.get("reason"))
         self._inbox.put(order["order"])
 
     def summary(self) -> str:
-        """Summarizes the outcomes of the jobs."""
+        """Summarize the outcomes of the jobs."""
         return str(self.counters)
 
     @property
@@ -146,7 +146,7 @@ class Launcher:
         return "blocked" if self.status == "working" and self._executor.is_loop_blocked else self.status
 
     def run(self) -> None:
-        """Works until it is stopped or exhausted, or until ``once`` or ``drain`` is reached."""
+        """Work until it is stopped or exhausted, or until ``once`` or ``drain`` is reached."""
         taking = threading.Thread(target=self._take, name="fetcher", daemon=True)
         watching = (self._beating, self._sweeping, self._ticking, *self._others)
         for part in (self._listener, self._completer, self._executor, *watching, taking):
@@ -172,9 +172,9 @@ class Launcher:
             self._beating.wake()
         return message
 
-    def _hurry(self, jobs: Sequence[Job]) -> None:
+    def _wake_for(self, jobs: Sequence[Job]) -> None:
         self._helper.add(jobs)
-        if self.lease_renewal.hurried_by(jobs):
+        if self.lease_renewal.needs_earlier_beat(jobs):
             self._beating.wake()
 
     def _take(self) -> None:
@@ -182,8 +182,7 @@ class Launcher:
         self._inbox.put("ended")
 
     def _quiet(self, message: Message) -> None:
-        """No further job is taken. But for an end of all work, what nobody has begun with goes back at once, for others
-        to take."""
+        """Take no further job. But for an end of all work, what nobody has begun with goes back at once, for others."""
         self.status = "exhausted" if message == "exhausted" else "stopping"
         self._poll_loop.stop()
         self._queue_waiter.interrupt()
@@ -197,17 +196,17 @@ class Launcher:
         self._beating.wake()
 
     def _choose_deadline(self, message: Message) -> float:
-        """Until when running jobs may finish, by the monotonic clock: for ever at the end of all work."""
+        """Choose until when running jobs may finish, by the monotonic clock: for ever at the end of all work."""
         now = time.monotonic()
         if message == "exhausted":  # each up to its own deadline
             return max(
-                (now + PATIENCE if job.ends is None else job.ends + SETTLE for job in self.in_flight.held()),
+                (now + MAX_WAIT if job.ends is None else job.ends + SETTLE for job in self.in_flight.list_held()),
                 default=now,
             )
         return now + self._options.grace if message == "stop" else float("inf")
 
     def _finish(self, taking: threading.Thread, until: float) -> None:
-        """Running jobs may finish, up to the deadline or a further ``stop``. Where nobody asked, ``stop`` sets one."""
+        """Let running jobs finish, up to the deadline or a further ``stop``. Where nobody asked, ``stop`` sets one."""
         asked = self.status == "stopping" and until < float("inf")
         while taking.is_alive() or len(self.in_flight):
             if self.in_flight.wait_empty(0.1):
@@ -227,11 +226,11 @@ class Launcher:
         return False
 
     def _hand_back(self) -> None:
-        """A job that is still in flight goes back to its queue, as if it had not been taken."""
-        left = [job for job in self.in_flight.held() if job.end()]  # from here on their handlers are not heard
+        """Hand back jobs that are still in flight, as if they had not been taken."""
+        left = [job for job in self.in_flight.list_held() if job.end()]  # from here on their handlers are not heard
         self._completer.stop(SETTLE)
         for job in left:
-            job.lose(STOPPED)
+            job.abandon(STOPPED)
         answered = self._return(left)
         self._timer_waiter.interrupt()
         self._still(self._beating, self._sweeping, self._ticking, *self._others)
@@ -243,7 +242,7 @@ class Launcher:
             self._leave()
 
     def _return(self, jobs: Sequence[Job]) -> bool:
-        """Hands jobs back. Says whether Redis answers: where it does not, one call is waited for and no more."""
+        """Hand jobs back. Says whether Redis answers: where it does not, one call is waited for and no more."""
         for number, job in enumerate(jobs):
             try:
                 self._engine.hand_back(job.taken)
@@ -261,7 +260,7 @@ class Launcher:
 
     @staticmethod
     def _still(*parts: Periodic) -> None:
-        """Stops them together: one that waits for Redis must not be waited for in turn with the others."""
+        """Stop them together: one that waits for Redis must not be waited for in turn with the others."""
         until = time.monotonic() + STILL
         for part in parts:
             part.stop(0.0)

@@ -6,7 +6,7 @@ come lines of JSON:
 
 - ``{"path": [...], "url": "...", "prefix": "..."}``, first of all: where modules and Redis are
 - ``{"held": [[root, lease, [[job, token], ...]], ...], "whole": true, "beat": true}``: jobs in flight. ``whole``: they
-  replace all that was told before, else they are added; ``beat``: their leases have just been renewed
+  replace all that was sent before, else they are added; ``beat``: their leases have just been renewed
 
 A lease that was not renewed for a third of its length, and some slack, is renewed here until a beat comes again. A job
 that is over meanwhile is forgotten. Leases of a worker that is stopped (SIGSTOP), dead or silent for longer than LIMIT
@@ -83,7 +83,7 @@ class LeaseHelper:
         return min((lease / 1000 for _, lease in self._groups), default=None)
 
     def pause(self) -> float:
-        """Seconds until there may be something to do."""
+        """Return seconds until there may be something to do."""
         due = min((group.due for group in self._groups.values()), default=None)
         return LOOK if due is None else min(LOOK, max(due - self._clock(), 0.0))
 
@@ -153,13 +153,13 @@ class Lines:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._rest = b""
+        self._remaining = b""
 
     def read(self) -> list[bytes] | None:
         """Return the lines that are complete by now; None at the end, or for a line that has no end."""
         found = os.read(self._descriptor, 1 << 16)
-        *lines, self._rest = (self._rest + found).split(b"\n")
-        return lines if found and len(self._rest) <= MOST_LINE else None
+        *lines, self._remaining = (self._remaining + found).split(b"\n")
+        return lines if found and len(self._remaining) <= MOST_LINE else None
 
 
 def read_state(pid: int) -> str:

@@ -45,9 +45,9 @@ class LeaseRenewal:
         self._planned = pause
 
     def once(self) -> bool:
-        """Extends every lease by its full length and keeps the row fresh. There is never more to do at once: False."""
+        """Extend every lease by its full length and keep the row fresh. There is never more to do at once: False."""
         failed = None
-        for (_, lease), jobs in groupby(sorted(self._in_flight.held(), key=_together), key=_together):
+        for (_, lease), jobs in groupby(sorted(self._in_flight.list_held(), key=_batch_key), key=_batch_key):
             held = list(jobs)
             for start in range(0, len(held), MOST):
                 try:
@@ -64,10 +64,10 @@ class LeaseRenewal:
     def _extend(self, jobs: Sequence[Job], lease: int) -> None:
         for job, why in zip(jobs, self._engine.renew([job.taken for job in jobs], lease), strict=True):
             if why:
-                job.lose(why)
+                job.abandon(why)
 
     def _show(self) -> None:
-        """Writes the row when it changed, or would soon be forgotten, or an order may have come."""
+        """Write the row when it changed, or would soon be forgotten, or an order may have come."""
         now, row = self._clock(), self._info.now()
         facts = replace(row, seen=0, started=0, memory=0)
         if facts != self._shown or now - self._written >= ROW_EVERY:
@@ -77,13 +77,13 @@ class LeaseRenewal:
                 self._obeyed = order
                 self._on_order(order)
 
-    def hurried_by(self, jobs: Sequence[Job]) -> bool:
-        """Whether the leases of these jobs cannot wait for the beat that is planned."""
+    def needs_earlier_beat(self, jobs: Sequence[Job]) -> bool:
+        """Tell whether the leases of these jobs cannot wait for the beat that is planned."""
         return min(map(_lease, jobs)) / 3000 < self._planned
 
     def pause(self) -> float:
-        """Seconds to the next beat: a third of the shortest lease in flight, so that two beats may fail."""
-        shortest = min((_lease(job) / 3000 for job in self._in_flight.held()), default=self._pause)
+        """Return seconds to the next beat: a third of the shortest lease in flight, so that two beats may fail."""
+        shortest = min((_lease(job) / 3000 for job in self._in_flight.list_held()), default=self._pause)
         self._planned = min(self._pause, shortest)
         return self._planned
 
@@ -92,6 +92,6 @@ def _lease(job: Job) -> int:
     return job.taken.lease
 
 
-def _together(job: Job) -> tuple[str, int]:
-    """Jobs that one call extends: those of one partition, with one lease."""
+def _batch_key(job: Job) -> tuple[str, int]:
+    """Return jobs that one call extends: those of one partition, with one lease."""
     return job.taken.root, job.taken.lease

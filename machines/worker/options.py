@@ -29,8 +29,8 @@ class Options:
     drain: bool = False  # stop when the queues hold nothing to do
     once: bool = False  # stop after one batch
     grace: float = 20.0  # after TERM, running jobs have this long to finish; below the usual 30 s before a KILL
-    block: float = 5.0  # an idle worker waits on the doorbell this long, then looks whether a ring was lost
-    rescan: float = 5.0  # a doorbell can be lost (its waker died): every queue is looked into this often
+    block: float = 5.0  # an idle worker waits on the bell this long, then looks whether a ring was lost
+    rescan: float = 5.0  # a bell can be lost (its waker died): every queue is looked into this often
     beat: float = 2.0  # the longest pause between two heartbeats: also how soon a withdrawn job is known
     sweep: float = 15.0  # pause between two sweeps that find nothing; what is due is the ticker's to notice
     mend: float = 15.0  # pause between two steps of the full check of all jobs; twenty of these between two checks
@@ -40,8 +40,8 @@ class Options:
     id: str = field(default_factory=worker_id)
 
     @property
-    def patience(self) -> float:
-        """How long to wait on the doorbell; shorter where the end of all work is waited for too."""
+    def wait_limit(self) -> float:
+        """How long to wait on the bell; shorter where the end of all work is waited for too."""
         return min(self.block, 0.2) if self.drain else self.block
 
     def __post_init__(self) -> None:

@@ -47,7 +47,7 @@ class Handler:
     machine: str = ""
 
     def check(self, job: Job) -> None:
-        """Raises ForeignJob for a job of a machine that it does not work for."""
+        """Raise ForeignJob for a job of a machine that it does not work for."""
         if self.machine and self.machine != job.machine:
             raise ForeignJob(
                 f"the handler {self.name!r} takes jobs of the machine {self.machine!r} alone: nothing was done"
@@ -62,14 +62,14 @@ class Registry:
         self._queues: set[tuple[str, str]] = set()
 
     def handler(self, name: str, *, queue: bool = True, machine: str = "") -> Callable[[Function], Function]:
-        """Decorator: ``name`` is what a definition's ``src`` says. The function itself stays as it is. With ``queue``,
-        workers also listen to queues of that name. ``machine``: the only one whose jobs it takes; jobs of others fail
-        at once."""
+        """Register a handler: ``name`` is what a definition's ``src`` says. The function itself stays as it is. With
+        ``queue``, workers also listen to queues of that name. ``machine``: the only one whose jobs it takes; jobs of
+        others fail at once."""
         if (why := limits.check_handler_name(name)) is not None:
             raise HandlerError(f'a handler\'s name {why}; write @handler("name")')
 
         def register(function: Function) -> Function:
-            self._add(_described(name, function, queue, machine))
+            self._add(_make_handler(name, function, queue, machine))
             return function
 
         return register
@@ -111,7 +111,7 @@ class Registry:
         return len(self._handlers)
 
 
-def _described(name: str, function: Callable[..., Any], queue: bool, machine: str) -> Handler:
+def _make_handler(name: str, function: Callable[..., Any], queue: bool, machine: str) -> Handler:
     call = getattr(function, "__call__", None)  # noqa: B004  an object whose __call__ is a coroutine function counts as async
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
     where = f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"

@@ -33,7 +33,7 @@ class Child:
         self._backoff = Backoff(MOST_PAUSE)
         self.process: subprocess.Popen[bytes] | None = None
         self.began = self.due = clock()
-        self.over = False  # it ended by itself, with nothing wrong: told to, or its work was done
+        self.over = False  # it ended by itself, with nothing wrong: on request, or its work was done
 
     def start(self, command: Sequence[str], descriptors: Sequence[int] = ()) -> None:
         # In a group of its own: a Ctrl-C in the terminal is the supervisor's to pass on, once.
@@ -42,8 +42,8 @@ class Child:
         )
         self.began = self._clock()
 
-    def ended(self) -> int | None:
-        """The exit code of a process that has ended since the last look; notes when to start another."""
+    def read_exit_code(self) -> int | None:
+        """Return the exit code of a process that has ended since the last look; notes when to start another."""
         if self.process is None or (code := self.process.poll()) is None:
             return None
         self.process, now = None, self._clock()
@@ -68,8 +68,8 @@ class Supervisor:
         descriptors: Sequence[int] = (),
         what: str = "workers",
     ) -> None:
-        """``grace``: seconds that children may take to stop; ``descriptors``: open files that they inherit; ``what``
-        they are, for messages."""
+        """Supervise children. ``grace``: seconds that children may take to stop; ``descriptors``: open files that they
+        inherit; ``what`` they are, for messages."""
         self._command = command
         self._descriptors = descriptors
         self._what = what
@@ -80,7 +80,8 @@ class Supervisor:
         self._stopping: float | None = None  # since when
 
     def run(self, out: TextIO) -> int:
-        """Until all have ended by themselves, or a signal ended them. The exit code: 0 when theirs were, else 1."""
+        """Run until all have ended by themselves, or a signal ended them. Return the exit code: 0 when theirs were,
+        else 1."""
         for number in (*PASSED_ON, signal.SIGTSTP, signal.SIGCHLD):
             signal.signal(number, lambda given, _: self._signals.put(given))
         out.write(f"supervisor {os.getpid()}: {len(self._children)} {self._what}\n")
@@ -88,20 +89,20 @@ class Supervisor:
         failed = False
         while True:
             failed = self._look(failed)
-            if self._done():
+            if self._has_ended():
                 return 1 if failed else 0
             self._wait()
 
-    def _done(self) -> bool:
+    def _has_ended(self) -> bool:
         if any(child.process is not None for child in self._children):
             return False
         return self._stopping is not None or all(child.over for child in self._children)
 
     def _look(self, failed: bool) -> bool:
-        """Notes who ended and starts whom it is time for; says whether any has ended badly while stopping."""
+        """Note who ended and start whom it is time for; says whether any has ended badly while stopping."""
         now = self._clock()
         for child in self._children:
-            if (code := child.ended()) is not None and not self._in_order(code):
+            if (code := child.read_exit_code()) is not None and not self._in_order(code):
                 log.warning(
                     "one of the %s ended with %s%s",
                     self._what,
@@ -118,8 +119,8 @@ class Supervisor:
         return failed
 
     def _in_order(self, code: int) -> bool:
-        """A worker that gets the signal before it listens for it ends by it, and has no jobs. One that is exhausted was
-        ending already."""
+        """Tell whether a child ended in order. A worker that gets the signal before it listens for it ends by it, and
+        has no jobs. One that is exhausted was ending already."""
         return code == 0 or (self._stopping is not None and code in (-signal.SIGTERM, EXHAUSTED))
 
     def _wait(self) -> None:

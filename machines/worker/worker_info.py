@@ -62,7 +62,7 @@ class InfoBuilder:
             status=self._status(),
             memory=memory(),
             concurrency=self._in_flight.size,
-            holding=[_shown(job, since) for job, since in self._in_flight.running()[:MOST_SHOWN]],
+            holding=[_describe_job(job, since) for job, since in self._in_flight.running()[:MOST_SHOWN]],
             done=self._counters.done,
             failed=self._counters.failed,
             lacking=lacking,
@@ -70,7 +70,7 @@ class InfoBuilder:
         )
 
     def _list_hanging(self) -> dict[str, list[str]]:
-        """Queue -> the handlers of its jobs that do not end, and the one that blocks the event loop."""
+        """Return queue -> the handlers of its jobs that do not end, and the one that blocks the event loop."""
         blocker = self._find_blocker()
         found: dict[str, set[str]] = {}
         for job in [*self._in_flight.stuck, *([blocker] if blocker else [])]:
@@ -78,7 +78,7 @@ class InfoBuilder:
         return {route: sorted(names) for route, names in sorted(found.items())}
 
 
-def _shown(job: Job, since: int) -> dict[str, object]:
+def _describe_job(job: Job, since: int) -> dict[str, object]:
     return {
         "id": job.id,
         "machine": job.machine,
@@ -91,7 +91,7 @@ def _shown(job: Job, since: int) -> dict[str, object]:
 
 
 def memory() -> int:
-    """Bytes of memory this process occupies; 0 where the system does not say (it is not Linux)."""
+    """Return bytes of memory this process occupies; 0 where the system does not say (it is not Linux)."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0

@@ -36,9 +36,9 @@ def test_an_alarm_is_acknowledged_once(desk, actor_of):
 def test_the_alarm_of_a_clock_that_was_set_ends_when_somebody_acknowledges_it(engine, actor_of):
     engine.clock_jumps.note(ClockJump("", 1_000, 3_601_000, "w1"))
     ann = actor_of("supervisor", "ann")
-    key = next(alarm.key for alarm in alarms.listed(ann) if alarm.kind == "clock")
+    key = next(alarm.key for alarm in alarms.list_alarms(ann) if alarm.kind == "clock")
     assert alarms.acknowledge(ann, key).acknowledged_by == "ann"
-    assert not any(alarm.kind == "clock" for alarm in alarms.listed(ann))
+    assert not any(alarm.kind == "clock" for alarm in alarms.list_alarms(ann))
     assert engine.clock_jumps.read()[0].acknowledged, "workers know of it further"
 
 

@@ -129,8 +129,8 @@ def test_what_an_action_raises_is_its_outcome_and_goes_on(request_of_alice, erro
     def act() -> None:
         with record_request_action(
             request_of_alice, "force", machine="m", instance="i", reason="why", refusals=refusals
-        ) as deed:
-            deed.note(data={"a": 1})
+        ) as entry:
+            entry.note(data={"a": 1})
             raise error
 
     with pytest.raises(type(error)):
@@ -153,8 +153,8 @@ def test_an_entry_says_by_which_door_and_from_where(request_of_alice, path, sour
 def test_an_entry_that_cannot_be_written_stands_in_the_log_in_full_and_hides_nothing(request_of_alice, caplog):
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE machines_auditentry RENAME TO elsewhere")
-    with record_request_action(request_of_alice, "suspend", machine="m", instance="i", reason="to look at it") as deed:
-        deed.note(after="Waiting")
+    with record_request_action(request_of_alice, "suspend", machine="m", instance="i", reason="to look at it") as entry:
+        entry.note(after="Waiting")
     (logged,) = [
         record for record in caplog.records if record.name == "machines.audit.entries" and record.levelname == "ERROR"
     ]

@@ -66,7 +66,8 @@ def test_a_line_that_is_available_opens_its_action(page, order):
     page.goto(f"{MACHINE}instances/R-1/")
     is_live(page)
     page.locator(".sb-diagram a.possible[data-events='collect'] .event").click()
-    assert page.evaluate("document.activeElement.closest('.lever').querySelector('.event').textContent") == "collect"
+    focused = "document.activeElement.closest('.event-action')"
+    assert page.evaluate(f"{focused}.querySelector('.event').textContent") == "collect"
 
 
 @pytest.mark.parametrize("width", [1400, 1024])

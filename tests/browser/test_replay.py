@@ -53,7 +53,7 @@ def test_the_slider_replays_the_history_on_the_diagram(page, engine, at_five):
     expect(page).to_have_url(f"{INSTANCE}?at=4")
     expect(page.locator("[data-region=past]")).to_contain_text("Viewing a past revision: 4")
     expect(page.locator(".moments tr.differs")).to_contain_text([re.compile("failed"), re.compile("expires")])
-    expect(page.locator(".levers-panel header")).to_contain_text("actions apply to the current revision")
+    expect(page.locator(".actions-panel header")).to_contain_text("actions apply to the current revision")
     slider.focus()
     page.keyboard.press("Home")
     lit(page, "New")

@@ -299,7 +299,7 @@ def test_a_pause_takes_the_leave_to_run_back(engine):
     engine.fire(BULK, bulk.id, "resume")
     step_failing(engine, "act")
     assert states(engine) == {"open": 50, "sent": 100}
-    assert not Store(engine, bulk.id).released(bulk.get().data["selection"])
+    assert not Store(engine, bulk.id).is_released(bulk.get().data["selection"])
 
 
 def test_a_machine_in_several_partitions(redis_url, prefix):

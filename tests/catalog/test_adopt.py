@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from machines.catalog.outlines import stored, stored_current
+from machines.catalog.outlines import get_version, stored_current
 from machines.catalog.publishing import adopt, adopt_published, publish
 from machines.engine import Engine, EngineUnavailable, UnknownMachine
 from machines.models import Machine, MachineVersion
@@ -28,7 +28,7 @@ def test_all_versions_of_a_script_are_taken_in(engine: Engine) -> None:
 def test_a_script_that_publishes_after_us_is_noticed(engine: Engine) -> None:
     machine = publish(door()).machine
     engine.publish(wider_door())
-    assert stored("door", 2).definition == wider_door()
+    assert get_version("door", 2).definition == wider_door()
     assert Machine.objects.get().current == 1  # reading wrote nothing
     known: dict[str, str] = {}
     adopt_published(known)

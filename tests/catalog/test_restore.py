@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from machines.catalog.publishing import Diverged, adopt, diverged, publish, restore
+from machines.catalog.publishing import Diverged, adopt, list_diverged, publish, restore
 from machines.engine import Engine
 from machines.models import Machine
 from tests.conftest import remove
@@ -65,7 +65,7 @@ def test_a_machine_that_differs_on_both_sides_is_left_alone_and_logged(engine: E
     assert "version 1 of 'door' is one definition in SQL and another one in Redis" in caplog.text
     assert engine.definition("door", 1) == wider_door()
     assert Machine.objects.get().version(1).definition == door()
-    assert diverged(Machine.objects.get()) == [1]
+    assert list_diverged(Machine.objects.get()) == [1]
 
 
 def test_publishing_a_diverged_machine_still_works_and_gets_a_new_number(engine: Engine, emptied) -> None:

@@ -80,7 +80,7 @@ def test_a_program_and_sync_publish_one_version_with_one_number(
         assert (in_redis, current) == (in_sql, recorded)
         assert sync("--check")[2] == ""
     publishing.adopt_published({})
-    assert publishing.diverged(Machine.objects.get()) == []
+    assert publishing.list_diverged(Machine.objects.get()) == []
     assert held(engine)[0] == [1, 2, 3, 4]
 
 

@@ -13,7 +13,7 @@ from machines.diagrams.layout import label_places, levels
 from machines.diagrams.layout.answer_cache import Answer, AnswerCache
 from machines.diagrams.layout.geometry import Box, Curve
 from machines.diagrams.layout.graphviz import Graphviz, graphviz_host
-from machines.diagrams.svg.elements import element, serialized, text, title
+from machines.diagrams.svg.elements import element, serialize, text, title
 from machines.engine.definitions import Outline, outline
 
 from .samples import NASTY, example, flat, large, tangled
@@ -138,7 +138,7 @@ def test_what_users_wrote_is_read_back_from_an_element(words: str) -> None:
     root = element(None, "svg", data_of=words, width=3.0, x=None)
     title(root, words)
     made = text(root, words, 1.25, -2.0, class_="name")
-    read = ElementTree.fromstring(serialized(root).replace("\0", "\ufffd").replace("\x1f", "\ufffd"))
+    read = ElementTree.fromstring(serialize(root).replace("\0", "\ufffd").replace("\x1f", "\ufffd"))
     assert read.get("data-of") == words.replace("\0", "\ufffd").replace("\x1f", "\ufffd")
     assert read.attrib.keys() == {"data-of", "width"}
     assert read[1].attrib == {

@@ -3,6 +3,10 @@
 A private word is one that a reader would have to learn and that the field has another name for. To refuse a new one,
 add it to ``PRIVATE`` with the word to use in its place. The list also covers the texts of templates and the names of
 files and classes.
+
+Bodies are read as well: identifiers, comments and docstrings with a private word, functions named by a bare participle,
+docstrings of functions that do not begin with a verb in the imperative. ``not_yet.txt`` has how many of each a file
+still has. An entry only gets smaller: ``python -m tests.docs.test_glossary`` writes the smaller numbers.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -49,10 +54,61 @@ PRIVATE = {
     r"\bwhoever\b": "a noun: the caller, the account, the operator",
 }
 
+
+def read_words(text: str) -> set[str]:
+    return set(text.split())
+
+
+# Words that only bodies of files use in a private sense.
+IN_BODIES = {
+    r"\bpulls\b": "actions",
+    r"\bhurried\b": "a renewal interval",
+    r"\btold\b": "result, explanations",
+}
+IRREGULAR = read_words(
+    """
+    begun bought bound broken brought built chosen done drawn driven fed forgotten found frozen given gone grown
+    heard held hidden kept known laid led left lent lost made meant met paid said seen sent shown sold sought spent
+    stuck sworn taken taught thought told torn understood undone unknown unwritten withdrawn withheld won worn
+    written
+    """
+)
+VAGUE = {"lose", "over", "rest", "say", "tell"}  # verbs of the worker that do not say their outcome
+VERBS_IN_ED = read_words(
+    """
+    embed exceed feed need proceed seed shed speed succeed
+    """
+)
+VERBS_IN_S = read_words(
+    """
+    access address bypass compress cross decompress discuss dismiss express focus guess pass press process suppress
+    witness
+    """
+)
+# What a docstring of a function does not begin with, beside participles and forms in -s.
+NO_VERBS = read_words(
+    """
+    a adding after again all along also always an and another any anything arithmetic as at audit because before
+    behind below beside besides between both but by cache composing control data decorator django dots during each
+    either entry equality error event every everybody everything exactly failing false few field file for from
+    generated graphviz half hash here how i id if in indented inside instance into it json just lamp less like
+    machine magnitude many migration milliseconds more most much my near neither nested never new newest next no
+    nobody node none nor not nothing now number of off on once one only or our out outline over part per primary
+    queue raw ready redacted redis regression right root running safe service several side since small so some
+    somebody something state stream string such that the their then there they this those three through to today
+    true two under until up upon version what whatever when where whether which while who whoever whole whose why
+    width with within without xstate you your zset
+    """
+)
+
 GENERATED = {"engine-reference.md", "python-api.md"}  # made of the source
+KEYS = {"keys.py", "pattern_keys.py"}  # a function is a key, named by what it holds; its docstring begins with the type
+NONE = (0, 0, 0)
+HEAD = "# file, private words, functions named by a participle, docstrings that begin with no verb\n"
+NOT_YET = Path(__file__).with_name("not_yet.txt")
 # Files whose names are still private words, and classes: each set only ever shrinks.
 FILES_NOT_YET: set[str] = set()
-CLASSES_NOT_YET = {"Lever", "Troubles"}
+CLASSES_NOT_YET = {"Troubles"}
 PUBLIC = {"Verdict"}  # a name of the patterns that programs import
 
 PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md"]
@@ -115,6 +171,76 @@ def collect_names() -> str:
     return re.sub(r"[-\s]+", " ", "\n".join(names)).lower()
 
 
+def drop_strings(source: str, suffix: str) -> str:
+    """Return identifiers, comments and docstrings of a module; of a template everything."""
+    if suffix == ".html":
+        return source
+    comment = {".py": "#", ".lua": "--", ".js": "//"}[suffix]
+    kept = rf'{comment}[^\n]*|"""(?:.|\n)*?"""|/\*(?:.|\n)*?\*/'
+    strings = r'"(?:\\.|[^"\\\n])*"|' + r"'(?:\\.|[^'\\\n])*'" + ("|`[^`]*`" if suffix == ".js" else "")
+    return re.sub(f"({kept})|{strings}", lambda found: found[1] or "0", source)
+
+
+def count_private(file: Path) -> int:
+    text = split_words(drop_strings(file.read_text(encoding="utf-8"), file.suffix))
+    text = re.sub(r"\bverdict\b", " ", text)  # a field of records that programs read
+    return len(re.findall("|".join(PRIVATE | IN_BODIES), text))
+
+
+def is_participle(name: str) -> bool:
+    word = name.strip("_")
+    return word in IRREGULAR | VAGUE or (word.endswith("ed") and "_" not in word and word not in VERBS_IN_ED)
+
+
+def begins_with_a_verb(docstring: str) -> bool:
+    found = re.match(r"[A-Z][a-z]+(?=[\s.,:;])", docstring.strip())
+    if found is None:
+        return False
+    word = found[0].lower()
+    return (
+        word not in NO_VERBS
+        and (word in VAGUE or not is_participle(word))
+        and (not word.endswith("s") or word in VERBS_IN_S)
+    )
+
+
+def walk_functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Yield the functions of a module, also inside others, without a look into expressions."""
+    for part in ("body", "orelse", "finalbody", "handlers"):
+        for statement in getattr(node, part, ()):
+            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield statement
+            yield from walk_functions(statement)
+
+
+def count_functions(file: Path) -> tuple[int, int]:
+    """Count functions named by a participle, and docstrings of functions that begin with no verb."""
+    participles = docstrings = 0
+    if file.name in KEYS:
+        return 0, 0
+    for node in walk_functions(ast.parse(file.read_text(encoding="utf-8"))):
+        if not any(re.search("property|setter", ast.unparse(one)) for one in node.decorator_list):
+            participles += is_participle(node.name)
+            docstring = ast.get_docstring(node)
+            docstrings += docstring is not None and not begins_with_a_verb(docstring)
+    return participles, docstrings
+
+
+@cache
+def count_in_bodies() -> dict[str, tuple[int, int, int]]:
+    """Return for each file its private words, functions named by a participle, docstrings that begin with no verb."""
+    counts = {}
+    for file in list_modules():
+        functions = count_functions(file) if file.suffix == ".py" else (0, 0)
+        counts[str(file.relative_to(ROOT))] = (count_private(file), *functions)
+    return {file: count for file, count in counts.items() if any(count)}
+
+
+def read_not_yet() -> dict[str, tuple[int, ...]]:
+    rows = (line.split() for line in NOT_YET.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
+    return {file: tuple(map(int, counts)) for file, *counts in rows}
+
+
 def test_each_term_stands_once_in_one_line():
     text = (DOCS / "glossary.md").read_text(encoding="utf-8")
     terms = [term for term, _ in TERM.findall(text)]
@@ -156,6 +282,19 @@ def test_no_file_of_the_functions_library_has_a_private_name_or_comment():
     assert {name: words for name, words in found.items() if words} == {}
 
 
+def test_bodies_have_no_more_private_words_participles_and_docstrings_without_a_verb_than_the_list_says():
+    found, allowed = count_in_bodies(), read_not_yet()
+    more = {file: (count, allowed.get(file, NONE)) for file, count in found.items()}
+    assert {file: both for file, both in more.items() if any(have > may for have, may in zip(*both, strict=True))} == {}
+
+
+def test_the_list_of_bodies_is_no_longer_than_what_is_there():
+    found, allowed = count_in_bodies(), read_not_yet()
+    fewer = {file: (found.get(file, NONE), count) for file, count in allowed.items()}
+    fewer = {file: both for file, both in fewer.items() if any(have < may for have, may in zip(*both, strict=True))}
+    assert fewer == {}, "write the smaller numbers: python -m tests.docs.test_glossary"
+
+
 @pytest.mark.parametrize("text", ["The doorbell rang.", "Pull the lever", "what came of it", "a veil over it"])
 def test_a_private_word_is_found(text: str):
     assert find_private(text)
@@ -164,3 +303,40 @@ def test_a_private_word_is_found(text: str):
 @pytest.mark.parametrize("text", ["At that moment", "The second-hand car", "a vertical line"])
 def test_other_words_are_not(text: str):
     assert not find_private(text)
+
+
+@pytest.mark.parametrize(
+    ("source", "suffix", "kept"),
+    [
+        ('deed = "lever"  # why', ".py", "deed = 0  # why"),
+        ('def f():\n    """Say "it"."""', ".py", 'def f():\n    """Say "it"."""'),
+        ("local a = 'deed' -- it's", ".lua", "local a = 0 -- it's"),
+        ("const a = `deed`; // why", ".js", "const a = 0; // why"),
+        ('<p class="lever">', ".html", '<p class="lever">'),
+    ],
+)
+def test_a_body_is_read_without_its_strings(source: str, suffix: str, kept: str):
+    assert drop_strings(source, suffix) == kept
+
+
+@pytest.mark.parametrize("name", ["listed", "_named", "_said", "done", "__kept"])
+def test_a_participle_is_no_name_of_a_function(name: str):
+    assert is_participle(name)
+
+
+@pytest.mark.parametrize("name", ["list_instances", "embed", "_read", "is_closed", "need"])
+def test_a_verb_is(name: str):
+    assert not is_participle(name)
+
+
+@pytest.mark.parametrize("text", ["The name.", "Of ``source``: page", "Reads it.", "Told once.", "``name``: x", "202."])
+def test_a_docstring_begins_with_a_verb_in_the_imperative(text: str):
+    assert [begins_with_a_verb(text), begins_with_a_verb(f"Return {text}")] == [False, True]
+
+
+if __name__ == "__main__":
+    allowed = read_not_yet()
+    grown = [file for file, count in count_in_bodies().items() if any(map(int.__gt__, count, allowed.get(file, NONE)))]
+    if grown:
+        raise SystemExit(f"more than before, which is not written down: {', '.join(grown)}")
+    NOT_YET.write_text(HEAD + "".join(f"{file} {a} {b} {c}\n" for file, (a, b, c) in count_in_bodies().items()))

@@ -42,20 +42,20 @@ def test_a_person_sees_groups_and_counts_of_their_machines_alone(die, follow, se
     die("b", "c", error="lost 2", machine="errand2")
     die("d", error="only there", machine="errand2")
     follow()
-    everything = {view.group.shape: view for view in queries.listed(boss).items}
+    everything = {view.group.shape: view for view in queries.list_groups(boss).items}
     assert {shape: view.count for shape, view in everything.items()} == {"lost <number>": 3, "only there": 1}
     viewer = seer("view")
-    (view,) = queries.listed(viewer).items
+    (view,) = queries.list_groups(viewer).items
     assert (view.count, view.open, view.machines, sum(view.trend), view.recent) == (1, 1, ("errand",), 1, 1)
     assert not view.whole
-    assert queries.listed(viewer).total == 1
+    assert queries.list_groups(viewer).total == 1
     for unseen in (everything["only there"].group.pk, 7777):
         with pytest.raises(Forbidden, match="^you may not see"):
             queries.get(viewer, unseen)
     with pytest.raises(errors.UnknownFailureGroup):
         queries.get(boss, 7777)
     with pytest.raises(Forbidden):
-        queries.listed(viewer, machine="errand2")
+        queries.list_groups(viewer, machine="errand2")
     assert len(queries.newest_jobs(viewer, view.group.pk)) == 1
     assert len(queries.newest_jobs(boss, view.group.pk)) == 3
 
@@ -86,8 +86,8 @@ def test_a_group_is_assigned_to_a_user_that_exists(die, follow, boss, person):
     group = only_group().pk
     person("ann")
     assert changes.assign(boss, group, "ann").group.assignee == "ann"
-    assert queries.listed(boss, assignee="ann").total == 1
-    assert queries.listed(boss, assignee="none").total == 0
+    assert queries.list_groups(boss, assignee="ann").total == 1
+    assert queries.list_groups(boss, assignee="none").total == 0
     for name in ("nobody here", "a\0b", "x" * 400):
         with pytest.raises(errors.BadFailureAction):
             changes.assign(boss, group, name)
@@ -99,9 +99,9 @@ def test_regressions_stand_first_then_open_jobs_then_the_busiest(die, follow, bo
     die("b", "c", error="busy one")
     follow()
     FailureGroup.objects.filter(shape="old one").update(resolved_at=1, regressed_at=2)
-    assert [view.group.shape for view in queries.listed(boss).items] == ["old one", "busy one"]
-    assert queries.listed(boss).items[0].is_regression
-    assert [view.group.shape for view in queries.listed(boss, query="BUSY").items] == ["busy one"]
+    assert [view.group.shape for view in queries.list_groups(boss).items] == ["old one", "busy one"]
+    assert queries.list_groups(boss).items[0].is_regression
+    assert [view.group.shape for view in queries.list_groups(boss, query="BUSY").items] == ["busy one"]
 
 
 def test_a_redrive_moves_the_open_jobs_at_its_rate_and_each_once(die, follow, boss, engine):

@@ -12,7 +12,7 @@ from machines.engine.errors import BadInput, BadPayload, EngineUnavailable
 from machines.mapreduce import AlreadyStarted
 from machines.mapreduce import run as run_module
 from machines.mapreduce.builtin_machines import RUN
-from machines.mapreduce.pages import GROUP, MAX_ITEM, PAGE_BYTES, PAGE_ITEMS, paged
+from machines.mapreduce.pages import GROUP, MAX_ITEM, PAGE_BYTES, PAGE_ITEMS, split_pages
 from machines.mapreduce.run import Run
 from machines.mapreduce.store import Store
 from tests.engine.dumps import keys_left
@@ -32,7 +32,7 @@ def kept(engine, run):
 @pytest.mark.parametrize("size", [1, 300, 3_000, 100_000, MAX_ITEM - 2])
 def test_a_page_is_bounded_by_number_and_by_size(size):
     items = ["x" * size] * (3 if size > PAGE_BYTES else 2_500 if size < 1_000 else 100)
-    pages = list(paged(items))
+    pages = list(split_pages(items))
     assert [item for page in pages for item in json.loads(page.text)] == items
     assert all(page.count == len(json.loads(page.text)) <= PAGE_ITEMS for page in pages)
     assert all(len(page.text) <= PAGE_BYTES + 1 or page.count == 1 for page in pages)
@@ -80,7 +80,7 @@ def test_an_iterable_that_raises_adds_nothing(engine):
 def test_pages_of_a_process_that_died_while_adding_do_not_count(engine):
     run = made(engine, [1, 2])
     store = Store(engine, run.id)
-    for number, page in enumerate(paged(range(1_500))):
+    for number, page in enumerate(split_pages(range(1_500))):
         store.put(store.adder() if number == 0 else 2, number, page)
     assert worked(engine, run) == 3
 
@@ -144,7 +144,7 @@ def test_what_is_complete_after_the_split_has_begun_changes_no_chunk(engine):
     store = Store(engine, run.id)
     store.freeze()
     late = store.adder()
-    (page,) = paged(["late"])
+    (page,) = split_pages(["late"])
     store.put(late, 0, page)
     store.complete(late, 1)
     work_off(engine)

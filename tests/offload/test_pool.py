@@ -30,7 +30,7 @@ def long(guards: int) -> str:
 
 @pytest.fixture
 def pool() -> Iterator[Pool]:
-    made = Pool(1, waiting=1, patience=0.05)
+    made = Pool(1, waiting=1, max_wait=0.05)
     yield made
     made.end()
 
@@ -38,13 +38,13 @@ def pool() -> Iterator[Pool]:
 @pytest.mark.parametrize("text", ["id: door\nstates: {}", "{", '{"a": "\ud800"}', "\0", b"\xff", json.dumps(DOOR)])
 def test_a_text_is_read_there_as_it_is_here(pool, text):
     done = pool.run("read", text, who="7", cpu=CPU, format="guess")
-    assert offload.submitted(done) == submissions.read(text)
+    assert offload.read_submission(done) == submissions.read(text)
 
 
 def test_a_definition_is_checked_and_drawn_there_as_it_is_here(pool):
     text = json.dumps(DOOR)
-    assert offload.submitted(pool.run("check", text, who="7", cpu=CPU)).errors == []
-    assert offload.drawn(pool.run("draw", text, who="7", cpu=CPU)) == diagrams.draw(outline(DOOR)).svg
+    assert offload.read_submission(pool.run("check", text, who="7", cpu=CPU)).errors == []
+    assert offload.read_drawing(pool.run("draw", text, who="7", cpu=CPU)) == diagrams.draw(outline(DOOR)).svg
 
 
 def test_what_takes_longer_than_it_may_is_ended_and_the_next_gets_another_helper(pool):

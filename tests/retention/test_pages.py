@@ -51,7 +51,7 @@ def test_its_page_shows_it_as_before_with_a_mark_and_without_actions(gone, havin
     assert "data-archived" in page
     assert EMAIL in page
     assert "by phone" in page
-    for action in ('id="levers"', 'id="repairs"', 'action="/machines/parcel/instances/p-1/fire/"'):
+    for action in ('id="actions"', 'id="repairs"', 'action="/machines/parcel/instances/p-1/fire/"'):
         assert action not in page
     live = having("view", "fire").get("/machines/parcel/instances/p-2/").content.decode()
     assert "Archived on" not in live

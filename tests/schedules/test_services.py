@@ -47,7 +47,7 @@ def test_each_action_takes_its_rights_and_leaves_an_entry(clock, person):
     assert schedules.resume(boss, "nightly", reason="again").state == "active"
     assert schedules.run(boss, "nightly", key="k").waiting == schedules.run(boss, "nightly", key="k").waiting == 1
     assert schedules.backfill(boss, "nightly", "2026-11-01", "2026-11-04") == 3
-    assert [row.name for row in queries.listed(viewer)] == ["nightly"]
+    assert [row.name for row in queries.list_schedules(viewer)] == ["nightly"]
     assert len(queries.list_next(viewer, "nightly")) == 5
     for call in (schedules.pause, schedules.resume, schedules.run, schedules.remove):
         with pytest.raises(Forbidden):
@@ -112,7 +112,7 @@ def test_bad_input_says_what_and_what_would_be_right(clock, db, given, said):
         schedules.put(DESK, NIGHTLY | given)
     assert raised.value.code == "SB650"
     assert said in str(raised.value)
-    assert queries.listed(DESK) == []
+    assert queries.list_schedules(DESK) == []
 
 
 def test_all_findings_come_together(clock, db):
@@ -136,7 +136,7 @@ def test_a_backfill_is_bounded(clock, db):
 def test_a_preview_lists_the_next_runs_and_stores_nothing(clock, db):
     schedule, times = queries.preview(DESK, NIGHTLY)
     assert (schedule.name, len(times), times == sorted(times)) == ("nightly", 5, True)
-    assert queries.listed(DESK) == []
+    assert queries.list_schedules(DESK) == []
 
 
 # Whose right was lost

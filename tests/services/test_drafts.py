@@ -58,7 +58,7 @@ def test_each_action_takes_the_right_to_publish(order, actor):
     ann, vera = actor("ann", "view", "publish"), actor("vera", "view", "fire", "operate")
     draft = drafts.save(ann, "order", text())
     tries = [
-        lambda: drafts.listed(vera, "order"),
+        lambda: drafts.list_drafts(vera, "order"),
         lambda: drafts.get(vera, draft.pk),
         lambda: drafts.save(vera, "order", text()),
         lambda: drafts.save(vera, "order", text(), id=draft.pk),
@@ -70,8 +70,8 @@ def test_each_action_takes_the_right_to_publish(order, actor):
     for one in tries:
         with pytest.raises(Forbidden):
             one()
-    assert list(drafts.listed(vera)) == []
-    assert [draft.pk for draft in drafts.listed(ann)] == [draft.pk]
+    assert list(drafts.list_drafts(vera)) == []
+    assert [draft.pk for draft in drafts.list_drafts(ann)] == [draft.pk]
     draft.refresh_from_db()
     assert (draft.state, draft.revision) == ("open", 1)
     assert [entry for entry in entries() if entry[1] == "vera"] == [

@@ -99,7 +99,7 @@ def test_who_may_look_and_who_may_act(orders, actor):
     ann, vera = actor("ann", "view", "operate"), actor("vera", "view", "fire", "publish")
     row = stored(ann)
     plan = plans.make(vera, "order", 2, states=MAPPED)
-    assert [found.pk for found in plans.listed(vera, "order")] == [row.pk]
+    assert [found.pk for found in plans.list_plans(vera, "order")] == [row.pk]
     assert plans.get(vera, row.pk).plan_id == plan.id
     for one in (
         lambda: plans.store(vera, plan),

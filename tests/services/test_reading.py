@@ -90,7 +90,7 @@ def test_without_view_nothing_is_read(order, actor):
         lambda: instances.counts(nobody, "order"),
         lambda: queues.stats(nobody, "order"),
         lambda: job_queries.get(nobody, "order", "0-1"),
-        lambda: workers.listed(nobody),
+        lambda: workers.list_workers(nobody),
     ):
         with pytest.raises(Forbidden):
             read()

@@ -156,8 +156,8 @@ def test_no_request_fails_where_nothing_can_be_noted_and_redis_is_left_alone_for
 def test_the_duty_waits_for_an_entry_to_gather(transactional_db, ann, noting):
     noting.person(ann.pk)
     told = "last seen waits for the database: %s"
-    assert BufferFlush(last_seen.buffer, last_seen.write, gather=last_seen.GATHER, told=told).once() is False
-    assert BufferFlush(last_seen.buffer, last_seen.write, told=told).once() is True
+    assert BufferFlush(last_seen.buffer, last_seen.write, gather=last_seen.GATHER, message=told).once() is False
+    assert BufferFlush(last_seen.buffer, last_seen.write, message=told).once() is True
     assert LastSeen.objects.get().user == ann
 
 

@@ -128,7 +128,7 @@ def test_flushers_at_the_same_moment_add_to_the_same_hour(box, sample, rounds):
 
 
 def test_a_database_that_is_away_is_said_once_and_what_waits_is_written_when_it_is_back(box, sample, rounds, caplog):
-    flusher = BufferFlush(recording.buffer, writing.write, told="statistics wait for the database: %s")
+    flusher = BufferFlush(recording.buffer, writing.write, message="statistics wait for the database: %s")
     sample(0)
     rounds(3)
     sample(1, flushed=False)

@@ -151,7 +151,7 @@ def test_a_timer_whose_step_fails_stops_the_clock_with_the_reason(kit):
 
 
 def test_an_endless_timer_ends_with_a_clear_word(kit, monkeypatch):
-    monkeypatch.setattr("machines.testing.kit.MOST_MOMENTS", 50)
+    monkeypatch.setattr("machines.testing.kit.MOST_TIMES", 50)
     kit.publish({"id": "tick", "initial": "A", "states": {"A": {"after": {"1s": {"target": "A", "reenter": True}}}}})
     kit.create("tick", "x")
     with pytest.raises(AssertionError, match="passed 50 moments"):

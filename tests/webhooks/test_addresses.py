@@ -6,7 +6,7 @@ import ipaddress
 import httpx
 import pytest
 
-from machines.webhooks.addresses import checked, is_public, resolved
+from machines.webhooks.addresses import check_address, is_public, resolve
 from machines.webhooks.errors import BadWebhook, Unreachable
 from tests.configuration import configure
 
@@ -36,7 +36,7 @@ def test_an_address_inside_is_refused_when_it_is_written_and_when_a_name_leads_t
     assert not is_public(ipaddress.ip_address(address))
     host = f"[{address}]" if ":" in address else address
     with pytest.raises(BadWebhook, match="SIGNALBOX_WEBHOOK_HOSTS"):
-        checked(f"https://{host}/")
+        check_address(f"https://{host}/")
     assert "SIGNALBOX_WEBHOOK_HOSTS" in leads_to(monkeypatch, [address])
     assert "SIGNALBOX_WEBHOOK_HOSTS" in leads_to(monkeypatch, ["93.184.216.34", address])  # one of several
 
@@ -58,7 +58,7 @@ def leads_to(monkeypatch, addresses, url="https://hooks.example/") -> str:
 
     async def ask():
         monkeypatch.setattr(type(asyncio.get_running_loop()), "getaddrinfo", lookup)
-        return await resolved(httpx.URL(url))
+        return await resolve(httpx.URL(url))
 
     try:
         return " ".join(asyncio.run(ask()))
@@ -69,21 +69,21 @@ def leads_to(monkeypatch, addresses, url="https://hooks.example/") -> str:
 @pytest.mark.parametrize("url", WRONG, ids=lambda url: repr(url)[:40])
 def test_what_is_no_address_for_a_webhook_is_said(url):
     with pytest.raises(BadWebhook) as caught:
-        checked(url)
+        check_address(url)
     assert (caught.value.field, caught.value.code) == ("url", "SB445")
 
 
 def test_a_host_that_was_named_may_lie_inside_and_no_other(settings):
     configure(settings, WEBHOOK_HOSTS=["127.0.0.1", "[::1]"])
-    assert str(checked("http://127.0.0.1:80/x?y=1")) == "http://127.0.0.1/x?y=1"
-    assert checked("http://[::1]/").host == "::1"
+    assert str(check_address("http://127.0.0.1:80/x?y=1")) == "http://127.0.0.1/x?y=1"
+    assert check_address("http://[::1]/").host == "::1"
     with pytest.raises(BadWebhook):
-        checked("http://127.0.0.2/")
+        check_address("http://127.0.0.2/")
 
 
 def test_a_name_that_is_none_is_an_attempt_that_failed(monkeypatch):
     with pytest.raises(Unreachable, match="looked up"):
-        asyncio.run(resolved(httpx.URL("https://nothing.invalid/")))
+        asyncio.run(resolve(httpx.URL("https://nothing.invalid/")))
 
 
 @pytest.mark.parametrize("address", METADATA)
@@ -93,14 +93,14 @@ def test_a_host_that_was_named_leads_to_no_metadata_service_unless_its_very_addr
     assert "SIGNALBOX_WEBHOOK_HOSTS" in leads_to(monkeypatch, ["10.0.0.7", address])
     host = f"[{address}]" if ":" in address else address
     with pytest.raises(BadWebhook, match="SIGNALBOX_WEBHOOK_HOSTS"):
-        checked(f"http://{host}/")
+        check_address(f"http://{host}/")
 
 
 @pytest.mark.parametrize("address", ["168.63.129.16", "fd00:ec2::254"])
 def test_a_metadata_service_is_open_where_its_address_was_named(address, settings, monkeypatch):
     configure(settings, WEBHOOK_HOSTS=[address])
     host = f"[{address}]" if ":" in address else address
-    assert checked(f"http://{host}/").host == address
+    assert check_address(f"http://{host}/").host == address
     assert leads_to(monkeypatch, [address]) == host
 
 
@@ -111,15 +111,15 @@ def test_other_ports_than_80_and_443_take_a_setting_when_it_is_written_and_when_
         url = f"https://{host}:{port}/"
         configure(settings, WEBHOOK_PORTS=[])
         with pytest.raises(BadWebhook, match=rf"port {port} .* 80, 443\..*SIGNALBOX_WEBHOOK_PORTS"):
-            checked(url)
+            check_address(url)
         assert "SIGNALBOX_WEBHOOK_PORTS" in leads_to(monkeypatch, ["93.184.216.34"], url)
         configure(settings, WEBHOOK_PORTS=[port])
-        assert checked(url).port == port
+        assert check_address(url).port == port
         assert leads_to(monkeypatch, ["93.184.216.34"], url) == "93.184.216.34"
 
 
 @pytest.mark.parametrize("url", ["https://hooks.example/", "http://hooks.example/", "http://hooks.example:443/",
                                  "https://hooks.example:80/", "https://hooks.example:443/"])  # fmt: skip
 def test_ports_80_and_443_are_open_to_both_schemes(url, monkeypatch):
-    assert checked(url).host == "hooks.example"
+    assert check_address(url).host == "hooks.example"
     assert leads_to(monkeypatch, ["93.184.216.34"], url) == "93.184.216.34"

@@ -78,7 +78,7 @@ def test_one_that_dies_after_the_transaction_leaves_no_second_delivery(engine, b
     hook()
     ring(engine, bell, 3)
     with monkeypatch.context() as patch:
-        patch.setattr(ConsumerGroup, "done", lambda *_: (_ for _ in ()).throw(SystemExit))
+        patch.setattr(ConsumerGroup, "finish", lambda *_: (_ for _ in ()).throw(SystemExit))
         with pytest.raises(SystemExit):
             FanOut(engine, wait=0).look()
     keys = set(Delivery.objects.values_list("key", flat=True))
@@ -265,7 +265,7 @@ def test_workers_read_side_by_side(engine, bell, hook, transactional_db):
             taken = mine._take((bell, 0))
             pages.append([id for id, _ in taken.entries])
             if taken.entries:
-                mine.done((bell, 0), taken)
+                mine.finish((bell, 0), taken)
 
     in_threads([worker] * 4)
     ids = [id for page in pages for id in page]

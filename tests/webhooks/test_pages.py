@@ -116,7 +116,7 @@ def test_a_service_called_without_the_right_says_so_and_that_is_in_the_audit(use
         with pytest.raises(Forbidden):
             call(viewer, webhook.pk)
     with pytest.raises(Forbidden):
-        management.listed(viewer)
+        management.list_webhooks(viewer)
     assert AuditEntry.objects.filter(actor="tom", outcome="refused").count() == 5
     assert Webhook.objects.get().secret == webhook.secret
 

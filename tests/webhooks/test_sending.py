@@ -162,7 +162,7 @@ def test_the_next_address_is_tried_where_nobody_answers_at_the_first(engine, bel
     async def both(url):
         return ["127.0.0.9", "127.0.0.1"]  # the receiver listens at the second alone
 
-    monkeypatch.setattr("machines.webhooks.http_post.resolved", both)
+    monkeypatch.setattr("machines.webhooks.http_post.resolve", both)
     hook()
     ring(engine, bell)
     pumped(engine)

@@ -42,11 +42,11 @@ def test_only_a_certificate_that_is_believed_and_of_that_name_will_do(actor, hoo
     stranger = sent(actor, hook, secure("localhost"))
     assert "certificate" in stranger.last["error"].lower()
     assert receiver.requests == []
-    http_post.trusted().load_verify_locations(certificate[0])
+    http_post.load_trusted().load_verify_locations(certificate[0])
     try:
         assert sent(actor, hook, secure("127.0.0.1")).last["status"] == 0  # the name in the address is another one
         assert sent(actor, hook, f"{secure('localhost')}?x").last["status"] == 204
     finally:
-        http_post.trusted.cache_clear()
+        http_post.load_trusted.cache_clear()
     ((_, headers, _),) = receiver.requests
     assert headers["Host"].startswith("localhost:")

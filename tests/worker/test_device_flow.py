@@ -199,6 +199,6 @@ def test_with_a_pace_set_the_work_takes_its_time_and_ends_when_the_job_is_withdr
     flow()
     (taken,) = engine.take("new_device", "start", "w1")
     job = Job(taken)
-    job.lose("it was withdrawn")
+    job.abandon("it was withdrawn")
     with pytest.raises(Exception, match="no longer yours"):
         handlers.do_start(job)

@@ -50,7 +50,7 @@ def test_a_withdrawn_jobs_handler_learns_of_it(engine, errand, in_flight, beatin
     engine.fire("errand", "e1", "cancel")
     beating.once()
     assert job.lost
-    assert in_flight.held() == []
+    assert in_flight.list_held() == []
 
 
 def test_the_row_says_who_lives_and_what_it_holds(engine, errand, in_flight, beating):
@@ -90,8 +90,8 @@ def test_jobs_bring_a_beat_forward_that_would_come_after_a_third_of_their_lease(
         engine.publish(definition)
         engine.create(definition["id"], "e1")
     jobs = [Job(take_one(engine, machine=definition["id"])) for definition in (long, short)]
-    assert beating.hurried_by(jobs) is hurries
-    assert beating.hurried_by(jobs[:1]) is False
+    assert beating.needs_earlier_beat(jobs) is hurries
+    assert beating.needs_earlier_beat(jobs[:1]) is False
 
 
 def test_a_partition_that_cannot_be_reached_does_not_cost_the_leases_of_the_others(engine, errand, in_flight, beating):

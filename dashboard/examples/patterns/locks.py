@@ -1,4 +1,4 @@
-"""The lock on the Patterns page: two people at one lever, for twenty seconds each time."""
+"""The lock on the Patterns page: two people at one button, for twenty seconds each time."""
 
 from __future__ import annotations
 

@@ -96,8 +96,8 @@ def queue_page(
 
 def _list_actions(figures: Figures, spot: JobPage) -> dict[str, Any]:
     own = QueueActions(figures, spot.back)
-    levers: Sequence[Action] = [own.resume() if figures.paused else own.pause(), own.limit()]
-    return {"levers": levers, "place_acts": own.of_place(spot.place)}
+    actions: Sequence[Action] = [own.resume() if figures.paused else own.pause(), own.limit()]
+    return {"actions": actions, "place_acts": own.of_place(spot.place)}
 
 
 @require("view")

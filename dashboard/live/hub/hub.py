@@ -49,8 +49,8 @@ class Hub:
         self._clock = clock
         self._outboxes: set[Outbox] = set()
         self._writer = OutboxWriter(limits.slice)
-        self._board = Feeds(keys, most=limits.topics)
-        self._agenda = ReadSchedule(limits.settle)
+        self._feeds = Feeds(keys, most=limits.topics)
+        self._read_schedule = ReadSchedule(limits.settle)
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._state: str | None = None  # unknown until Redis was tried once
@@ -77,13 +77,13 @@ class Hub:
         if len(self._outboxes) >= self._limits.sockets:
             return None
         outbox = Outbox(
-            self._board.snapshot, notices=self._limits.notices, owner=owner, direct=direct, writer=self._writer
+            self._feeds.snapshot, notices=self._limits.notices, owner=owner, direct=direct, writer=self._writer
         )
         self._outboxes.add(outbox)
         if self._state is not None:
             outbox.status(self._status(), good=self._state == LIVE)
         if self._task is None:
-            self._board.turn()
+            self._feeds.turn()
             self._task = asyncio.create_task(self._run(), name="live hub", context=run_in_own_context())
         return outbox
 
@@ -98,18 +98,18 @@ class Hub:
 
     def subscribe(self, outbox: Outbox, topic: Topic) -> None:
         """Raises Full."""
-        self._board.join(outbox, topic)
-        if self._state == STALE and not self._board.has(topic):
+        self._feeds.join(outbox, topic)
+        if self._state == STALE and not self._feeds.has(topic):
             why = UNREACHABLE if self.denied is None else str(self.denied)
             outbox.notice(frames.encode(frames.error(ErrorCode.UNAVAILABLE, why, str(topic))))
         self._wake.set()
 
     def unsubscribe(self, outbox: Outbox, topic: Topic) -> None:
-        self._board.leave(outbox, topic)
+        self._feeds.leave(outbox, topic)
 
     def disclosed(self, topic: Topic) -> tuple[str, frozenset[str]]:
         """The instance that a topic is about, and which sensitive names it has shown of it in clear."""
-        return self._board.disclosed(topic)
+        return self._feeds.disclosed(topic)
 
     # One life of a link after the other
 
@@ -138,11 +138,11 @@ class Hub:
             attempt = min(attempt + 1, 16)
 
     async def _serve(self, link: HubConnections) -> None:
-        self._agenda.clear()
+        self._read_schedule.clear()
         self._reconcile_at = self._rest_until = self._clock()
         while True:
             link.check()
-            await link.listen_to(self._board.roots())
+            await link.listen_to(self._feeds.roots())
             await self._read(link)
             await self._rest()
 
@@ -151,13 +151,13 @@ class Hub:
         if now < self._rest_until:
             return
         reconcile = now >= self._reconcile_at or self._has_news or link.take_change()
-        wanted = self._first() | self._board.of(self._agenda.take(now))
+        wanted = self._first() | self._feeds.of(self._read_schedule.take(now))
         if reconcile:
             self._has_news = False
             await self._probe(link)
-            wanted |= {source for source in self._board.plan() if not source.constant or self._board.lost(source)}
-            wanted = wanted - self._board.unread() | self._first()
-        if not (wanted or reconcile or self._board.unfed()):
+            wanted |= {source for source in self._feeds.plan() if not source.constant or self._feeds.lost(source)}
+            wanted = wanted - self._feeds.unread() | self._first()
+        if not (wanted or reconcile or self._feeds.unfed()):
             return
         waiting = ThreadTime(self._clock)
         seen = await link.read(list(wanted))
@@ -169,13 +169,13 @@ class Hub:
             self._confirm()
 
     def _first(self) -> set[Source]:
-        return self._board.first(self._limits.first_reads)
+        return self._feeds.first(self._limits.first_reads)
 
     async def _take(self, seen: World) -> None:
         """Hands out what was read; whatever else waits for the loop comes in between."""
         began = self._clock()
-        for topic in self._board.lay(seen):
-            self._board.offer(topic)
+        for topic in self._feeds.lay(seen):
+            self._feeds.offer(topic)
             if self._clock() - began > self._limits.slice:
                 await asyncio.sleep(0)
                 began = self._clock()
@@ -198,7 +198,7 @@ class Hub:
     async def _probe(self, link: HubConnections) -> None:
         await link.probe()
         if self._run_ids and link.run_ids - self._run_ids:  # a server that is only away changes nothing
-            self._board.turn()
+            self._feeds.turn()
         self._run_ids |= link.run_ids
 
     def _every(self, link: HubConnections) -> float:
@@ -208,8 +208,8 @@ class Hub:
         """Waits until something is due or the hub is woken."""
         _heed()
         now = self._clock()
-        due = [self._reconcile_at, self._agenda.next() or self._reconcile_at]
-        if self._has_news or self._board.unfed() or self._board.unread():
+        due = [self._reconcile_at, self._read_schedule.next() or self._reconcile_at]
+        if self._has_news or self._feeds.unfed() or self._feeds.unread():
             due.append(now)
         pause = max(min(due), self._rest_until) - now
         if pause > 0:
@@ -221,7 +221,7 @@ class Hub:
 
     def _ring(self, root: str) -> None:
         if root:
-            self._agenda.ring(root, self._clock())
+            self._read_schedule.ring(root, self._clock())
         self._wake.set()
 
     def _published(self) -> None:
@@ -248,7 +248,7 @@ class Hub:
     def _status(self) -> Frame:
         state = self._state or STALE
         every = self._limits.reconcile if state == LIVE else self._limits.backoff
-        return frames.encode(frames.status(state, epoch=self._board.epoch, at=self._board.at, every=every))
+        return frames.encode(frames.status(state, epoch=self._feeds.epoch, at=self._feeds.at, every=every))
 
 
 def _heed() -> None:

@@ -125,7 +125,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def _sight(self, topic: Topic) -> Topic | None:
         """The topic as the user may see it this very moment; tells the client if not at all.
 
-        When that cannot be told, the command is carried out and the socket muted until the patrol knows more.
+        When that cannot be told, the command is carried out and the socket muted until the session monitor knows more.
         """
         try:
             rights = await asking().ask(self.session, deadline=self.limits.recheck_deadline)
@@ -179,7 +179,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     def _refuse(self, code: ErrorCode, message: str, topic: str | None = None) -> None:
         self.outbox.notice(frames.encode(frames.error(code, message, topic)))
 
-    # What the patrol finds
+    # What the session monitor finds
 
     def found(self, rights: Rights | None) -> None:
         if self.outbox is None:

@@ -45,7 +45,7 @@ class SessionMonitor:
     def enter(self, socket: Watched) -> None:
         self._watched.add(socket)
         if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="live patrol", context=run_in_own_context())
+            self._task = asyncio.create_task(self._run(), name="session monitor", context=run_in_own_context())
 
     def exit(self, socket: Watched) -> None:
         self._watched.discard(socket)
@@ -93,13 +93,13 @@ class SessionMonitor:
                 socket.doubted()
 
 
-_patrols: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, SessionMonitor] = weakref.WeakKeyDictionary()
+_monitors: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, SessionMonitor] = weakref.WeakKeyDictionary()
 
 
 def session_monitor() -> SessionMonitor:
-    """The patrol of the running event loop."""
+    """Return the monitor of the running event loop."""
     loop = asyncio.get_running_loop()
-    found = _patrols.get(loop)
+    found = _monitors.get(loop)
     if found is None:
-        found = _patrols[loop] = SessionMonitor(limits())
+        found = _monitors[loop] = SessionMonitor(limits())
     return found

@@ -9,7 +9,7 @@ from datetime import datetime
 from dashboard.shared.diagrams.version_view import VersionView
 from machines.catalog.coverage import Coverage, storage
 from machines.catalog.coverage.measurement import Part, list_parts, percent
-from machines.catalog.outlines import stored
+from machines.catalog.outlines import get_version
 from machines.engine import Live
 from machines.engine.definitions import TransitionOutline
 from machines.models import Measurement
@@ -68,7 +68,7 @@ class CoverageFigures:
 
 def read_coverage(plan: VersionView, live: Live) -> CoverageFigures:
     """Read what tests reported of exactly this definition, and how often its transitions were taken."""
-    digest = stored(plan.machine, plan.version, without=("drawing",)).digest
+    digest = get_version(plan.machine, plan.version, without=("drawing",)).digest
     report = storage.find(plan.machine, digest)
     coverage = Coverage(plan.machine, digest) if report is None else Coverage.from_dict(report.numbers)
     lately = _list_taken_lately(plan, live)

@@ -43,7 +43,7 @@ class AuditContext(AsyncMiddleware):
 def _around(request: HttpRequest) -> Iterator[Collected]:
     outer = current_request.set(request)
     try:
-        with reveals.collected() as found:
+        with reveals.collect_reveals() as found:
             yield found
     finally:
         current_request.reset(outer)

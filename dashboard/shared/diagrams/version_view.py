@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from machines import diagrams
 from machines.catalog import builtin_machines, offload
 from machines.catalog.mirrors import is_mirror, row_methods
-from machines.catalog.outlines import list_unrecorded, outline_from, stored, unrecorded
+from machines.catalog.outlines import get_version, list_unrecorded, make_version, outline_from
 from machines.engine.definitions import FieldOutline, Outline, StateOutline, TransitionOutline
 from machines.engine.definitions.outline import is_match
 from machines.instances.forms import TypedForm
@@ -220,7 +220,7 @@ def load_version(machine: str, version: int, *, fold: str = "", who: str = "", f
     Raise UnknownMachine, OffloadError. ``fold`` names states as ``read_folds`` returns them; states that cannot be
     folded are ignored. ``who`` identifies the caller. ``full``: the diagram has guards and actions in words.
     """
-    found = stored(machine, version)
+    found = get_version(machine, version)
     text = json.dumps(found.definition)
     whole, fingerprint = outline_from(text), f"{found.digest}-{diagrams.DRAWING}"
     foldable, top = _read_foldable(text)
@@ -257,7 +257,7 @@ def load_versions_of(machine: str, numbers: Collection[int]) -> dict[int, Versio
         text = json.dumps(definition)
         fingerprint = f"{digest}-{diagrams.DRAWING}"
         found[number] = VersionView(machine, number, outline_from(text), "", _index(text), fingerprint)
-    return {number: found.get(number) or _view_undrawn(unrecorded(machine, number)) for number in numbers}
+    return {number: found.get(number) or _view_undrawn(make_version(machine, number)) for number in numbers}
 
 
 def _view_undrawn(row: MachineVersion) -> VersionView:
@@ -298,7 +298,8 @@ def _draw_version(text: str, folds: frozenset[str], who: str, full: bool) -> tup
     """Draw a folded diagram, or one with full labels, once per process, in a helper process in limited time."""
     kept = _kept_drawing(text, diagrams.DRAWING, folds, full)
     if not kept:
-        drawn = offload.drawn(offload.run("draw", text, who=who, cpu=DRAWING_CPU, folds=sorted(folds), full=full))
+        done = offload.run("draw", text, who=who, cpu=DRAWING_CPU, folds=sorted(folds), full=full)
+        drawn = offload.read_drawing(done)
         kept.append((drawn, diagrams.index(outline_from(text), folds=folds)))
     return kept[0]
 

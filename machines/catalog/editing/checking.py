@@ -28,8 +28,8 @@ _DRAWINGS: dict[str, str] = {}
 
 
 def check(text: str, *, format: str = GUESS, draw: bool = True, seen: str = "", write: str = "") -> dict[str, Any]:
-    """``draw``: with the diagram, unless it is the one ``seen`` last, by its digest. ``write``: the definition as
-    text in that format, to tidy it or to convert it. Offsets are those of JavaScript."""
+    """Check a text. ``draw``: with the diagram, unless it is the one ``seen`` last, by its digest. ``write``: the
+    definition as text in that format, to tidy it or to convert it. Offsets are those of JavaScript."""
     found = submissions.read(text, format=format)
     written = found.format if found.format in WRITTEN else ""
     places = read_places(text, written) if written else Places(text)
@@ -38,14 +38,14 @@ def check(text: str, *, format: str = GUESS, draw: bool = True, seen: str = "", 
         "format": found.format,
         "called": formats.FORMATS.get(found.format, found.format),
         "machine": _machine(found),
-        "findings": [_tell(one, places, units) for one in found.findings[:MOST_FINDINGS]],
+        "findings": [_describe_finding(one, places, units) for one in found.findings[:MOST_FINDINGS]],
         "errors": len(found.errors),
         "warnings": len(found.warnings),
         "names": list_names(places),
         "parts": {},
         "drawing": "",
     }
-    compiled = _compiled(found)
+    compiled = _compile(found)
     if compiled is not None and draw:
         answer |= _draw(compiled, seen)
     if compiled is not None and written:
@@ -72,8 +72,8 @@ def _machine(found: Submission) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _compiled(found: Submission) -> CompiledDefinition | None:
-    """The definition, if it can be drawn: errors of later rules do not stand in the way."""
+def _compile(found: Submission) -> CompiledDefinition | None:
+    """Return the definition, if it can be drawn: errors of later rules do not stand in the way."""
     if found.compiled is not None:
         return found.compiled
     if found.definition is None:
@@ -82,7 +82,7 @@ def _compiled(found: Submission) -> CompiledDefinition | None:
     return compiled if compiled.runs else None
 
 
-def _tell(finding: Finding, places: Places, units: Utf16) -> dict[str, Any]:
+def _describe_finding(finding: Finding, places: Places, units: Utf16) -> dict[str, Any]:
     mended = [
         {"label": fix.label, "changes": [[units(start), units(end), said] for start, end, said in fix.changes]}
         for fix in fixes.list_fixes(finding, places)
@@ -95,7 +95,7 @@ def _both(found: Range, units: Utf16) -> list[int]:
 
 
 def _list_parts(compiled: CompiledDefinition, places: Places, units: Utf16) -> dict[str, list[int]]:
-    """Id of a part of the diagram -> from and to of its text, and where the cursor goes."""
+    """Return id of a part of the diagram -> from and to of its text, and where the cursor goes."""
     found: dict[str, list[int]] = {}
     states, transitions = compiled.list_paths()
     parts = {diagrams.state_id(index): path for index, path in states.items()}
@@ -120,10 +120,10 @@ def _draw(compiled: CompiledDefinition, seen: str) -> dict[str, Any]:
     digest = hashlib.sha256(repr((diagrams.DRAWING, outline)).encode()).hexdigest()[:16]
     if digest == seen:
         return {"drawing": digest}
-    return {"drawing": digest, "svg": _drawn(digest, outline, folds), "folded": bool(folds)}
+    return {"drawing": digest, "svg": _draw_once(digest, outline, folds), "folded": bool(folds)}
 
 
-def _drawn(digest: str, outline: Outline, folds: frozenset[str]) -> str:
+def _draw_once(digest: str, outline: Outline, folds: frozenset[str]) -> str:
     if digest not in _DRAWINGS:
         svg = diagrams.draw(outline, folds=folds).svg
         while len(_DRAWINGS) >= KEPT:
@@ -133,7 +133,7 @@ def _drawn(digest: str, outline: Outline, folds: frozenset[str]) -> str:
 
 
 def _write(found: Submission, text: str, format: str) -> dict[str, Any]:
-    """The text in order. Comments of YAML would be lost: such a text stays as it is."""
+    """Return the text in order. Comments of YAML would be lost: such a text stays as it is."""
     if found.definition is None:
         return {"refused": "The text cannot be read yet: correct the first finding."}
     if found.format == format == "yaml" and _has_comments(text):

@@ -32,7 +32,7 @@ class Fix:
 
 
 def mark(finding: Finding, places: Places) -> Range:
-    """The range that is underlined: of an expression or a key the one name that is wrong, where it is named."""
+    """Return the range that is underlined: of an expression or a key the one name that is wrong, where it is named."""
     whole = locate(places.text, finding.path, places)
     place = places.exact(parse_path(finding.path))
     if place is not None and place.key is not None and place.path[-1] == _wrong_name(finding):
@@ -42,7 +42,7 @@ def mark(finding: Finding, places: Places) -> Range:
 
 def list_fixes(finding: Finding, places: Places) -> list[Fix]:
     at = locate(places.text, finding.path, places)
-    found = [_replaced(finding, places, at), _written(finding, places)]
+    found = [_replace_name(finding, places, at), _add_key(finding, places)]
     if make := _MAKERS.get(finding.code):
         found.append(make(finding, places, at))
     return [fix for fix in found if fix is not None]
@@ -60,8 +60,8 @@ def _find_word(text: str, word: str, within: Range) -> Range | None:
     return found.span() if found else None
 
 
-def _replaced(finding: Finding, places: Places, at: Range) -> Fix | None:
-    """The name that was meant, in place of the one that is there."""
+def _replace_name(finding: Finding, places: Places, at: Range) -> Fix | None:
+    """Return the name that was meant, in place of the one that is there."""
     meant = _MEANT.search(finding.hint)
     if meant is None or not _SAFE.fullmatch(meant[1]):
         return None
@@ -74,8 +74,8 @@ def _replaced(finding: Finding, places: Places, at: Range) -> Fix | None:
     return Fix(f"Replace by {meant[1]}", ((*spot, meant[1]),)) if spot else None
 
 
-def _written(finding: Finding, places: Places) -> Fix | None:
-    """A key that is missing, with the value that the hint names."""
+def _add_key(finding: Finding, places: Places) -> Fix | None:
+    """Return a key that is missing, with the value that the hint names."""
     said = _WRITE.search(finding.hint)
     path = parse_path(finding.path)
     if said is None or not path or path[-1] != said[1] or path in places.found:
@@ -83,8 +83,8 @@ def _written(finding: Finding, places: Places) -> Fix | None:
     return insert_key(places, path[:-1], said[1], json.loads(said[2]), f"Add {said[1]}: {json.loads(said[2])}")
 
 
-def _declared(finding: Finding, places: Places, at: Range) -> Fix | None:
-    """A data field that is used and not declared."""
+def _declare_field(finding: Finding, places: Places, at: Range) -> Fix | None:
+    """Return a data field that is used and not declared."""
     name, label = _wrong_name(finding), "Declare the field {} in context"
     if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
         return None
@@ -114,7 +114,7 @@ def _made_final(finding: Finding, places: Places, at: Range) -> Fix | None:
 
 
 def _comma(finding: Finding, places: Places, at: Range) -> Fix | None:
-    """JSON: one comma too many, or one too few."""
+    """Fix JSON with one comma too many, or one too few."""
     text = places.text
     before = len(text[: at[0]].rstrip())
     if text[before - 1 : before] == "," and text[at[0] : at[0] + 1] in ("}", "]"):
@@ -124,11 +124,11 @@ def _comma(finding: Finding, places: Places, at: Range) -> Fix | None:
     return None
 
 
-_MAKERS: dict[str, Any] = {"SB101": _added_state, "SB102": _declared, "SB202": _made_final, "SB131": _comma}
+_MAKERS: dict[str, Any] = {"SB101": _added_state, "SB102": _declare_field, "SB202": _made_final, "SB131": _comma}
 
 
 def insert_key(places: Places, path: Path, key: str, value: Any, label: str, *, last: bool = False) -> Fix | None:
-    """A new key of the object at ``path``: its first one, or its ``last``, written as the text around it is."""
+    """Return a new key of the object at ``path``: its first one, or its ``last``, written as the text around it is."""
     around = places.exact(path)
     if around is None or (around.kind != "object" and around.value[1] > around.value[0]):
         return None

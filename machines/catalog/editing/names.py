@@ -28,12 +28,12 @@ WORDS = {"event": "the event", "now": "seconds", "instance": "facts of the insta
 
 
 def list_names(places: Places) -> dict[str, Any]:
-    """``states``, ``events``, ``fields``, ``queues``, ``handlers``, each a list in the order of the text, and
-    ``payloads``: event -> its fields."""
+    """List the names of a definition: ``states``, ``events``, ``fields``, ``queues``, ``handlers``, each a list in the
+    order of the text, and ``payloads``: event -> its fields."""
     found: dict[str, dict[str, None]] = {kind: {} for kind in ("states", "events", "fields", "queues", "handlers")}
     payloads: dict[str, list[str]] = {}
     for place in places:
-        for kind, name in _named(places, place):
+        for kind, name in _list_names(places, place):
             if len(found[kind]) < MOST:
                 found[kind][name] = None
     for event in found["events"]:
@@ -44,7 +44,7 @@ def list_names(places: Places) -> dict[str, Any]:
     return {kind: list(names) for kind, names in found.items()} | {"payloads": payloads}
 
 
-def _named(places: Places, place: Place) -> list[tuple[str, str]]:
+def _list_names(places: Places, place: Place) -> list[tuple[str, str]]:
     path = place.path
     if len(path) < 2 or not isinstance(path[-1], str) or not path[-1]:
         return []
@@ -66,13 +66,14 @@ def _named(places: Places, place: Place) -> list[tuple[str, str]]:
 
 
 def is_state_path(path: Path) -> bool:
-    """Whether a path is that of a state: ``states.A.states.B``; or of the machine."""
+    """Tell whether a path is that of a state: ``states.A.states.B``; or of the machine."""
     return len(path) % 2 == 0 and all(part == "states" for part in path[::2])
 
 
 @cache
 def vocabulary() -> dict[str, Any]:
-    """``keys``: place -> key -> what it is for; ``functions``: name -> usage and meaning; ``verbs``; ``words``."""
+    """Return the vocabulary of the editor. ``keys``: place -> key -> what it is for; ``functions``: name -> usage and
+    meaning; ``verbs``; ``words``."""
     parts = definitions.schema()["$defs"]
     keys = {
         place: {name: str(said.get("description", "")) for name, said in parts[part]["properties"].items()}

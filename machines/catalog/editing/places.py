@@ -72,19 +72,19 @@ class Places:
         return self.found.get(path)
 
     def nearest(self, path: Path) -> Place | None:
-        """The place of a path, else of the nearest part around it."""
+        """Return the place of a path, else of the nearest part around it."""
         while path and path not in self.found:
             path = path[:-1]
         return self.found.get(path)
 
     def keys(self, path: Path) -> list[str]:
-        """The keys of an object, in the order of the text."""
+        """Return the keys of an object, in the order of the text."""
         size = len(path) + 1
         return [p.path[-1] for p in self if len(p.path) == size and p.path[:-1] == path and isinstance(p.path[-1], str)]
 
 
 def parse_path(text: str) -> Path:
-    """``states["on hold"].on.go[0]`` as a path; as far as it can be read."""
+    """Parse ``states["on hold"].on.go[0]`` as a path, as far as it can be read."""
     path: list[str | int] = []
     at = 0
     while (match := _PART.match(text, at)) is not None:
@@ -98,7 +98,7 @@ def parse_path(text: str) -> Path:
 
 
 def locate(text: str, path: str, places: Places) -> Range:
-    """The range of a finding's place: a path, or ``line 3, column 7``."""
+    """Return the range of a finding's place: a path, or ``line 3, column 7``."""
     if (line := _LINE.match(path)) is not None:
         return _word_at(text, int(line[1]), int(line[2]))
     place = places.nearest(parse_path(path))
@@ -118,7 +118,7 @@ def _word_at(text: str, line: int, column: int) -> Range:
 
 
 def read_places(text: str, format: str) -> Places:
-    """``format``: json or yaml."""
+    """Read the places of a text. ``format``: json or yaml."""
     places = Places(text)
     (_read_yaml if format == "yaml" else _read_json)(places)
     return places
@@ -177,7 +177,7 @@ def _next_path(around: list[_Open]) -> tuple[Path, Range | None]:
 
 
 def _end_item(places: Places, top: _Open) -> None:
-    """A key that has no value yet is a place, too."""
+    """End an item; a key that has no value yet is a place, too."""
     if top.waiting is not None:
         name, key = top.waiting
         places.add((*top.place.path, name), key, (key[1], key[1]))
@@ -206,7 +206,7 @@ def _plain(word: str) -> str:
 
 
 def _read_yaml(places: Places) -> None:
-    """Walk the parser's events, which come one by one: those before a mistake are told."""
+    """Walk the parser's events, which come one by one: those before a mistake are kept."""
     around: list[_Open] = []
     try:
         for event in yaml.parse(places.text, Loader=LOADER):

@@ -21,7 +21,7 @@ REFUSED = ("refused", "failed", "bad payload", "not allowed")
 
 
 def write_scenario(machine: str, run: Run, records: Sequence[SimulatedStep], name: str = "A run") -> str:
-    """Write a run with what came of it. Raises BadInput (SB683) for steps that no scenario has: a scenario's children
+    """Write a run with its outcome. Raises BadInput (SB683) for steps that no scenario has: a scenario's children
     and senders are real instances."""
     by_input = {number: list(group) for number, group in groupby(records, key=lambda one: one.input)}
     moment = datetime.fromtimestamp(START / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -82,5 +82,5 @@ class MachineVersion(models.Model):
 
 @lru_cache(maxsize=KEPT)
 def _draw(text: str, way: int) -> str:
-    """``way``: how diagrams are drawn."""
+    """Draw the version. ``way``: how diagrams are drawn."""
     return diagrams.draw(outline(json.loads(text))).svg

@@ -12,6 +12,17 @@ limit on processor time and on memory, and a helper that passes one is ended and
 
 from .errors import AtOnce, NoHelper, OffloadError, Overrun
 from .pool import Pool, pool, run
-from .tasks import Done, drawn, submitted
+from .tasks import Done, read_drawing, read_submission
 
-__all__ = ["AtOnce", "Done", "NoHelper", "OffloadError", "Overrun", "Pool", "drawn", "pool", "run", "submitted"]
+__all__ = [
+    "AtOnce",
+    "Done",
+    "NoHelper",
+    "OffloadError",
+    "Overrun",
+    "Pool",
+    "pool",
+    "read_drawing",
+    "read_submission",
+    "run",
+]

@@ -37,24 +37,24 @@ def main(descriptor: int, memory: int) -> None:
 
 
 def _serve(link: socket.socket) -> bool:
-    """One task; whether this process is fit for another."""
+    """Run one task; tell whether this process is fit for another."""
     link.settimeout(IDLE)
     header, raw = frames.receive(link)
     link.settimeout(None)
     started = time.process_time()
     signal.setitimer(signal.ITIMER_PROF, header["cpu"])  # SIGPROF ends the process
-    told: dict[str, Any] = {}
+    head: dict[str, Any] = {}
     answer = b""
     try:
-        done = TASKS[header["task"]](frames.unpacked(header["is_text"], raw), **header["words"])
+        done = TASKS[header["task"]](frames.unpack(header["is_text"], raw), **header["words"])
         answer = json.dumps(done, default=str).encode()
     except MemoryError:
-        told = {"failed": "memory"}
+        head = {"failed": "memory"}
     except Exception as error:
-        told = {"failed": repr(error)[:500]}
+        head = {"failed": repr(error)[:500]}
     signal.setitimer(signal.ITIMER_PROF, 0)
-    frames.send(link, told | {"cpu": time.process_time() - started}, answer)
-    return told.get("failed") != "memory"
+    frames.send(link, head | {"cpu": time.process_time() - started}, answer)
+    return head.get("failed") != "memory"
 
 
 if __name__ == "__main__":

@@ -17,13 +17,13 @@ class Closed(Exception):
 
 
 def send(link: socket.socket, header: dict[str, Any], payload: bytes) -> None:
-    """Raises OSError, TimeoutError after the socket's timeout."""
+    """Raise OSError, TimeoutError after the socket's timeout."""
     head = json.dumps(header).encode()
     link.sendall(LENGTH.pack(len(head), len(payload)) + head + payload)
 
 
 def receive(link: socket.socket, until: float | None = None) -> tuple[dict[str, Any], bytes]:
-    """``until``: a monotonic moment. Raises Closed, OSError, TimeoutError."""
+    """Receive a frame. ``until``: a monotonic moment. Raises Closed, OSError, TimeoutError."""
     head, payload = LENGTH.unpack(_exactly(link, LENGTH.size, until))
     return json.loads(_exactly(link, head, until)), _exactly(link, payload, until)
 
@@ -41,10 +41,10 @@ def _exactly(link: socket.socket, count: int, until: float | None) -> bytes:
     return b"".join(pieces)
 
 
-def packed(text: str | bytes) -> tuple[bool, bytes]:
-    """Whether it is text, and its bytes: half a surrogate pair, too, which the reader is to complain of."""
+def pack(text: str | bytes) -> tuple[bool, bytes]:
+    """Tell whether it is text, and its bytes: half a surrogate pair, too, which the reader is to complain of."""
     return (True, text.encode("utf-8", "surrogatepass")) if isinstance(text, str) else (False, text)
 
 
-def unpacked(is_text: bool, raw: bytes) -> str | bytes:
+def unpack(is_text: bool, raw: bytes) -> str | bytes:
     return raw.decode("utf-8", "surrogatepass") if is_text else raw

@@ -60,28 +60,28 @@ class Helper:
         return self._process.poll() is None
 
     def do(self, task: str, text: str | bytes, words: dict[str, Any], cpu: float) -> Done:
-        """Raises Overrun; the process is then gone."""
-        is_text, raw = frames.packed(text)
+        """Raise Overrun; the process is then gone."""
+        is_text, raw = frames.pack(text)
         until = time.monotonic() + cpu * SLACK
         try:
             self._link.settimeout(cpu * SLACK)
             frames.send(self._link, {"task": task, "words": words, "is_text": is_text, "cpu": cpu}, raw)
-            told, answer = frames.receive(self._link, until)
+            head, answer = frames.receive(self._link, until)
         except TimeoutError:
             self.end()
             raise Overrun(cpu) from None
         except (OSError, frames.Closed):
             self.end()
             raise Overrun(cpu, "" if self._process.returncode == -signal.SIGPROF else MEMORY_SPENT) from None
-        if told.get("failed") == "memory":
+        if head.get("failed") == "memory":
             self.end()
             raise Overrun(cpu, MEMORY_SPENT)
-        if "failed" in told:
-            raise RuntimeError(f"{task}: {told['failed']}")
-        return Done(json.loads(answer), float(told["cpu"]))
+        if "failed" in head:
+            raise RuntimeError(f"{task}: {head['failed']}")
+        return Done(json.loads(answer), float(head["cpu"]))
 
     def end(self) -> None:
-        """It holds nothing that has to be put away."""
+        """End the helper, which holds nothing that has to be put away."""
         self._link.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(GOING)  # one that ended by itself says how

@@ -15,35 +15,35 @@ from .tasks import Done
 
 HELPERS = 2
 WAITING = 6  # that wait for a helper; each is a thread of the site
-PATIENCE = 4.0  # seconds that one waits
+MAX_WAIT = 4.0  # seconds that one waits
 
 
 class Pool:
     """Safe to share between threads. ``most``: helpers, of ``memory`` bytes each; the others as above."""
 
     def __init__(
-        self, most: int = HELPERS, *, waiting: int = WAITING, patience: float = PATIENCE, memory: int = MEMORY
+        self, most: int = HELPERS, *, waiting: int = WAITING, max_wait: float = MAX_WAIT, memory: int = MEMORY
     ) -> None:
-        self._most, self._waiting, self._patience, self._memory = most, waiting, patience, memory
+        self._most, self._waiting, self._max_wait, self._memory = most, waiting, max_wait, memory
         self.begin()
 
     def begin(self) -> None:
-        """As a process begins: the helpers of a parent are its own."""
+        """Begin as a process: the helpers of a parent are its own."""
         self._changed = threading.Condition()
         self._at_it: set[str] = set()
         self._free: list[Helper] = []
         self._out = self._queued = 0
 
     def run(self, task: str, text: str | bytes, *, who: str, cpu: float, **words: Any) -> Done:
-        """``who``: whose task it is, "" for nobody's; ``cpu``: seconds of processor time that it may take; ``words``:
-        its parameters. Raises AtOnce, NoHelper, Overrun.
+        """Run a task. ``who``: whose task it is, "" for nobody's; ``cpu``: seconds of processor time that it may take;
+        ``words``: its parameters. Raises AtOnce, NoHelper, Overrun.
         """
         with self.turn(who), self.helper() as helper:
             return helper.do(task, text, words, cpu)
 
     @contextmanager
     def turn(self, who: str) -> Iterator[None]:
-        """Nothing else of theirs begins meanwhile. Raises AtOnce."""
+        """Let nothing else of the same person begin meanwhile. Raises AtOnce."""
         with self._changed:
             if who in self._at_it:
                 raise AtOnce
@@ -56,7 +56,7 @@ class Pool:
                 self._at_it.discard(who)
 
     def end(self) -> None:
-        """Of the helpers that are free."""
+        """End the helpers that are free."""
         with self._changed:
             free, self._free = self._free, []
         for helper in free:
@@ -64,8 +64,8 @@ class Pool:
 
     @contextmanager
     def helper(self) -> Iterator[Helper]:
-        """One that nobody else has meanwhile. Raises NoHelper."""
-        helper = self._taken()
+        """Lend a helper that nobody else has meanwhile. Raises NoHelper."""
+        helper = self._take_free()
         try:
             if helper is not None and not helper.is_fit:
                 helper.end()
@@ -82,9 +82,9 @@ class Pool:
                     self._free.append(helper)
                 self._changed.notify()
 
-    def _taken(self) -> Helper | None:
-        """One that is free, or None for one that is to be started. Raises NoHelper."""
-        until = time.monotonic() + self._patience
+    def _take_free(self) -> Helper | None:
+        """Take a helper that is free; None where one is to be started. Raises NoHelper."""
+        until = time.monotonic() + self._max_wait
         with self._changed:
             if self._out >= self._most and self._queued >= self._waiting:
                 raise NoHelper("too many wait already")

@@ -29,10 +29,8 @@ from .state_tree import Tree
 ARROW = 7.0  # length of a head: the line ends before it
 
 
-def joined(
-    tree: Tree, route: Route, pieces: Mapping[tuple[Level, str], Curve], boxes: Mapping[str, Box]
-) -> Curve | None:
-    """One curve; None where a piece of it has no place."""
+def join(tree: Tree, route: Route, pieces: Mapping[tuple[Level, str], Curve], boxes: Mapping[str, Box]) -> Curve | None:
+    """Return one curve; None where a piece of it has no place."""
     found = [pieces.get((piece.level, route.wire.id)) for piece in route.pieces]
     curves = [curve for curve in found if curve is not None]
     if len(curves) < len(found):
@@ -54,21 +52,21 @@ def _heading_end(tree: Tree, route: Route, boxes: Mapping[str, Box]) -> float:
 
 
 def _from(curve: Curve, y: float) -> Curve:
-    """Begins at the heading, straight above where it began."""
+    """Begin at the heading, straight above where it began."""
     start = curve.points[0]
     above = start[0], y
     return replace(curve, points=(above, *_straight(above, start), *curve.points[1:]))
 
 
 def _up_to(curve: Curve, y: float) -> Curve:
-    """Ends at the heading, straight above where it ended."""
+    """End at the heading, straight above where it ended."""
     last = curve.points[-1]
     tip = last[0], y
     return replace(curve, points=(*curve.points, *_straight(last, (tip[0], y + ARROW))), tip=tip)
 
 
 def _straight(start: Point, end: Point) -> tuple[Point, Point, Point]:
-    """The rest of a piece of curve after its first point."""
+    """Return the rest of a piece of curve after its first point."""
     return between(start, end, 1 / 3), between(start, end, 2 / 3), end
 
 
@@ -77,8 +75,8 @@ HEAD = 8.0  # pixels of an arrow's head
 
 
 def touching(tree: Tree, routes: Routes, boxes: Mapping[str, Box], curves: Mapping[str, Curve]) -> dict[str, Curve]:
-    """The curves, each from the node it leaves and with its tip at the node it leads to; a line between a state and
-    one inside of it stays inside."""
+    """Return the curves, each from the node it leaves and with its tip at the node it leads to; a line between a state
+    and one inside of it stays inside."""
     level, found = routes.homes, dict(curves)
     names = {state_id(state.index): state.name for state in tree.outline.states if tree.is_cluster(state)}
 
@@ -102,7 +100,7 @@ def touching(tree: Tree, routes: Routes, boxes: Mapping[str, Box], curves: Mappi
 
 
 def _led_on(curve: Curve, tip: Point) -> Curve:
-    """With a straight piece to where the arrow's head begins, if that is not there already."""
+    """Lead the curve with a straight piece to where the arrow's head begins, if that is not there already."""
     start, far = curve.points[-1], math.dist(curve.points[-1], tip)
     if far <= 2 * HEAD:
         return replace(curve, tip=tip)
@@ -112,7 +110,7 @@ def _led_on(curve: Curve, tip: Point) -> Curve:
 
 
 def _nearest(box: Box, point: Point) -> Point:
-    """Of a box, to a point outside; a point inside is its own."""
+    """Return the point of a box that is nearest to a point outside; a point inside is its own."""
     x, y = point
     return min(max(x, box.left), box.right), min(max(y, box.top), box.bottom)
 
@@ -125,8 +123,8 @@ LIFT = 3.0  # between a label and a line below it
 OVER = 29.0  # how far a label may stand out above its state: less than rows are apart
 
 
-def stacked(block: Block, node: str, pieces: Iterable[Piece]) -> None:
-    """Moves the node's lines to itself, if there is room for them all."""
+def stack(block: Block, node: str, pieces: Iterable[Piece]) -> None:
+    """Move the node's lines to itself, if there is room for them all."""
     box = block.boxes[node]
     loops = [(piece, *_size(piece)) for piece in pieces if piece.tail == piece.head == node]
     y = box.top + sizes.NAME_LINE + 2 * sizes.HEADING_PAD + AIR
@@ -137,8 +135,8 @@ def stacked(block: Block, node: str, pieces: Iterable[Piece]) -> None:
         y += height + AIR
 
 
-def raised(block: Block, node: str, pieces: Iterable[Piece]) -> None:
-    """Moves the node's lines to itself above the middle of its side, where the line to a queue leaves it.
+def raise_loops(block: Block, node: str, pieces: Iterable[Piece]) -> None:
+    """Move the node's lines to itself above the middle of its side, where the line to a queue leaves it.
 
     Each stands above the other, as far as they reach no row above.
     """
@@ -159,8 +157,8 @@ def _size(piece: Piece) -> tuple[float, float]:
 
 
 def loop(box: Box, y: float, width: float, label: float | None = None) -> Curve:
-    """Out of the right side at the height ``y``, round, and back; a label of this width stands beyond, at the height
-    ``label`` if not at the same."""
+    """Draw a loop: out of the right side at the height ``y``, round, and back; a label of this width stands beyond, at
+    the height ``label`` if not at the same."""
     out = box.right + REACH
     points = ((box.right, y - TURN), (out, y - TURN), (out, y + TURN), (box.right + HEAD, y + TURN))
     return Curve(points, (box.right, y + TURN), (out + width / 2, y if label is None else label))

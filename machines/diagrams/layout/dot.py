@@ -50,7 +50,7 @@ DOT = {"shape": "circle", "style": "filled", "fillcolor": "black", "fixedsize": 
 
 
 def dot(outline: Outline, **graph: str) -> str:
-    """Graphviz source of the diagram. ``graph`` overrides graph attributes."""
+    """Write the Graphviz source of the diagram. ``graph`` overrides graph attributes."""
     return _Source(Tree(outline), graph).text
 
 
@@ -116,7 +116,7 @@ class _Source:
         )
 
     def _queue(self, drawing: graphviz.Digraph, state: StateOutline, queue: str) -> None:
-        """A queue stands beside the first state that feeds it."""
+        """Write a queue, which stands beside the first state that feeds it."""
         width, height = sizes.queue_size(queue)
         drawing.node(
             queue_id(queue),
@@ -138,7 +138,7 @@ class _Source:
         drawing.edge(tail.node, head.node, id=wire.id, **attributes, **self._looks(wire))
 
     def _end(self, node: str) -> _End:
-        """Graphviz draws edges between nodes only: a cluster is met at a node in it, and the line cut at its border."""
+        """Return the node of an end: Graphviz draws edges between nodes only, so a cluster is met at a node in it."""
         state = next((s for s in self._tree.outline.states if state_id(s.index) == node), None)
         if state is None or not self._tree.is_cluster(state):
             return _End(node)
@@ -226,12 +226,12 @@ def _row(drawing: graphviz.Digraph, rank: str, nodes: Sequence[str]) -> None:
 
 
 def _label(lines: Sequence[Line]) -> str:
-    """The first line is filled with spaces to the width the drawing needs, which may be more than Graphviz thinks."""
+    """Return the label: its first line is filled with spaces to the width the drawing needs."""
     width, _ = sizes.label_size(lines)
-    return literal_lines(_filled([line.text for line in lines], width + sizes.LABEL_GAP))
+    return literal_lines(_fill_lines([line.text for line in lines], width + sizes.LABEL_GAP))
 
 
-def _filled(lines: Sequence[str], width: float) -> list[str]:
+def _fill_lines(lines: Sequence[str], width: float) -> list[str]:
     first, *rest = lines
     return [first.ljust(math.ceil(width / LABEL_COLUMN)), *rest]
 

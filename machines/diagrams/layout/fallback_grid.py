@@ -17,7 +17,7 @@ ROW = 40.0  # the same for marks and ports
 
 
 def grid(sketch: Sketch) -> Block:
-    """In document order, row by row; start marks and ports in rows of their own above and below."""
+    """Place nodes in document order, row by row; start marks and ports in rows of their own above and below."""
     cells = sketch.cells
     starts = {id: cell for id, cell in cells.items() if id.startswith(START)}
     queues = {id: cell for id, cell in cells.items() if id.startswith("queue-")}
@@ -36,7 +36,7 @@ POINT = Cell(1, 1)
 
 
 def _rows(block: Block, cells: Mapping[str, Cell], *, abreast: bool = False) -> None:
-    """Puts the cells below what is there, each in the middle of a place as large as the largest of them."""
+    """Put the cells below what is there, each in the middle of a place as large as the largest of them."""
     if not cells:
         return
     across = len(cells) if abreast else math.ceil(math.sqrt(len(cells)))
@@ -50,14 +50,14 @@ def _rows(block: Block, cells: Mapping[str, Cell], *, abreast: bool = False) -> 
 
 
 def straight(sketch: Sketch, piece: Piece, boxes: Mapping[str, Box]) -> Curve:
-    """From border to border, through whatever stands in between."""
+    """Draw a line from border to border, through whatever stands in between."""
     source = _gate(sketch, piece, piece.tail, piece.tail_gate, boxes)
     target = _gate(sketch, piece, piece.head, piece.head_gate, boxes)
     return loop(source, source.y, 2 * REACH) if piece.tail == piece.head else _line(source, target)
 
 
 def _gate(sketch: Sketch, piece: Piece, node: str, gate: bool, boxes: Mapping[str, Box]) -> Box:
-    """The node, or the place in its border where the line passes."""
+    """Return the node, or the place in its border where the line passes."""
     box = boxes[node]
     if not gate or port_id(piece.wire) not in sketch.cells[node].gates:
         return box
@@ -73,7 +73,7 @@ def _line(source: Box, target: Box) -> Curve:
 
 
 def _border(box: Box, other: Box) -> Point:
-    """Where the line between two centres leaves the first box."""
+    """Return where the line between two centres leaves the first box."""
     dx, dy = other.x - box.x, other.y - box.y
     reach = max(abs(dx) / (box.width / 2), abs(dy) / (box.height / 2), 1e-9)
     return box.x + dx / reach, box.y + dy / reach

@@ -27,26 +27,27 @@ class Folded:
 
 
 def foldable(outline: Outline) -> tuple[str, ...]:
-    """The states with states in them, in document order; not the one that stands for the machine itself."""
+    """Return the states with states in them, in document order; not the one that stands for the machine itself."""
     tree = Tree(outline)
     return tuple(state.name for state in outline.states if tree.is_cluster(state) and state.name != outline.root)
 
 
 def top_level(outline: Outline) -> frozenset[str]:
-    """What to fold for a drawing of the top level alone; where the machine itself is a state, of those in it."""
+    """Return what to fold for a drawing of the top level alone; where the machine itself is a state, of those in it."""
     tree = Tree(outline)
     return frozenset(state.name for state in tree.children(tree.state(outline.root)) if tree.is_cluster(state))
 
 
 def effective(outline: Outline, folds: Collection[str]) -> frozenset[str]:
-    """Those of ``folds`` that make a difference: names of states around others, and not within another of them."""
+    """Return those of ``folds`` that make a difference: names of states around others, and not within another of
+    them."""
     known = set(foldable(outline)) & set(folds)
     tree = Tree(outline)
     return frozenset(name for name in known if not any(above in known for above in list(tree.ancestors(name))[1:]))
 
 
 def fold(outline: Outline, folds: Collection[str]) -> Folded:
-    return _Folding(Tree(outline), effective(outline, folds)).made()
+    return _Folding(Tree(outline), effective(outline, folds)).build()
 
 
 class _Folding:
@@ -59,7 +60,7 @@ class _Folding:
     def _shown_as(self, state: StateOutline) -> str:
         return next((above for above in self._tree.ancestors(state.name) if above in self._folds), state.name)
 
-    def made(self) -> Folded:
+    def build(self) -> Folded:
         outline = self._tree.outline
         states = tuple(self._state(state) for state in outline.states if self._shown[state.name] == state.name)
         fed = {queue for state in states for queue in (*(invoke.queue for invoke in state.invokes), *state.enqueues)}
@@ -68,11 +69,11 @@ class _Folding:
         return Folded(small, self._shown, self._members)
 
     def _state(self, state: StateOutline) -> StateOutline:
-        """Of a folded state, only the lines that leave it are left."""
+        """Fold a state: only the lines that leave it are left."""
         if state.name in self._folds:
             bare = replace(state, entry=(), exit=(), invokes=(), enqueues=(), initial=(), children=())
             return replace(bare, transitions=tuple(self._leaving(state)))
-        moved = tuple(self._moved(transition, state, state.name) for transition in state.transitions)
+        moved = tuple(self._move_ends(transition, state, state.name) for transition in state.transitions)
         initial = tuple(dict.fromkeys(self._shown[name] for name in state.initial if name in self._shown))
         return replace(state, transitions=moved, initial=initial)
 
@@ -87,14 +88,14 @@ class _Folding:
             yield self._one(found, folded.name)
 
     def _one(self, found: list[tuple[TransitionOutline, StateOutline]], source: str) -> TransitionOutline:
-        first = self._moved(*found[0], source)
+        first = self._move_ends(*found[0], source)
         if len(found) == 1:
             return first
         self._members[first.id] = tuple(transition.id for transition, _ in found)
         events = tuple(dict.fromkeys(event_text(transition, state) for transition, state in found))
         return replace(first, events=events, guard_text=None, actions=(), description="", delay="", cause="on")
 
-    def _moved(self, transition: TransitionOutline, state: StateOutline, source: str) -> TransitionOutline:
+    def _move_ends(self, transition: TransitionOutline, state: StateOutline, source: str) -> TransitionOutline:
         targets = self._targets(transition)
         delay = timer_text(transition, state)
         return replace(transition, source=source, target=next(iter(targets), None), targets=targets, delay=delay)

@@ -16,7 +16,7 @@ Point = tuple[float, float]
 
 
 def between(start: Point, end: Point, part: float) -> Point:
-    """The point that lies ``part`` of the way from one to the other."""
+    """Return the point that lies ``part`` of the way from one to the other."""
     return start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part
 
 
@@ -29,7 +29,7 @@ class Box:
     width: float
     height: float
 
-    def moved(self, x: float, y: float) -> Box:
+    def shift(self, x: float, y: float) -> Box:
         return Box(self.x + x, self.y + y, self.width, self.height)
 
     @property
@@ -57,7 +57,7 @@ class Curve:
     tip: Point
     label: Point | None
 
-    def moved(self, x: float, y: float) -> Curve:
+    def shift(self, x: float, y: float) -> Curve:
         def move(point: Point) -> Point:
             return point[0] + x, point[1] + y
 
@@ -87,8 +87,8 @@ class Block:
     curves: dict[str, Curve] = field(default_factory=dict)
     gates: dict[str, tuple[float, bool]] = field(default_factory=dict)
 
-    def moved(self, x: float, y: float) -> Block:
-        """The same elsewhere, in a larger one."""
-        boxes = {id: box.moved(x, y) for id, box in self.boxes.items()}
-        curves = {id: curve.moved(x, y) for id, curve in self.curves.items()}
+    def shift(self, x: float, y: float) -> Block:
+        """Return the same block elsewhere, in a larger one."""
+        boxes = {id: box.shift(x, y) for id, box in self.boxes.items()}
+        curves = {id: curve.shift(x, y) for id, curve in self.curves.items()}
         return Block(self.width, self.height, boxes, curves, self.gates)

@@ -38,7 +38,7 @@ class Graphviz(WasmtimeBackend):
         return getattr(self._last, "fuel", 0)
 
     def lay_out(self, source: str, format: str, fuel: int) -> bytes:
-        """The DOT ``source`` in one of Graphviz's output formats.
+        """Return the DOT ``source`` in one of Graphviz's output formats.
 
         Raises:
             LayoutFailed: after ``fuel`` instructions (some two billion a second), or because Graphviz could not.
@@ -62,7 +62,7 @@ _graphviz: Graphviz | None = None
 
 
 def graphviz_host() -> Graphviz:
-    """The Graphviz of this process, started when the first diagram is drawn."""
+    """Return the Graphviz of this process, started when the first diagram is drawn."""
     global _graphviz
     with _starting:
         if _graphviz is None:

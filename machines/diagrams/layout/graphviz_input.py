@@ -47,11 +47,15 @@ class Sketch:
     abreast: Sequence[str] = ()
 
     def dot(self, attributes: Mapping[str, str]) -> str:
-        """DOT with the parts numbered in their order, so that levels of equal shape have equal source."""
+        """Write DOT with the parts numbered in their order, so that levels of equal shape have equal source."""
         names = self.names
-        lines = [f"graph {_listed(GRAPH | dict(attributes))}", f"node {_listed(NODE)}", f"edge {_listed(EDGE)}"]
-        lines += [f"{names[id]} {_listed(_looks(cell, self._ports))}" for id, cell in self.cells.items()]
-        lines += [f"{names[id]} {_listed(PORT)}" for id in (*self.first, *self.last) if id not in self.cells]
+        lines = [
+            f"graph {_write_attributes(GRAPH | dict(attributes))}",
+            f"node {_write_attributes(NODE)}",
+            f"edge {_write_attributes(EDGE)}",
+        ]
+        lines += [f"{names[id]} {_write_attributes(_looks(cell, self._ports))}" for id, cell in self.cells.items()]
+        lines += [f"{names[id]} {_write_attributes(PORT)}" for id in (*self.first, *self.last) if id not in self.cells]
         lines += _row("min", [names[id] for id in self.first])
         lines += _row("max", [names[id] for id in self.last])
         lines += _row("same", [names[id] for id in self.abreast])
@@ -62,7 +66,7 @@ class Sketch:
         for number, piece in enumerate(self.pieces):
             tail = self._end(piece.tail, piece, piece.tail_gate)
             head = self._end(piece.head, piece, piece.head_gate)
-            lines.append(f"{tail} -> {head} {_listed({'id': str(number)} | self._line(piece))}")
+            lines.append(f"{tail} -> {head} {_write_attributes({'id': str(number)} | self._line(piece))}")
         return "\n".join(["digraph {", *lines, "}", ""])
 
     @cached_property
@@ -108,7 +112,7 @@ def _looks(cell: Cell, ports: Mapping[str, str]) -> dict[str, str]:
 
 
 def _record(cell: Cell, ports: Mapping[str, str]) -> str:
-    """Three rows: the gates at the top, nothing, the gates at the bottom."""
+    """Write three rows: the gates at the top, nothing, the gates at the bottom."""
     top, bottom = (
         {ports.get(port, port): x for port, (x, low) in cell.gates.items() if low is side} for side in (False, True)
     )
@@ -134,6 +138,6 @@ def _row(rank: str, names: Sequence[str]) -> list[str]:
     return [f"{{ rank={rank} {' '.join(names)} }}"] if names else []
 
 
-def _listed(attributes: Mapping[str, str]) -> str:
-    """No value holds a quote or what a user wrote."""
+def _write_attributes(attributes: Mapping[str, str]) -> str:
+    """Write attributes; no value holds a quote or what a user wrote."""
     return "[" + " ".join([f'{name}="{value}"' for name, value in attributes.items()]) + "]"

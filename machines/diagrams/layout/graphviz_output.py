@@ -11,7 +11,7 @@ from .graphviz_input import Sketch
 
 
 def read(answer: bytes, sketch: Sketch) -> Block:
-    """From ``json0`` of the sketch. Lines without an id are there for Graphviz only."""
+    """Read a layout from ``json0`` of the sketch. Lines without an id are there for Graphviz only."""
     graph = json.loads(answer)
     left, bottom, right, top = (float(number) for number in graph["bb"].split(","))
     turn = _Turn(left, top)
@@ -40,7 +40,7 @@ def _box(node: dict[str, Any], turn: _Turn) -> Box:
 
 
 def _curve(edge: dict[str, Any], turn: _Turn) -> Curve:
-    """``pos`` is ``[s,x,y] [e,x,y] p0 p1 …``; the end is given apart from the spline, to leave room for an arrow."""
+    """Read a curve: ``pos`` is ``[s,x,y] [e,x,y] p0 p1 …``; the end is given apart from the spline."""
     words = edge["pos"].split(";")[0].split()
     tip = next((turn(word[2:]) for word in words if word.startswith("e,")), None)
     points = tuple(turn(word) for word in words if word[0] not in "se")

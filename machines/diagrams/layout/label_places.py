@@ -55,7 +55,7 @@ def label_box(curve: Curve, size: tuple[float, float]) -> Box:
 
 
 def _words_box(label: Box) -> Box:
-    """Without the room for a flow number, which is often empty."""
+    """Return the box of the words, without the room for a flow number, which is often empty."""
     return Box(label.x - sizes.FLOW_ROOM / 2, label.y, max(1.0, label.width - sizes.FLOW_ROOM), label.height)
 
 

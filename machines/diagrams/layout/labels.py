@@ -43,11 +43,11 @@ def state_name(state: StateOutline) -> list[str]:
 
 
 def state_details(state: StateOutline) -> list[Line]:
-    """Entry and exit actions and the work it asks for, a line each; machines it runs carry the sign of a child."""
+    """List entry and exit actions and the work it asks for, a line each; machines it runs carry the sign of a child."""
     lines = [Line("detail", f"entry / {action}") for action in state.entry]
     lines += [Line("detail", f"exit / {action}") for action in state.exit]
     lines += [_invoke(invoke) for invoke in state.invokes]
-    return _limited(lines, DETAIL_COLUMNS, DETAIL_LINES)
+    return _limit_lines(lines, DETAIL_COLUMNS, DETAIL_LINES)
 
 
 def _invoke(invoke: InvokeOutline) -> Line:
@@ -69,16 +69,18 @@ def history_title(state: StateOutline) -> str:
 
 
 def transition_lines(transition: TransitionOutline, state: StateOutline) -> list[Line]:
-    """``event``, ``[guard]`` and ``/ action`` in the order and spelling of UML; a timer carries the sign of a clock."""
+    """Write a transition: ``event``, ``[guard]`` and ``/ action`` in the order and spelling of UML; a timer carries the
+    sign of a clock."""
     mark = "clock" if transition.cause == "after" else ""
     lines = [Line("event", shorten(event_text(transition, state), EVENT_COLUMNS), mark)]
     lines += [Line("guard", text) for text in wrap(guard_text(transition, state), GUARD_COLUMNS, GUARD_LINES, " ")]
     actions = [Line("action", f"/ {action}") for action in transition.actions]
-    return lines + _limited(actions, ACTION_COLUMNS, ACTION_LINES, each=2)
+    return lines + _limit_lines(actions, ACTION_COLUMNS, ACTION_LINES, each=2)
 
 
 def short_lines(transition: TransitionOutline, state: StateOutline) -> list[Line]:
-    """The event alone, with a clock for a timer, a sign for a guard, and one for actions that are not written."""
+    """Return the event alone, with a clock for a timer, a sign for a guard, and one for actions that are not
+    written."""
     guard = guard_text(transition, state)
     signs = ["clock"] if transition.cause == "after" else []
     signs += ["else" if guard == ELSE else "condition"] if guard else []
@@ -105,7 +107,7 @@ def transition_title(transition: TransitionOutline, state: StateOutline) -> str:
 
 
 def guard_text(transition: TransitionOutline, state: StateOutline) -> str:
-    """``[else]`` where the same events are guarded by transitions before this one."""
+    """Write the guard, ``[else]`` where the same events are guarded by transitions before this one."""
     if transition.guard_text:
         return f"[{transition.guard_text}]"
     earlier = takewhile(lambda other: other.id != transition.id, state.transitions)
@@ -114,21 +116,22 @@ def guard_text(transition: TransitionOutline, state: StateOutline) -> str:
 
 
 def event_text(transition: TransitionOutline, state: StateOutline) -> str:
-    """The events as people call them: work that ends is ``done`` or ``error``, with its id where that says more."""
+    """Return the events as people call them: work that ends is ``done`` or ``error``, with its id where that says
+    more."""
     if transition.cause == "after":
         return f"after {timer_text(transition, state)}"
     return ", ".join(_event(event, transition.source) for event in transition.events) or "always"
 
 
 def timer_text(transition: TransitionOutline, state: StateOutline) -> str:
-    """The delay of a timer; of several transitions that wait for the same one, the first has its text."""
+    """Return the delay of a timer; of several transitions that wait for the same one, the first has its text."""
     if transition.delay or transition.cause != "after":
         return transition.delay
     return next((other.delay for other in state.transitions if other.delay and other.events == transition.events), "")
 
 
 def transition_kind(transition: TransitionOutline) -> str:
-    """The further classes of an edge."""
+    """Return the further classes of an edge."""
     kinds = [] if transition.targets else ["internal"]
     if cause := CAUSES.get(transition.cause):
         kinds.append(cause)
@@ -149,8 +152,8 @@ def _work(invoke: InvokeOutline) -> str:
     return f"do / {invoke.machine}, a child" + (" that is sent every event" if invoke.autoforward else "")
 
 
-def _limited(lines: list[Line], width: int, most: int, each: int = 1) -> list[Line]:
-    """Up to ``each`` lines for a text and ``most`` for all, and the number of those left out on the last one."""
+def _limit_lines(lines: list[Line], width: int, most: int, each: int = 1) -> list[Line]:
+    """Return up to ``each`` lines for a text and ``most`` for all, and the number of those left out on the last one."""
     found: list[Line] = []
     for place, line in enumerate(lines):
         wrapped = wrap(line.text, width, each, indent="  ")

@@ -10,7 +10,7 @@ from machines.diagrams.part_names import queue_id, start_id, state_id
 
 from . import sizes
 from .answer_cache import Answer, AnswerCache
-from .curves import joined, raised, stacked, touching
+from .curves import join, raise_loops, stack, touching
 from .fallback_grid import grid, straight
 from .geometry import Block, Curve, Layout
 from .graphviz import LayoutFailed, graphviz_host
@@ -35,7 +35,7 @@ TOO_MANY = 1500  # transitions; beyond this no try has ever succeeded
 
 
 def lay_out(tree: Tree, fuel: int = FUEL) -> Layout:
-    """Places for every part. Milliseconds for most definitions, and at most two or three seconds.
+    """Place for every part. Milliseconds for most definitions, and at most two or three seconds.
 
     ``fuel``: instructions that Graphviz may run for it in all; with too few the result is a grid.
     """
@@ -63,10 +63,10 @@ class _Levels:
         for state in self._tree.outline.states:  # those around others come first
             if self._tree.is_cluster(state):
                 frame = boxes[state_id(state.index)]
-                inside = self._blocks[state.name].moved(frame.left, frame.top)
+                inside = self._blocks[state.name].shift(frame.left, frame.top)
                 boxes |= inside.boxes
                 pieces |= {(state.name, id): curve for id, curve in inside.curves.items()}
-        curves = {route.wire.id: joined(self._tree, route, pieces, boxes) for route in self._routes.all}
+        curves = {route.wire.id: join(self._tree, route, pieces, boxes) for route in self._routes.all}
         drawn = {id: curve for id, curve in curves.items() if curve}
         lines = self._routes.wires
         around = [state_id(state.index) for state in self._tree.outline.states if self._tree.is_cluster(state)]
@@ -76,7 +76,7 @@ class _Levels:
     # ---- which way lines go: decides on which side of a border their ports are
 
     def _direct(self, level: Level) -> None:
-        """Up or down, for the lines that cross from state to state in this level."""
+        """Direct up or down the lines that cross from state to state in this level."""
         crossing = self._routes.crossing(level)
         unknown = [route for route in crossing if not route.heading and len(route.pieces) > 1]
         heights = self._heights(level) if unknown else {}
@@ -86,14 +86,14 @@ class _Levels:
             self._upwards[route.wire.id] = route.heading == "head" or (not route.heading and level_with)
 
     def _heights(self, level: Level) -> dict[str, float]:
-        """How far down each node of the level will be: its row does not depend on how large things are."""
+        """Return how far down each node of the level will be: its row does not depend on how large things are."""
         cells = {node: Cell(36, 18, beside=self._neighbour(node)) for node in self._routes.nodes(level)}
         first, last = self._rows(level)
-        block = self._drawn(Sketch(cells, self._routes.pieces(level), first, last, self._regions(level)))
+        block = self._draw(Sketch(cells, self._routes.pieces(level), first, last, self._regions(level)))
         return {node: box.y for node, box in block.boxes.items()}
 
     def _rows(self, level: Level) -> tuple[list[str], list[str]]:
-        """Ports of the level in its topmost row, with its start mark, and in its bottommost."""
+        """Return ports of the level in its topmost row, with its start mark, and in its bottommost."""
         around = self._tree.state(level)
         starts = [start_id(around.index)] if around is not None and around.type != "parallel" else []
         rows: tuple[list[str], list[str]] = (starts, [])
@@ -118,13 +118,13 @@ class _Levels:
         cells = {node: self._cell(node) for node in self._routes.nodes(level)}
         first, last = self._rows(level)
         sketch = Sketch(cells, self._routes.pieces(level), first, last, self._regions(level))
-        block = self._drawn(sketch)
+        block = self._draw(sketch)
         for state in inside:
-            stacked(block, state_id(state.index), sketch.pieces)
+            stack(block, state_id(state.index), sketch.pieces)
         for cell in cells.values():
             if cell.beside:
-                raised(block, cell.beside, sketch.pieces)
-        return self._framed(level, block, [port_id(piece.wire) for piece in sketch.pieces])
+                raise_loops(block, cell.beside, sketch.pieces)
+        return self._add_frame(level, block, [port_id(piece.wire) for piece in sketch.pieces])
 
     def _cell(self, node: str) -> Cell:
         state = self._states.get(node)
@@ -148,7 +148,7 @@ class _Levels:
         return Cell(2 * radius, 2 * radius)
 
     def _neighbour(self, node: str) -> str:
-        """The state a queue stands beside; a state with states in it is too large for that."""
+        """Return the state a queue stands beside; a state with states in it is too large for that."""
         state = self._beside.get(node)
         return state_id(state.index) if state is not None and not self._tree.is_cluster(state) else ""
 
@@ -157,27 +157,27 @@ class _Levels:
         children = self._tree.children(around) if around is not None else []
         return [state_id(child.index) for child in children if self._tree.is_region(child)]
 
-    def _framed(self, level: Level, block: Block, ports: list[str]) -> Block:
-        """With the state's border and heading around it, and its ports in the border."""
+    def _add_frame(self, level: Level, block: Block, ports: list[str]) -> Block:
+        """Add the state's border and heading, and its ports in the border."""
         state = self._tree.state(level)
         if state is None:
             return block
         wide, high = sizes.heading_size(state_name(state), self._tree.details(state))
         width = max(wide, block.width + 2 * sizes.CLUSTER_PAD)
-        framed = block.moved((width - block.width) / 2, high + sizes.CLUSTER_PAD)
+        framed = block.shift((width - block.width) / 2, high + sizes.CLUSTER_PAD)
         framed.width, framed.height = width, block.height + high + 2 * sizes.CLUSTER_PAD
         middle = framed.height / 2 + high / 2
         framed.gates = {id: (box.x, box.y > middle) for id, box in framed.boxes.items() if id in ports}
         return framed
 
-    def _drawn(self, sketch: Sketch) -> Block:
+    def _draw(self, sketch: Sketch) -> Block:
         has_ports = any(cell.gates for cell in sketch.cells.values()) or sketch.last or len(sketch.first) > 1
         for attributes, fuel in TRIES[:2] if has_ports else TRIES:
             try:
                 block = read(self._run(sketch.dot(attributes), min(fuel, self._fuel)), sketch)
             except LayoutFailed:
                 continue
-            return _completed(block, sketch)
+            return _add_missing_lines(block, sketch)
         return grid(sketch)
 
     def _run(self, source: str, fuel: int) -> bytes:
@@ -195,8 +195,8 @@ class _Levels:
         return text
 
 
-def _completed(block: Block, sketch: Sketch) -> Block:
-    """Graphviz forgets a line now and then, between nodes that have to stand in one row."""
+def _add_missing_lines(block: Block, sketch: Sketch) -> Block:
+    """Add a line that Graphviz forgot, as it does now and then between nodes that have to stand in one row."""
     for piece in sketch.pieces:
         if piece.wire.id not in block.curves:
             block.curves[piece.wire.id] = straight(sketch, piece, block.boxes)

@@ -59,12 +59,12 @@ class Wire:
 
 
 def wires(tree: Tree) -> list[Wire]:
-    """In the order they are drawn."""
+    """List the lines in the order they are drawn."""
     return [*_starts(tree), *_feeds(tree), *_transitions(tree)]
 
 
 def homes(tree: Tree) -> dict[str, Level]:
-    """Node -> the level it stands in. A queue stands where the first state does that feeds it."""
+    """Return node -> the level it stands in. A queue stands where the first state does that feeds it."""
     found: dict[str, Level] = {start_id(): None} if has_start(tree) else {}
     for state in tree.outline.states:
         found[state_id(state.index)] = state.parent
@@ -76,12 +76,12 @@ def homes(tree: Tree) -> dict[str, Level]:
 
 
 def has_start(tree: Tree) -> bool:
-    """Whether a mark shows where the machine starts; where it is a state itself, that is the one inside."""
+    """Tell whether a mark shows where the machine starts; where it is a state itself, that is the one inside."""
     return tree.first is not None and tree.outline.root is None
 
 
 def feeds(tree: Tree) -> list[tuple[StateOutline, str]]:
-    """Which states put work on which queues, in document order, each pair once."""
+    """Return which states put work on which queues, in document order, each pair once."""
     known = set(tree.outline.queues)
     pairs = [(state, queue) for state in tree.outline.states for queue in _queues_of(state) if queue in known]
     return list({(state.index, queue): (state, queue) for state, queue in pairs}.values())
@@ -99,7 +99,7 @@ def _starts(tree: Tree) -> Iterator[Wire]:
         if not history and (state.type == "parallel" or not tree.is_cluster(state)):
             continue
         tail = state_id(state.index) if history else start_id(state.index)
-        for place, target in enumerate(tree.found(state.initial)):
+        for place, target in enumerate(tree.find_states(state.initial)):
             id = edge_id(start_id(state.index), place)
             yield Wire(id, "default" if history else "start", state, tail, state_id(target.index))
 
@@ -113,7 +113,7 @@ def _feeds(tree: Tree) -> Iterator[Wire]:
 def _transitions(tree: Tree) -> Iterator[Wire]:
     for state in tree.outline.states:
         for transition in state.transitions:
-            for place, target in enumerate(tree.found(transition.targets) or [state]):
+            for place, target in enumerate(tree.find_states(transition.targets) or [state]):
                 ends = state_id(state.index), state_id(target.index)
                 id = edge_id(transition.id, place)
                 yield Wire(id, "transition", state, *ends, transition, labelled=not place, full=tree.full)
@@ -153,7 +153,7 @@ class Route:
 
 
 def port_id(wire: Wire) -> str:
-    """A line passes each border once, so its name serves for the port there."""
+    """Return the port of a line, named by the line: it passes each border once."""
     return f"port-{wire.id}"
 
 
@@ -186,7 +186,7 @@ class Routes:
         return self._nodes.get(level, [])
 
     def crossing(self, level: Level) -> list[Route]:
-        """The lines whose outermost piece is in this level."""
+        """Return the lines whose outermost piece is in this level."""
         return self._tops.get(level, [])
 
     def _route(self, wire: Wire) -> Route:
@@ -204,7 +204,7 @@ class Routes:
         return Route(wire, self._cut(wire, levels, top, heading), top, heading)
 
     def _way(self, node: str) -> tuple[Level, ...]:
-        """The levels a node stands in, from its own outwards."""
+        """Return the levels a node stands in, from its own outwards."""
         home = self.homes[node]
         if (found := self._ways.get(home)) is None:
             found = self._ways[home] = (*(self._tree.ancestors(home) if home is not None else ()), None)
@@ -233,7 +233,8 @@ class Routes:
     def _node(
         self, wire: Wire, end: str, levels: Sequence[Level], beside: int, outside: bool, is_end: bool, heading: bool
     ) -> str:
-        """Where a piece ends: at the line's own end, at the state around the piece before or after, or at a port."""
+        """Return where a piece ends: at the line's own end, at the state around the piece before or after, or at a
+        port."""
         if is_end:
             return port_id(wire) if heading else end
         state = self._tree.state(levels[beside])

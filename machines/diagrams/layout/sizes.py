@@ -44,7 +44,8 @@ STACK = 4.0  # how far the plates of a folded state stand apart
 
 
 def state_size(name: Sequence[str], details: Sequence[Line], *, grip: bool = False) -> tuple[float, float]:
-    """Width and height of a state's box: lamp, name, count, and the grip of a folded one on top, details below."""
+    """Return width and height of a state's box: lamp, name, count, and the grip of a folded one on top, details
+    below."""
     top = LAMP_ROOM + _widest(name) + COUNT_ROOM + (GRIP_ROOM if grip else 0)
     width = max(STATE_LEAST, top + 2 * PAD, _detail_width(details) + 2 * PAD)
     height = 2 * PAD + max(1, len(name)) * NAME_LINE - 2
@@ -52,7 +53,7 @@ def state_size(name: Sequence[str], details: Sequence[Line], *, grip: bool = Fal
 
 
 def heading_size(name: Sequence[str], details: Sequence[Line]) -> tuple[float, float]:
-    """Of the heading of a state that is drawn around others."""
+    """Return the size of the heading of a state that is drawn around others."""
     top = LAMP_ROOM + _widest(name) + COUNT_ROOM + GRIP_ROOM
     width = max(top, _detail_width(details)) + 2 * PAD
     height = 2 * HEADING_PAD + len(name) * NAME_LINE + (len(details) * SMALL_LINE + 3 if details else 0)
@@ -64,19 +65,19 @@ def queue_size(name: str) -> tuple[float, float]:
 
 
 def label_columns(lines: Sequence[Line]) -> int:
-    """Width of an edge's label in columns of the small font; the event's line keeps room for the flow number."""
+    """Return width of an edge's label in columns of the small font; the event's line keeps room for the flow number."""
     widths = [line.columns for line in lines if line.kind != "event"]
     events = [event_width(line) + FLOW_ROOM for line in lines if line.kind == "event"]
     return max([*widths, *(int(-(-width // SMALL_COLUMN)) for width in events)], default=0)
 
 
 def marks_width(line: Line) -> float:
-    """Of the signs in front of a line."""
+    """Return the width of the signs in front of a line."""
     return MARK_ROOM * len(line.mark.split())
 
 
 def event_width(line: Line) -> float:
-    """Of an event's name with the signs before and behind it, and without its flow number."""
+    """Return the width of an event's name with the signs before and behind it, and without its flow number."""
     return marks_width(line) + bold_width(line.text, EVENT) + (MORE_ROOM if line.more else 0)
 
 

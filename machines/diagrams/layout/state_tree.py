@@ -16,7 +16,8 @@ class Tree:
     """The states of ``outline`` by name, and what stands above and below each."""
 
     def __init__(self, outline: Outline, whole: Outline | None = None, *, full: bool = False) -> None:
-        """``whole``: what ``outline`` is made of, with some of its states folded. ``full``: labels have all words."""
+        """Index the states. ``whole``: what ``outline`` is made of, with some of its states folded. ``full``: labels
+        have all words."""
         self.outline = outline
         self.full = full
         self._whole = Tree(whole) if whole is not None else None
@@ -29,8 +30,8 @@ class Tree:
     def state(self, name: str | None) -> StateOutline | None:
         return self._states.get(name) if name is not None else None
 
-    def found(self, names: Iterable[str]) -> list[StateOutline]:
-        """The states with these names, as far as there are any."""
+    def find_states(self, names: Iterable[str]) -> list[StateOutline]:
+        """Return the states with these names, as far as there are any."""
         return [self._states[name] for name in names if name in self._states]
 
     @property
@@ -39,32 +40,32 @@ class Tree:
         return self._children.get(None, [])
 
     def children(self, state: StateOutline | None) -> list[StateOutline]:
-        """In document order; of None, the states at the top."""
+        """List the states in a state, in document order; of None, the states at the top."""
         return self._children.get(state.name if state else None, [])
 
     def parent(self, state: StateOutline) -> StateOutline | None:
         return self.state(state.parent)
 
     def is_cluster(self, state: StateOutline) -> bool:
-        """Whether the state is drawn around others."""
+        """Tell whether the state is drawn around others."""
         return bool(self._children.get(state.name))
 
     def is_folded(self, state: StateOutline) -> bool:
-        """Whether there are states in it that are not drawn."""
+        """Tell whether there are states in it that are not drawn."""
         return state.type in ("compound", "parallel") and not self.is_cluster(state)
 
     def can_fold(self, state: StateOutline) -> bool:
-        """Whether it has states in it, drawn or folded, and is not the machine itself."""
+        """Tell whether it has states in it, drawn or folded, and is not the machine itself."""
         return state.name != self.outline.root and (self.is_cluster(state) or self.is_folded(state))
 
-    def represented(self, state: StateOutline) -> list[StateOutline]:
-        """The state, and those that are folded away in it."""
+    def list_represented(self, state: StateOutline) -> list[StateOutline]:
+        """Return the state, and those that are folded away in it."""
         if not self.is_folded(state) or self._whole is None:
             return [state]
         return [self._whole._states[state.name], *self._whole.below(state)]
 
     def details(self, state: StateOutline) -> list[Line]:
-        """What is written below its name; where its inside is folded away, how much that is."""
+        """Return what is written below its name; where its inside is folded away, how much that is."""
         if (found := self._details.get(state.name)) is None:
             found = self._details[state.name] = self._read_details(state)
         return found
@@ -77,19 +78,19 @@ class Tree:
         return [Line("detail", f"{len(regions)} regions, {inside} states" if regions else f"{inside} states")]
 
     def is_region(self, state: StateOutline) -> bool:
-        """Whether the state is active together with the ones beside it."""
+        """Tell whether the state is active together with the ones beside it."""
         above = self.parent(state)
         return above is not None and above.type == "parallel" and state.type != "history"
 
     def ancestors(self, name: str) -> Iterator[str]:
-        """From the state itself outwards."""
+        """List the states around a state, from itself outwards."""
         state = self.state(name)
         while state is not None:
             yield state.name
             state = self.parent(state)
 
     def below(self, state: StateOutline) -> Iterator[StateOutline]:
-        """Every state in it, at any depth, in document order."""
+        """Yield every state in it, at any depth, in document order."""
         for child in self.children(state):
             yield child
             yield from self.below(child)
@@ -117,7 +118,8 @@ class Tree:
 
 
 def main_line(tree: Tree) -> list[list[str]]:
-    """The usual way through: from where an instance starts, each time the first transition onwards that is no failure.
+    """Return the usual way through: from where an instance starts, each time the first transition onwards that is no
+    failure.
 
     One line for the states at the top, and one for those in each state. Graphviz draws them straight.
     """
@@ -139,5 +141,5 @@ def _line(tree: Tree, around: StateOutline | None) -> list[str]:
 
 
 def _at(tree: Tree, names: Iterable[str], level: Container[str]) -> str | None:
-    """The state of the level that the first of the named states stands in, or is."""
+    """Return the state of the level that the first of the named states stands in, or is."""
     return next((above for name in names for above in tree.ancestors(name) if above in level), None)

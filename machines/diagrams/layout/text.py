@@ -15,17 +15,17 @@ BACKSLASH = "\N{REVERSE SOLIDUS OPERATOR}"
 
 
 def literal(text: str) -> str:
-    """The text as a label that means itself: no escString escapes, no HTML-like label, no character entities."""
+    """Return the text as a label that means itself: no escString escapes, no HTML-like label, no character entities."""
     return graphviz.escape(drawable(text).replace("&", "&amp;"))
 
 
 def literal_lines(lines: Iterable[str]) -> str:
-    r"""Lines set flush left; ``\l`` is how Graphviz ends such a line."""
+    r"""Return lines set flush left; ``\l`` is how Graphviz ends such a line."""
     return graphviz.nohtml("".join(f"{literal(line)}\\l" for line in lines))
 
 
 def literal_title(title: str) -> str:
-    """Graphviz expands escapes in tooltips twice, so a backslash survives in no spelling; its look-alike does."""
+    """Escape a tooltip. Graphviz expands escapes in them twice, so a backslash is replaced by its look-alike."""
     title = title.replace("\\", BACKSLASH)
     return graphviz.nohtml("\\n".join(literal(line) for line in title.split("\n")))
 
@@ -38,14 +38,14 @@ COMBINING = {"Mn", "Me", "Cf"}
 
 
 def drawable(text: str) -> str:
-    """The text on one line, with what no XML document may hold replaced by U+FFFD."""
+    """Return the text on one line, with what no XML document may hold replaced by U+FFFD."""
     if text.isascii() and text.isprintable():
         return text
     return re.sub(r"[\t\n\r]+", " ", UNDRAWABLE.sub("\ufffd", text))
 
 
 def columns(text: str) -> int:
-    """Width in columns of a fixed-width font: East Asian characters and emoji take two."""
+    """Return width in columns of a fixed-width font: East Asian characters and emoji take two."""
     return len(text) if text.isascii() else sum(_width(character) for character in text)
 
 
@@ -65,7 +65,7 @@ _ASCII_WIDTHS = {chr(code): WIDTHS.get(chr(code), USUAL) for code in range(128)}
 
 
 def bold_width(text: str, size: float) -> float:
-    """Width in pixels of bold text, whatever sans font a browser has."""
+    """Return width in pixels of bold text, whatever sans font a browser has."""
     if text.isascii():
         return size * sum(map(_ASCII_WIDTHS.__getitem__, text))
     return size * sum(
@@ -74,7 +74,9 @@ def bold_width(text: str, size: float) -> float:
 
 
 def wrap(text: str, width: int, lines: int, indent: str = "") -> list[str]:
-    """At most ``lines`` lines of at most ``width`` columns, broken at spaces where there are any.
+    """Wrap a text into at most ``lines`` lines of at most ``width`` columns, broken at spaces where there are any. What
+    does not fit is cut and marked with an ellipsis. Lines after the first start with ``indent``.
+
 
     What does not fit is cut and marked with an ellipsis. Lines after the first start with ``indent``.
     """
@@ -93,7 +95,7 @@ def wrap(text: str, width: int, lines: int, indent: str = "") -> list[str]:
 
 
 def shorten(text: str, width: int) -> str:
-    """The text, or as much of it as fits with an ellipsis behind it."""
+    """Return the text, or as much of it as fits with an ellipsis behind it."""
     text = drawable(text)
     if columns(text) <= width:
         return text
@@ -101,7 +103,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def _break(text: str, width: int) -> tuple[str, str]:
-    """The first line and what is left. A word longer than a line is cut; one that leaves a poor line is, too."""
+    """Return the first line and what is left. A word longer than a line is cut; one that leaves a poor line is, too."""
     if columns(text) <= width:
         return text, ""
     end = _fitting(text, width)
@@ -112,7 +114,7 @@ def _break(text: str, width: int) -> tuple[str, str]:
 
 
 def _fitting(text: str, width: int) -> int:
-    """How many characters fit into ``width`` columns; at least one, so that wrapping always ends."""
+    """Return how many characters fit into ``width`` columns; at least one, so that wrapping always ends."""
     used = 0
     for place, character in enumerate(text):
         used += _width(character)

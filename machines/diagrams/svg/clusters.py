@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def draw_cluster(parent: Element, state: StateOutline, box: Box, tree: Tree) -> None:
-    """The heading has a ground of its own: it is what can be clicked, what lies below it is the states' inside."""
+    """Draw a cluster. Its heading has a ground of its own, which can be clicked."""
     group = state_group(parent, state, tree, "cluster")
     dashed = {"stroke_dasharray": "6 4"} if tree.is_region(state) else {}
     names, details = state_name(state), tree.details(state)
@@ -43,7 +43,7 @@ def draw_cluster(parent: Element, state: StateOutline, box: Box, tree: Tree) -> 
 
 
 def _heading(box: Box, height: float) -> str:
-    """The upper part of the frame, round where the frame is."""
+    """Return the upper part of the frame, round where the frame is."""
     left, right, top = box.left, box.right, box.top
     return (
         f"M{left:.1f},{top + height:.1f}V{top + ROUND:.1f}Q{left:.1f},{top:.1f} {left + ROUND:.1f},{top:.1f}"

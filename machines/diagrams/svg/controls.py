@@ -38,10 +38,10 @@ class Mark:
 
 
 def marks_of(tree: Tree, state: StateOutline) -> Iterator[Mark]:
-    """Failing, wherever instances are counted; late, where there is a service level."""
+    """Draw marks: failing, wherever instances are counted; late, where there is a service level."""
     if not tree.is_cluster(state):
         yield Mark(mark_id("failing", state.index), "failing", (state.name,))
-    late = tuple(each.name for each in tree.represented(state) if each.sla)
+    late = tuple(each.name for each in tree.list_represented(state) if each.sla)
     if late:
         yield Mark(mark_id("late", state.index), "late", late)
 
@@ -69,7 +69,8 @@ def _grip(parent: Element, state: StateOutline, box: Box, tree: Tree) -> None:
 
 
 def _mark(parent: Element, state: StateOutline, mark: Mark, box: Box, foot: float) -> None:
-    """Below the state, in a cluster below its heading: what is late at the right, what fails at the left."""
+    """Draw a mark below the state, in a cluster below its heading: what is late at the right, what fails at the
+    left."""
     late = mark.kind == "late"
     group = element(
         parent,

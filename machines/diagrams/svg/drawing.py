@@ -19,7 +19,7 @@ from machines.diagrams.part_names import queue_id, start_id, state_id
 from .clusters import draw_cluster
 from .controls import draw_controls
 from .edges import draw_feed, draw_plain, draw_transition
-from .elements import Element, element, serialized, title
+from .elements import Element, element, serialize, title
 from .nodes import draw_history, draw_queue, draw_start, draw_state
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Diagram:
 
 
 def draw(outline: Outline, *, folds: Collection[str] = (), full: bool = False) -> Diagram:
-    """Lays the machine out and draws it, each state named in ``folds`` with its inside folded away.
+    """Lay the machine out and draw it, each state named in ``folds`` with its inside folded away.
 
     ``full``: guards and actions are written at the lines; otherwise lines have the event and signs for the rest.
 
@@ -74,7 +74,7 @@ class _Drawing:
         self._clusters(element(root, "g", class_="clusters", transform=place))
         self._nodes(element(root, "g", class_="nodes", transform=place))
         self._controls(element(root, "g", class_="controls", transform=place))
-        return serialized(root)
+        return serialize(root)
 
     def _root(self) -> Element:
         width, height = (round(size + 2 * sizes.MARGIN) for size in (self._layout.width, self._layout.height))
@@ -95,7 +95,7 @@ class _Drawing:
         return root
 
     def _clusters(self, group: Element) -> None:
-        """Parents come before their children in the document, and so below them in the drawing."""
+        """Draw clusters. Parents come before their children in the document, and so below them in the drawing."""
         for state in self._outline.states:
             if self._tree.is_cluster(state):
                 draw_cluster(group, state, self._layout.boxes[state_id(state.index)], self._tree)
@@ -109,7 +109,8 @@ class _Drawing:
             self._edge(group, line)
 
     def _in_order(self, lines: dict[str, list[Wire]]) -> Iterator[list[Wire]]:
-        """A line that runs through the label of another is drawn before that, so that the label covers it."""
+        """Yield lines in order: one that runs through the label of another is drawn before that, so that the label
+        covers it."""
         of = {wire.id: key for key, line in lines.items() for wire in line}
         begun: set[str] = set()
         ready: list[tuple[str, bool]] = [(key, False) for key in reversed(lines)]

@@ -21,7 +21,7 @@ HEAD = 7.0, 2.8  # length and half width of an arrow's head
 
 
 def draw_plain(parent: Element, wire: Wire, path: Curve) -> None:
-    """From a start mark, or from a history to where it leads when there is nothing to remember."""
+    """Draw a line from a start mark, or from a history to where it leads when there is nothing to remember."""
     _arrow(element(parent, "g", id=wire.id, class_=f"edge {wire.kind}"), path)
 
 
@@ -41,7 +41,9 @@ def draw_transition(
     paths: list[tuple[str, Curve]],
     members: tuple[str, ...],
 ) -> None:
-    """One group for all its lines: the first, ``wire``, which carries the label, and one for each further target.
+    """Draw a group for all lines of a transition: ``wire``, which carries the label, and one for each further target.
+    ``members``: the transitions it stands for, itself alone but in a folded drawing.
+
 
     ``members``: the transitions it stands for, itself alone but in a folded drawing.
     """
@@ -69,7 +71,7 @@ def _arrow(group: Element, path: Curve, **attributes: str) -> None:
 
 
 def _head(path: Curve) -> tuple[Point, Point, Point]:
-    """A triangle whose tip is where Graphviz put it, pointing the way the curve ends."""
+    """Return a triangle whose tip is where Graphviz put it, pointing the way the curve ends."""
     length, half = HEAD
     (x, y), (from_x, from_y) = path.tip, path.points[-1]
     if math.hypot(x - from_x, y - from_y) < 1 and len(path.points) > 1:
@@ -81,8 +83,7 @@ def _head(path: Curve) -> tuple[Point, Point, Point]:
 
 
 def _label(group: Element, wire: Wire, centre: Point) -> None:
-    """Lines flush left in the room Graphviz kept for them, on a ground that hides the lines which pass below; the flow
-    number follows the event's name."""
+    """Draw a label: lines flush left in the room Graphviz kept, on a ground that hides the lines which pass below."""
     lines, (width, height) = wire.lines, wire.size
     left, top = centre[0] - width / 2 + sizes.LABEL_GAP / 2, centre[1] - height / 2
     label = element(group, "g", class_="label")
@@ -104,7 +105,7 @@ EDGE = 3.0  # of the ground, around the text
 
 
 def _ground(label: Element, lines: list[Line], left: float, top: float, height: float) -> None:
-    """Below the words alone: the flow number has a border of its own, and is often not there."""
+    """Draw the ground below the words alone: the flow number has a border of its own, and is often not there."""
     words = [sizes.event_width(each) if each.kind == "event" else each.columns * sizes.SMALL_COLUMN for each in lines]
     width, fill = max(words, default=0) + 2 * EDGE, "none"  # coloured by the stylesheet: another viewer has no paper
     element(label, "rect", class_="ground", x=left - EDGE, y=top - 1, width=width, height=height + 3, rx=3.0, fill=fill)

@@ -36,7 +36,7 @@ class Element:
 
 
 def element(parent: Element | None, tag: str, **attributes: object) -> Element:
-    """A child of ``parent``. ``class_`` and ``data_x`` become ``class`` and ``data-x``; None leaves one out."""
+    """Return a child of ``parent``. ``class_`` and ``data_x`` become ``class`` and ``data-x``; None leaves one out."""
     words = [
         f'{_attribute_name(name)}="{_escape_attribute(value) if isinstance(value, str) else number(value)}"'
         for name, value in attributes.items()
@@ -54,7 +54,7 @@ def element(parent: Element | None, tag: str, **attributes: object) -> Element:
 
 @cache
 def _attribute_name(name: str) -> str:
-    """Names stand in our code, so there are a few dozen."""
+    """Return the name of an attribute. Names stand in our code, so there are a few dozen."""
     return name.rstrip("_").replace("_", "-")
 
 
@@ -67,26 +67,26 @@ def _escape_attribute(text: str) -> str:
 
 
 def text(parent: Element, content: str, x: float, y: float, **attributes: object) -> Element:
-    """``fill`` is there for viewers without our stylesheet; the stylesheet overrides it."""
+    """Write a text. ``fill`` is there for viewers without our stylesheet; the stylesheet overrides it."""
     made = element(parent, "text", **attributes, x=x, y=y, fill="currentColor", **{"xml:space": "preserve"})
     made.text = drawable(content)
     return made
 
 
 def title(parent: Element, content: str) -> None:
-    """The tooltip; its line breaks stay."""
+    """Add the tooltip; its line breaks stay."""
     element(parent, "title").text = "\n".join(drawable(line) for line in content.split("\n"))
 
 
 def number(value: object) -> str:
-    """Coordinates to a tenth of a pixel."""
+    """Write coordinates to a tenth of a pixel."""
     if isinstance(value, float):
         return f"{value:.1f}".removesuffix(".0")
     return str(value)
 
 
 def curve(points: Iterable[Point]) -> str:
-    """The path of a cubic Bézier spline."""
+    """Return the path of a cubic Bézier spline."""
     first, *rest = [f"{x:.1f},{y:.1f}" for x, y in points]
     path = f"M{first}C{' '.join(rest)} " if rest else f"M{first} "
     return path.replace(".0,", ",").replace(".0 ", " ").replace(".0C", "C")[:-1]
@@ -96,7 +96,7 @@ def polygon(points: Iterable[Point]) -> str:
     return "M" + "L".join(f"{number(x)},{number(y)}" for x, y in points) + "Z"
 
 
-def serialized(root: Element) -> str:
+def serialize(root: Element) -> str:
     parts: list[str] = []
     root.write(parts)
     return "".join(parts)

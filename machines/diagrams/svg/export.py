@@ -11,14 +11,15 @@ STYLESHEET = Path(__file__).parents[2] / "static" / "signalbox" / "admin" / "dia
 
 
 def lit(svg: str, ids: Iterable[str], mark: str = "current") -> str:
-    """The same drawing with the class ``mark`` on the parts with these ids. Ids that are not there are passed over."""
+    """Return the same drawing with the class ``mark`` on the parts with these ids. Ids that are not there are passed
+    over."""
     for id in ids:
         svg = re.sub(rf'(<g id="{re.escape(id)}" class="[^"]*)"', rf'\1 {mark}"', svg, count=1)
     return svg
 
 
 def standalone(svg: str) -> str:
-    """An SVG document that brings its stylesheet along, follows light and dark, and has a background."""
+    """Return an SVG document that brings its stylesheet along, follows light and dark, and has a background."""
     head, rest = svg.split(">", 1)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}>{_style()}{rest}\n'
 

@@ -40,7 +40,7 @@ def draw_history(parent: Element, state: StateOutline, box: Box) -> None:
 
 
 def draw_state(parent: Element, state: StateOutline, box: Box, tree: Tree) -> None:
-    """A state that is drawn around no other: a leaf, or one whose inside is folded away."""
+    """Draw a state that is drawn around no other: a leaf, or one whose inside is folded away."""
     group = state_group(parent, state, tree, "node")
     if tree.is_folded(state):
         box = Box(box.x - sizes.STACK / 2, box.y - sizes.STACK / 2, box.width - sizes.STACK, box.height - sizes.STACK)
@@ -54,7 +54,8 @@ def draw_state(parent: Element, state: StateOutline, box: Box, tree: Tree) -> No
 
 
 def state_group(parent: Element, state: StateOutline, tree: Tree, shape: str) -> Element:
-    """The group of a state with what painters and readers need to know. ``data-leaves`` names the leaves it sums up."""
+    """Return the group of a state with what painters and readers need to know. ``data-leaves`` names the leaves it sums
+    up."""
     leaves = tree.summed[state.name]
     group = element(
         parent,
@@ -72,7 +73,7 @@ def state_group(parent: Element, state: StateOutline, tree: Tree, shape: str) ->
 def head(
     group: Element, state: StateOutline, box: Box, top: float, details: list[Line], below: float, *, grip: bool
 ) -> None:
-    """Lamp, name and count in the first line, with room for a grip behind them; details from ``below`` on."""
+    """Draw lamp, name and count in the first line, with room for a grip behind them; details from ``below`` on."""
     first = top + sizes.NAME_LINE / 2
     _lamp(group, state, box.left + sizes.PAD + sizes.LAMP, first)
     _name(group, state_name(state), box.left + sizes.PAD + sizes.LAMP_ROOM, first + BASELINE)
@@ -81,7 +82,7 @@ def head(
 
 
 def _lamp(group: Element, state: StateOutline, x: float, y: float) -> None:
-    """Of a final state it stands in a ring: the bull's-eye of statecharts."""
+    """Draw the lamp. Of a final state it stands in a ring: the bull's-eye of statecharts."""
     if state.type != "final":
         element(group, "circle", class_="lamp", cx=x, cy=y, r=sizes.LAMP, **OUTLINED)
         return
@@ -90,7 +91,7 @@ def _lamp(group: Element, state: StateOutline, x: float, y: float) -> None:
 
 
 def draw_queue(parent: Element, queue: str, box: Box) -> None:
-    """A tray that is open where work comes in."""
+    """Draw a tray that is open where work comes in."""
     group = element(parent, "g", id=queue_id(queue), class_="node queue", data_queue=queue)
     title(group, f"queue {queue}")
     element(group, "path", class_="plate", d=_tray(box), **OUTLINED)

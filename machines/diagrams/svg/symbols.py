@@ -11,7 +11,8 @@ CLOCK = 4.5  # radius
 
 
 def draw_sign(parent: Element, sign: str, x: float, y: float) -> float:
-    """``x`` is the sign's left edge, ``y`` its middle. Returns how far what follows stands back; no sign, no room."""
+    """Draw a sign. ``x`` is the sign's left edge, ``y`` its middle. Returns how far what follows stands back; no sign,
+    no room."""
     if not sign:
         return 0.0
     SIGNS[sign](parent, x, y)
@@ -31,19 +32,19 @@ def _clock(parent: Element, x: float, y: float) -> None:
 
 
 def _child(parent: Element, x: float, y: float) -> None:
-    """UML's sign of a machine in a state: two rings on one line."""
+    """Draw UML's sign of a machine in a state: two rings on one line."""
     for ring in (x + 2.8, x + 9.2):
         element(parent, "circle", class_="sign", cx=ring, cy=y, r=2.3, **OUTLINED)
     element(parent, "path", class_="sign", d=f"M{x + 5.1:.1f},{y:.1f}H{x + 6.9:.1f}", **OUTLINED)
 
 
 def _condition(parent: Element, x: float, y: float) -> None:
-    """UML's diamond of a choice: the line is taken when its guard is true."""
+    """Draw UML's diamond of a choice: the line is taken when its guard is true."""
     element(parent, "path", class_="sign guarded", d=f"M{x + 0.5:.1f},{y:.1f}l5,-4.5l5,4.5l-5,4.5Z", **OUTLINED)
 
 
 def _else(parent: Element, x: float, y: float) -> None:
-    """The diamond, crossed out: the line is taken when the guards before it are false."""
+    """Draw the diamond, crossed out: the line is taken when the guards before it are false."""
     _condition(parent, x, y)
     element(parent, "path", class_="sign guarded", d=f"M{x + 2:.1f},{y:.1f}h7", **OUTLINED)
 

@@ -56,7 +56,7 @@ class SharedConnection:
         self._watch: asyncio.TimerHandle | None = None
         self._more = False  # the socket takes no more for now
         self._give_back: Callable[[Connection], None] | None = None
-        connection._sock.on_close = self._closed
+        connection._sock.on_close = self._fail_calls
         self._loop.add_reader(self._number, self._read)
 
     def is_idle(self, seconds: float) -> bool:
@@ -101,7 +101,7 @@ class SharedConnection:
         if give_back is not None:
             give_back(self.connection)
 
-    def _closed(self) -> None:
+    def _fail_calls(self) -> None:
         """Give the calls under way their error. The socket has left the loop."""
         self.error = self.error or exceptions.ConnectionError("the connection was closed")
         if self._watch is not None:

@@ -72,7 +72,7 @@ def is_refused(answer: Any) -> bool:
 
 
 @contextlib.contextmanager
-def unnoted() -> Iterator[None]:
+def skip_notes() -> Iterator[None]:
     """Leave out calls whose repeat does no harm, as that of a range of ids."""
     token = current.set(None)
     try:

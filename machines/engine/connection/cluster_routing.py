@@ -4,7 +4,7 @@ redis-py keeps the topology: which node serves which slot. Its way of sending is
 the keys of each function call, cannot go on when that node is gone, and repeats calls that may have happened.
 
 - A node that refuses a call for certain (MOVED, ASK, TRYAGAIN, CLUSTERDOWN, LOADING) gets it again, or another does:
-  at once after a redirection, else after a pause, for ``PATIENCE`` seconds.
+  at once after a redirection, else after a pause, for ``RETRY_TIME`` seconds.
 - After an error of a connection the topology is read anew from every known node and every seed. The call is sent to
   the new owner of its slot where it certainly never left this process; else it fails, since it may have happened.
 - A node that did not answer in time is left alone for ``SILENCE`` seconds: calls on it fail at once.
@@ -32,9 +32,9 @@ from .client import FAILURES, SEEDS, SOCKET_TIMEOUT
 from .connection_cache import UNSENT, Exchange, Word, get_cache
 
 SLOTS = 16384
-PATIENCE = 3.0  # seconds for which a call that was refused for now is sent again: a slot moves in less
+RETRY_TIME = 3.0  # seconds for which a call that was refused for now is sent again: a slot moves in less
 FIRST_PAUSE, LAST_PAUSE = 0.005, 0.2  # seconds between two tries
-IMPATIENCE = 5.0  # seconds after a slot stayed down for PATIENCE in which other calls do not wait as well
+NO_RETRY_TIME = 5.0  # seconds after a slot stayed down for RETRY_TIME in which other calls do not wait as well
 REDIRECTIONS = 5  # in a row without a pause: more mean that nodes disagree
 SILENCE = 5.0  # seconds: as long as a call waits, so that a page waits once for a node that hangs
 REFRESH_EVERY = 0.2  # seconds between two reads of the topology
@@ -89,7 +89,7 @@ class ClusterRouter:
         self._timeout: float = self._manager.connection_kwargs.get("socket_timeout") or SOCKET_TIMEOUT
         self._lock = threading.Lock()
         self._refreshed = -REFRESH_EVERY  # moment of the monotonic clock
-        self._impatient_until = 0.0
+        self._no_retry_until = 0.0
         self._silent: dict[str, float] = {}  # name of a node -> until when it is left alone
         _all.add(self)
 
@@ -166,8 +166,8 @@ class ClusterRouter:
     # Repeat what was refused
 
     def _settle(self, batch: _Batch) -> None:
-        """Send again what was refused, until it is answered or patience ends."""
-        pause, until, rounds = FIRST_PAUSE, time.monotonic() + PATIENCE, 0
+        """Send again what was refused, until it is answered or its time is over."""
+        pause, until, rounds = FIRST_PAUSE, time.monotonic() + RETRY_TIME, 0
         while again := [n for n in range(len(batch.words)) if self._may_repeat(batch, n)]:
             elsewhere = [n for n in again if not isinstance(batch.answers[n], LATER)]
             rounds += 1
@@ -188,14 +188,14 @@ class ClusterRouter:
         return owner is not None and node is not None and owner.name != node.name
 
     def _wait(self, refusals: Sequence[Any], pause: float, until: float) -> bool:
-        """Wait before the next try; return False where patience ends. Where slots stayed down for one call, others do
-        not wait for them as well."""
+        """Wait before the next try; return False where the time is over. Where slots stayed down for one call, others
+        do not wait for them as well."""
         now, down = time.monotonic(), all(isinstance(refusal, DOWN) for refusal in refusals)
-        if down and now < self._impatient_until:
+        if down and now < self._no_retry_until:
             return False
         if now + pause > until:
             if down:
-                self._impatient_until = now + IMPATIENCE
+                self._no_retry_until = now + NO_RETRY_TIME
             return False
         waiting.pause(pause * random.uniform(0.5, 1.0))  # noqa: S311
         return True
@@ -347,9 +347,9 @@ _make_node: Any = ClusterNode
 _all: weakref.WeakSet[ClusterRouter] = weakref.WeakSet()
 
 
-def _forked() -> None:
+def _forget_connections() -> None:
     for router in list(_all):
         router.forget_locks()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_forget_connections)

@@ -245,11 +245,11 @@ def use_cache(pool: ConnectionPool, cache: ConnectionCache) -> None:
     pool.__dict__[NAME] = cache
 
 
-def _forked() -> None:
+def _forget_connections() -> None:
     global _making
     _making = threading.Lock()
     for lines in list(_all):
         lines.forget()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_forget_connections)

@@ -9,7 +9,7 @@ from typing import Any
 from . import waiting
 
 MOVED, MOVING = "MOVED", "MOVING"
-PATIENCE = 5.0  # seconds for which a call waits for an instance between two partitions, usually a few ms
+RETRY_TIME = 5.0  # seconds for which a call waits for an instance between two partitions, usually a few ms
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05  # seconds
 HELP_AFTER = 0.1  # seconds after which a caller brings the instance into force itself: the command may have been killed
 MAX_HOPS = 8  # from a partition of an earlier number over the one before to the new one, and a few to spare
@@ -40,7 +40,7 @@ def follow(
             root, hops = str(reply[1]), hops + 1
             if hops > MAX_HOPS:
                 break
-        elif time.monotonic() > began + PATIENCE:
+        elif time.monotonic() > began + RETRY_TIME:
             break
         elif hops and not helped and time.monotonic() > began + HELP_AFTER:
             helped = True

@@ -17,19 +17,19 @@ def _action(action: Action) -> list[Any]:
     if action.verb == "log":
         return ["log", *value]
     if action.verb == "enqueue":
-        return _enqueued(action)
+        return _encode_enqueue(action)
     if action.verb == "send":
-        return ["send", _sent(action)]
+        return ["send", _encode_send(action)]
     if action.verb == "if":
         return ["if", [_case(case) for case in action.cases]]
     if action.verb == "block":
         return ["block", encode_actions(action.cases[0].actions)]
     if action.verb == "foreach":
         return ["foreach", _loop(action)]
-    return [action.verb, _named(action.name, action.computed), *value]
+    return [action.verb, _encode_name(action.name, action.computed), *value]
 
 
-def _enqueued(action: Action) -> list[Any]:
+def _encode_enqueue(action: Action) -> list[Any]:
     """Encode an enqueue; defaults are left out."""
     node: list[Any] = ["enqueue", action.name, action.src]
     options = encode_options(action.work or Work())
@@ -55,20 +55,20 @@ def encode_options(work: Work) -> dict[str, Any]:
     return options
 
 
-def _named(name: str, computed: Value | None) -> Any:
+def _encode_name(name: str, computed: Value | None) -> Any:
     """Encode a name: text for a literal, a node (a list) for an expression."""
     return computed.tree if computed else name
 
 
-def _sent(action: Action) -> dict[str, Any]:
+def _encode_send(action: Action) -> dict[str, Any]:
     sending = action.sending
     assert sending is not None
     parts: dict[str, Any] = {
-        "event": _named(action.name, action.computed),
+        "event": _encode_name(action.name, action.computed),
         "to": sending.to.tree if sending.to else None,
         "data": action.value.tree if action.value else None,
         "delay": sending.delay.tree if sending.delay else None,
-        "id": _named(sending.id, sending.computed),
+        "id": _encode_name(sending.id, sending.computed),
         "idlocation": sending.idlocation,
         "type": sending.type.tree if sending.type else None,
     }

@@ -148,11 +148,11 @@ def compile_definition(definition: object) -> CompiledDefinition:
     machine, report = read_document(definition)
     # What has errors is not taken apart: it may be nested deeper than anything should be.
     sources = find_embedded(definition) if report.embedded and not report.has_old_errors else {}
-    inside = {inner.id: _compiled(sources[inner.id], inner, found) for inner, found in report.embedded if sources}
-    return _compiled(definition, machine, report, inside)
+    inside = {inner.id: _compile(sources[inner.id], inner, found) for inner, found in report.embedded if sources}
+    return _compile(definition, machine, report, inside)
 
 
-def _compiled(
+def _compile(
     source: Any, machine: Machine | None, report: Report, along: Mapping[str, CompiledDefinition] | None = None
 ) -> CompiledDefinition:
     made = CompiledDefinition(source, report.findings(), None if report.has_old_errors else machine, along)

@@ -49,20 +49,20 @@ def read_delay(place: Place | None) -> Value | None:
     if isinstance(place.value, dict):
         return read_expression(place)
     if isinstance(place.value, str):
-        length = _fixed(place.value)
+        length = _parse_fixed(place.value)
         if length is None:
             place.error("SB113", "not a duration", f'{HINT}; an expression stands in {{"expr": "..."}}')
             return None
-        return _delay(length, _shown(place.value, length), place)
+        return _delay(length, _shorten(place.value, length), place)
     number = place.whole(0, limits.MAX_DELAY)
     return None if number is None else _delay(number, f"{number} ms", place)
 
 
 def read_after(text: str, place: Place) -> Value | None:
     """Read a key of ``after``: ms, a duration, or an expression that gives ms."""
-    length = _fixed(text)
+    length = _parse_fixed(text)
     if length is not None:
-        return _delay(length, _shown(text, length), place)
+        return _delay(length, _shorten(text, length), place)
     expression = expressions.read(text)
     if any(problem.kind == "syntax" for problem in expression.problems):
         place.error("SB113", "neither a duration nor an expression", HINT)
@@ -71,11 +71,11 @@ def read_after(text: str, place: Place) -> Value | None:
     return Value(expression.tree, expression.text, ((place.path, expression),))
 
 
-def _fixed(text: str) -> int | None:
+def _parse_fixed(text: str) -> int | None:
     return int(text) if _BARE.fullmatch(text.strip()) else parse_duration(text)
 
 
-def _shown(text: str, length: int) -> str:
+def _shorten(text: str, length: int) -> str:
     match = _DURATION.fullmatch(text.strip())
     return f"{match[1]} {match[2]}" if match else f"{length} ms"
 

@@ -44,17 +44,17 @@ def describe_action(action: Action) -> str:
     if action.verb in ("raise", "emit"):
         return f"{action.verb} {name} {value}".rstrip()
     if action.verb == "send":
-        return _sent(action, name, value)
+        return _describe_send(action, name, value)
     if action.verb == "foreach":
-        return f"for {name} in {value}: {_listed(action.cases[0].actions)}"
+        return f"for {name} in {value}: {_join_actions(action.cases[0].actions)}"
     if action.verb == "block":
-        return _listed(action.cases[0].actions)
+        return _join_actions(action.cases[0].actions)
     if action.verb == "if":
         return " ".join(_case(case, position) for position, case in enumerate(action.cases))
     return f"{action.verb} {name or value}"
 
 
-def _sent(action: Action, name: str, value: str) -> str:
+def _describe_send(action: Action, name: str, value: str) -> str:
     sending = action.sending
     to = f" to {sending.to.text}" if sending and sending.to else ""
     delay = f" after {sending.delay.text}" if sending and sending.delay else ""
@@ -67,12 +67,12 @@ def _when(action: Action) -> str:
 
 def _case(case: Case, position: int) -> str:
     if case.guard is None:
-        return f"else: {_listed(case.actions)}".rstrip()
+        return f"else: {_join_actions(case.actions)}".rstrip()
     word = "elif" if position else "if"
-    return f"{word} {case.guard.expression.text}: {_listed(case.actions)}"
+    return f"{word} {case.guard.expression.text}: {_join_actions(case.actions)}"
 
 
-def _listed(actions: Iterable[Action]) -> str:
+def _join_actions(actions: Iterable[Action]) -> str:
     return "; ".join(describe_action(action) for action in actions)
 
 
@@ -287,10 +287,10 @@ class Outline:
         names = [configuration] if isinstance(configuration, str) else configuration
         active = {state.name: state for name in names for state in self.lineage(name)}
         listening = [transition for state in active.values() for transition in state.transitions]
-        found = dict.fromkeys(name for t in listening for event in t.events for name in self._named(event, t))
+        found = dict.fromkeys(name for t in listening for event in t.events for name in self._list_events(event, t))
         return [self._with_fields(name, listening) for name in found]
 
-    def _named(self, descriptor: str, transition: TransitionOutline) -> Iterable[str]:
+    def _list_events(self, descriptor: str, transition: TransitionOutline) -> Iterable[str]:
         if transition.cause not in ("on", "always") or limits.is_reserved_event(descriptor):
             return ()
         if descriptor == "*" or descriptor.endswith(".*"):
@@ -359,14 +359,14 @@ def _state(state: State, machine: Machine) -> StateOutline:
         path=".".join(state.keys),
         depth=len(machine.lineage(state.name)) - 1,
         history=("deep" if state.deep else "shallow") if state.kind == "history" else "",
-        initial=_entered(state, machine),
+        initial=_list_entered(state, machine),
         children=state.children,
         output=state.output.text if state.output else "",
         sla=state.sla,
     )
 
 
-def _entered(state: State, machine: Machine) -> tuple[str, ...]:
+def _list_entered(state: State, machine: Machine) -> tuple[str, ...]:
     if state.kind == "parallel":
         return tuple(child for child in state.children if machine.states[child].kind != "history")
     return state.start.targets if state.start else ()

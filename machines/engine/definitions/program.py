@@ -203,12 +203,15 @@ def _field(field: Field) -> dict[str, Any]:
 
 def _sensitive(machine: Machine) -> dict[str, Any]:
     """Return the names of sensitive fields as keys: ``{"data": {field: 1}, "events": {event: {field: 1}}}``."""
-    events = {event.name: _marked(event.fields or {}) for event in machine.events.values()}
-    parts = {"data": _marked(machine.fields), "events": {event: marked for event, marked in events.items() if marked}}
+    events = {event.name: _mark_fields(event.fields or {}) for event in machine.events.values()}
+    parts = {
+        "data": _mark_fields(machine.fields),
+        "events": {event: marked for event, marked in events.items() if marked},
+    }
     return {key: part for key, part in parts.items() if part}
 
 
-def _marked(fields: dict[str, Field]) -> dict[str, int]:
+def _mark_fields(fields: dict[str, Field]) -> dict[str, int]:
     return {field.name: 1 for field in fields.values() if field.sensitive}
 
 

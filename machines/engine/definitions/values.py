@@ -59,10 +59,10 @@ def report_problems(expression: Expression, path: Path, report: Report) -> None:
         hint = problem.hint
         if problem.kind == "function":
             hint = report.suggestions.hint(problem.name, expressions.FUNCTIONS)
-        report.add("SB109" if problem.kind == "syntax" else "SB120", path, _located(problem, expression), hint)
+        report.add("SB109" if problem.kind == "syntax" else "SB120", path, _point_at(problem, expression), hint)
 
 
-def _located(problem: ExpressionError, expression: Expression) -> str:
+def _point_at(problem: ExpressionError, expression: Expression) -> str:
     if not problem.offset:
         return f"{problem.message} in {quote(expression.text)}" if expression.text else "the expression is empty"
     return f"{problem.message} at character {problem.offset + 1} of {quote(expression.text)}"

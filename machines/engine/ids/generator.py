@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from machines.engine import arguments
 from machines.engine.connection import waiting
-from machines.engine.connection.attempts import unnoted
+from machines.engine.connection.attempts import skip_notes
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.replies import Status, refuse
 from machines.engine.errors import SignalboxError
@@ -74,7 +74,7 @@ class Claims:
         self._call("release", token, node)
 
     def _call(self, *words: str | int) -> list[int]:
-        with unnoted():  # a range that nobody uses does no harm
+        with skip_notes():  # a range that nobody uses does no harm
             reply = self._caller.call("sb_ids", self._root, *words)
         if reply[0] != Status.OK:
             refuse("sb_ids", reply)

@@ -181,7 +181,7 @@ class JobMethods:
         return finish_walk(MendWalk(self._caller, self.keys, machine), now)
 
     def mending(self) -> MendWalk:
-        """The same for all machines, step by step."""
+        """Return the same for all machines, step by step."""
         return MendWalk(self._caller, self.keys)
 
     # Operate

@@ -85,11 +85,11 @@ class QueueOperations:
             raise Miscounted(queue, place, expected=expect, actual=total)
         purged = 0
         for partition, count in held:
-            left, told = count, str(count)
+            left, audit_count = count, str(count)
             while left > 0:
-                words: Words = (queue, place, min(left, TOGETHER), *who, told, *rights)
+                words: Words = (queue, place, min(left, TOGETHER), *who, audit_count, *rights)
                 reply = self._call("sb_purge", partition, *words, machine=machine)
-                gone, told = int(reply[1]), ""
+                gone, audit_count = int(reply[1]), ""
                 if not gone:
                     break
                 purged, left = purged + gone, left - gone
@@ -124,11 +124,11 @@ class QueueOperations:
     ) -> int:
         moved = passed = 0
         left = self._count_jobs(partition, queue, place)
-        told = str(left)
+        audit_count = str(left)
         while left > 0:
-            words: Words = (queue, place, min(left, TOGETHER), passed, *who, told, *rights)
+            words: Words = (queue, place, min(left, TOGETHER), passed, *who, audit_count, *rights)
             reply = self._call("sb_redrive", partition, *words)
-            moved, passed, told = moved + int(reply[1]), passed + int(reply[2]), ""
+            moved, passed, audit_count = moved + int(reply[1]), passed + int(reply[2]), ""
             seen = int(reply[1]) + int(reply[2])
             if not seen:
                 break

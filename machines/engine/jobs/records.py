@@ -34,16 +34,16 @@ class Job(LazyRecord):
     """One unit of work. ``data``: the data of its instance when it was taken; ``token`` fences complete, fail and
     extend.
 
-    ``lease`` and ``timeout`` (0: none) are durations in ms, all other times are moments, 0 for none. ``due``: when it
-    became ready, or will; ``deadline``: when this attempt has to end; ``started``: its first attempt, ``taken`` its
-    latest; ``finished``: when it died; ``handled``: when its instance no longer waited for the dead job, whose place
-    then is "handled". ``progress``: the last report of its handler, ``{"done", "total", "note",
-    "at"}``. ``log``: the last ten attempts that ended, oldest first, ``{"attempt", "worker", "taken", "ended",
-    "outcome", "kind", "error"}``; the outcome is "failed", "timeout", "lost" (its lease ran out) or "handed back".
-    ``instance`` and ``invoke`` are empty for a job without an instance. Of a job that was read, ``instance_is`` tells
-    what has become of the instance: "present", "finished", "gone", "later" (the id belongs to a later instance, whose
-    data and state the job does not show), "elsewhere" (in another partition), or "" for none; ``instance_state``: its
-    active states.
+    ``lease`` and ``timeout`` (0: none) are durations in ms, all other times are ms since the epoch, 0 for none.
+    ``due``: when it became ready, or will; ``deadline``: when this attempt has to end; ``started``: its first attempt,
+    ``taken`` its latest; ``finished``: when it died; ``handled``: when its instance no longer waited for the dead job,
+    whose place then is "handled". ``progress``: the last report of its handler, ``{"done", "total", "note", "at"}``.
+    ``log``: the last ten attempts that ended, oldest first, ``{"attempt", "worker", "taken", "ended", "outcome",
+    "kind", "error"}``; the outcome is "failed", "timeout", "lost" (its lease ran out) or "handed back". ``instance``
+    and ``invoke`` are empty for a job without an instance. Of a job that was read, ``instance_is`` tells what has
+    become of the instance: "present", "finished", "gone", "later" (the id belongs to a later instance, whose data and
+    state the job does not show), "elsewhere" (in another partition), or "" for none; ``instance_state``: its active
+    states.
     """
 
     id: str

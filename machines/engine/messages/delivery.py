@@ -26,7 +26,7 @@ from machines.engine.jobs.clock_jump import ClockBounds, list_words
 from machines.engine.keys import Partition, get_machine
 from machines.engine.publishing.catalog import Catalog
 
-from .outbox import FAULT_PATIENCE, Backlog, Message, OutboxPage
+from .outbox import FAULT_TIME, Backlog, Message, OutboxPage
 
 log = logging.getLogger(__name__)
 
@@ -216,7 +216,7 @@ class Delivery:
         calls: Calls = []
         for page, root in pairs:
             words = [w for m in page.batches[root] for w in (m.id, m.kind, m.instance, m.body)]
-            head = (page.source, page.floor(root), now, max(0, at - FAULT_PATIENCE))
+            head = (page.source, page.floor(root), now, max(0, at - FAULT_TIME))
             calls.append(("sb_deliver", root, (*head, *words)))
         touched: list[str] = []
         for (page, root), reply in zip(pairs, self._caller.many(calls), strict=True):
@@ -229,25 +229,25 @@ class Delivery:
                 progress.add_fault([page.source], EngineFault(f"messages for {root}: {reply[1]}"))
                 page.unreachable(root, at)
             else:
-                verdicts = self._deliver_elsewhere(page, root, [str(word) for word in reply[2:]], now, at, touched)
-                for message, why in page.judge(root, verdicts):
+                results = self._deliver_elsewhere(page, root, [str(word) for word in reply[2:]], now, at, touched)
+                for message, why in page.judge(root, results):
                     log.warning("message %s of %s for %s waits: %s", message.id, page.source, message.instance, why)
                 if int(reply[1]):
                     touched.append(root)
         return touched
 
     def _deliver_elsewhere(
-        self, page: OutboxPage, root: str, verdicts: list[str], now: str, at: int, touched: list[str]
+        self, page: OutboxPage, root: str, results: list[str], now: str, at: int, touched: list[str]
     ) -> list[str]:
-        """Deliver messages for instances that have moved, to the partitions that hold them now; return the verdicts
+        """Deliver messages for instances that have moved, to the partitions that hold them now; return the results
         with theirs. The oldest message for the machine is a floor there, too."""
         batch, moved = page.batches[root], dict[str, list[int]]()
-        for number, (verdict, why) in enumerate(zip(verdicts[::2], verdicts[1::2], strict=True)):
+        for number, (verdict, why) in enumerate(zip(results[::2], results[1::2], strict=True)):
             if verdict == "moved":
                 moved.setdefault(why, []).append(number)
         if not moved:
-            return verdicts
-        head = (page.source, page.floor(root), now, max(0, at - FAULT_PATIENCE))
+            return results
+        head = (page.source, page.floor(root), now, max(0, at - FAULT_TIME))
         calls: Calls = []
         for there, numbers in moved.items():
             words = [w for n in numbers for w in (batch[n].id, batch[n].kind, batch[n].instance, batch[n].body)]
@@ -258,8 +258,8 @@ class Delivery:
                 touched.append(there)
             for place, number in enumerate(numbers):
                 outcome, why = found[2 * place : 2 * place + 2] or ("fault", f"{there} did not answer")
-                verdicts[2 * number : 2 * number + 2] = ("waits", "") if outcome == "moved" else (outcome, why)
-        return verdicts
+                results[2 * number : 2 * number + 2] = ("waits", "") if outcome == "moved" else (outcome, why)
+        return results
 
     def _handle_missing(self, page: OutboxPage, root: str) -> None:
         """Fail the messages of a machine that was deleted; retry those of a machine that was published anew with

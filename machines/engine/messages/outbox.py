@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 FIRST_PAUSE = 0.25  # seconds before a message that could not be delivered is tried again; doubled with each further try
 LONGEST_PAUSE = 10.0
-FAULT_PATIENCE = 10 * 60 * 1000  # ms after which a message that cannot be written at its receiver has failed
-ABSENCE_PATIENCE = 24 * 3600 * 1000  # ms after which a message for an unavailable partition has failed
+FAULT_TIME = 10 * 60 * 1000  # ms after which a message that cannot be written at its receiver has failed
+ABSENCE_TIME = 24 * 3600 * 1000  # ms after which a message for an unavailable partition has failed
 
 Stuck = str | tuple[str, str]  # the root of a partition, or that and an instance
 
@@ -61,7 +61,8 @@ class OutboxPage:
     """One page of an outbox: ``sort`` its messages, deliver ``batches``, ``judge`` the answers, settle ``settled``."""
 
     def __init__(self, source: str, backlog: Backlog, family: Callable[[str], str] = str) -> None:
-        """``family``: of a partition, which shares the oldest message with the others of a machine that grows."""
+        """Hold messages. ``family``: of a partition, which shares the oldest message with the others of a machine that
+        grows."""
         self.source = source
         self.batches: dict[str, list[Message]] = {}  # partition -> messages to deliver now
         self.settled: list[str] = []  # words for sb_settle
@@ -94,11 +95,11 @@ class OutboxPage:
         """Return the id of the oldest message for a partition."""
         return self._floors[self._family(root)]
 
-    def judge(self, root: str, verdicts: Sequence[str]) -> list[tuple[Message, str]]:
-        """Read the verdicts of ``sb_deliver``, a word and a reason for each message; return the messages at fault,
+    def judge(self, root: str, results: Sequence[str]) -> list[tuple[Message, str]]:
+        """Read the results of ``sb_deliver``, a word and a reason for each message; return the messages at fault,
         and why."""
         batch, faults = self.batches[root], []
-        for message, verdict, why in zip(batch, verdicts[::2], verdicts[1::2], strict=False):
+        for message, verdict, why in zip(batch, results[::2], results[1::2], strict=False):
             if verdict == "fault":
                 self._stuck.add((root, message.instance))
                 faults.append((message, why))
@@ -106,14 +107,14 @@ class OutboxPage:
                 self.fail(message, why)
             elif verdict != "waits":
                 self._settle(message, DONE, "")
-        self._unanswered = self._unanswered or 2 * len(batch) > len(verdicts)
+        self._unanswered = self._unanswered or 2 * len(batch) > len(results)
         return faults
 
     def unreachable(self, root: str, now: int) -> None:
         """Record that a partition did not answer; fail its messages older than a day. ``now`` is in ms."""
         self._stuck.add(root)
         for message in self.batches[root]:
-            if now - message.sent > ABSENCE_PATIENCE:
+            if now - message.sent > ABSENCE_TIME:
                 self.fail(message, "its partition could not be reached for a day; it may or may not have arrived")
 
     def postpone(self) -> None:
@@ -134,7 +135,7 @@ class OutboxPage:
         return FAILED in self.settled[1::3]
 
     def backlog(self, now: float) -> Backlog:
-        """Return the messages that wait after this page, once its verdicts are settled."""
+        """Return the messages that wait after this page, once its results are settled."""
         left = [(root, message) for root, message in self._page if message.id not in self._over]
         if not self._stuck:
             return Backlog()

@@ -25,7 +25,7 @@ from .records import ChunkWriter, Damaged, TransferHeader, read_chunks
 
 SCAN = 1000  # keys that one step scans
 TOGETHER = 50  # instances that one call reads
-PATIENCE = 30.0  # seconds to wait for an outbox that is delivered
+MAX_WAIT = 30.0  # seconds to wait for an outbox that is delivered
 
 Progress = Callable[[int, int], None]  # instances done, of how many
 
@@ -34,7 +34,7 @@ class Export:
     """One export of a machine into ``path``.
 
     Each instance is read in one atomic call, so its state, history, timers and jobs belong together. Different
-    instances are read at different moments: an instance that exists all the time is in the file, one that is created
+    instances are read at different times: an instance that exists all the time is in the file, one that is created
     or deleted meanwhile may be. The file is written as ``<path>.part`` first; an export that was stopped goes on with
     it.
     """
@@ -162,7 +162,7 @@ class Export:
 
     def _read(self, root: str, what: str, ids: list[str]) -> Iterator[str]:
         """Yield the records that are there."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + MAX_WAIT
         while ids:
             reply = self._caller.call("sb_export", root, what, *ids)
             if reply[0] == Status.FULL:

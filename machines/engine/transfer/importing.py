@@ -23,7 +23,7 @@ from machines.engine.publishing.version_policy import restore_policy
 from .records import Chunk, Damaged, TransferHeader, read_chunks
 
 TOGETHER = 50  # records that one call writes
-MAX_TOLD = 1000  # problems that a report keeps
+MAX_KEPT = 1000  # problems that a report keeps
 ACTOR = "import"
 REASON = "as it was before"
 KEEP_MS = 30 * 24 * 3600 * 1000  # of the marks of an import; sb_import keeps its own as long
@@ -50,7 +50,7 @@ class ImportReport:
             self.there += 1
         else:
             self.others += 1
-            if len(self.problems) < MAX_TOLD:
+            if len(self.problems) < MAX_KEPT:
                 self.problems.append(f"{name}: {why}")
 
 
@@ -80,7 +80,8 @@ class Import:
         partitions: int | None = None,
         check: Callable[[dict[str, Any]], None] = lambda source: None,
     ) -> None:
-        """``check``: raises for a definition that this installation does not take; nothing is written then."""
+        """Import a machine. ``check``: raises for a definition that this installation does not take; nothing is written
+        then."""
         self._caller = Caller(client, keys.prefix)
         self._keys = keys
         self._partitions = partitions

@@ -33,7 +33,7 @@ from .importing import REASON, apply_rules
 MAX_PARTITIONS = 1024
 TOGETHER = 40  # instances that move in four round trips; each call takes some ms of the server
 SETTLE = 2 * FRESH + 1  # seconds after which every process reads the new partitions, too
-PATIENCE = 300.0  # seconds after which instances are moved although a worker holds one of their jobs
+MAX_WAIT = 300.0  # seconds after which instances are moved although a worker holds one of their jobs
 PAUSE = 0.2  # seconds between two passes
 ALIVE_MS = 10_000  # a run that says nothing for so long is not alive
 SLACK_MS = 60_000  # by which the clocks of servers may differ
@@ -77,7 +77,7 @@ class Repartition:
         machine: str,
         to: int,
         *,
-        patience: float = PATIENCE,
+        max_wait: float = MAX_WAIT,
         settle: float = SETTLE,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -86,7 +86,7 @@ class Repartition:
         self._keys = keys
         self.machine = arguments.check_machine(machine)
         self.to = arguments.check_between("to", to, 1, MAX_PARTITIONS)
-        self._patience = patience
+        self._max_wait = max_wait
         self._settle = settle
         self._stopped = stopped
         self._growth = Growth(1, 1, 0, 0)
@@ -231,7 +231,7 @@ class Repartition:
 
     def _move_all(self, progress: Progress) -> None:
         """Pass over the old partitions until nothing is left there that belongs elsewhere."""
-        until = time.monotonic() + self._patience
+        until = time.monotonic() + self._max_wait
         total = self._report.moved + self._count_leaving()
         while True:
             left, scan = 0, self._scan_leaving()

@@ -31,7 +31,7 @@ class Report:
         self.nodes = walk.nodes
         self.found: list[VerificationFinding] = []
         self.open: dict[str, str] = {}  # code -> why it is not decided as a whole
-        self.told: set[str] = set()  # codes of which findings of other codes tell
+        self.covered: set[str] = set()  # codes of which findings of other codes tell
         self._learn()
 
     def _learn(self) -> None:
@@ -107,7 +107,7 @@ class Report:
         known = {one.code for one in self.found}
         whole = self.walk.is_whole and bool(self.nodes)
         for code, check in CHECKS.items():
-            if code in known | self.told or code == "SB811" or not self._applies(code):
+            if code in known | self.covered or code == "SB811" or not self._applies(code):
                 continue
             why = self.open.get(code) or ("" if whole or (code in WITNESSED and self.nodes) else self.why)
             if why:

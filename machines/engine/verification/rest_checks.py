@@ -21,10 +21,10 @@ def check_rest(report: Report) -> None:
         if any(edge.target is not None for edge in node.edges) or (node.edges and report.walk.doubts):
             continue
         if node.came is not None and _is_lost_end(report, node):
-            report.told.add("SB803")  # SB807 tells it
+            report.covered.add("SB803")  # SB807 tells it
             continue
         if not report.can_end and not _listens_at_all(report, node):
-            report.told.add("SB803")  # a machine without final states ends where no way goes on
+            report.covered.add("SB803")  # a machine without final states ends where no way goes on
             continue
         names = report.list_leaves(node)
         path = report.machine.states[names[0]].path
@@ -65,7 +65,7 @@ def check_ends(report: Report) -> None:
             report.open["SB805"] = report.why
         return
     if not moving or all(_leads_to_rest(report, node) for node in moving):
-        report.told.add("SB805")  # SB803 tells it
+        report.covered.add("SB805")  # SB803 tells it
         return
     node = next(node for node in moving if not _leads_to_rest(report, node))
     names = report.list_leaves(node)

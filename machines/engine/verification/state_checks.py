@@ -20,7 +20,7 @@ def check_states(report: Report) -> None:
         if state.name in report.passed or state.kind == "history" or state.root:
             continue
         if state.name in forbidden:  # the property tells
-            report.told.add("SB801")
+            report.covered.add("SB801")
             continue
         if report.walk.is_whole or state.name not in report.dead.reachable:
             around = state.parent
@@ -43,10 +43,10 @@ def check_transitions(report: Report) -> None:
             continue
         targets = _list_targets(report, transition)
         if forbidden.intersection(transition.targets):
-            report.told.add(code)
+            report.covered.add(code)
             continue
         if any(one.code == "SB801" and one.verdict == FOUND and one.path in targets for one in report.found):
-            report.told.add(code)  # by that finding
+            report.covered.add(code)  # by that finding
             continue
         what = _describe(transition)
         if report.walk.is_whole or transition.id in report.dead.transitions:

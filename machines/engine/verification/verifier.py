@@ -26,7 +26,7 @@ CHECKS = (
     check_states, check_transitions, check_rest, check_restless, check_ends, check_invokes, check_failures,
     check_properties,
 )  # fmt: skip
-"""What is checked of a machine whose instances can begin, in that order: later ones leave out what is told."""
+"""What is checked of a machine whose instances can begin, in that order: later ones leave out what is reported."""
 
 
 class Verifier:

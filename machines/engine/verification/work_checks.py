@@ -32,7 +32,7 @@ def check_invokes(report: Report) -> None:
                 report.open["SB807"] = report.why
                 continue
             if not report.can_end and _only_fails(report, state, invoke.id):
-                report.told.add("SB807")  # its work is the last of a machine without final states
+                report.covered.add("SB807")  # its work is the last of a machine without final states
                 continue
             node, edge = ends[0]
             message = f"nobody listens for the end of {quote(invoke.id)}: its result is lost"

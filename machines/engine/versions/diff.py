@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-COMPATIBLE, NEEDS_MAPPING, CHANGES = VERDICTS = ("compatible", "needs a mapping", "changes what runs")
+COMPATIBLE, NEEDS_MAPPING, CHANGES = EFFECTS = ("compatible", "needs a mapping", "changes what runs")
 KINDS = ("state", "transition", "guard", "action", "data", "timer", "invoke", "queue", "machine")
 VERBS = ("added", "removed", "changed", "renamed")
 Part = tuple[str, str]  # "states", "transitions" or "queues", and the name or id there
@@ -71,7 +71,7 @@ class DefinitionDiff:
     def counts(self) -> dict[str, int]:
         """Return verdict -> number of changes."""
         found = Counter(change.verdict for change in self.changes)
-        return {verdict: found[verdict] for verdict in VERDICTS}
+        return {verdict: found[verdict] for verdict in EFFECTS}
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""

@@ -44,7 +44,7 @@ class Pace:
                 code="SB622",
             )
         self._share = share
-        self._began = self._next = 0.0  # moments of the monotonic clock
+        self._began = self._next = 0.0  # times of the monotonic clock
         self.spent = 0.0  # seconds of the server's time so far
 
     def begin(self) -> None:

@@ -112,7 +112,7 @@ UNTOLD = {
     "timers": "timers of the replayed version would fire too often between two recorded steps",
     "own version": "the version that took the step does not repeat it from this history either",
 }
-"""Why recorded steps cannot be told from a history: reason -> sentence."""
+"""Why recorded steps cannot be derived from a history: reason -> sentence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ class ParquetArchive:
 
 
 def _place(record: ArchivedRecord) -> tuple[int, str]:
-    """What records are listed by: the newest first, then by id."""
+    """Return what records are listed by: the newest first, then by id."""
     return -record.finished, record.instance
 
 

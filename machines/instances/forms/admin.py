@@ -32,11 +32,11 @@ class EventForm:
         return all([self.fields.is_valid(), self.step.is_valid()])
 
     def inputs(self) -> list[BoundField]:
-        """Those an operator sees."""
+        """Return those an operator sees."""
         return [*self.fields, self.step["reason"]]
 
     def payload(self) -> dict[str, Any]:
-        """What was entered; a field left blank is not sent. Only after ``is_valid()``."""
+        """Return what was entered; a field left blank is not sent. Only after ``is_valid()``."""
         return self.fields.values()
 
     @property
@@ -53,7 +53,7 @@ class EventForm:
 
 
 @dataclass(frozen=True, slots=True)
-class Lever:
+class EventAction:
     """``listens`` is False for an event the current state would refuse; ``tried`` for the one just fired in vain."""
 
     event: EventOutline
@@ -62,19 +62,24 @@ class Lever:
     tried: bool = False
 
 
-def levers(version: MachineVersion | None, instance: Instance, tried: EventForm | None = None) -> list[Lever]:
-    """One for each event of the machine, those the state listens for first. ``tried`` keeps what was entered."""
-    pulled = tried.outline.name if tried else None
+def list_event_actions(
+    version: MachineVersion | None, instance: Instance, tried: EventForm | None = None
+) -> list[EventAction]:
+    """List an action for each event of the machine, those the state listens for first. ``tried`` keeps what was
+    entered."""
+    fired = tried.outline.name if tried else None
     return [
-        Lever(event, tried, listens, tried=True)
-        if tried and event.name == pulled
-        else Lever(event, EventForm(event, number=number), listens)
+        EventAction(event, tried, listens, tried=True)
+        if tried and event.name == fired
+        else EventAction(event, EventForm(event, number=number), listens)
         for number, (event, listens) in enumerate(_events(version, instance))
     ]
 
 
-def lever_for(version: MachineVersion | None, instance: Instance, event: str, data: Mapping[str, Any]) -> EventForm:
-    """The filled form of an event; one without fields where the machine does not know the event."""
+def fill_event_form(
+    version: MachineVersion | None, instance: Instance, event: str, data: Mapping[str, Any]
+) -> EventForm:
+    """Return the filled form of an event; one without fields where the machine does not know the event."""
     for number, (outline, _) in enumerate(_events(version, instance)):
         if outline.name == event:
             return EventForm(outline, number=number, data=data)

@@ -100,7 +100,7 @@ class TextOrJson(Typed, forms.MultiValueField):
 
 
 def _blank(field: forms.Field) -> None:
-    """Django asks a field of two inputs for both; here the first decides."""
+    """Tell whether the field is blank: Django asks a field of two inputs for both; here the first decides."""
     if field.required:
         raise forms.ValidationError(field.error_messages["required"], code="required")
 
@@ -110,7 +110,7 @@ STRUCTURED = {"object", "array", "null"}
 
 
 def field_for(outline: FieldOutline) -> forms.Field:
-    """The input for a field; left blank, it is not sent, unless the field is required."""
+    """Return the input for a field; left blank, it is not sent, unless the field is required."""
     field = _field(set(outline.types or ["any"]), outline)
     if outline.initial not in (None, ""):
         shown = field.widget.widgets[0] if isinstance(field.widget, forms.MultiWidget) else field.widget
@@ -130,7 +130,7 @@ def _field(types: set[str], outline: FieldOutline) -> forms.Field:
 
 
 def parse(text: str) -> Any:
-    """JSON as the standard has it: no NaN, no Infinity. Raises ValidationError that says where it goes wrong."""
+    """Parse JSON as the standard has it: no NaN, no Infinity. Raises ValidationError that says where it goes wrong."""
     try:
         return json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:

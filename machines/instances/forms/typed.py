@@ -35,11 +35,11 @@ class TypedForm(PageForm):
             self.fields[MORE] = JsonText(label="additional fields", type_name="JSON object", rows=2)
 
     def declared(self) -> list[forms.BoundField]:
-        """The inputs of the fields that have a name."""
+        """Return the inputs of the fields that have a name."""
         return [self[name] for name in self.fields if name != MORE]
 
     def more(self) -> forms.BoundField | None:
-        """The input for whatever else an open payload carries."""
+        """Return the input for whatever else an open payload carries."""
         return self[MORE] if MORE in self.fields else None
 
     def clean(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class TypedForm(PageForm):
         return cleaned
 
     def values(self) -> dict[str, Any]:
-        """What was entered, without the fields that were left blank. Only after ``is_valid()``."""
+        """Return what was entered, without the fields that were left blank. Only after ``is_valid()``."""
         further = self.cleaned_data.get(MORE) or {}
         return dict(further) | {
             name: entered for name, entered in self.cleaned_data.items() if name != MORE and entered is not None

@@ -99,7 +99,7 @@ def _find_library(model: type[models.Model], name: str, machine: Any) -> Library
 
 
 def _find_library_of_field(model: type[models.Model], name: str, fields: dict[str, Any]) -> Library:
-    """Of a field that knows its transitions itself: django-fsm-2's, or that of viewflow."""
+    """Find the library of a field that knows its transitions itself: django-fsm-2's, or that of viewflow."""
     found = {key: one for key, one in fields.items() if hasattr(one, "transitions") or hasattr(one, "transition")}
     if name not in found:
         names = ", ".join(found) or "none"

@@ -66,10 +66,10 @@ def call_method(
             try:
                 attachment.library.call(row, event, given)
             except Exception as error:
-                told = f"{_label(attachment, event)} raised {_describe(error)}"
+                text = f"{_label(attachment, event)} raised {_describe(error)}"
                 if declared.on_error is None or attachment.value_of(row) != declared.on_error:
-                    raise MethodFailed(f"{told}. The row stays in {attachment.states.find(value)}") from error
-                failure = MethodFailed(f"{told}. The row is in {attachment.states.find(declared.on_error)} now")
+                    raise MethodFailed(f"{text}. The row stays in {attachment.states.find(value)}") from error
+                failure = MethodFailed(f"{text}. The row is in {attachment.states.find(declared.on_error)} now")
             row.save(using=using)
     if failure is not None:
         raise failure
@@ -187,13 +187,13 @@ def _build_arguments(
     if REASON in parameters and reason:
         given.setdefault(REASON, reason)
     try:
-        inspect.Signature([p.replace(kind=_named(p)) for p in parameters.values()]).bind(**given)
+        inspect.Signature([p.replace(kind=_name_parameter(p)) for p in parameters.values()]).bind(**given)
     except (TypeError, ValueError) as error:
         raise BadInput(f"{_label(attachment, event)}: {error}") from None
     return given
 
 
-def _named(parameter: inspect.Parameter) -> Any:
+def _name_parameter(parameter: inspect.Parameter) -> Any:
     return parameter.kind if parameter.kind is parameter.VAR_KEYWORD else parameter.KEYWORD_ONLY
 
 

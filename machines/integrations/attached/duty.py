@@ -81,13 +81,13 @@ class ReconcileDuty:
     def _walk(self, attachment: Attachment) -> Iterator[None]:
         """Compare page by page; yields after each. What was found is stored about once a second."""
         run = Reconcile(self._engine, attachment)
-        error, read, told = "", 0, time.monotonic()
+        error, read, reported_at = "", 0, time.monotonic()
         try:
             for count in run.pages():
                 read += count
-                if time.monotonic() - told >= SPELL:
-                    told = time.monotonic()
-                    if not self._tell(attachment, read, run):
+                if time.monotonic() - reported_at >= SPELL:
+                    reported_at = time.monotonic()
+                    if not self._report(attachment, read, run):
                         log.warning("%s: another worker compares it, this one leaves off", attachment.label)
                         return
                 yield
@@ -99,7 +99,7 @@ class ReconcileDuty:
             error = f"the table cannot be read: {fault}"[:1000]
         self._end(attachment, read, run, error)
 
-    def _tell(self, attachment: Attachment, read: int, run: Reconcile) -> bool:
+    def _report(self, attachment: Attachment, read: int, run: Reconcile) -> bool:
         rows = Reconciliation.objects.filter(machine=attachment.machine, holder=self._holder)
         return bool(rows.update(held_until=timezone.now() + HOLD, read=read, report=run.report.as_dict()))
 

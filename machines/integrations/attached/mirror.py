@@ -1,9 +1,9 @@
 """Writes rows into the instances that mirror them.
 
 Transitions are fired as events, so an instance has history, counts and statistics as of any machine. After that the
-rows are read, and where an instance says something else it is put into the state of its row. Whoever writes an instance
-reads its row afterwards, so the last write is followed by a reading that found nothing to do: of two commits that
-arrive in the wrong order, or twice, the later row is what stays.
+rows are read, and where an instance says something else it is put into the state of its row. The process that writes an
+instance reads its row afterwards, so the last write is followed by a reading that found nothing to do: of two commits
+that arrive in the wrong order, or twice, the later row is what stays.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ _known: set[tuple[str, str]] = set()
 
 
 def ensure(engine: Engine, attachment: Attachment) -> None:
-    """Raises EngineUnavailable, DefinitionError."""
+    """Raise EngineUnavailable, DefinitionError."""
     known = (engine.keys.prefix, attachment.machine)
     if known not in _known:
         publish(engine, attachment)

@@ -86,7 +86,7 @@ class Reconcile:
         self.report = Report()
 
     def run(self) -> Report:
-        """Raises EngineUnavailable, DefinitionError; with ``dry_run`` UnknownMachine where nothing is mirrored yet."""
+        """Raise EngineUnavailable, DefinitionError; with ``dry_run`` UnknownMachine where nothing is mirrored yet."""
         for _ in self.pages():
             pass
         return self.report

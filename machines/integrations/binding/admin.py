@@ -26,7 +26,7 @@ from django.urls import path, reverse
 
 from machines.approvals import actions as approvals
 from machines.catalog.models.version import MachineVersion
-from machines.catalog.outlines import stored
+from machines.catalog.outlines import get_version
 from machines.connections import get_engine
 from machines.engine import (
     BadPayload,
@@ -40,7 +40,7 @@ from machines.engine import (
     UnknownMachine,
 )
 from machines.instances import actions as instances
-from machines.instances.forms.admin import EventForm, Lever, lever_for, levers
+from machines.instances.forms.admin import EventAction, EventForm, fill_event_form, list_event_actions
 from machines.instances.queries import redactor_of
 from machines.people import permissions
 from machines.people.actor import Actor
@@ -68,12 +68,12 @@ class MachineAdminMixin:
         return next(field for field in found if self.machine_field in ("", field.name))
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        """With the states that rows have."""
+        """Add a filter of the states that rows have."""
         given, name = list(super().get_list_filter(request)), self._bound_field().name  # type: ignore[misc]
         return given if name in given else [*given, name]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
-        """With the state, and of a saved row the field with the instance's id."""
+        """Add the state, and of a saved row the field with the instance's id."""
         given, field = list(super().get_readonly_fields(request, obj)), self._bound_field()  # type: ignore[misc]
         fixed = [field.name] if obj is None or field.id_field.primary_key else [field.name, field.id_field.name]
         return [*given, *(name for name in fixed if name not in given)]
@@ -88,7 +88,7 @@ class MachineAdminMixin:
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """With the panel of the machine below the form."""
+        """Show the panel of the machine below the form."""
         context = dict(extra_context or {})
         row = self.get_object(request, unquote(object_id))  # type: ignore[attr-defined]
         if row is not None and request.method == "GET" and self._may_see(request, row):
@@ -119,7 +119,7 @@ class MachineAdminMixin:
         try:
             instance = get_engine().get(field.machine, field.instance_id(row))
             actor.demand("fire", field.machine, action="fire", instance=instance.id, target=event)
-            form = lever_for(version_of(instance), instance, event, request.POST)
+            form = fill_event_form(version_of(instance), instance, event, request.POST)
             if not form.is_valid():
                 return self._page(request, row, form, status=400)
             return self._send(request, row, instance, form)
@@ -146,9 +146,9 @@ class MachineAdminMixin:
             return self._page(request, row, form, error, status=status)
         else:
             fire.write_through(field, row, after, fire.alias_of(row))
-            told = f"Fired {event}: {after.state}, revision {after.revision}."
-            self.log_change(request, row, told)  # type: ignore[attr-defined]
-            messages.success(request, told)
+            message = f"Fired {event}: {after.state}, revision {after.revision}."
+            self.log_change(request, row, message)  # type: ignore[attr-defined]
+            messages.success(request, message)
         return HttpResponseRedirect(self._url(row, "change"))
 
     # Showing
@@ -174,12 +174,12 @@ class MachineAdminMixin:
     def _panel(
         self, request: HttpRequest, row: Model, tried: EventForm | None = None, error: SignalboxError | None = None
     ) -> dict[str, Any]:
-        """What the templates show. Without the right to see the machine it is the state alone."""
+        """Return what the templates show. Without the right to see the machine it is the state alone."""
         field = self._bound_field()
         state = getattr(row, field.attname)
         panel: dict[str, Any] = {
             "machine": field.machine, "state": str(state), "revision": state.revision, "url": self._url(row, "machine"),
-            "problem": None, "steps": [], "levers": [], "drawing": "", "tried": tried,
+            "problem": None, "steps": [], "actions": [], "drawing": "", "tried": tried,
         }  # fmt: skip
         actor = Actor.of(request)
         if not permissions.allows(request.user, "view", field.machine):
@@ -193,23 +193,23 @@ class MachineAdminMixin:
             panel["drawing"] = reading.diagram(field.machine, str(state))
             instance = get_engine().get(field.machine, state.id)
             steps = redacted.steps(get_engine().history(field.machine, state.id, limit=STEPS))
-            panel["levers"] = _levers(field, instance, request.user, tried)
+            panel["actions"] = _list_event_actions(field, instance, request.user, tried)
         except (EngineUnavailable, LookupFailed) as away:
             return panel | {"problem": panel["problem"] or f"{away.message} ({away.code})"}
-        moments = [(step, datetime.fromtimestamp(step.at / 1000, tz=UTC)) for step in steps]
-        return panel | {"instance": instance, "steps": moments, "state": instance.state}
+        timed_steps = [(step, datetime.fromtimestamp(step.at / 1000, tz=UTC)) for step in steps]
+        return panel | {"instance": instance, "steps": timed_steps, "state": instance.state}
 
 
-def _levers(field: Any, instance: Instance, user: Any, tried: EventForm | None) -> list[Lever]:
-    """The events that the state takes and this user may fire; and the one that was just tried."""
+def _list_event_actions(field: Any, instance: Instance, user: Any, tried: EventForm | None) -> list[EventAction]:
+    """Return the events that the state takes and this user may fire; and the one that was just tried."""
     names = {event.name for event in reading.available(field, instance.id, user)}
-    found = levers(version_of(instance), instance, tried)
-    return [lever for lever in found if lever.event.name in names or lever.tried]
+    found = list_event_actions(version_of(instance), instance, tried)
+    return [action for action in found if action.event.name in names or action.tried]
 
 
 def version_of(instance: Instance) -> MachineVersion | None:
     """Return the version that an instance runs; None where nobody has its definition any more."""
     try:
-        return stored(instance.machine, instance.version)
+        return get_version(instance.machine, instance.version)
     except UnknownMachine:
         return None

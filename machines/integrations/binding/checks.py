@@ -46,10 +46,10 @@ def check_machines(**_: Any) -> list[checks.CheckMessage]:
                 id="signalbox.W041",
             )
         ]
-    return [_unknown(field, published) for field in fields if field.machine not in published]
+    return [_report_unknown(field, published) for field in fields if field.machine not in published]
 
 
-def _unknown(field: MachineField, published: Any) -> checks.CheckMessage:
+def _report_unknown(field: MachineField, published: Any) -> checks.CheckMessage:
     known = ", ".join(sorted(published)) or "none"
     return checks.Warning(
         f"{field.label} shows the machine {field.machine!r}, which is not published",
@@ -76,8 +76,8 @@ def _check_ids(field: MachineField) -> list[checks.CheckMessage]:
     usable = isinstance(found, models.Field) and found.concrete and (found.unique or found.primary_key)
     if usable and isinstance(found, models.Field) and found.column and not found.null:
         return []
-    told = f"{field.model._meta.label} has no single unique column {field.id_from!r} for the ids of its instances"
-    return [checks.Error(told, hint=hint, obj=field, id="signalbox.E044")]
+    message = f"{field.model._meta.label} has no single unique column {field.id_from!r} for the ids of its instances"
+    return [checks.Error(message, hint=hint, obj=field, id="signalbox.E044")]
 
 
 def _check_shared(field: MachineField) -> list[checks.CheckMessage]:

@@ -95,7 +95,8 @@ def advance(field: MachineField, id: str, state: str, revision: int, using: str)
 
 @lru_cache(maxsize=256)
 def _advancing(field: MachineField, using: str) -> str:
-    """The statement of ``advance``, which follows each step: building it each time would cost more than running it."""
+    """Return the statement of ``advance``, which follows each step: building it each time would cost more than running
+    it."""
     quote, meta = connections[using].ops.quote_name, field.model._meta
     names = (field.name, field.revision_name, field.id_field.name)
     state, revision, id = (quote(meta.get_field(name).column) for name in names)

@@ -144,7 +144,7 @@ def claim(using: str, *, instance: tuple[str, str] | None = None) -> list[Claim]
 
 
 def _heads(using: str, now: datetime, instance: tuple[str, str] | None) -> QuerySet[OutboxEntry]:
-    """The oldest waiting entry of each instance, as far as it is due."""
+    """Return the oldest waiting entry of each instance, as far as it is due."""
     waiting = OutboxEntry.objects.using(using).filter(state=State.WAITING)
     earlier = waiting.filter(machine=OuterRef("machine"), instance=OuterRef("instance"), pk__lt=OuterRef("pk"))
     found = waiting.filter(~Exists(earlier), due__lte=now).order_by("pk")
@@ -154,7 +154,7 @@ def _heads(using: str, now: datetime, instance: tuple[str, str] | None) -> Query
 
 
 def _revisions(entries: list[OutboxEntry]) -> list[int | None]:
-    """The revision of each entry's instance; None where there is none. One round trip for each machine."""
+    """Return the revision of each entry's instance; None where there is none. One round trip for each machine."""
     found: dict[int, int] = {}
     for machine in dict.fromkeys(entry.machine for entry in entries if entry.kind != Kind.CREATE):
         asked = [entry for entry in entries if entry.machine == machine and entry.kind != Kind.CREATE]
@@ -183,13 +183,13 @@ def _is_ours(claim: Claim) -> bool:
 
 
 def send(claim: Claim) -> None:
-    """Send one entry and write down what came of it."""
+    """Send one entry and record the outcome."""
     try:
         ended = _carry_out(claim)
     except LATER as error:
         _postpone(claim, error)
     except SignalboxError as error:
-        _end(claim, Ended(error.code, message=_say(claim.entry.machine, error), error=error))
+        _end(claim, Ended(error.code, message=_redact_message(claim.entry.machine, error), error=error))
     except Exception as error:
         log.exception("%s could not be sent; it is tried again", claim.entry)
         _postpone(claim, error)
@@ -237,7 +237,7 @@ def _create(claim: Claim) -> Ended:
         )
     except InstanceExists:
         there = get_engine().get(entry.machine, entry.instance)
-        return _found(entry, there)
+        return _judge_found(entry, there)
     return Ended("applied", made.state, made.revision)
 
 
@@ -259,9 +259,9 @@ def _create_in_state(
     return engine.force(machine, id, state, actor="row", reason=why, key=f"{key}:state" if key else None)
 
 
-def _found(entry: OutboxEntry, there: Instance) -> Ended:
-    """How a creation ends where an instance of the id is there that it has not made: the row shows that one. One that
-    has moved belonged to something else, an earlier row or an earlier database."""
+def _judge_found(entry: OutboxEntry, there: Instance) -> Ended:
+    """Return how a creation ends where an instance of the id is there that it has not made: the row shows that one. One
+    that has moved belonged to something else, an earlier row or an earlier database."""
     was = (
         f"machine {entry.machine!r} had an instance {entry.instance!r} before: {there.state}, revision {there.revision}"
     )
@@ -269,12 +269,12 @@ def _found(entry: OutboxEntry, there: Instance) -> Ended:
         log.info("%s; the row shows it", was)
         return Ended("exists", there.state, there.revision)
     advice = "delete the instance and make the row again, or give the row another id"
-    told = f"{was}. The row shows that one. Where it is not the row's, {advice}"
-    return Ended("exists", there.state, there.revision, told, InstanceExists(entry.machine, entry.instance))
+    text = f"{was}. The row shows that one. Where it is not the row's, {advice}"
+    return Ended("exists", there.state, there.revision, text, InstanceExists(entry.machine, entry.instance))
 
 
 def _expectations(claim: Claim) -> Iterator[int | None]:
-    """The revision to expect at each attempt; ends where another process has the entry."""
+    """Yield the revision to expect at each attempt; ends where another process has the entry."""
     entry = claim.entry
     yield claim.revision if entry.expect is None else entry.expect
     for _ in range(TURNS):
@@ -295,7 +295,7 @@ def _fire(entry: OutboxEntry, expect: int | None) -> Instance:
 
 
 def _person(entry: OutboxEntry) -> Actor:
-    """The user who fired. Raises BadInput where the account is gone."""
+    """Return the user who fired. Raises BadInput where the account is gone."""
     user = get_user_model()._default_manager.filter(pk=entry.user_id).first()
     if user is None:
         raise BadInput(f"the account {entry.actor} that fired {entry.event} no longer exists")
@@ -321,7 +321,7 @@ def ensure_instance(field: MachineField, id: str, using: str) -> bool:
 
 
 def _find_in_history(entry: OutboxEntry) -> Ended | None:
-    """What became of an entry that was sent more than a day ago; None where it never arrived."""
+    """Return what became of an entry that was sent more than a day ago; None where it never arrived."""
     seen = entry.seen or 0
     try:
         newest = get_engine().get(entry.machine, entry.instance).revision
@@ -337,11 +337,11 @@ def _find_in_history(entry: OutboxEntry) -> Ended | None:
     return Ended("unknown", message="it was sent, and the history no longer goes back to that moment")
 
 
-# What came of it
+# The outcome
 
 
-def _say(machine: str, error: SignalboxError) -> str:
-    """The message without values of sensitive fields."""
+def _redact_message(machine: str, error: SignalboxError) -> str:
+    """Return the message without values of sensitive fields."""
     try:
         return redaction.strict_redactor(machine).error(error)
     except SignalboxError:  # which fields those are cannot be read

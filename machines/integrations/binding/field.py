@@ -26,7 +26,7 @@ def is_historical(model: type[models.Model]) -> bool:
 
 
 def demand_no_update(query: Any, columns: Collection[str], label: str) -> None:
-    """Raises MirrorReadOnly for ``bulk_create(update_conflicts=True)`` that would empty these columns of rows."""
+    """Raise MirrorReadOnly for ``bulk_create(update_conflicts=True)`` that would empty these columns of rows."""
     if {field.name for field in getattr(query, "update_fields", None) or ()} & set(columns):
         raise MirrorReadOnly(
             label, "updated", column="the columns", hint=f"leave {' and '.join(columns)} out of update_fields"
@@ -64,8 +64,7 @@ class MirrorAttribute(DeferredAttribute):
         raise NotImplementedError
 
     def _may_set(self, row: models.Model, value: Any) -> bool:
-        """A new object takes what its constructor has, which is checked when it is saved; later only the row itself,
-        read again, says what it holds."""
+        """Tell whether a value may be set: a new object takes what its constructor has, later only the row itself."""
         if row._state.adding and self.field.attname not in row.__dict__:
             return True
         if isinstance(value, self.bound):
@@ -125,7 +124,7 @@ class RevisionField(models.BigIntegerField):
         return super().get_prep_value(int(value) if isinstance(value, int) else value)
 
     def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
-        """Django asks where it builds the statement, which is where the fields of an upsert are seen."""
+        """Note the fields of an upsert: Django asks where it builds the statement, which is where they are seen."""
         if not is_historical(self.model):
             demand_no_update(compiler.query, [self.name], self._refuse("updated").field)
         return "%s"
@@ -180,7 +179,7 @@ class MachineField(models.CharField):
         super().__init__(**{"max_length": 255, "db_index": True} | options | fixed)
 
     def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
-        """Migrations hold what makes the column, and the machine's name for readers."""
+        """Return what makes the column for migrations, and the machine's name for readers."""
         name, _, _, options = super().deconstruct()
         kept = {option: value for option, value in options.items() if option not in ("default", "blank", "editable")}
         return name, "machines.fields.MachineField", [self.machine], kept
@@ -268,7 +267,7 @@ class MachineField(models.CharField):
         return super().get_prep_value(str(value) if isinstance(value, str) else value)
 
     def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
-        """Django asks where it builds the statement, which is where the fields of an upsert are seen."""
+        """Note the fields of an upsert: Django asks where it builds the statement, which is where they are seen."""
         if not is_historical(self.model):
             demand_no_update(compiler.query, [self.name], self.label)
         return "%s"

@@ -56,10 +56,10 @@ def put_deletion(field: MachineField, id: str, using: str) -> OutboxEntry:
 
 
 def put_missing(field: MachineField, using: str, *, after: Any = None, most: int = SWEEP) -> tuple[int, Any]:
-    """Have instances created for rows that no signal told of, as ``bulk_create`` makes them; return how many, and
+    """Have instances created for rows that no signal announced, as ``bulk_create`` makes them; return how many, and
     after which row to go on, None for the first.
 
-    A row whose creation was tried is left alone: the outbox holds what came of it.
+    A row whose creation was tried is left alone: the outbox holds the outcome.
     """
     name = field.id_field.attname
     new = columns.rows(field, using).filter(**{field.attname: "", field.revision_name: 0}).order_by(name)

@@ -33,7 +33,7 @@ class OutboxSender:
         self._after: dict[tuple[str, str], Any] = {}  # up to which row each table was swept
 
     def once(self) -> bool:
-        """One pass; tell whether there may be more."""
+        """Make one pass; tell whether there may be more."""
         with self._database.around():
             return self._pass()
         return False

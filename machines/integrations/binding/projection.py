@@ -137,9 +137,9 @@ class FieldReader:
         for using in self._field.databases():
             written = apply_steps(self._engine, self._field, entries, using)
             if signals.stepped.has_listeners(self._field.model):
-                self._tell(entries, written, using)
+                self._notify(entries, written, using)
 
-    def _tell(self, entries: Iterable[LogEntry], there: set[str], using: str) -> None:
+    def _notify(self, entries: Iterable[LogEntry], there: set[str], using: str) -> None:
         for entry in entries:
             if entry.instance in there:
                 signals.notify(
@@ -192,7 +192,7 @@ class Projection:
         self._database = DatabaseRetry(log, "states of rows wait for the database: %s")
 
     def once(self) -> bool:
-        """One pass over all fields; tell whether there is more to do."""
+        """Make one pass over all fields; tell whether there is more to do."""
         with self._database.around():
             return self.look()
         return False
@@ -205,7 +205,7 @@ class Projection:
         return self.LOOK if not self._locks or self._engine.emitted_logs().spread else self.REST
 
     def look(self) -> bool:
-        """The same, with the errors of the database."""
+        """Return the same, with the errors of the database."""
         held = [label for label in self._readers if self._hold(label)]
         more = [self._look(label, self._wait / len(held)) for label in held]
         return any(more)

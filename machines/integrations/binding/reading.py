@@ -66,21 +66,23 @@ def available(field: MachineField, id: str, user: Any) -> list[EventOutline]:
     if instance.suspended is not None:
         return []
     listed = outline_of(field.machine, instance.version).events_of(instance.configuration)
-    told = get_engine().explain_all(field.machine, id, [event.name for event in listed]) if listed else {}
+    explanations = get_engine().explain_all(field.machine, id, [event.name for event in listed]) if listed else {}
     if user is not None:
-        told = guesses.withhold(Actor(user, DOOR), field.machine, id, instance.revision, told)
+        explanations = guesses.withhold(Actor(user, DOOR), field.machine, id, instance.revision, explanations)
     groups = None if user is None else transition_groups.groups_of(user)
-    return [event for event in listed if _is_taken(event, told[event.name], groups)]
+    return [event for event in listed if _is_taken(event, explanations[event.name], groups)]
 
 
-def _is_taken(event: EventOutline, told: Explanation | SignalboxError, groups: transition_groups.Groups) -> bool:
-    if isinstance(told, SignalboxError):
-        return isinstance(told, BadPayload | GuessedTooOften)  # it needs fields that a person will fill in
+def _is_taken(
+    event: EventOutline, explanations: Explanation | SignalboxError, groups: transition_groups.Groups
+) -> bool:
+    if isinstance(explanations, SignalboxError):
+        return isinstance(explanations, BadPayload | GuessedTooOften)  # it needs fields that a person will fill in
     try:
-        transition_groups.check(groups, told)
+        transition_groups.check(groups, explanations)
     except NotAllowed:
         return False
-    return told.taken or (bool(event.fields) and told.why == "guards")
+    return explanations.taken or (bool(event.fields) and explanations.why == "guards")
 
 
 def available_events(states: Iterable[BoundState], user: Any = None) -> list[list[EventOutline]]:
@@ -128,7 +130,7 @@ def demand_listener(machine: str, id: str, event: str, state: str) -> None:
 
 
 def _known_events(definition: dict[str, Any]) -> list[str]:
-    """The names and patterns of external events that a definition declares or listens for."""
+    """Return the names and patterns of external events that a definition declares or listens for."""
     outline = outline_from(json.dumps(definition))
     listening = [transition for state in outline.states for transition in state.transitions if transition.cause == "on"]
     heard = [name for transition in listening for name in transition.events]

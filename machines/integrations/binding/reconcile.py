@@ -104,10 +104,10 @@ def _has_moved(field: MachineField, id: str, seen: Columns, using: str) -> bool:
 
 def _describe(id: str, seen: Columns, live: Instance | SignalboxError) -> str:
     if isinstance(live, SignalboxError):
-        told = "no instance" if isinstance(live, UnknownInstance) else live.message
+        text = "no instance" if isinstance(live, UnknownInstance) else live.message
     else:
-        told = f"{live.state}, revision {live.revision}"
-    return f"{id}: the row says {seen.state or 'nothing'}, revision {seen.revision}; the engine: {told}"
+        text = f"{live.state}, revision {live.revision}"
+    return f"{id}: the row says {seen.state or 'nothing'}, revision {seen.revision}; the engine: {text}"
 
 
 class DryRun(Report):
@@ -214,8 +214,8 @@ class Reconcile:
             try:
                 entry = outbox.ensure_creation(field, row, using)
             except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
-                told = f"data= of the field raised {type(error).__name__}: {error}"
-                self.report.errors.append(f"{getattr(row, field.id_field.attname)}: {told}")
+                text = f"data= of the field raised {type(error).__name__}: {error}"
+                self.report.errors.append(f"{getattr(row, field.id_field.attname)}: {text}")
                 continue
             entry.refresh_from_db(using=using)
             if entry.state == entry.State.DONE:

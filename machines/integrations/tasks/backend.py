@@ -79,7 +79,7 @@ class SignalboxBackend(BaseTaskBackend):
             return engine.enqueue(MACHINE, src, payload, **arguments)
 
     def get_result(self, result_id: str) -> TaskResult:
-        """Raises TaskResultDoesNotExist: the result has expired, the job was withdrawn, or it never was."""
+        """Raise TaskResultDoesNotExist: the result has expired, the job was withdrawn, or it never was."""
         return results.read_result(result_id, find_task)
 
     def check(self, **kwargs: Any) -> Iterable[CheckMessage]:

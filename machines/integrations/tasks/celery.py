@@ -42,26 +42,26 @@ def add_handler(name: str, task: Task, *, seconds: int = HOUR) -> None:
 
 def report_ends() -> None:
     """Have workers of Celery report the ends of tasks that came from ``add_handler``. Call it where the app is made."""
-    signals.task_success.connect(_succeeded, dispatch_uid="signalbox")
-    signals.task_failure.connect(_failed, dispatch_uid="signalbox")
-    signals.task_revoked.connect(_revoked, dispatch_uid="signalbox")
+    signals.task_success.connect(_report_success, dispatch_uid="signalbox")
+    signals.task_failure.connect(_report_failure, dispatch_uid="signalbox")
+    signals.task_revoked.connect(_report_revocation, dispatch_uid="signalbox")
 
 
 class TaskRevoked(Exception):
     """A task of Celery was revoked, or had expired."""
 
 
-def _succeeded(sender: Any = None, result: Any = None, **_: Any) -> None:
+def _report_success(sender: Any = None, result: Any = None, **_: Any) -> None:
     if (ticket := _find_ticket(getattr(sender, "request", None))) is not None:
         report_done(ticket, result)
 
 
-def _failed(sender: Any = None, exception: Any = None, **_: Any) -> None:
+def _report_failure(sender: Any = None, exception: Any = None, **_: Any) -> None:
     if (ticket := _find_ticket(getattr(sender, "request", None))) is not None:
         report_failed(ticket, exception)
 
 
-def _revoked(request: Any = None, **_: Any) -> None:
+def _report_revocation(request: Any = None, **_: Any) -> None:
     if (ticket := _find_ticket(request)) is not None:
         report_failed(ticket, TaskRevoked("the task was revoked, or had expired"))
 

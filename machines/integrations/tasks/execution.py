@@ -36,7 +36,7 @@ class Attempt:
     """One attempt of a task."""
 
     def __init__(self, task: Task, job: Job) -> None:
-        """Raises InvalidTask for a job that no backend made for this task."""
+        """Raise InvalidTask for a job that no backend made for this task."""
         self._job, self._payload = job, results.read_payload(job.payload)
         if self._payload["task"] != declarations.get_path(task):
             raise InvalidTask(f"the job was not enqueued as the task {declarations.get_path(task)}")

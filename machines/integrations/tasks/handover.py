@@ -47,7 +47,7 @@ def hand_over(job: Job, send: Callable[[Ticket], object], seconds: int, where: s
     engine = get_engine()
     engine.extend(job.taken, seconds * 1000)
     send({"machine": job.machine, "job": job.id, "token": job.taken.token})
-    job.lose(f"handed to {where}")
+    job.abandon(f"handed to {where}")
     engine.extend(job.taken, seconds * 1000)  # a heartbeat meanwhile may have shortened it
     raise errors.LeaseLost(job.id, why=f"handed to {where}")
 

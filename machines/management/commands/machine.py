@@ -16,7 +16,7 @@ from machines import diagrams, formats
 from machines.approvals.models import Approval
 from machines.catalog import accepted_senders
 from machines.catalog.models.machine import Machine
-from machines.catalog.outlines import stored, stored_current
+from machines.catalog.outlines import get_version, stored_current
 from machines.catalog.partitions import list_changes
 from machines.catalog.publishing import restore
 from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read, read_class
@@ -209,7 +209,7 @@ class Command(BaseCommand):
             transfers.export_machine(self, name, Path(target), **options)
             return
         try:
-            version = stored_current(name) if number is None else stored(name, number)
+            version = stored_current(name) if number is None else get_version(name, number)
         except UnknownMachine as error:
             what = f"no machine {name!r}" if number is None else f"no version {number} of a machine {name!r}"
             raise CommandError(f"{what} is published; `machine list` names those there are") from error
@@ -316,7 +316,7 @@ class Command(BaseCommand):
         return submission.compiled
 
     def _read(self, file: str, format: str, to: Any = None, id: str = "") -> Submission:
-        """The file with all its findings printed."""
+        """Read the file and print all its findings."""
         name, base = ("", None) if file == "-" else (file, Path(file))
         if format == python_statemachine.FORMAT:
             submission = read_class(file, id=id)

@@ -68,7 +68,7 @@ class Command(BaseCommand):
     # Verbs: what is printed as JSON, and as lines
 
     def _list(self, actor: Actor, machine: str | None, **_: Any) -> tuple[Any, list[str]]:
-        rows = queries.listed(actor, machine=machine)
+        rows = queries.list_schedules(actor, machine=machine)
         return [row.as_dict() for row in rows], [_line(row) for row in rows] or ["no schedules"]
 
     def _show(self, actor: Actor, name: str, **_: Any) -> tuple[Any, list[str]]:
@@ -97,16 +97,16 @@ class Command(BaseCommand):
         return [row.as_dict() for row in rows], [_line(row) for row in rows]
 
     def _pause(self, actor: Actor, name: str, reason: str, **_: Any) -> tuple[Any, list[str]]:
-        return _told(schedules.pause(actor, name, reason=reason))
+        return _describe_row(schedules.pause(actor, name, reason=reason))
 
     def _resume(self, actor: Actor, name: str, reason: str, **_: Any) -> tuple[Any, list[str]]:
-        return _told(schedules.resume(actor, name, reason=reason))
+        return _describe_row(schedules.resume(actor, name, reason=reason))
 
     def _take_over(self, actor: Actor, name: str, reason: str, **_: Any) -> tuple[Any, list[str]]:
-        return _told(schedules.take_over(actor, name, reason=reason))
+        return _describe_row(schedules.take_over(actor, name, reason=reason))
 
     def _run(self, actor: Actor, name: str, reason: str, **_: Any) -> tuple[Any, list[str]]:
-        return _told(schedules.run(actor, name, reason=reason))
+        return _describe_row(schedules.run(actor, name, reason=reason))
 
     def _backfill(self, actor: Actor, name: str, start: str, end: str, reason: str, **_: Any) -> tuple[Any, list[str]]:
         count = schedules.backfill(actor, name, start, end, reason=reason)
@@ -135,7 +135,7 @@ def _read(file: str) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 
-def _told(row: Row) -> tuple[Any, list[str]]:
+def _describe_row(row: Row) -> tuple[Any, list[str]]:
     return row.as_dict(), [_line(row)]
 
 
@@ -147,7 +147,7 @@ def _line(row: Row) -> str:
 
 def _describe(run: dict[str, Any]) -> str:
     led = run["led"]
-    told = f" {led['kind']} {led['id']}" if led else f" {run['error']}" if run["error"] else ""
+    outcome = f" {led['kind']} {led['id']}" if led else f" {run['error']}" if run["error"] else ""
     number = f" {run['count']}" if run["outcome"] == "missed" else ""
     by = f" by {run['by']}" if run["by"] else ""
-    return f"{run['planned']}  {run['why']}{by}  {run['outcome']}{number}{told}"
+    return f"{run['planned']}  {run['why']}{by}  {run['outcome']}{number}{outcome}"

@@ -56,13 +56,13 @@ class Command(BaseCommand):
 
 
 def _scheduler(options: Options) -> Scheduler:
-    """Makes the scheduler of exclusive duties. A worker that ends with its work leaves them to workers that stay."""
+    """Make the scheduler of exclusive duties. A worker that ends with its work leaves them to workers that stay."""
     duties = {} if options.once or options.drain else make_exclusive_duties(get_engine().at_once(), options)
     return Scheduler(get_pattern(Locks), duties, options.id)
 
 
 def _duties(options: Options, scheduler: Scheduler) -> dict[str, Duty]:
-    """What it does beside jobs and timers."""
+    """Return what it does beside jobs and timers."""
     if options.once or options.drain:
         return {}
     return make_shared_duties(get_engine().at_once()) | scheduler.duties

@@ -25,7 +25,7 @@ from ..errors import GuessedTooOften
 
 KEPT = 30.0  # seconds for which a process remembers what a machine hides
 MAX_KNOWN = 256  # machines
-GUESS, SEEN, TOLD = "guess", "guess.seen", "guess.told"
+GUESS, SEEN, LOGGED = "guess", "guess.seen", "guess.told"
 COMPUTING = ("force", "edit", "reset", "skip", "retry")
 """Repairs after which a step goes on by itself, by guards that read the data."""
 
@@ -33,7 +33,7 @@ Hiding = tuple[frozenset[str], tuple[Outline, ...]]
 """The sensitive fields of a machine, and the outlines of its versions if there are any."""
 _known: dict[tuple[str, str], tuple[float, Hiding]] = {}
 
-Told = TypeVar("Told", bound=Explanation | SignalboxError)
+Answer = TypeVar("Answer", bound=Explanation | SignalboxError)
 
 
 def find_hidden(actor: Actor, machine: str, event: str = "") -> list[str]:
@@ -78,7 +78,7 @@ def spend(actor: Actor, machine: str, id: str, event: str = "", *, action: str, 
     verdict = get_throttle().take(GUESS, _key(actor, machine, id), limit=limit, per=per)
     if not verdict.allowed:
         error = GuessedTooOften(machine, hidden, rates.format_rate(limit, rate[1]), verdict.retry_after)
-        if get_throttle().count(TOLD, _key(actor, machine, id, action), limit=1, per=per).allowed:
+        if get_throttle().count(LOGGED, _key(actor, machine, id, action), limit=1, per=per).allowed:
             detail = {"error": error.message, "code": error.code, "event": event, **asked}
             record(
                 actor.user, action, machine=machine, instance=id, source=actor.source, outcome=REFUSED, detail=detail
@@ -88,21 +88,23 @@ def spend(actor: Actor, machine: str, id: str, event: str = "", *, action: str, 
 
 
 def spend_explanation(actor: Actor, machine: str, id: str, event: str, payload: Mapping[str, Any] | None) -> None:
-    """The same for an explanation, which is in no audit otherwise. Raises GuessedTooOften."""
+    """Count an explanation, which is in no audit otherwise, as a guess. Raises GuessedTooOften."""
     if spend(actor, machine, id, event, action="explain", payload=payload):
         detail = {"event": event, "payload": payload}
         record(actor.user, "explain", machine=machine, instance=id, target=event, source=actor.source, detail=detail)
 
 
-def withhold(actor: Actor, machine: str, id: str, revision: int, told: Mapping[str, Told]) -> dict[str, Told]:
+def withhold(
+    actor: Actor, machine: str, id: str, revision: int, explanations: Mapping[str, Answer]
+) -> dict[str, Answer]:
     """Leave out of what a page says of many events, without payloads, those that would be one guess too many. To look
     at one revision again and again is one guess."""
-    guesses = [event for event in told if find_hidden(actor, machine, event)]
+    guesses = [event for event in explanations if find_hidden(actor, machine, event)]
     if not guesses:
-        return dict(told)
+        return dict(explanations)
     rate, seen = rates.parse_rate(conf.GUESS_RATE), _key(actor, machine, id, str(revision))
     if rate is None:
-        return dict(told)
+        return dict(explanations)
     try:
         new = get_throttle().count(SEEN, seen, limit=1, per=rate[1] / 1000).allowed
         if new:
@@ -112,13 +114,13 @@ def withhold(actor: Actor, machine: str, id: str, revision: int, told: Mapping[s
             get_throttle().forget(SEEN, seen)
         else:  # the page goes on without what cannot be counted
             error = GuessedTooOften(machine, find_hidden(actor, machine, guesses[0]), conf.GUESS_RATE, 0)
-        return {event: error if event in guesses else one for event, one in told.items()}  # type: ignore[misc]
+        return {event: error if event in guesses else one for event, one in explanations.items()}  # type: ignore[misc]
     if new:
         detail = {"events": guesses, "revision": revision}
         record(actor.user, "explain", machine=machine, instance=id, source=actor.source, detail=detail)
-    return dict(told)
+    return dict(explanations)
 
 
 def _key(actor: Actor, *about: str) -> str:
-    """A digest, because ids of instances are longer than keys may be."""
+    """Return a digest, because ids of instances are longer than keys may be."""
     return hashlib.sha256("\0".join((actor.id, *about)).encode()).hexdigest()

@@ -25,12 +25,12 @@ log = logging.getLogger(__name__)
 
 DOORS = ("page", "admin")
 PER_ADDRESS = 5  # times as many as for an account: colleagues share one
-BY_ACCOUNT, BY_ADDRESS, TOLD = "fire.account", "fire.address", "fire.told"
+BY_ACCOUNT, BY_ADDRESS, LOGGED = "fire.account", "fire.address", "fire.told"
 
 
 def spend(actor: Actor, action: str, **about: str) -> None:
-    """One event, repair or new instance by somebody at a page. Raises TooFast, and stands in the audit as ``action``,
-    refused, once in the time of the rate. ``about``: as ``machines.audit.entries.record`` takes it."""
+    """Count one event, repair or new instance by somebody at a page. Raises TooFast, and stands in the audit as
+    ``action``, refused, once in the time of the rate. ``about``: as ``machines.audit.entries.record`` takes it."""
     rate = rates.parse_rate(conf.FIRE_RATE)
     if rate is None or actor.door not in DOORS:
         return
@@ -40,13 +40,13 @@ def spend(actor: Actor, action: str, **about: str) -> None:
         (BY_ADDRESS, network_of(actor.address), min(quota * PER_ADDRESS, MAX_LIMIT)),
     ]
     try:
-        verdicts = get_throttle().take_all(limits, per=per)
+        results = get_throttle().take_all(limits, per=per)
     except EngineUnavailable:
         return  # what comes next says so, with all that belongs to it
-    for (by, key, limit), verdict in zip(limits, verdicts, strict=True):
+    for (by, key, limit), verdict in zip(limits, results, strict=True):
         if not verdict.allowed:
             error = TooFast(rates.format_rate(limit, rate[1]), by.rpartition(".")[2], verdict.retry_after)
-            _tell(actor, action, error, f"{by} {key}", per, about)
+            _record_refusal(actor, action, error, f"{by} {key}", per, about)
             raise error
 
 
@@ -62,8 +62,8 @@ def spend_if_available(take: Callable[..., Verdict], name: str, key: str, *, lim
         return Verdict(True, limit, 0.0, 0.0)
 
 
-def _tell(actor: Actor, action: str, error: TooFast, key: str, per: float, about: dict[str, str]) -> None:
-    """Once is enough: whoever is refused can come a million times."""
-    if get_throttle().count(TOLD, key, limit=1, per=per).allowed:
+def _record_refusal(actor: Actor, action: str, error: TooFast, key: str, per: float, about: dict[str, str]) -> None:
+    """Record a refusal once: the same person can be refused a million times."""
+    if get_throttle().count(LOGGED, key, limit=1, per=per).allowed:
         detail = {"error": error.message, "code": error.code, "by": error.by}
         record(actor.user, action, source=actor.source, outcome=REFUSED, detail=detail, **about)

@@ -41,11 +41,11 @@ class Token(models.Model):
 
     @classmethod
     def holding(cls, owner: Any, now: datetime | None = None) -> models.QuerySet[Token]:
-        """Returns the tokens of an account that are neither revoked nor expired."""
+        """Return the tokens of an account that are neither revoked nor expired."""
         return cls.objects.filter(owner=owner, revoked=None, expires__gt=now or timezone.now())
 
     def state(self, now: datetime | None = None) -> str:
-        """``revoked``, ``expired`` or ``active``; whether the owner is, is another question."""
+        """Return ``revoked``, ``expired`` or ``active``; whether the owner is, is another question."""
         if self.revoked is not None:
             return "revoked"
         return "expired" if self.expires <= (now or timezone.now()) else "active"

@@ -163,7 +163,7 @@ class Explorer:
         return None
 
     def _follow(self, here: Key | None, path: list[Edge]) -> Key | None:
-        """Do what led along a way; end where something else comes of it."""
+        """Do what led along a way; end where the outcome differs."""
         for edge in path:
             if here != edge.source or self._is_over():
                 return here

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from machines.catalog.definition_files import compile_file, find_files, read_file, shown
+from machines.catalog.definition_files import compile_file, find_files, name_path, read_file
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.errors import DefinitionError
 
@@ -36,7 +36,9 @@ class Collection:
         if file is not None and self.find(file.machine, find) is None:
             self.problems += self.broken.get(file.machine, [])
             known = ", ".join(sorted(self.definitions)) or "none"
-            self.problems.append(f"{shown(path)}: no definition of {file.machine!r} can be used; those here: {known}")
+            self.problems.append(
+                f"{name_path(path)}: no definition of {file.machine!r} can be used; those here: {known}"
+            )
             return
         if file is not None:
             findings = check_names(file, self.definitions[file.machine].outline)
@@ -119,7 +121,7 @@ def read_path(path: Path) -> tuple[ScenarioFile | None, list[Finding]]:
 
 def describe(path: Path, finding: Finding) -> str:
     """Return a finding with its file and line."""
-    where = f"{shown(path)}:{finding.line}" if finding.line else shown(path)
+    where = f"{name_path(path)}:{finding.line}" if finding.line else name_path(path)
     return f"{where}: {finding}"
 
 

@@ -77,7 +77,7 @@ class _Reader:
     def read_file(self, value: Any, path: Path | None) -> ScenarioFile:
         found = self._mapping(value, "", FILE_KEYS, ("machine", "scenarios"), "a scenario file")
         machine = self._text(found, "machine", "")
-        shared = self._given(found.get("given"), "given") if "given" in found else None
+        shared = self._read_given(found.get("given"), "given") if "given" in found else None
         scenarios = tuple(
             self._scenario(one, place, machine, shared)
             for one, place in self._items(found, "scenarios", "", "a list of scenarios", least=1)
@@ -99,7 +99,7 @@ class _Reader:
         )
         given = shared or Given()
         if "given" in found:
-            own = self._given(found["given"], f"{path}.given")
+            own = self._read_given(found["given"], f"{path}.given")
             given = Given(
                 {**given.data, **own.data},
                 own.id or given.id,
@@ -109,7 +109,7 @@ class _Reader:
         name, description = self._text(found, "name", path), self._text(found, "description", path)
         return Scenario(name, machine, given, steps, description, self._file.find_line(path))
 
-    def _given(self, value: Any, path: str) -> Given:
+    def _read_given(self, value: Any, path: str) -> Given:
         found = self._mapping(value, path, GIVEN_KEYS, (), "given")
         events = []
         for one, place in self._items(found, "events", path, "a list of what happens first"):
@@ -188,14 +188,14 @@ class _Reader:
         return Then(
             self._texts({"state": [states] if isinstance(states, str) else states}, "state", path) or (),
             self._fields(found, "data", path),
-            self._refused(found["refused"], f"{path}.refused") if "refused" in found else None,
+            self._read_refusal(found["refused"], f"{path}.refused") if "refused" in found else None,
             self._texts(found, "jobs", path),
             self._messages(found, path),
             self._texts(found, "transitions", path),
             self._flag(found, "done", path),
         )
 
-    def _refused(self, value: Any, path: str) -> Refusal:
+    def _read_refusal(self, value: Any, path: str) -> Refusal:
         if value is True or isinstance(value, str):
             return Refusal(why=value if isinstance(value, str) else "")
         found = self._mapping(value, path, REFUSED_KEYS, (), "refused", "or a part of the explanation, or true")

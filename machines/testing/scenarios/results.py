@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from machines.catalog.definition_files import shown
+from machines.catalog.definition_files import name_path
 from machines.catalog.editing import runs
 from machines.engine import SignalboxError
 
@@ -20,7 +20,7 @@ _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def format_result(result: Result) -> str:
     """Format a result: a line, and for a failure all that is known of it."""
-    where = f"{shown(result.file)}: " if result.file is not None else ""
+    where = f"{name_path(result.file)}: " if result.file is not None else ""
     head = f"{'passed' if result.passed else 'FAILED'}  {where}{result.scenario.name}"
     if result.failure is None:
         return head
@@ -74,7 +74,7 @@ def format_junit(results: Iterable[Result]) -> str:
         suite = ElementTree.SubElement(
             root,
             "testsuite",
-            name=_clean(shown(file)) if file is not None else of_file[0].scenario.machine,
+            name=_clean(name_path(file)) if file is not None else of_file[0].scenario.machine,
             tests=str(len(of_file)),
             failures=str(sum(not one.passed for one in of_file)),
             errors="0",

@@ -21,7 +21,7 @@ from ..duties.scheduler import Scheduler
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare what every worker may be told."""
+    """Declare the options of every worker."""
     parser.add_argument(
         "--queues", default="", metavar="A,B", help="queues to serve, each as queue or machine/queue (default: all)"
     )
@@ -103,7 +103,7 @@ def run_worker(
 
     Ends the process with the code ``EXHAUSTED`` if too many handlers hang.
     """
-    engine = engine.at_once()  # the loops of a worker repeat by themselves, and end when they are told to
+    engine = engine.at_once()  # the loops of a worker repeat by themselves, and end when they are asked to
     launcher = Launcher(engine, registry, options, version=machines.__version__, url=url, duties=duties)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: launcher.stop())

@@ -33,7 +33,7 @@ class ClockMonitor:
         on_jump: Callable[[], object] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``on_jump`` is called after a jump."""
+        """Monitor clocks. ``on_jump`` is called after a jump."""
         self._engine = engine
         self._worker = worker
         self._on_jump = on_jump

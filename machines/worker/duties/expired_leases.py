@@ -27,7 +27,7 @@ class LeaseRecovery:
         shares: PartitionShares | None = None,
         monitor: ClockMonitor | None = None,
     ) -> None:
-        """``monitor``: the clocks of the servers. After a jump all partitions are swept at once."""
+        """Recover leases. ``monitor``: the clocks of the servers. After a jump all partitions are swept at once."""
         self._engine = engine
         self._alone = shares is None  # nobody else refreshes them
         self._shares = shares or PartitionShares(engine, machines)
@@ -38,8 +38,8 @@ class LeaseRecovery:
         self._last = ""  # the root that was swept last
 
     def once(self) -> bool:
-        """One pass over some partitions: expired leases are taken back and due retries released. Says whether there
-        were any, or further partitions are to be swept at once."""
+        """Make one pass over some partitions: expired leases are taken back and due retries released. Says whether
+        there were any, or further partitions are to be swept at once."""
         if self._alone:
             self._shares.refresh()
         if self._monitor.jumps != self._jumps:
@@ -58,7 +58,7 @@ class LeaseRecovery:
         return moved > 0 or self._left > 0
 
     def _choose(self) -> list[tuple[str, int]]:
-        """The next partitions after those of the last pass."""
+        """Return the next partitions after those of the last pass."""
         own = self._shares.own
         roots = sorted(own)
         later = [root for root in roots if root > self._last]
@@ -67,5 +67,5 @@ class LeaseRecovery:
         return [own[root] for root in chosen]
 
     def pause(self) -> float:
-        """Not the same each time: workers that were started together need not sweep together."""
+        """Vary the pause: workers that were started together need not sweep together."""
         return self._pause * random.uniform(0.8, 1.2)  # noqa: S311  spreading load, not a secret

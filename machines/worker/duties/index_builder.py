@@ -23,7 +23,7 @@ class IndexBuilder:
         self._complete: tuple[str, float] | None = None  # catalog's revision when all indexes were complete; since when
 
     def once(self) -> bool:
-        """All machines, one after the other. Says whether any was filled."""
+        """Walk all machines, one after the other. Tell whether any index was filled."""
         revision, now = self._engine.catalog_revision(), time.monotonic()
         if self._complete is not None and self._complete[0] == revision and now - self._complete[1] < REREAD:
             return False
@@ -46,5 +46,5 @@ class IndexBuilder:
         return filled
 
     def pause(self) -> float:
-        """Not the same each time: workers that were started together need not look together."""
+        """Vary the pause: workers that were started together need not look together."""
         return self._pause * random.uniform(0.8, 1.2)  # noqa: S311  spreading load, not a secret

@@ -26,13 +26,13 @@ class JobCheck:
         self._met: set[str] = set()
 
     def once(self) -> bool:
-        """One step. Says whether it mended anything and there are more."""
+        """Make one step. Tell whether it mended anything and there are more."""
         walk, self._walk = self._walk or self._engine.mending(), None
         try:
             found, over = walk.step(), walk.over
-        except errors.EngineFault as fault:  # an account that may not use SCAN, for one: that is told, and not forced
+        except errors.EngineFault as fault:  # an account that may not use SCAN, for one: that is logged, and not forced
             found, over = MendReport(faults=(str(fault),)), True
-        self._tell(found)
+        self._log(found)
         if over:
             self._faults, self._met = frozenset(self._met), set()
             return False
@@ -40,12 +40,12 @@ class JobCheck:
         return found.total > 0
 
     def pause(self) -> float:
-        """Not the same each time: workers that were started together need not look together."""
+        """Vary the pause: workers that were started together need not look together."""
         pauses = self.REST if self._walk is None else 1
         return self._pause * pauses * random.uniform(0.8, 1.2)  # noqa: S311  spreading load, not a secret
 
-    def _tell(self, found: MendReport) -> None:
-        """What cannot be mended is told once, and not in each walk."""
+    def _log(self, found: MendReport) -> None:
+        """Log once what cannot be mended, and not in each walk."""
         if found.total:
             log.warning("jobs were not where they belong; mended: %s", found)
         for fault in found.faults:

@@ -29,7 +29,7 @@ class PartitionShares:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``worker``: its id; "" for one that has all partitions and joins no division."""
+        """Share partitions. ``worker``: its id; "" for one that has all partitions and joins no division."""
         self._engine = engine
         self._machines = machines or engine.machines
         self._worker = worker
@@ -56,7 +56,7 @@ class PartitionShares:
         return changed
 
     def pause(self) -> float:
-        """Seconds until the next sign of life is due."""
+        """Return seconds until the next sign of life is due."""
         return max(0.0, self._joined + self.EVERY - self._clock()) if self._worker else self.EVERY
 
     def leave(self) -> None:

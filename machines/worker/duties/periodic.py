@@ -16,16 +16,16 @@ log = logging.getLogger(__name__)
 
 class Duty(Protocol):
     def once(self) -> bool:
-        """One pass; says whether it found work."""
+        """Make one pass; tell whether it found work."""
 
     def pause(self) -> float:
-        """Seconds to wait after a pass that found none."""
+        """Return seconds to wait after a pass that found none."""
 
 
 @runtime_checkable
 class Wakeable(Protocol):
     def on_call(self, wake: Callable[[], None]) -> None:
-        """For a duty that may be woken before its pause is over: ``wake`` ends it."""
+        """Register ``wake``, which ends the pause of the duty."""
 
 
 class Periodic:
@@ -46,7 +46,7 @@ class Periodic:
         self._thread.start()
 
     def wake(self) -> None:
-        """The next pass comes now."""
+        """Start the next pass now."""
         with self._woken:
             self._wanted = True
             self._woken.notify_all()
@@ -65,7 +65,7 @@ class Periodic:
                 self._wanted = False
 
     def _pass(self) -> float:
-        """One pass; answers how long to wait after it."""
+        """Make one pass; return how long to wait after it."""
         try:
             found = self._duty.once()
         except (errors.EngineUnavailable, errors.LibraryNotLoaded) as error:  # the loop that takes jobs says it

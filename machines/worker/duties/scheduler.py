@@ -27,8 +27,8 @@ def lock_name(duty: str) -> str:
 
 
 def read_lock_holders(locks: Locks, duties: Iterable[str]) -> dict[str, Holder | None]:
-    """Who has each duty now, in one round trip. ``Holder.owner`` is the id of a worker. Duties whose shard of a cluster
-    does not answer are left out. Raises EngineUnavailable."""
+    """Return who has each duty now, in one round trip. ``Holder.owner`` is the id of a worker. Duties whose shard of a
+    cluster does not answer are left out. Raises EngineUnavailable."""
     names = list(duties)
     try:
         found = locks.peeks(lock_name(name) for name in names)
@@ -63,7 +63,7 @@ class Scheduler:
         return {"scheduler": self, **self._turns}
 
     def once(self) -> bool:
-        """One pass over all locks. There is never more to do at once: False."""
+        """Make one pass over all locks. There is never more to do at once: False."""
         failed = None
         for turn in self._turns.values():
             try:
@@ -77,12 +77,13 @@ class Scheduler:
         return False
 
     def pause(self) -> float:
-        """Seconds: a third of the time, or until the first lock of another ends if it is not renewed."""
+        """Return seconds: a third of the time, or until the first lock of another ends if it is not renewed."""
         ends = min((turn.ends for turn in self._turns.values()), default=self._ttl)
         return min(self._ttl / 3, ends) * random.uniform(0.9, 1.0) + 0.01  # noqa: S311  spreading load, not a secret
 
     def leave(self) -> None:
-        """Lets go of all of them, for others to take at once. What cannot be told ends by itself."""
+        """Let go of all of them, for others to take at once. A lock whose release Redis does not hear of ends by
+        itself."""
         for turn in self._turns.values():
             try:
                 turn.leave()
@@ -103,7 +104,7 @@ class Turn:
         self._wake: Callable[[], object] = lambda: None
         self._began: float | None = None  # of the pass under way
         self._rests = -float("inf")  # until when others are to have it, who may get further
-        self.ends = ttl  # seconds until another's lock ends, as was last told
+        self.ends = ttl  # seconds until another's lock ends, as Redis last said
 
     def on_call(self, wake: Callable[[], None]) -> None:
         """Have ``wake`` called when it becomes this worker's turn."""
@@ -114,7 +115,8 @@ class Turn:
         return self._held is not None and not self._held.over
 
     def once(self) -> bool:
-        """A pass of the duty where it is this worker's turn. One that fails leaves the duty to others for a while."""
+        """Make a pass of the duty where it is this worker's turn. A pass that fails leaves the duty to others for a
+        while."""
         if not self.is_mine:
             return False
         self._began = self._clock()
@@ -132,7 +134,7 @@ class Turn:
         return self._duty.pause() if self.is_mine else LOOK
 
     def keep(self) -> None:
-        """Renews the lock, lets go of it where the duty does not get on, or asks for it where it is another's."""
+        """Renew the lock, let go of it where the duty does not get on, or ask for it where it is another's."""
         self.ends = self._ttl
         if self.is_mine:
             if self._is_stuck():

@@ -32,7 +32,7 @@ class TimerWaiter:
             self._changed.notify_all()
 
     def hear_news(self) -> None:
-        """Machines come with the next look."""
+        """Ignore news of definitions: machines come with the next look."""
 
     def wait(self, seconds: float) -> None:
         """Return after ``seconds``, as soon as a bell rings, or when it is interrupted."""

@@ -40,8 +40,8 @@ class DueWork:
         monitor: ClockMonitor | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``monitor``: the clocks of the servers, which is told of each look. What is due by a clock that was set waits
-        until that is noticed."""
+        """Take partitions. ``monitor``: the clocks of the servers, which hears of each look. What is due by a clock
+        that was set waits until that is noticed."""
         self._engine = engine
         self._shares = shares or PartitionShares(engine, machines)
         self._waiter = waiter
@@ -59,7 +59,7 @@ class DueWork:
         self._troubled: set[str] = set()  # partitions that had one of these
 
     def once(self) -> bool:
-        """One pass; says whether anything moved. What is wrong with one partition keeps no other waiting."""
+        """Make one pass; tell whether anything moved. What is wrong with one partition keeps no other waiting."""
         doubts, self._doubts = self._doubts, True
         changed = self._shares.refresh()
         doubts = self._collect() or doubts
@@ -78,7 +78,7 @@ class DueWork:
         return self._wait
 
     def doubt(self) -> None:
-        """The next pass trusts no server's memory: it may be another server now, or one that was away meanwhile."""
+        """Trust no server's memory in the next pass: it may be another server now, or one that was away meanwhile."""
         self._doubts = True
 
     def _collect(self) -> bool:
@@ -126,7 +126,7 @@ class DueWork:
         for root in done.troubled:
             self._dues[root] = min(soon, self._dues.get(root, soon))
         self._troubled = (self._troubled - set(roots)) | set(done.troubled)
-        self._tell(done.faults)
+        self._log(done.faults)
         return done.moved, clock.latest is not None and done.now > clock.latest
 
     def _plan(self, looked: bool) -> None:
@@ -143,7 +143,7 @@ class DueWork:
     def _now(self) -> float:
         return self._clock() * 1000 + self._offset
 
-    def _tell(self, faults: Iterable[errors.SignalboxError]) -> None:
+    def _log(self, faults: Iterable[errors.SignalboxError]) -> None:
         """Log what is new: a pass comes several times a second, and not each meets the partitions in trouble."""
         found = frozenset(str(fault) for fault in faults)
         for fault in sorted(found - self._faults):
@@ -164,7 +164,7 @@ class DueWorkLoop:
         self._shares = shares
 
     def once(self) -> bool:
-        """A pass, and the wait after it: the next one may come at once."""
+        """Make a pass, and wait after it: the next one may come at once."""
         try:
             found = self._due_work.once()
         except errors.EngineUnavailable:

@@ -100,7 +100,7 @@ class Coroutines:
         return len(self._poll_loop)
 
     def take_back(self, keep: int) -> list[Job]:
-        """The jobs nobody has begun with, but for the ``keep`` that come first."""
+        """Give back the jobs nobody has begun with, but for the ``keep`` that come first."""
         taken: list[Job] = []
         while len(self._poll_loop) > keep:
             try:
@@ -118,7 +118,7 @@ class Coroutines:
         return asked is not None and self._clock() - asked >= LAG
 
     def find_blocker(self) -> Job | None:
-        """The job whose coroutine blocks the loop, where that can be told."""
+        """Return the job whose coroutine blocks the loop, where that is known."""
         if not self.is_blocked:
             return None
         with contextlib.suppress(Exception):  # another thread's current task: each Python has its own way to keep it
@@ -159,8 +159,7 @@ class Coroutines:
         self._fill()
 
     def leave_behind(self, job: Job) -> None:
-        """The job's deadline is over, and it was cancelled: should it still be there in a moment, another takes its
-        place."""
+        """Leave a cancelled coroutine behind whose job's deadline is over."""
         loop = self._loop.loop
         with contextlib.suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(loop.call_later, MOMENT, self._leave, job)
@@ -173,7 +172,7 @@ class Coroutines:
             self._on_exhausted()
             return
         self._left.add(job)
-        self._in_flight.rest(job)
+        self._in_flight.release(job)
         self._fill()
 
     def _fill(self) -> None:
@@ -184,22 +183,22 @@ class Coroutines:
                 return
             task = self._loop.loop.create_task(self._processor.process_async(handler, job))
             self._at[job] = task
-            task.add_done_callback(partial(self._over, job))
+            task.add_done_callback(partial(self._finish, job))
             job.on_loss(partial(self._loop.loop.call_soon_threadsafe, task.cancel))
 
-    def _over(self, job: Job, task: asyncio.Task[None]) -> None:
+    def _finish(self, job: Job, task: asyncio.Task[None]) -> None:
         del self._at[job]
         self._left.discard(job)
         self._in_flight.stuck.discard(job)
         if not job.ended:  # cancelled before its first step
-            self._processor.never_begun(job)
-        if database_connections.used():
+            self._processor.abandon_unstarted(job)
+        if database_connections.was_used():
             self._tidy()
         if self._poll_loop:
             self._fill()
 
     def _tidy(self) -> None:
-        """Nobody waits for it: queries that come now are done after it, by the same thread."""
+        """Close connections without anybody waiting: queries that come now are done after it, by the same thread."""
         if self._tidying is None or self._tidying.done():
             alone = not self._at and not self._poll_loop
             self._tidying = self._loop.loop.create_task(database_connections.tidy_for_coroutines(alone))

@@ -22,21 +22,21 @@ def watch() -> None:
 
 
 def tidy() -> None:
-    """As Django does around each request: what is broken or too old is closed."""
+    """Close connections that are broken or too old, as Django does around each request."""
     if threading.get_ident() in _users:
         from django.db import close_old_connections
 
         close_old_connections()
 
 
-def used() -> bool:
-    """Whether any handler ever opened one."""
+def was_used() -> bool:
+    """Tell whether any handler ever opened one."""
     return bool(_users)
 
 
 async def tidy_for_coroutines(alone: bool) -> None:
-    """The same in the thread that all coroutines share for their queries. ``alone``: none is at work, so nobody is in
-    the middle of reading from one that has merely become old."""
+    """Close connections in the thread that all coroutines share for their queries. ``alone``: none is at work, so
+    nobody is in the middle of reading from one that has merely become old."""
     from asgiref.sync import sync_to_async
 
     await sync_to_async(tidy if alone else _drop_broken)()

@@ -26,7 +26,7 @@ class Executor:
         *,
         on_exhausted: Callable[[], object] = lambda: None,
     ) -> None:
-        """``on_exhausted``: called when more handlers hang than this worker can leave behind."""
+        """Execute jobs. ``on_exhausted``: called when more handlers hang than this worker can leave behind."""
         self._registry = registry
         self._in_flight = in_flight
         self._completer = completer
@@ -53,18 +53,18 @@ class Executor:
             self._coroutines.give(together)
 
     def return_waiting(self, keep: int, why: str) -> int:
-        """Hands back the jobs nobody has begun with, but for the ``keep`` that come first; how many."""
+        """Hand back the jobs nobody has begun with, but for the ``keep`` that come first; how many."""
         return self._return(self._threads.take_back(keep) + self._coroutines.take_back(keep), why)
 
     def _return(self, jobs: list[Job], why: str) -> int:
         for job in jobs:
-            self._in_flight.rest(job)
+            self._in_flight.release(job)
             if job.end():
-                self._completer.returned(job, why)
+                self._completer.hand_back(job, why)
         return len(jobs)
 
     def find_blocker(self) -> Job | None:
-        """The job whose coroutine blocks the event loop, where that can be told."""
+        """Return the job whose coroutine blocks the event loop, where that is known."""
         return self._coroutines.find_blocker()
 
     @property
@@ -96,9 +96,9 @@ class Executor:
         self._coroutines.stop()
 
     def _turn_away(self, job: Job) -> None:
-        self._in_flight.rest(job)
+        self._in_flight.release(job)
         if job.end():
-            self._completer.missing(job)
+            self._completer.set_aside(job)
 
     def _overdue(self, job: Job) -> None:
         self._processor.overdue(job)

@@ -12,10 +12,10 @@ MOST_STUCK = 20  # handlers that may be left behind, at least as many as work
 
 
 class InFlightJobs:
-    """Shared by the threads of one worker: the crew lays down, the heartbeat reads, the launcher waits.
+    """Shared by the threads of one worker: the executor lays down, the heartbeat reads, the launcher waits.
 
     A job is *open* from being picked up until its handler has ended: it takes up room until then. It stays in flight
-    until Redis has been told how it ended. Sets and dicts change in one step of the interpreter: only who waits takes
+    until Redis knows how it ended. Sets and dicts change in one step of the interpreter: only who waits takes
     a lock.
     """
 
@@ -44,16 +44,16 @@ class InFlightJobs:
         """How many handlers have ended here so far."""
         return self.picked_up - len(self._open)
 
-    def held(self) -> list[Job]:
-        """The jobs that are still ours."""
+    def list_held(self) -> list[Job]:
+        """Return the jobs that are still ours."""
         return [job for job in list(self._jobs) if not job.lost]
 
     def holds(self, machine: str, id: str) -> bool:
-        """Says whether the job is in flight, lost or not."""
+        """Say whether the job is in flight, lost or not."""
         return any(job.id == id and job.machine == machine for job in list(self._jobs))
 
     def running(self) -> list[tuple[Job, int]]:
-        """The jobs whose handlers run, oldest first, each with the ms since when."""
+        """Return the jobs whose handlers run, oldest first, each with the ms since when."""
         return [(job, int(since * 1000)) for job, since in list(self._running.items())]
 
     def runs(self, job: Job) -> bool:
@@ -65,11 +65,11 @@ class InFlightJobs:
         self.picked_up += len(jobs)
 
     def begin(self, job: Job) -> None:
-        """The job's handler starts."""
+        """Note that the job's handler starts."""
         self._running[job] = self._clock()
 
-    def rest(self, job: Job) -> None:
-        """The job's handler has ended, or nobody waits for that any more: there is room for another."""
+    def release(self, job: Job) -> None:
+        """Note that the job's handler has ended, or is no longer waited for: there is room for another."""
         self._running.pop(job, None)
         self._open.discard(job)
         mark = self._mark
@@ -79,14 +79,14 @@ class InFlightJobs:
                 self._changed.notify_all()
 
     def lay_down(self, jobs: Iterable[Job]) -> None:
-        """Removes finished jobs, with any outcome."""
+        """Remove finished jobs, with any outcome."""
         self._jobs.difference_update(jobs)
         if self._watched:
             with self._changed:
                 self._changed.notify_all()
 
     def wait_room(self, ahead: int, seconds: float) -> int:
-        """Waits until there is room for a job, or for half of those that are taken ahead; answers for how many."""
+        """Wait until there is room for a job, or for half of those that are taken ahead; answers for how many."""
         limit = self.size + ahead
         mark = min(limit - 1, self.size + ahead // 2)
         if len(self._open) > mark:

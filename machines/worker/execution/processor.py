@@ -29,88 +29,88 @@ class Processor:
         self._completer = completer
 
     def process(self, handler: Handler, job: Job) -> None:
-        """Runs a plain function in the thread that calls it."""
+        """Run a plain function in the thread that calls it."""
         if not self._begin(job):
             return
         try:
             handler.check(job)
             result = handler.function(job)
         except Exception as error:
-            self._failed(job, error)
+            self._fail(job, error)
         except BaseException as error:
-            self._failed(job, _exit(handler, error))
+            self._fail(job, _exit(handler, error))
         else:
-            self._completed(job, result)
+            self._complete(job, result)
 
     async def process_async(self, handler: Handler, job: Job) -> None:
-        """The same for a coroutine, whose cancelling is how it learns that its job is."""
+        """Process a job by a coroutine, whose cancelling is how it learns that its job is."""
         if not self._begin(job):
             return
         try:
             handler.check(job)
             result = await handler.function(job)
         except asyncio.CancelledError:
-            self._failed(job, RuntimeError(f"the handler {handler.where} cancelled itself"))
+            self._fail(job, RuntimeError(f"the handler {handler.where} cancelled itself"))
         except Exception as error:
-            self._failed(job, error)
+            self._fail(job, error)
         except BaseException as error:
-            self._failed(job, _exit(handler, error))
+            self._fail(job, _exit(handler, error))
         else:
-            self._completed(job, result)
+            self._complete(job, result)
 
     def overdue(self, job: Job) -> None:
-        """The job's deadline is over."""
+        """End a job whose deadline is over."""
         first, begun = job.end(), self._in_flight.runs(job)
         job.expire()
         if not first:
             return
         if begun:
-            self._completer.failed(job, job.late())
+            self._completer.fail(job, job.late())
         else:
-            self._in_flight.rest(job)
-            self._completer.returned(job, "the deadline passed before the attempt started")
+            self._in_flight.release(job)
+            self._completer.hand_back(job, "the deadline passed before the attempt started")
 
-    def never_begun(self, job: Job) -> None:
-        """A coroutine that was cancelled before its first step."""
-        self._failed(job, RuntimeError("cancelled before it began"))
+    def abandon_unstarted(self, job: Job) -> None:
+        """Fail a coroutine that was cancelled before its first step."""
+        self._fail(job, RuntimeError("cancelled before it began"))
 
     def _begin(self, job: Job) -> bool:
-        """Whether to run it: a job may be lost, or its deadline over, while it waits in line."""
+        """Tell whether to run it: a job may be lost, or its deadline over, while it waits in line."""
         self._in_flight.begin(job)
         if job.lost and job.end():
-            self._in_flight.rest(job)
-            self._completer.lost(job)
+            self._in_flight.release(job)
+            self._completer.forget(job)
             return False
         if job.ended:
-            self._in_flight.rest(job)
+            self._in_flight.release(job)
             return False
         return True
 
-    def _completed(self, job: Job, result: object) -> None:
+    def _complete(self, job: Job, result: object) -> None:
         if not job.end():
-            self._in_flight.rest(job)
+            self._in_flight.release(job)
         elif job.lost:
-            self._lost(job)
+            self._forget(job)
         else:
-            self._completer.completed(job, result)
-            self._in_flight.rest(job)
+            self._completer.complete(job, result)
+            self._in_flight.release(job)
 
-    def _failed(self, job: Job, error: BaseException) -> None:
+    def _fail(self, job: Job, error: BaseException) -> None:
         if not job.end():
             log.info("%s: ended too late: %s", job, type(error).__name__)
-            self._in_flight.rest(job)
+            self._in_flight.release(job)
             return
         if isinstance(error, errors.LeaseLost) and error.job == job.id:
-            job.lose(error.why)
-        if job.lost:  # a handler that was told to stop may end any way it likes
-            self._lost(job)
+            job.abandon(error.why)
+        if job.lost:  # a handler that was asked to stop may end any way it likes
+            self._forget(job)
             return
-        self._completer.failed(job, error)
-        self._in_flight.rest(job)
+        self._completer.fail(job, error)
+        self._in_flight.release(job)
 
-    def _lost(self, job: Job) -> None:
-        self._in_flight.rest(job)
-        self._completer.lost(job)
+    def _forget(self, job: Job) -> None:
+        self._in_flight.release(job)
+        self._completer.forget(job)
 
 
 def _exit(handler: Handler, error: BaseException) -> RuntimeError:

@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 PAUSE = 0.1  # seconds between two rounds: a loop that reports each of its turns costs ten calls a second
 
-Said = tuple[float, float | None, str]
+Progress = tuple[float, float | None, str]
 
 
 class ProgressReporter:
@@ -21,32 +21,32 @@ class ProgressReporter:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._said: dict[Job, Said] = {}
+        self._latest: dict[Job, Progress] = {}
         self._woken = threading.Event()
         self._stopped = threading.Event()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def note(self, job: Job, done: float, total: float | None, note: str) -> None:
-        """Raises BadInput for what no progress is."""
+        """Raise BadInput for what no progress is."""
         arguments.encode_amount("done", done)
         if total is not None:
             arguments.encode_amount("total", total)
         arguments.check_text("note", note, MAX_NOTE)
-        self._said[job] = (done, total, note)
+        self._latest[job] = (done, total, note)
         if self._thread is None:
             self._start()
         self._woken.set()
 
     def flush(self, job: Job) -> None:
-        """Sends the job's last word now, before its attempt ends. Raises what the engine raises."""
-        if self._said and (said := self._said.pop(job, None)) is not None:
-            self._engine.progress(job.taken, *said)
+        """Send the job's last word now, before its attempt ends. Raises what the engine raises."""
+        if self._latest and (last := self._latest.pop(job, None)) is not None:
+            self._engine.progress(job.taken, *last)
 
     def forget(self, job: Job) -> None:
-        """The job is finished: nobody can see its progress any more."""
-        if self._said:
-            self._said.pop(job, None)
+        """Forget the progress of a finished job."""
+        if self._latest:
+            self._latest.pop(job, None)
 
     def stop(self) -> None:
         self._stopped.set()
@@ -62,19 +62,19 @@ class ProgressReporter:
         while not self._stopped.is_set():
             self._woken.wait()
             self._woken.clear()
-            for job in list(self._said):
+            for job in list(self._latest):
                 self._send(job)
             self._stopped.wait(PAUSE)
 
     def _send(self, job: Job) -> None:
-        if (said := self._said.pop(job, None)) is None:
+        if (last := self._latest.pop(job, None)) is None:
             return
         try:
-            self._engine.progress(job.taken, *said)
+            self._engine.progress(job.taken, *last)
         except errors.LeaseLost as error:
-            job.lose(error.why)
+            job.abandon(error.why)
         except errors.EngineUnavailable:
-            self._said.setdefault(job, said)  # unless the handler has said something newer
+            self._latest.setdefault(job, last)  # unless the handler has said something newer
             self._woken.set()
         except Exception:
             log.exception("%s: its progress cannot be shown", job)

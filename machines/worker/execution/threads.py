@@ -58,7 +58,7 @@ class Threads:
         return self._poll_loop.qsize()
 
     def take_back(self, keep: int) -> list[Job]:
-        """The jobs nobody has begun with, but for the ``keep`` that come first."""
+        """Give back the jobs nobody has begun with, but for the ``keep`` that come first."""
         waiting = []
         while not self._poll_loop.empty():
             try:
@@ -72,7 +72,7 @@ class Threads:
         return [job for _, job in waiting[keep:]]
 
     def leave_behind(self, job: Job) -> None:
-        """The job's deadline is over and its thread still busy with it: another takes the thread's place."""
+        """Leave a thread behind that is busy with a job whose deadline is over: another takes its place."""
         with self._lock:
             thread = self._at.get(job)
             if thread is None or thread in self._left:
@@ -84,10 +84,10 @@ class Threads:
             self._left.add(thread)
             self._there -= 1
             self._add()
-        self._in_flight.rest(job)
+        self._in_flight.release(job)
 
     def stop(self) -> None:
-        """Threads end after the job they are at; nobody waits for one that is stuck."""
+        """Stop threads after the job they are at; a stuck one is not waited for."""
         for _ in range(self._there):
             self._poll_loop.put(None)
 
@@ -103,14 +103,14 @@ class Threads:
                 self._processor.process(handler, job)
             except Exception:
                 log.exception("%s: the worker itself failed; the job comes back when its lease ends", job)
-                self._in_flight.rest(job)
+                self._in_flight.release(job)
                 self._in_flight.lay_down([job])
             database_connections.tidy()
             if self._was_left(job, me):
                 return
 
     def _was_left(self, job: Job, me: threading.Thread) -> bool:
-        """Whether another has taken this thread's place meanwhile."""
+        """Tell whether another has taken this thread's place meanwhile."""
         del self._at[job]
         if not self._in_flight.stuck:
             return False

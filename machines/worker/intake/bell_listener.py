@@ -26,16 +26,16 @@ MOST_PAUSE = 2.0  # seconds between two tries to reach a server
 
 
 class Hearer(Protocol):
-    """One who is told what the listener hears, in the listener's thread."""
+    """A hearer of what the listener hears, in the listener's thread."""
 
     def hear(self, bell: Bell) -> None:
-        """A partition rang."""
+        """Hear that a partition rang."""
 
     def hear_gap(self) -> None:
-        """Bells may have been missed up to now."""
+        """Hear that bells may have been missed up to now."""
 
     def hear_news(self) -> None:
-        """A definition was published."""
+        """Hear that a definition was published."""
 
 
 class NodeConnection:
@@ -104,7 +104,7 @@ class BellListener:
     """Listens in a thread of its own, and passes on what it hears. Waiting costs a sign of life every few seconds for
     each server, however many partitions there are.
 
-    A message that is published while a connection is down is lost. So hearers are told of each gap, when it is over;
+    A message that is published while a connection is down is lost. So hearers learn of each gap, when it is over;
     meanwhile ``hears`` is False.
     """
 
@@ -123,12 +123,12 @@ class BellListener:
         self._stopped = False
         self._retry_at: float | None = None
         self._backoff = Backoff(MOST_PAUSE)
-        self._told = False
+        self._logged = False
         self.hears = False
         self._thread = threading.Thread(target=self._run, name="bells", daemon=True)
 
     def add(self, hearer: Hearer) -> None:
-        """To be called before the start."""
+        """Add a hearer, before the start."""
         self._hearers.append(hearer)
 
     def start(self) -> None:
@@ -259,9 +259,9 @@ class BellListener:
                 self._client.nodes_manager.initialize()
 
     def _fail(self, error: Exception) -> None:
-        if isinstance(error, redis.ResponseError) and not self._told:
+        if isinstance(error, redis.ResponseError) and not self._logged:
             log.warning("bells cannot be heard (%s): queues are looked into every quarter of a second instead", error)
-            self._told = True
+            self._logged = True
         self.hears, self._gap = False, True
         self._retry_at = time.monotonic() + self._backoff.next()
 

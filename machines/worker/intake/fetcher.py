@@ -64,7 +64,7 @@ class Fetcher:
     # Taking
 
     def fetch(self, room: int, *, without: Collection[ServedQueue] = ()) -> list[Job]:
-        """Takes up to ``room`` jobs, the same share from each queue. One call to Redis for each queue tried.
+        """Take up to ``room`` jobs, the same share from each queue. One call to Redis for each queue tried.
 
         A queue that cannot be taken from must hold up no other: it is tried again with the next rescan. Queues of
         ``without`` are tried again in a moment.
@@ -108,12 +108,12 @@ class Fetcher:
         """Wait for a bell, the block time or ``most`` seconds at most, and note the queue that rang."""
         if self.look():
             return
-        moments = [due for due, _ in self._later.values()]
+        times = [due for due, _ in self._later.values()]
         if most is not None:
-            moments.append(self._clock() + most)
+            times.append(self._clock() + most)
         if self._news:
-            moments.append(self._informed + NEWS)
-        self._queue_waiter.wait(min(moments) - self._clock() if moments else None)
+            times.append(self._informed + NEWS)
+        self._queue_waiter.wait(min(times) - self._clock() if times else None)
         self.look()
 
     # Looking
@@ -151,7 +151,7 @@ class Fetcher:
             self.rescan()
 
     def _note_rings(self, rung: Mapping[str, set[str]]) -> None:
-        """Queues that rang may be tried, before those that are tried already."""
+        """Put queues that rang before those that are tried already."""
         found: dict[ServedQueue, set[int]] = {}
         for root, queues in rung.items():
             if root not in self._roots:
@@ -175,14 +175,14 @@ class Fetcher:
         self._promising |= before
 
     def _release(self, now: float) -> None:
-        """Queues that were held back may be tried again."""
+        """Release queues that were held back."""
         if self._later:
             for route in [route for route, (due, _) in self._later.items() if due <= now]:
                 _, partitions = self._later.pop(route)
                 self._promising[route] = partitions | self._promising.get(route, set())
         if self._held:
-            patience = BUSY_HOLD if self._promising else self._rescan
-            for route in [route for route, since in self._held.items() if now - since >= patience]:
+            hold = BUSY_HOLD if self._promising else self._rescan
+            for route in [route for route, since in self._held.items() if now - since >= hold]:
                 del self._held[route]
 
     def _scan(self, now: float) -> None:
@@ -204,7 +204,7 @@ class Fetcher:
         self._promise({r: n for r, n in quiet.items() if r in known and not (r in self._held or r in self._later)})
 
     def _next(self, served: Sequence[ServedQueue]) -> list[ServedQueue]:
-        """The queues whose keys are read this time: a few, and all of them in turn."""
+        """Return the queues whose keys are read this time: a few, and all of them in turn."""
         if not self._turn:
             self._turn.extend(served)
         chosen: list[ServedQueue] = []
@@ -215,7 +215,7 @@ class Fetcher:
         return [route for route in chosen if route in self._served_queues.known and route not in self._held]
 
     def rescan(self) -> None:
-        """Every queue may hold work: at the start, after an outage, and should a ring have been lost."""
+        """Try every queue: at the start, after an outage, and should a ring have been lost."""
         self._scanned = -float("inf")
         self._held.clear()
         self._later.clear()

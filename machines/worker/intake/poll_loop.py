@@ -29,7 +29,7 @@ BLOCKED = "the worker's event loop does not answer"
 
 
 class PollLoop:
-    """Fetches as much as there is room for, gives it to the crew, and waits for more."""
+    """Fetches as much as there is room for, gives it to the executor, and waits for more."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class PollLoop:
         self._looped: set[ServedQueue] = set()  # queues that gave a job for the event loop
 
     def quiet(self) -> None:
-        """Takes no further jobs for now."""
+        """Take no further jobs for now."""
         self._taking.clear()
 
     def work(self) -> None:
@@ -89,7 +89,7 @@ class PollLoop:
         self._fetcher.pass_on()
 
     def _turn(self) -> bool:
-        """One round; says whether the work this worker was started for is done."""
+        """Make one round; tell whether the work this worker was started for is done."""
         if not self._taking.is_set():
             self._fetcher.pass_on()
             self._taking.wait(ROOM)
@@ -109,7 +109,7 @@ class PollLoop:
             return True
         if jobs:
             return False
-        if self._options.drain and self._drained():
+        if self._options.drain and self._is_drained():
             return True
         self._fetcher.wait(answer)
         return False
@@ -123,8 +123,8 @@ class PollLoop:
         return answer
 
     def _ahead(self) -> int:
-        """A job that was tried before may be one that kills its worker, and costs every job in flight an attempt: while
-        such a one is at work nothing is taken ahead."""
+        """Tell whether a job was tried before: it may be one that kills its worker, and costs every job in flight an
+        attempt: while such a one is at work nothing is taken ahead."""
         ahead = self._prefetch.ahead(self._in_flight.ended)
         self._tried = [job for job in self._tried if not job.ended]
         return 0 if self._tried and self._options.prefetch is None else ahead
@@ -144,7 +144,7 @@ class PollLoop:
         return jobs
 
     def _lighten(self, ahead: int) -> None:
-        """What was taken ahead at another pace, and would now wait long, goes back for others to take."""
+        """Hand back what was taken ahead at another pace, and would now wait long."""
         if not self._executor.waiting:
             return
         now = time.monotonic()
@@ -153,8 +153,9 @@ class PollLoop:
         elif now - self._full_since >= ROOM and (count := self._executor.return_waiting(ahead, OVERTAKEN)):
             log.info("%d jobs that were taken ahead go back: those at work take their time", count)
 
-    def _drained(self) -> bool:
-        """No job in flight, none ready, leased or delayed on the queues served, no message that could change that."""
+    def _is_drained(self) -> bool:
+        """Tell whether nothing is in flight, ready, leased or delayed on the queues served, nor a message that could
+        change that."""
         machines = {route.machine for route in self._served_queues.heard}
         if len(self._in_flight) or any(map(self._open, machines)):
             return False

@@ -24,7 +24,7 @@ class Prefetch:
         self._ahead = 0
 
     def ahead(self, ended: int) -> int:
-        """``ended``: how many handlers have ended so far."""
+        """Compute how many jobs to take ahead. ``ended``: how many handlers have ended so far."""
         if self._fixed is not None:
             return self._fixed
         now = self._clock()

@@ -21,13 +21,13 @@ class Reclaim:
     """
 
     def __init__(self, engine: Engine, worker: str, holds: Callable[[str, str], bool]) -> None:
-        """``holds(machine, id)``: whether the job is in flight here."""
+        """Reclaim jobs. ``holds(machine, id)``: whether the job is in flight here."""
         self._engine = engine
         self._worker = worker
         self._holds = holds
 
     def once(self, served_queues: Iterable[ServedQueue]) -> int:
-        """Hands such jobs back, their attempt not counted; how many."""
+        """Hand such jobs back, their attempt not counted; how many."""
         found = 0
         for route in served_queues:
             try:
@@ -41,8 +41,8 @@ class Reclaim:
         return found
 
     def _is_unknown(self, job: Job) -> bool:
-        """Whether the job is leased to this worker and nobody knows of it. Its lease was never renewed then: one that
-        was belongs to another queue, to which a handler handed the job."""
+        """Tell whether the job is leased to this worker and nobody knows of it. Its lease was never renewed then: one
+        that was belongs to another queue, to which a handler handed the job."""
         if job.worker != self._worker or self._holds(job.machine, job.id):
             return False
         return job.lease_until <= job.taken + job.lease

@@ -32,7 +32,7 @@ class ServedQueue(NamedTuple):
 
 
 def feeds_of(program: dict[str, Any]) -> Feeds:
-    """The queues of a compiled definition, and which handlers' jobs each of them carries."""
+    """Return the queues of a compiled definition, and which handlers' jobs each of them carries."""
     feeds: Feeds = {queue: set() for queue in program.get("queues", [])}
     for state in program["states"]:
         for invoke in state.get("invoke", []):
@@ -45,7 +45,7 @@ def feeds_of(program: dict[str, Any]) -> Feeds:
 
 
 def _actions(program: dict[str, Any]) -> Iterator[list[Any]]:
-    """Every action of a program, those inside others included."""
+    """Yield every action of a program, those inside others included."""
     for state in program["states"]:
         for name in ("entry", "exit"):
             yield from _flat(state.get(name))
@@ -60,7 +60,7 @@ def _actions(program: dict[str, Any]) -> Iterator[list[Any]]:
 
 
 def _of(part: Any) -> Iterator[list[Any]]:
-    """The actions of a transition or of a default, which may also be nothing, or the number of a state."""
+    """Return the actions of a transition or of a default, which may also be nothing, or the number of a state."""
     return _flat(part.get("actions") if isinstance(part, dict) else None)
 
 
@@ -118,7 +118,7 @@ class ServedQueues:
             self._forget({name for name, named in known.items() if named != current.get(name)})
             for machine in added:
                 self._learn(machine)
-        fed = self._fed()
+        fed = self._read_fed_queues()
         if names or added:
             looked = added | (self._next_machines(current) if names else set())
             kept = {r for r in self._bare if r.machine in current and r.machine not in looked}
@@ -139,7 +139,7 @@ class ServedQueues:
         return self._current
 
     def _next_machines(self, current: Mapping[str, str]) -> set[str]:
-        """The machines whose lists of queues are read this time: some, and all of them in turn."""
+        """Return the machines whose lists of queues are read this time: some, and all of them in turn."""
         names = sorted(current)
         later = [name for name in names if name > self._last]
         chosen: list[str] = []
@@ -155,20 +155,21 @@ class ServedQueues:
     def meet(self, route: ServedQueue, now: float) -> bool:
         """Say whether to serve a queue that rang and was not known, and remember it. A queue whose jobs are for other
         workers is looked into every few seconds at most."""
-        if self._fed_queues.get(route) or not self._wanted(route):
+        if self._fed_queues.get(route) or not self._is_wanted(route):
             return False
-        if not self._claimed(route):
+        if not self._is_claimed(route):
             if now - self._met.get(route, -float("inf")) < MEET:
                 return False
             self._met[route] = now
             if not self._has_work(route):
                 return False
         self._bare.add(route)
-        self._choose(self._fed())
+        self._choose(self._read_fed_queues())
         return True
 
     def _forget(self, machines: set[str]) -> None:
-        """A machine wiped and published anew has the same version numbers, and maybe nothing else of the old one."""
+        """Forget a machine: wiped and published anew, it has the same version numbers, and maybe nothing else of the
+        old one."""
         self._feeds = {named: feeds for named, feeds in self._feeds.items() if named[0] not in machines}
 
     def _learn(self, machine: str) -> None:
@@ -185,8 +186,8 @@ class ServedQueues:
             log.warning("version %s of %s cannot be read here: %s", version, machine, error)
             return {}
 
-    def _fed(self) -> dict[ServedQueue, set[str]]:
-        """The queues that definitions feed, with the handlers their jobs ask for."""
+    def _read_fed_queues(self) -> dict[ServedQueue, set[str]]:
+        """Return the queues that definitions feed, with the handlers their jobs ask for."""
         fed: dict[ServedQueue, set[str]] = {}
         for (machine, _version), feeds in self._feeds.items():
             for queue, sources in feeds.items():
@@ -196,13 +197,13 @@ class ServedQueues:
 
     def _find_bare(self, machines: list[str], fed: Mapping[ServedQueue, set[str]]) -> set[ServedQueue]:
         found = {ServedQueue(*name) for name in self._engine.queue_names(machines)}
-        strange = {r for r in found if not fed.get(r) and self._wanted(r)}
-        served = {r for r in strange if r in self._bare or self._claimed(r)}
+        strange = {r for r in found if not fed.get(r) and self._is_wanted(r)}
+        served = {r for r in strange if r in self._bare or self._is_claimed(r)}
         return served | {
             ServedQueue(*r) for r in self._engine.ready(sorted(strange - served)) if self._has_work(ServedQueue(*r))
         }
 
-    def _claimed(self, route: ServedQueue) -> bool:
+    def _is_claimed(self, route: ServedQueue) -> bool:
         return bool(self._only) or self._registry.claims(*route)
 
     def _has_work(self, route: ServedQueue) -> bool:
@@ -214,11 +215,11 @@ class ServedQueues:
             return False
         return any(job.src in self._registry for job in waiting)
 
-    def _wanted(self, route: ServedQueue) -> bool:
+    def _is_wanted(self, route: ServedQueue) -> bool:
         return not self._only or route.queue in self._only or str(route) in self._only
 
     def _choose(self, fed: Mapping[ServedQueue, set[str]]) -> None:
-        wanted = {route: sources for route, sources in fed.items() if self._wanted(route)}
+        wanted = {route: sources for route, sources in fed.items() if self._is_wanted(route)}
         self._warn_of_unknown({*wanted, *self._bare})
         here = {r for r, sources in wanted.items() if any(src in self._registry for src in sources)} | self._bare
         missing = {r: lacking for r, sources in wanted.items() if (lacking := self._lacking(sources))}
@@ -232,7 +233,8 @@ class ServedQueues:
             self.heard, self.known = heard, frozenset(heard)
 
     def _possible(self, fed: Mapping[ServedQueue, set[str]]) -> set[ServedQueue]:
-        """Queues that nothing feeds and nobody has put a job on so far, on whose bells to listen all the same."""
+        """List queues that nothing feeds and nobody has put a job on so far, on whose bells to listen all the
+        same."""
         if self._only:
             names = [name for name in self._only if "/" not in name]
             found = {ServedQueue(machine, name) for machine in self.machines for name in names}
@@ -243,11 +245,11 @@ class ServedQueues:
             for name in self._only
             if "/" in name and name.split("/")[0] in self.machines
         }
-        found = {route for route in found if not fed.get(route) and self._wanted(route)}
+        found = {route for route in found if not fed.get(route) and self._is_wanted(route)}
         return found if len(found) <= MOST_POSSIBLE else set()
 
     def _warn_of_unknown(self, known: set[ServedQueue]) -> None:
-        """A queue that was asked for and that nothing feeds: a slip of the pen, or its machine comes later."""
+        """Warn of a queue that was asked for and that nothing feeds: a slip of the pen, or its machine comes later."""
         names = {route.queue for route in known} | {str(route) for route in known}
         unknown = self._only - names
         if unknown and unknown != self._unknown:

@@ -10,7 +10,7 @@ INSTANCE = "/machines/activation/instances/ATV-123:NBCSports/"
 
 
 def lever(page, event: str):
-    return page.locator(".lever").filter(has=page.locator(".event", has_text=event))
+    return page.locator(".event-action").filter(has=page.locator(".event", has_text=event))
 
 
 def test_an_event_is_fired_by_its_button(page, engine, waiting):

@@ -138,7 +138,7 @@ def refusals(node):
 
 
 def test_keys_that_stay_on_two_nodes_are_refused_with_the_word_that_a_retry_is_safe(engine, nodes, prefix, monkeypatch):
-    monkeypatch.setattr("machines.engine.connection.cluster_routing.PATIENCE", 0.2)
+    monkeypatch.setattr("machines.engine.connection.cluster_routing.RETRY_TIME", 0.2)
     first, second = (f"{prefix}{{torn}}:{name}" for name in "ab")
     engine._caller.command("SET", first, "1")
     with migrating(nodes, find_slot(first)):

@@ -60,7 +60,7 @@ LITERALS = {
     ("result", "totals:1f"): ":mr:result:totals:1f",
     ("bulk_order", "3f2a"): ":bk:order:3f2a",
     ("bulk_items", "3f2a"): ":bk:items:3f2a",
-    ("bulk_verdicts", "3f2a"): ":bk:verdicts:3f2a",
+    ("bulk_previews", "3f2a"): ":bk:verdicts:3f2a",
     ("bulk_outcomes", "3f2a"): ":bk:outcomes:3f2a",
     ("enqueued", "req-42"): ":once:req-42",
     ("schedule", "nightly"): ":sc:nightly",

@@ -154,7 +154,7 @@ def test_after_a_while_an_instance_moves_although_a_worker_has_its_job(engine, f
     for number in range(8):
         engine.fire("errand", f"e{number}", "start")
     jobs = engine.take("errand", "work", "w1", count=8)
-    done = grow(engine, "errand", 4, patience=0)
+    done = grow(engine, "errand", 4, max_wait=0)
     moved = [job for job in jobs if choose_partition(job.instance, 4) != 0]
     assert done.report.taken == len(moved) > 0
     held = engine.renew(jobs, 30_000)

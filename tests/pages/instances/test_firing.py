@@ -136,7 +136,7 @@ def test_a_guard_that_fails_is_explained_with_the_values_it_saw(as_, door):
 
 
 def test_what_would_be_refused_is_shown_before_anyone_fires(as_, door):
-    text = read(as_("operator").get(door)).one("section", class_="levers-panel").text
+    text = read(as_("operator").get(door)).one("section", class_="actions-panel").text
     assert "nudge blocked" in text
     assert "failed < 3 is false: failed = 3" in text
 

@@ -61,7 +61,7 @@ def test_every_form_carries_the_version_that_is_shown(as_, waiting):
 def test_work_in_progress_is_shown_with_its_queue(as_, engine, devices):
     engine.create(devices, "one", {"service": "NBCSports"})
     page = read(as_("viewer").get(DEVICE))
-    assert "Waiting for a job" in page.one("section", class_="levers-panel").text
+    assert "Waiting for a job" in page.one("section", class_="actions-panel").text
     assert "ready do_start on start" in page.one("section", class_="jobs-panel").text
 
 
@@ -83,10 +83,10 @@ def test_a_dead_job_is_shown_where_it_is_waited_for(as_, engine, db):
     engine.fail(job, "no such device", kind="LookupError", retry=False)
     page = read(as_("viewer").get(f"/machines/{machine}/instances/one/"))
     assert "dead add_device on devices" in page.one("section", class_="jobs-panel").text
-    levers = page.one("section", class_="levers-panel")
+    levers = page.one("section", class_="actions-panel")
     assert "Waiting for a dead job." in levers.text
     page = read(as_("supervisor").get(f"/machines/{machine}/instances/one/"))
-    assert page.one("section", class_="levers-panel").one("a", href="#repairs").text == "Repairs"
+    assert page.one("section", class_="actions-panel").one("a", href="#repairs").text == "Repairs"
     assert page.one("details", id="repairs")
     assert "LookupError: no such device" in page.text
 
@@ -94,7 +94,7 @@ def test_a_dead_job_is_shown_where_it_is_waited_for(as_, engine, db):
 def test_an_instance_at_its_end_says_that_nothing_more_can_happen(as_, engine, devices):
     engine.create(devices, "one")
     engine.force(devices, "one", "end", actor="a", reason="r")
-    assert "The instance has ended" in read(as_("viewer").get(DEVICE)).one("section", class_="levers-panel").text
+    assert "The instance has ended" in read(as_("viewer").get(DEVICE)).one("section", class_="actions-panel").text
 
 
 def test_an_instance_of_an_older_version_is_drawn_as_that_version(as_, engine, waiting):

@@ -30,7 +30,7 @@ def routes(lever: Element) -> list[str]:
 
 
 def lever(page: Element, event: str) -> Element:
-    return next(one for one in page.all("li", class_="lever") if one.one("span", class_="event").text == event)
+    return next(one for one in page.all("li", class_="event-action") if one.one("span", class_="event").text == event)
 
 
 def test_every_active_state_is_lit_in_each_region_and_around_it(page):
@@ -223,5 +223,5 @@ def test_a_line_that_is_available_leads_to_the_form_of_its_event(page):
     }
     assert {"collect", "bill", "hold", "cancel"} <= lines.keys()
     for event, href in lines.items():
-        (form,) = [one for one in shown.all("li", class_="lever") if f"#{one['id']}" == href]
+        (form,) = [one for one in shown.all("li", class_="event-action") if f"#{one['id']}" == href]
         assert form.one("span", class_="event").text == event

@@ -172,7 +172,7 @@ def test_the_script_gets_every_moment_with_the_parts_it_lights(as_, order):
 
 
 def test_levers_say_that_they_act_on_now(as_, moved):
-    levers = read(as_("operator").get(f"{INSTANCE}?at=2")).one("section", class_="levers-panel")
+    levers = read(as_("operator").get(f"{INSTANCE}?at=2")).one("section", class_="actions-panel")
     assert "actions apply to the current revision, revision 4" in levers.text
 
 

@@ -21,13 +21,13 @@ STEP = ("sb_fire", "sb_create", "sb_force")
 def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Right -> how often anybody was asked whether they hold it."""
     counted: Counter[str] = Counter()
-    real = permissions._held
+    real = permissions._find_scope
 
     def held(user, right):
         counted[right] += 1
         return real(user, right)
 
-    monkeypatch.setattr(permissions, "_held", held)
+    monkeypatch.setattr(permissions, "_find_scope", held)
     return counted
 
 

@@ -99,7 +99,7 @@ def test_what_is_refused_anyway_says_why_in_the_engines_words(as_, order):
 
 def actions_of(client) -> dict:
     context = client.get(PAGE).context
-    return {action.event: action for action in (*context["open_levers"], *context["idle_levers"])}
+    return {action.event: action for action in (*context["open_actions"], *context["idle_actions"])}
 
 
 def test_an_action_for_other_groups_is_shown_as_blocked_with_the_group_that_it_needs(as_, order):
@@ -108,7 +108,7 @@ def test_an_action_for_other_groups_is_shown_as_blocked_with_the_group_that_it_n
     assert (shown.verdict, shown.routes[0].kind) == ("refused", "denied")
     assert shown.routes[0].why == ["needs the group treasury"]
     answer = client.get(PAGE)
-    assert "needs the group treasury" in read(answer).one("section", **{"aria-labelledby": "levers"}).text
+    assert "needs the group treasury" in read(answer).one("section", **{"aria-labelledby": "actions"}).text
     close = answer.context["plan"].outline.states[0].transitions[-1].id
     part = answer.context["plan"].index["transitions"][close]
     assert not re.search(rf'class="[^"]*possible[^"]*"[^>]*id="{part}"', str(answer.context["drawing"]))

@@ -167,7 +167,7 @@ def test_every_term_is_a_chip_that_takes_it_off(as_, parcels):
         assert term not in chip["href"]
         assert set(chip["href"].partition("?")[2].partition("#")[0].split("&")) == set(query.split("&")) - {term}
     assert "is=" not in chips[-1]["href"]
-    sent = fields(page.one("form", class_="sought"))
+    sent = fields(page.one("form", class_="filter-form"))
     assert {name: text for name, text in sent.items() if text} == dict(term.split("=") for term in query.split("&"))
 
 

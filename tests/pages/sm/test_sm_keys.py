@@ -252,7 +252,7 @@ def test_a_key_of_any_name_has_one_address_and_its_forms_theirs(as_, client, put
 
 def test_a_viewer_sees_where_it_may_go_and_no_button(as_, put):
     page = read(as_("viewer").get(at(put())))
-    assert page.one(class_="lever").text == "paid"
+    assert page.one(class_="event-action").text == "paid"
     assert "read-only access" in page.text
     assert page.one("main").all("form") == []
 

@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from machines.approvals import actions as approvals
 from machines.audit import reveals as disclosures
-from machines.audit.reveals import EVERY, LISTED, Memory, Viewer, collected, note, tell
+from machines.audit.reveals import EVERY, LISTED, Memory, Viewer, collect_reveals, note, write_entry
 from machines.bulks import Row
 from machines.bulks import actions as bulks
 from machines.bulks.store import Item, Note
@@ -169,14 +169,14 @@ def test_many_rows_of_results_are_one_entry(vault, seer):
     viewer = Actor(seer.get("/").wsgi_request.user, "page")
     told, plain = Note("refused", f"it is not {SECRET}", "it is not so"), Note.of_all("taken", "")
     rows = [Row(Item(f"i-{number}", 1, "Shut", 1), told if number else plain, None) for number in range(50)]
-    bulks.shown(viewer, NAME, rows)
+    bulks.redact_rows(viewer, NAME, rows)
     (entry,) = reveals()
     assert (entry.detail["count"], entry.detail["shown"]) == (49, ["error"])
 
 
 def test_a_long_list_names_some_and_says_how_many(vault, seer):
     viewer = Viewer(seer.get("/").wsgi_request.user, "page")
-    tell(viewer, NAME, {f"i-{number}": frozenset({"card"}) for number in range(LISTED + 50)})
+    write_entry(viewer, NAME, {f"i-{number}": frozenset({"card"}) for number in range(LISTED + 50)})
     (entry,) = reveals()
     assert (len(entry.detail["instances"]), entry.detail["count"]) == (LISTED, LISTED + 50)
 
@@ -211,15 +211,15 @@ def test_what_a_second_person_has_done_was_not_shown_to_the_first(vault, having,
 def test_an_entry_that_could_not_be_written_is_tried_again(vault, seer, monkeypatch):
     user = seer.get("/").wsgi_request.user
     monkeypatch.setattr(disclosures, "record", lambda *_, **__: False)
-    tell(Viewer(user, "page"), NAME, {"v-1": frozenset({"card"})})
+    write_entry(Viewer(user, "page"), NAME, {"v-1": frozenset({"card"})})
     monkeypatch.undo()
-    tell(Viewer(user, "page"), NAME, {"v-1": frozenset({"card"})})
+    write_entry(Viewer(user, "page"), NAME, {"v-1": frozenset({"card"})})
     assert told() == [(NAME, "v-1", ["card"])]
 
 
 def test_what_is_shown_after_a_request_is_written_at_once(vault, seer):
     viewer = Viewer(seer.get("/").wsgi_request.user, "page")
-    with collected() as found:
+    with collect_reveals() as found:
         note(viewer, NAME, {"v-1": ["card"]})
         assert (bool(found), reveals()) == (True, [])
     note(viewer, NAME, {"v-2": ["card"], "v-3": []})

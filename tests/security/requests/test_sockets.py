@@ -216,9 +216,9 @@ async def test_first_snapshots_are_read_by_turns_of_people():
 
 async def test_what_was_read_is_handed_out_with_the_loop_free_in_between():
     hub = Hub("redis://nowhere", KEYS, Limits(slice=0.0))
-    watcher = box(hub._board, "ann")
+    watcher = box(hub._feeds, "ann")
     for number in range(50):
-        hub._board.join(watcher, parse(f"instance:m/{number}"))
+        hub._feeds.join(watcher, parse(f"instance:m/{number}"))
     turns = 0
 
     async def tick() -> None:

@@ -75,7 +75,7 @@ def jobs(engine, errand, in_flight):
 
 def test_what_ends_together_is_told_together(engine, faltering, completer, in_flight, counters, jobs):
     for job in jobs:
-        completer.completed(job, job.instance)
+        completer.complete(job, job.instance)
     completer.start()
     assert in_flight.wait_empty(10)
     assert (counters.done, places(engine)) == (50, {})
@@ -88,7 +88,7 @@ def test_a_completion_whose_answer_was_lost_counts_as_one_and_moves_the_instance
 ):
     faltering.silent = 2
     for job in jobs:
-        completer.completed(job, "once")
+        completer.complete(job, "once")
     completer.start()
     assert in_flight.wait_empty(10)
     assert str(counters) == "50 completed"
@@ -100,15 +100,15 @@ def test_a_heartbeat_that_finds_such_a_job_gone_does_not_make_it_lost(
 ):
     faltering.silent = 1
     jobs[0].asked = True
-    jobs[0].lose("gone")
-    completer.completed(jobs[0], None)
+    jobs[0].abandon("gone")
+    completer.complete(jobs[0], None)
     completer.start()
     eventually(lambda: counters.outcomes["completed"] == 1, "it was completed")
 
 
 def test_a_job_another_has_is_lost(engine, completer, in_flight, counters, jobs):
     engine.hand_back(jobs[0].taken, now=START)
-    completer.completed(jobs[0], None)
+    completer.complete(jobs[0], None)
     completer.start()
     eventually(lambda: counters.outcomes["lost"] == 1, "it is lost")
     assert jobs[0].lost
@@ -116,7 +116,7 @@ def test_a_job_another_has_is_lost(engine, completer, in_flight, counters, jobs)
 
 def test_one_that_the_machine_refuses_fails_and_the_others_do_not(engine, completer, in_flight, counters, jobs):
     for job in jobs[:10]:
-        completer.completed(job, {1, 2} if job is jobs[4] else "fine")
+        completer.complete(job, {1, 2} if job is jobs[4] else "fine")
     completer.start()
     eventually(lambda: (counters.done, counters.failed) == (9, 1), "nine are done and one has failed")
     (failed,) = engine.jobs("errand", "errands", place="delayed")
@@ -132,7 +132,7 @@ class Broken(dict):
 
 def test_a_result_that_cannot_be_read_costs_no_other_job_of_its_batch(engine, completer, counters, jobs):
     for job in jobs[:10]:
-        completer.completed(job, Broken(n=1) if job is jobs[4] else "fine")
+        completer.complete(job, Broken(n=1) if job is jobs[4] else "fine")
     completer.start()
     eventually(lambda: (counters.done, counters.failed) == (9, 1), "nine are done and one has failed")
     (failed,) = engine.jobs("errand", "errands", place="delayed")
@@ -142,7 +142,7 @@ def test_a_result_that_cannot_be_read_costs_no_other_job_of_its_batch(engine, co
 def test_a_failure_that_comes_too_late_is_no_failure(engine, completer, counters, jobs):
     engine.hand_back(jobs[3].taken, now=START)
     for job in (jobs[2], jobs[3]):
-        completer.failed(job, ValueError("no"))
+        completer.fail(job, ValueError("no"))
     completer.start()
     eventually(lambda: (counters.failed, counters.outcomes["lost"]) == (1, 1), "one has failed and one was another's")
 
@@ -160,7 +160,7 @@ def test_while_redis_is_away_what_ends_is_kept(engine, jobs, in_flight, counters
     completer = Completer(away, in_flight, counters, ProgressReporter(away), backoff=0.02)
     completer.start()
     for job in jobs:
-        completer.completed(job, "kept")
+        completer.complete(job, "kept")
     assert not in_flight.wait_empty(0.2)
     away.there.set()
     assert in_flight.wait_empty(10)
@@ -177,7 +177,7 @@ def test_stopped_while_redis_is_away_it_gives_up(engine, jobs, in_flight, counte
     completer = Completer(gone, in_flight, counters, ProgressReporter(gone), backoff=0.02)
     completer.start()
     for job in jobs:
-        completer.completed(job, None)
+        completer.complete(job, None)
     completer.stop(10)
     assert str(counters) == "50 lost"
 
@@ -196,7 +196,7 @@ class Mute(Exception):
 
 
 def test_an_exception_that_cannot_say_what_it_is_fails_its_attempt(engine, completer, in_flight, counters, jobs):
-    completer.failed(jobs[0], Mute())
+    completer.fail(jobs[0], Mute())
     completer.start()
     eventually(lambda: counters.failed == 1, "it failed")
     (found,) = engine.jobs("errand", "errands", place="delayed")
@@ -208,7 +208,7 @@ def test_of_a_traceback_too_long_both_ends_are_kept(engine, completer, in_flight
     try:
         raise ValueError("x" * 100_000 + " the end")
     except ValueError as error:
-        completer.failed(jobs[0], error)
+        completer.fail(jobs[0], error)
     completer.start()
     eventually(lambda: counters.failed == 1, "it failed")
     (found,) = engine.jobs("errand", "errands", place="delayed")

@@ -68,8 +68,8 @@ def test_a_lost_job_says_why_and_only_the_first_reason_counts(taken):
     job = Job(taken())
     called = []
     job.on_loss(lambda: called.append("before"))
-    job.lose("withdrawn")
-    job.lose("gone")
+    job.abandon("withdrawn")
+    job.abandon("gone")
     job.on_loss(lambda: called.append("after"))
     assert (job.lost, job.cancelled, called) == (True, True, ["before", "after"])
     with pytest.raises(errors.LeaseLost) as caught:
@@ -146,7 +146,7 @@ def test_what_is_no_progress_is_told_to_the_handler(engine, taken, done, total, 
 
 def test_a_handler_whose_job_is_gone_learns_so_when_it_reports(engine, taken):
     job = Job(taken(), progress_reporter=ProgressReporter(engine))
-    job.lose("withdrawn")
+    job.abandon("withdrawn")
     with pytest.raises(errors.LeaseLost):
         job.progress(1)
 

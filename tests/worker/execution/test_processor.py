@@ -151,7 +151,7 @@ def test_a_handler_that_is_told_in_its_wait_ends_there(engine, errand, process):
 def test_a_job_lost_before_its_turn_is_not_begun(engine, errand, process):
     begun = threading.Event()
     errand("e1")
-    assert process(lambda job: begun.set(), before=lambda job: job.lose("withdrawn")) == "lost"
+    assert process(lambda job: begun.set(), before=lambda job: job.abandon("withdrawn")) == "lost"
     assert not begun.is_set()
 
 
@@ -176,12 +176,12 @@ def test_a_coroutine_whose_job_is_lost_before_its_first_step_is_over_as_well(eng
         await asyncio.sleep(30)
 
     errand("e1")
-    assert process(handler, before=lambda job: job.lose("withdrawn")) == "lost"
+    assert process(handler, before=lambda job: job.abandon("withdrawn")) == "lost"
 
 
 def _lost_once(begun):
     def tell(job):
-        threading.Thread(target=lambda: (begun.wait(60), job.lose("withdrawn"))).start()
+        threading.Thread(target=lambda: (begun.wait(60), job.abandon("withdrawn"))).start()
 
     return tell
 

@@ -45,7 +45,7 @@ def test_room_is_asked_for_when_half_of_what_was_taken_ahead_is_left(engine, err
     jobs = _taken(engine, errand, open)
     in_flight.pick_up(jobs)
     if ahead == 10 and open == 10:
-        threading.Timer(0.05, lambda: [in_flight.rest(job) for job in jobs[:1]]).start()
+        threading.Timer(0.05, lambda: [in_flight.release(job) for job in jobs[:1]]).start()
         assert in_flight.wait_room(ahead, 10) == room + 1
     else:
         assert in_flight.wait_room(ahead, 0) == room

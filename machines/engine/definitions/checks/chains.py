@@ -122,5 +122,5 @@ def _check_ended(event: str, transition: Transition, machine: Machine, report: R
 
 
 def _names(id: str, known: set[str]) -> bool:
-    """A descriptor also matches what begins with it and a dot; a pattern is taken at its word."""
+    """Tell whether a descriptor names an event: it also matches what begins with it and a dot."""
     return id.endswith("*") or id in known or any(name.startswith(f"{id}.") for name in known)

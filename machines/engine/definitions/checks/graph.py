@@ -211,7 +211,7 @@ def _next_always(leaf: State, machine: Machine) -> str | None:
     targets = mover.always[0].targets
     if not targets:
         return leaf.name
-    return _settled(targets, machine)
+    return _find_leaf(targets, machine)
 
 
 def _mover(leaf: State, machine: Machine) -> State | None:
@@ -226,7 +226,7 @@ def _mover(leaf: State, machine: Machine) -> State | None:
     return mover if mover and mover.always[0].always_holds else None
 
 
-def _settled(targets: tuple[str, ...], machine: Machine) -> str | None:
+def _find_leaf(targets: tuple[str, ...], machine: Machine) -> str | None:
     """Return the leaf that entering a target leads to; None where that is not certain, or several."""
     seen: set[str] = set()
     while len(targets) == 1 and targets[0] in machine.states and targets[0] not in seen:

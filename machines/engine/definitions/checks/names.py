@@ -51,11 +51,11 @@ def _check_prefixes(invoke: Invoke, state: State, owners: dict[str, State], mach
 def _check_listeners(machine: Machine, report: Report) -> None:
     bases = {_base(event) for s in machine.states.values() for t in s.transitions for event in t.events}
     for event in machine.events.values():
-        if not _listened(event.name, bases):
+        if not _is_listened_to(event.name, bases):
             report.add("SB207", event.path, f"no state listens for {quote(event.name)}")
     for state in machine.states.values():
         for action in state.actions:
-            if action.verb == "raise" and action.name and not _listened(action.name, bases):
+            if action.verb == "raise" and action.name and not _is_listened_to(action.name, bases):
                 report.add("SB208", action.path, f"no state listens for {quote(action.name)}")
 
 
@@ -63,7 +63,7 @@ def _base(descriptor: str) -> str:
     return "*" if descriptor == "*" else descriptor.removesuffix(".*")
 
 
-def _listened(event: str, bases: set[str]) -> bool:
+def _is_listened_to(event: str, bases: set[str]) -> bool:
     words = event.split(".")
     return "*" in bases or any(".".join(words[:end]) in bases for end in range(1, len(words) + 1))
 

@@ -70,7 +70,7 @@ def _default_of(place: Place, parent: Branch, branch: Branch, scope: Scope) -> t
     regions = [child for child in parent.children.values() if child.kind != "history"]
     if parent.kind == "parallel":
         return tuple(child.name for child in regions)
-    targets = _named(parent.body.get("initial"), parent, scope)
+    targets = _find_initial(parent.body.get("initial"), parent, scope)
     if branch in targets:
         message = f"{quote(parent.name)} begins with this history state, which says nothing of where it leads at first"
         place.report.add("SB106", place.below("target"), message, 'write "target"')
@@ -78,7 +78,7 @@ def _default_of(place: Place, parent: Branch, branch: Branch, scope: Scope) -> t
     return tuple(target.name for target in targets)
 
 
-def _named(initial: object, parent: Branch, scope: Scope) -> list[Branch]:
+def _find_initial(initial: object, parent: Branch, scope: Scope) -> list[Branch]:
     """Return the states an ``initial`` names; problems are reported."""
     named = initial.get("target") if isinstance(initial, dict) else initial
     targets = named if isinstance(named, list) else [named]
@@ -210,7 +210,7 @@ def _check_names(place: Place, branch: Branch, scope: Scope) -> None:
 
 
 def _check_keys(place: Place, branch: Branch) -> None:
-    allowed = _allowed(branch)
+    allowed = _list_allowed_keys(branch)
     if branch.kind == "history":
         for key in (*_DOES, "states"):
             if key in place:
@@ -222,7 +222,7 @@ def _check_keys(place: Place, branch: Branch) -> None:
     place.refuse_unknown((*KEYS, "onError"), _HINTS)
 
 
-def _allowed(branch: Branch) -> tuple[str, ...]:
+def _list_allowed_keys(branch: Branch) -> tuple[str, ...]:
     """Return the keys that this kind of state may have beside the common ones."""
     meant = {
         "atomic": ("sla",),

@@ -50,7 +50,7 @@ function keys.parts(root, run) return root .. ':mr:parts:' .. run end
 function keys.result(root, run) return root .. ':mr:result:' .. run end
 function keys.bulk_order(root, bulk) return root .. ':bk:order:' .. bulk end
 function keys.bulk_items(root, bulk) return root .. ':bk:items:' .. bulk end
-function keys.bulk_verdicts(root, bulk) return root .. ':bk:verdicts:' .. bulk end
+function keys.bulk_previews(root, bulk) return root .. ':bk:verdicts:' .. bulk end
 function keys.bulk_outcomes(root, bulk) return root .. ':bk:outcomes:' .. bulk end
 function keys.enqueued(root, key) return root .. ':once:' .. key end
 function keys.schedule(root, name) return root .. ':sc:' .. name end

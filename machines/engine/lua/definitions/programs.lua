@@ -166,8 +166,8 @@ local CHART_FORMS = { trigger = true, send = true, cancel = true }
 
 -- Tells whether the text of a program may hold a form that `survey_node` looks for: searching it takes a tenth of the time.
 local function needs_survey(text)
-    for _, sought in ipairs({ '"trigger"', '"send"', '"cancel"', '"in"', '\\u' }) do
-        if string.find(text, sought, 1, true) then return true end
+    for _, construct in ipairs({ '"trigger"', '"send"', '"cancel"', '"in"', '\\u' }) do
+        if string.find(text, construct, 1, true) then return true end
     end
     return false
 end

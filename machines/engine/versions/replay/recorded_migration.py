@@ -67,12 +67,12 @@ def _read_leaves(entry: Sequence[object]) -> tuple[str, ...]:
 
 
 def map_states(
-    moves: Sequence[RecordedMove], number: int | None, told: Mapping[str, object], names: Collection[str]
+    moves: Sequence[RecordedMove], number: int | None, facts: Mapping[str, object], names: Collection[str]
 ) -> dict[int, Places]:
     """Return version -> leaf -> the states of the replayed version that stand for it, as far as moves tell.
 
     A move towards the replayed version, ``number``, counts before a state of the same name there (``names``); a move
-    away from it only where there is none. Names in ``told`` are left out: the caller says what stands for them.
+    away from it only where there is none. Names in ``facts`` are left out: the caller says what stands for them.
     """
     found: dict[int, Places] = {}
 
@@ -85,12 +85,12 @@ def map_states(
         for leaf, after in move.states.items():
             is_recorded = move.target == number or any(name in found.get(move.target, {}) for name in after)
             place = tuple(dict.fromkeys(state for name in after for state in find(move.target, name)))
-            if place and leaf not in told and move.source != number and (is_recorded or leaf not in names):
+            if place and leaf not in facts and move.source != number and (is_recorded or leaf not in names):
                 found.setdefault(move.source, {}).setdefault(leaf, place)
     for move in moves:
         for leaf, after in move.states.items():
             for name in after:
                 place = find(move.source, leaf)
-                if place and name not in told and not find(move.target, name):
+                if place and name not in facts and not find(move.target, name):
                     found.setdefault(move.target, {})[name] = place
     return found

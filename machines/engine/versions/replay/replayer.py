@@ -61,7 +61,7 @@ class _Target:
 
 class _Comparer:
     """Compares the recorded versions with the replayed one, once for all histories whose moves map the same states.
-    ``told``: states as the caller maps them, which count first."""
+    ``renamed``: states as the caller maps them, which count first."""
 
     def __init__(
         self,
@@ -70,16 +70,16 @@ class _Comparer:
         program: Mapping[str, Any],
         text: str,
         number: int | None,
-        told: Mapping[str, tuple[str, ...]],
+        renamed: Mapping[str, tuple[str, ...]],
     ) -> None:
         self.number = number
-        self._programs, self._names, self._program, self._text, self._told = programs, names, program, text, told
+        self._programs, self._names, self._program, self._text, self._renamed = programs, names, program, text, renamed
         self._states = {state["name"] for state in program["states"] if state.get("kind") != "history"}
         self._known: dict[str, _Target] = {}
 
     def compare(self, moves: Sequence[RecordedMove]) -> _Target:
         """Return the target for histories with these moves."""
-        mapped = map_states(moves, self.number, self._told, self._states)
+        mapped = map_states(moves, self.number, self._renamed, self._states)
         key = json.dumps(mapped, sort_keys=True)
         if key not in self._known:
             if len(self._known) >= MAX_KNOWN:
@@ -88,7 +88,7 @@ class _Comparer:
         return self._known[key]
 
     def _compare(self, number: int, mapped: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
-        states = {} if number == self.number else {**mapped, **self._told}
+        states = {} if number == self.number else {**mapped, **self._renamed}
         return compare_programs(self._programs[number], self._program, states, self._names[number]).as_rules()
 
 

@@ -4,7 +4,7 @@ import { refresh } from "../shared/regions.js";
 
 const { bulk, page } = document.body.dataset;
 const REGIONS = ["head", "counts", "items"];
-const again = throttle(() => refresh(typed() ? REGIONS : [...REGIONS, "levers"], page), 500);
+const again = throttle(() => refresh(typed() ? REGIONS : [...REGIONS, "actions"], page), 500);
 
 connectPage().subscribe(`instance:bulk/${bulk}`, (value) => {
   const shown = document.querySelector("[data-shown-revision]").dataset.shownRevision;
@@ -13,5 +13,5 @@ connectPage().subscribe(`instance:bulk/${bulk}`, (value) => {
 
 // Keeps the actions while a reason is being typed.
 function typed() {
-  return [...document.querySelectorAll('[data-region="levers"] input')].some((input) => input.value !== input.defaultValue);
+  return [...document.querySelectorAll('[data-region="actions"] input')].some((input) => input.value !== input.defaultValue);
 }

@@ -6,7 +6,7 @@ import { refresh } from "../shared/regions.js";
 import { address, startReplay, settle } from "./replay.js";
 
 const { machine, instance } = document.body.dataset;
-const REGIONS = ["past", "head", "requests", "view", "caption", "drawing", "trail", "held", "levers", "waiting", "jobs", "family", "data", "history"];
+const REGIONS = ["past", "head", "requests", "view", "caption", "drawing", "trail", "held", "actions", "waiting", "jobs", "family", "data", "history"];
 const again = throttle(renew, 300);
 const moved = document.querySelector("[data-moved]");
 let latest = null;
@@ -19,7 +19,7 @@ const rejob = throttle(async () => (await refresh(["jobs"], address())) && follo
 center();
 follow();
 settle();
-startReplay(() => (typing() ? besidesLevers() : REGIONS));
+startReplay(() => (typing() ? besidesActions() : REGIONS));
 
 // An archived instance does not change, and Redis knows nothing of it.
 if (!("archived" in document.body.dataset)) {
@@ -39,7 +39,7 @@ function shown() {
 async function renew() {
   if (latest.gone || String(latest.revision) === shown()) return;
   if (typing()) {
-    await refresh(besidesLevers(), address());
+    await refresh(besidesActions(), address());
     settle();
     center();
     return say(`The instance moved to ${latest.state} (revision ${latest.revision}) while you were typing.`);
@@ -75,12 +75,12 @@ function listener(job) {
   };
 }
 
-function besidesLevers() {
-  return REGIONS.filter((name) => name !== "levers");
+function besidesActions() {
+  return REGIONS.filter((name) => name !== "actions");
 }
 
 function typing() {
-  const forms = document.querySelectorAll('[data-region="levers"] form');
+  const forms = document.querySelectorAll('[data-region="actions"] form');
   return [...forms].some((form) => form.contains(document.activeElement) || [...form.elements].some(touched));
 }
 

@@ -5,7 +5,7 @@ import { throttle } from "../shared/fetcher.js";
 import { openSheet, refresh } from "../shared/regions.js";
 
 const { page } = document.body.dataset;
-const MOMENT = ["past", "head", "held", "waiting", "jobs", "data", "history", "view", "caption", "levers-aside"];
+const MOMENT = ["past", "head", "held", "waiting", "jobs", "data", "history", "view", "caption", "actions-aside"];
 const BEAT = 900; // ms between two steps while it plays
 const EDITABLE = "input:not([type=range]), textarea, select, [contenteditable], [data-diagram]";
 const bar = document.querySelector("[data-replay]");

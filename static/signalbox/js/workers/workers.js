@@ -38,9 +38,9 @@ function renew(card, fresh) {
   if (part.contains(document.activeElement)) return;
   card.dataset.status = fresh.dataset.status;
   part.replaceWith(document.importNode(fresh.querySelector("[data-part]"), true));
-  for (const lever of card.querySelectorAll("button[name=order], [data-leaving]")) {
-    const same = lever.value ? `button[value="${lever.value}"]` : "[data-leaving]";
-    lever.hidden = fresh.querySelector(same)?.hidden ?? true;
+  for (const button of card.querySelectorAll("button[name=order], [data-leaving]")) {
+    const same = button.value ? `button[value="${button.value}"]` : "[data-leaving]";
+    button.hidden = fresh.querySelector(same)?.hidden ?? true;
   }
 }
 
