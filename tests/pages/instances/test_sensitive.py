@@ -249,7 +249,7 @@ def test_the_worker_that_meets_it_logs_no_word_of_it(vault, engine, caplog):
     (job,) = engine.jobs(NAME, "charge", place="leased")
     completer = Completer.__new__(Completer)
     completer._engine = engine
-    assert completer._said(_Held(job), f"declined: {SECRET}") == MASKED
+    assert completer._redact(_Held(job), f"declined: {SECRET}") == MASKED
 
 
 class _Held:
