@@ -50,7 +50,7 @@ class Traffic:
         self._requests = Requests(engine, Random(seed), some_account)
         self._night = NightShift(engine)
         self._viewing = Viewing(engine, Random(seed), some_device, SERVICES)
-        self._pattern_traffic = apps.get_app_config("examples").pattern_traffic(Random(seed))
+        self._move_patterns = apps.get_app_config("examples").pattern_traffic(Random(seed))
         self._beats = 0
         self._next_device = 0
         self._until_pallet = PALLET_GAP[0] // 2
@@ -59,7 +59,7 @@ class Traffic:
             (NIGHT_EVERY, self._night.look),
             (REQUEST_EVERY, self._requests.move),
             (ORDER_EVERY, self._orders.move),
-            (POKE_EVERY, self._pattern_traffic.move),
+            (POKE_EVERY, self._move_patterns),
         )
         self._moves: dict[str, Callable[[str], None]] = {
             "New": self._activate,

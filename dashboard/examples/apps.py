@@ -1,12 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import cycle
 from random import Random
-from typing import TYPE_CHECKING
 
 from django.apps import AppConfig
-
-if TYPE_CHECKING:
-    from .patterns.traffic import PatternTraffic
 
 
 class ExamplesConfig(AppConfig):
@@ -14,8 +12,9 @@ class ExamplesConfig(AppConfig):
     label = "examples"
     verbose_name = "Sample machines"
 
-    def pattern_traffic(self, random: Random) -> PatternTraffic:
-        """What the demo's traffic does to the patterns."""
-        from .patterns.traffic import PatternTraffic
+    def pattern_traffic(self, random: Random) -> Callable[[], None]:
+        """Return what the traffic of the demo calls: each time the next pattern of the page gets something to do."""
+        from .patterns import SECTIONS
 
-        return PatternTraffic(random)
+        sections = cycle(SECTIONS.values())
+        return lambda: next(sections).move(random)

@@ -8,6 +8,5 @@ from . import views
 
 urlpatterns = [
     path("", views.show, name="patterns"),
-    path("<slug:section>/", views.section, name="patterns-section"),
     path("<slug:section>/<slug:act>/", views.act, name="patterns-act"),
 ]

@@ -21,7 +21,6 @@ OF_ERROR = {"id": 7}
 OF_DRAFT = {"machine": "activation", "id": 7}
 OF_PLAN = {"machine": "new_device", "id": 7}
 OF_WORKER = {"worker": "box:1/2"}
-OF_PATTERN = {"section": "throttle"}
 DOOR = '{"initial":"shut","current":"","reason":"","map":{"shut":["open"],"open":["shut"]}}'
 EVERYONE, OWN, SOME, MACHINE, ALL = "everyone", "own", "some", "machine", "all"
 OF_THE_SITE = ("admin-login", "favicon")  # of the product's own site; all others are in the namespace signalbox
@@ -208,8 +207,7 @@ _TABLE = {
     "webhook-delete": Entry("operate", 302, 302, OF_WEBHOOK, of=ALL),
     "webhook-redeliver": Entry("operate", 302, 302, OF_WEBHOOK | {"delivery": 7}, of=ALL),
     "patterns": Entry("view", 200, 200, of=OWN),
-    "patterns-section": Entry("view", 200, 200, OF_PATTERN, of=OWN),
-    "patterns-act": Entry("fire", 302, 302, OF_PATTERN | {"act": "hit"}, of=OWN),
+    "patterns-act": Entry("fire", 302, 302, {"section": "ids", "act": "number"}, of=OWN),
     "components": Entry("view", 200, 200),
     "account": Entry(None, 200, 400),
     "tokens": Entry(None, 200, 400),

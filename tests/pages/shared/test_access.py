@@ -51,9 +51,8 @@ MISSING = [
     ("job", {"machine": "new_device", "id": "7-1"}),
     ("job", {"machine": "nothing", "id": "0-1"}),
     ("job-withdraw", {"machine": "new_device", "id": "0-99"}),
-    ("patterns-section", {"section": "nothing"}),
-    ("patterns-act", {"section": "nothing", "act": "hit"}),
-    ("patterns-act", {"section": "throttle", "act": "nothing"}),
+    ("patterns-act", {"section": "nothing", "act": "number"}),
+    ("patterns-act", {"section": "ids", "act": "nothing"}),
 ]
 
 
