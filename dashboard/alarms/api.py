@@ -17,7 +17,7 @@ from dashboard.shared.errors.panels import AWAY, Panels
 from dashboard.shared.times.times import in_ms
 from machines.alarms import actions as alarms
 from machines.alarms.alarm import Alarm
-from machines.alarms.models.state import KEY_LENGTH
+from machines.alarms.models import KEY_LENGTH
 from machines.connections import get_engine
 from machines.models import AlarmEvent
 from machines.people.actor import Actor

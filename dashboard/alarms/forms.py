@@ -7,7 +7,7 @@ from datetime import timedelta
 from django import forms
 
 from machines.alarms.alarm import KINDS, SEVERITIES
-from machines.alarms.models.state import KEY_LENGTH
+from machines.alarms.models import KEY_LENGTH
 from machines.engine.limits import MAX_NAME
 from machines.instances.forms import REASON_LIMIT
 from machines.instances.forms.rendering import PageForm

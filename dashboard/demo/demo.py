@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 
 from django.conf import settings
@@ -23,9 +24,9 @@ from machines.server.folder import Lock
 
 from . import logins, preparation
 from .errors import DemoFailed
-from .parent import Parent
 from .processes import GRACE, Processes
 
+INTERRUPT = 1 << (signal.SIGINT - 1)
 COMMAND, MANAGE = ("signalbox", "signalbox") if folders.IS_INSTALLED else ("make", "python manage.py")
 PORTS = 50  # how many ports are tried
 PACE = "600"  # ms of work in each job, so that the queues have a depth to look at
@@ -196,3 +197,28 @@ def _healthy(url: str) -> bool:
         return False
     finally:
         connection.close()
+
+
+class Parent:
+    """Watches the process that started the demo (``make``). The demo ends with it.
+
+    Ctrl-C in a terminal reaches both. A signal sent to ``make`` alone does not: after SIGTERM it ends us, after SIGKILL
+    it is gone, but after SIGINT it waits for us to end, in silence. What shows it then is that it no longer catches
+    SIGINT: it gives the signal back its default before it waits.
+    """
+
+    def __init__(self) -> None:
+        self._pid = os.getppid()
+        self._caught = self._catches()
+
+    def is_ending(self) -> bool:
+        return os.getppid() != self._pid or (self._caught and not self._catches())
+
+    def _catches(self) -> bool:
+        """Whether it has a handler for SIGINT; False where the system does not tell (macOS)."""
+        try:
+            status = Path(f"/proc/{self._pid}/status").read_text()
+        except OSError:
+            return False
+        masks = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:")]
+        return bool(masks and int(masks[0], 16) & INTERRUPT)

@@ -3,8 +3,7 @@
 From Redis to the browser:
 
 - ``hub.connections``         a subscriber and a reading connection to each server
-- ``hub.read_schedule``       when a partition that rang is read, so that no step is missed
-- ``hub.hub``                 one per process and event loop: waits, reads, reconciles, recovers
+- ``hub.hub``                 one per process and loop: waits, reads so that no step is missed, reconciles, recovers
 - ``hub.feeds``               last value of each watched topic, numbered and encoded once, and who watches it
 - ``outbox``                  what one socket has yet to be sent: the latest of each topic, never a queue
 - ``outbox_writer``           writes what outboxes hold straight to their connections

@@ -16,14 +16,16 @@ from dashboard.shared.access import require
 from dashboard.shared.errors.statuses import status_of
 from machines.catalog import offload
 from machines.catalog.editing.checking import WRITTEN
+from machines.catalog.editing.names import vocabulary
 from machines.catalog.submissions import FORMAT_NAMES, GUESS
-from machines.connections import get_throttle
+from machines.connections import get_engine, get_throttle
 from machines.engine import EngineUnavailable
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
+from machines.models import MachineVersion
 from machines.people.actor import Actor
+from machines.worker.registry import handlers
 
-from .known_names import list_known
-
+MOST = 200  # machines whose definitions are looked through
 CPU, VIEWERS_CPU = 6.0, 3.0  # seconds of processor time that one check may take
 CHECKS, PER = 900, 60  # checks of one person in so many seconds; what is large counts as several
 PER_BYTES = 64 * 1024
@@ -109,3 +111,30 @@ def answer(found: dict[str, Any], status: int = 200) -> JsonResponse:
     response = JsonResponse(found, status=status)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def list_known(actor: Actor) -> dict[str, Any]:
+    """``machines`` that the actor sees, ``handlers`` that those invoke or that this process has, and the language."""
+    names = {name: number for name, number in _current_versions().items() if actor.may("view", name)}
+    names = dict(sorted(names.items())[:MOST])
+    found: dict[str, None] = dict.fromkeys(handlers)
+    recorded = MachineVersion.objects.filter(machine__name__in=names)
+    for name, number, definition in recorded.values_list("machine__name", "number", "definition"):
+        if names[name] == number:
+            found |= dict.fromkeys(_invoked(definition))
+    return vocabulary() | {"machines": list(names), "handlers": sorted(found)}
+
+
+def _current_versions() -> dict[str, int]:
+    try:
+        return get_engine().machines()
+    except EngineUnavailable:  # what is completed then is the language alone
+        return {}
+
+
+def _invoked(part: Any) -> list[str]:
+    """Every ``src`` of a definition."""
+    if isinstance(part, dict):
+        own = [part["src"]] if isinstance(part.get("src"), str) else []
+        return own + [name for value in part.values() for name in _invoked(value)]
+    return [name for value in part for name in _invoked(value)] if isinstance(part, list) else []

@@ -10,13 +10,19 @@ from __future__ import annotations
 import logging
 import time
 
-from machines.conf.database_retry import DatabaseRetry
+from machines.conf import conf
+from machines.conf.database_retry import DatabaseRetry, delete_some
+from machines.conf.retention_policy import parse_policy
 from machines.engine import Engine, EngineFault, LookupFailed
 
-from . import recording, retention
+from . import recording
 from .dead_jobs import DeadJobs, Place
+from .models import FailedJob, FailureGroup, FailureHour
 from .open_jobs import refresh_some
 
+KEEP = 90 * 86_400_000  # ms, where the setting RETAIN says nothing
+HOURS = 24 * 30  # hours of trend that are kept at most
+SOME = 500
 log = logging.getLogger(__name__)
 
 PAUSE = 5.0  # seconds
@@ -67,7 +73,7 @@ class FailureFollower:
             self._seen[name] = newest
         self._changed.clear()
         refresh_some(self._jobs, now=_now())
-        retention.prune(_now())
+        prune(_now())
         return False
 
     def _list_partitions(self) -> dict[str, tuple[str, int]]:
@@ -102,3 +108,17 @@ class FailureFollower:
 
 def _now() -> int:
     return int(time.time() * 1000)
+
+
+def prune(now: int) -> None:
+    """Remove what is beyond the bound ``failures`` of ``SIGNALBOX_RETAIN``. Groups with open jobs stay."""
+    bound = parse_policy(conf.RETAIN).table("failures")
+    before = now - (KEEP if bound.age is None else bound.age)
+    hours = max(before, now - HOURS * 3_600_000) // 3_600_000
+    delete_some(FailureHour.objects.filter(hour__lt=hours).order_by("pk"), SOME)
+    delete_some(FailedJob.objects.filter(open=False, died__lt=before).order_by("pk"), SOME)
+    old = FailureGroup.objects.filter(last_seen__lt=before).exclude(jobs__open=True).order_by("last_seen")
+    if bound.most is not None and (excess := FailureGroup.objects.count() - bound.most) > 0:
+        closed = FailureGroup.objects.exclude(jobs__open=True).order_by("last_seen")
+        delete_some(closed, min(excess, SOME))
+    delete_some(old, SOME)

@@ -207,7 +207,7 @@ _TABLE = {
     "webhook-delete": Entry("operate", 302, 302, OF_WEBHOOK, of=ALL),
     "webhook-redeliver": Entry("operate", 302, 302, OF_WEBHOOK | {"delivery": 7}, of=ALL),
     "patterns": Entry("view", 200, 200, of=OWN),
-    "patterns-act": Entry("fire", 302, 302, {"section": "ids", "act": "number"}, of=OWN),
+    "patterns-act": Entry("fire", 302, 302, {"section": "ids", "act": "generate_number"}, of=OWN),
     "components": Entry("view", 200, 200),
     "account": Entry(None, 200, 400),
     "tokens": Entry(None, 200, 400),

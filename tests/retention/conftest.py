@@ -10,8 +10,7 @@ import pytest
 from machines.catalog import publishing
 from machines.engine import Engine
 from machines.instances.archive.store import get_archive
-from machines.retention.duty import RetentionDuty
-from machines.retention.pacing import ServerShare
+from machines.retention.duty import RetentionDuty, ServerShare
 
 DAY = 86_400_000
 STATES = {

@@ -12,8 +12,7 @@ from machines.instances.archive.sql import SqlArchive
 from machines.instances.archive.store import NoArchive, get_archive
 from machines.models import ArchivedInstance, ArchiveTotal
 from machines.retention import duty as module
-from machines.retention.duty import RetentionDuty
-from machines.retention.pacing import OVERHEAD, ServerShare
+from machines.retention.duty import OVERHEAD, RetentionDuty, ServerShare
 from tests.configuration import configure
 from tests.retention.conftest import DAY, archived, run
 

@@ -79,6 +79,7 @@ class IdsSection(Section):
         (redis, keys), made, now = connect(), get_pattern(Generators), time.time() * 1000
         ids = keys.ids(made.NAME)
         last = redis.zrevrange(ids.nodes, 0, self.SHOWN - 1, withscores=True)
+        acts = ("generate_with_the_first", "generate_with_the_second", "take_over_with_the_second", "generate_number")
         rows = []
         for name, held in (("first", made.first.held), ("second", made.second.held)):
             rows.append((name, str(held.node) if held else "–", _say_moment(held.until, now) if held else "no ids yet"))
@@ -87,7 +88,7 @@ class IdsSection(Section):
             {"lease": f"{made.LEASE:g} s", "nodes": 1024},
             "When the range of the first generator has expired, the second can take over its node. The first then uses "
             "another node: no id is generated twice.",
-            [Form(("generate_with_the_first", "generate_with_the_second", "take_over_with_the_second", "number"))],
+            [Form(acts)],
             [ids.nodes, ids.holders, ids.guard, keys.block(made.NUMBERS).next],
             [
                 Table("Two generators of one name in this process", ("Generator", "Node", "Range ends"), rows),
@@ -112,7 +113,7 @@ class IdsSection(Section):
         taken = still is not None and still.node == node
         return f"{id}: by node {node}, " + ("taken over from the first generator" if taken else "the one free longest")
 
-    def do_number(self, request: HttpRequest, form: QueryDict) -> str:
+    def do_generate_number(self, request: HttpRequest, form: QueryDict) -> str:
         return f"{get_pattern(Generators).numbers.next_text()}: one of a block of 100"
 
     def _generate(self, ids: Snowflakes) -> str:

@@ -99,7 +99,7 @@ class SessionsSection(Section):
             found = sessions.rotate(self._token) if random.random() < SELDOM else sessions.get(self._token)
         except Gone:
             found = sessions.create(self.TRAFFIC, {"tea": 0})
-        self._token = getattr(found, "token", self._token)
+        self._token = found.token
         sessions.put(self._token, {"tea": (found.state["tea"] + 1) % self.MOST_TEA})
 
 

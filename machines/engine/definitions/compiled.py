@@ -6,23 +6,24 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from functools import cached_property
-from typing import Any
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import cache, cached_property
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from machines.engine.errors import DefinitionError
 
 from .findings import Finding, make_finding
-from .model import Machine
+from .model import Machine, flatten_actions
 from .outline import Outline, build_outline
 from .program import build_program, compute_digest
 from .reading.document import read_document
 from .reading.embedded_machines import find_embedded
 from .recipients import Recipient, find_machine_recipients
-from .records import rebuild
 from .report import Path, Report
-from .work_names import WorkName, find_work_names
+
+Record = TypeVar("Record")
 
 
 class CompiledDefinition:
@@ -159,3 +160,67 @@ def _compile(
     if made.runs and report.program is not None:  # made when its size was checked
         made.__dict__["program"] = report.program
     return made
+
+
+def rebuild(kind: type[Record], values: Mapping[str, Any]) -> Record:
+    """Rebuild a frozen record from what ``asdict`` wrote. ``kind``: a dataclass of texts, numbers, JSON (``Any``),
+    other such classes, tuples, and objects by name."""
+    hints = _read_hints(cast(Any, kind))
+    return kind(**{name: _rebuild_value(hints[name], value) for name, value in values.items()})
+
+
+@cache
+def _read_hints(kind: Any) -> dict[str, Any]:
+    found = get_type_hints(kind)
+    return {field.name: found[field.name] for field in fields(kind)}
+
+
+def _rebuild_value(hint: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _rebuild_value(next(one for one in inner if one is not type(None)), value)
+    if origin is tuple:
+        return tuple(_rebuild_value(inner[0], one) for one in value)
+    if origin is dict:
+        return {name: _rebuild_value(inner[1], one) for name, one in value.items()}
+    return rebuild(hint, value) if is_dataclass(hint) and isinstance(hint, type) else value
+
+
+@dataclass(frozen=True, slots=True)
+class WorkName:
+    """The name of a handler or a queue, and where it stands."""
+
+    name: str
+    path: Path
+
+
+def find_work_names(machine: Machine) -> tuple[WorkName, ...]:
+    """Find the names in document order, without those of embedded machines."""
+    return tuple(dict.fromkeys([*_list_enqueues(machine), *_list_invokes(machine), *_list_limits(machine)]))
+
+
+def _list_enqueues(machine: Machine) -> Iterator[WorkName]:
+    begun = () if machine.root else machine.start.actions
+    for action in [*flatten_actions(begun), *(action for state in machine.states.values() for action in state.actions)]:
+        if action.verb == "enqueue":
+            yield from _list_names(action.src, action.name, action.path)
+
+
+def _list_invokes(machine: Machine) -> Iterator[WorkName]:
+    for state in machine.states.values():
+        for invoke in state.invokes:
+            if not invoke.is_machine:
+                yield from _list_names(invoke.src, invoke.queue, invoke.path)
+
+
+def _list_limits(machine: Machine) -> Iterator[WorkName]:
+    for name in machine.limits:
+        yield WorkName(name, ("queues", name))
+
+
+def _list_names(src: str, queue: str, path: Path) -> Iterator[WorkName]:
+    yield WorkName(src, (*path, "src"))
+    if queue != src:
+        yield WorkName(queue, (*path, "queue"))

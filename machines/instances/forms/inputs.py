@@ -9,8 +9,7 @@ from django import forms
 
 from machines.engine.definitions import FieldOutline
 
-from .widgets import PLAIN, TextAndKind, TextOrEmpty
-
+PLAIN = {"autocomplete": "off", "autocapitalize": "off", "spellcheck": "false"}
 WHOLE = 2**53
 """Numbers are doubles in the engine: whole numbers are exact up to here."""
 TEXT_LIMIT = 65536  # characters; the engine's own limit on a payload is 64 KiB
@@ -144,3 +143,44 @@ def parse(text: str) -> Any:
 
 def _refuse(word: str) -> None:
     raise ValueError(f"{word} is not a JSON number")
+
+
+class Pair(forms.MultiWidget):
+    """The tilde in ``second`` keeps the second input's name apart from every field's own."""
+
+    use_fieldset = False
+
+    def __init__(self, second: str, beside: forms.Widget) -> None:
+        super().__init__({"": forms.TextInput(PLAIN), f"~{second}": beside})
+
+    def id_for_label(self, id_: str) -> str:
+        return f"{id_}_0"
+
+    def use_required_attribute(self, initial: Any) -> bool:
+        return False  # a browser would ask for both of the two
+
+
+class TextOrEmpty(Pair):
+    """A text, and a box to tick when it is meant to be empty rather than not sent."""
+
+    template_name = "signalbox/forms/text_or_empty.html"
+
+    def __init__(self) -> None:
+        super().__init__("empty", forms.CheckboxInput())
+
+    def decompress(self, value: Any) -> list[Any]:
+        return [value, value == ""]
+
+
+class TextAndKind(Pair):
+    """A text, and what to read it as."""
+
+    kinds = (("text", "text"), ("json", "JSON"))
+
+    def __init__(self) -> None:
+        super().__init__("kind", forms.Select({"aria-label": "Format"}, choices=self.kinds))
+
+    def decompress(self, value: Any) -> list[Any]:
+        if value is None:
+            return ["", "text"]
+        return [value, "text"] if isinstance(value, str) else [json.dumps(value), "json"]

@@ -2,7 +2,7 @@
 
 import os
 
-from dashboard.demo import output
+from dashboard.demo import processes
 
 
 def pipe():
@@ -12,7 +12,7 @@ def pipe():
 
 def test_lines_go_to_the_file_and_the_last_ones_are_remembered(tmp_path):
     source, writer = pipe()
-    copy = output.Output(source, tmp_path / "worker.log")
+    copy = processes.Output(source, tmp_path / "worker.log")
     writer.write(b"".join(b"line %d\n" % number for number in range(100)))
     writer.close()
     copy.close()
@@ -21,9 +21,9 @@ def test_lines_go_to_the_file_and_the_last_ones_are_remembered(tmp_path):
 
 
 def test_the_file_is_turned_over_before_it_grows_too_large(tmp_path, monkeypatch):
-    monkeypatch.setattr(output, "LARGEST", 1000)
+    monkeypatch.setattr(processes, "LARGEST", 1000)
     source, writer = pipe()
-    copy = output.Output(source, tmp_path / "worker.log")
+    copy = processes.Output(source, tmp_path / "worker.log")
     for _ in range(100):
         writer.write(b"x" * 99 + b"\n")
     writer.close()
@@ -35,7 +35,7 @@ def test_the_file_is_turned_over_before_it_grows_too_large(tmp_path, monkeypatch
 
 def test_bytes_that_are_no_text_do_no_harm(tmp_path):
     source, writer = pipe()
-    copy = output.Output(source, tmp_path / "worker.log")
+    copy = processes.Output(source, tmp_path / "worker.log")
     writer.write(b"\xff\xfe\n")
     writer.close()
     copy.close()

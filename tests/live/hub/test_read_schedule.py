@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dashboard.live.hub.read_schedule import ReadSchedule
+from dashboard.live.hub.hub import ReadSchedule
 
 SETTLE = 0.055
 

@@ -1,6 +1,6 @@
 """What a read took, without what this loop sent in the meantime, says how busy the server is."""
 
-from dashboard.live.hub.thread_time import ThreadTime
+from dashboard.live.hub.hub import ThreadTime
 
 
 def test_what_this_thread_did_for_others_is_not_counted_and_what_goes_beyond_it_is():

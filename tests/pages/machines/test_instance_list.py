@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from dashboard.models import SavedView
-from dashboard.models.view import MOST
+from dashboard.models import MOST, SavedView
 from dashboard.shared.search import instance_filter
 from machines.engine import Fire
 from tests.pages.reading import Element, fields, read

@@ -51,7 +51,7 @@ MISSING = [
     ("job", {"machine": "new_device", "id": "7-1"}),
     ("job", {"machine": "nothing", "id": "0-1"}),
     ("job-withdraw", {"machine": "new_device", "id": "0-99"}),
-    ("patterns-act", {"section": "nothing", "act": "number"}),
+    ("patterns-act", {"section": "nothing", "act": "generate_number"}),
     ("patterns-act", {"section": "ids", "act": "nothing"}),
 ]
 
