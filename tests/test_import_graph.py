@@ -50,12 +50,14 @@ FORBIDDEN = [
 
 
 class Import(NamedTuple):
-    """One import of a name. ``target`` is the module of the project that it loads, or the full name outside of it."""
+    """One import of a name. ``target`` is the module of the project that it loads, or the full name outside of it;
+    ``name``: what it imports, in full."""
 
     source: str
     target: str
     file: str
     line: int
+    name: str
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} imports {self.target}"
@@ -85,7 +87,7 @@ def _imports_of(module: str, modules: dict[str, Path], root: Path) -> Iterator[I
         for name in _names(node, package):
             target = name if name in modules or name.rpartition(".")[0] not in modules else name.rpartition(".")[0]
             if target != module:
-                yield Import(module, target, str(file.relative_to(root)), node.lineno)
+                yield Import(module, target, str(file.relative_to(root)), node.lineno, name)
 
 
 def _walk(node: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
@@ -236,6 +238,49 @@ GATHER = {
 def test_integrations_register_themselves(imports: list[Import]):
     found = {one.source for one in imports if is_in(one.target, REGISTERED) and not is_in(one.source, REGISTERED)}
     assert found <= GATHER, f"these import {REGISTERED}: {sorted(found - GATHER)}"
+
+
+ENGINES = {"get_engine", "engine_at_hand", "use_engine", "Engine", "AsyncEngine"}
+"""Names that give the engine itself, which redacts nothing. Pages and API operations have
+``dashboard.shared.redacted_engine``."""
+ACT_FOR_NOBODY = {
+    "dashboard.shared.redacted_engine": "wraps the engine for a person",
+    "dashboard.live": "the hub reads for all sockets, and redacts for each",
+    "dashboard.api.live": "the same topics over HTTP",
+    "dashboard.metrics": "figures for a monitoring system",
+    "dashboard.serving": "health, system checks, request ids and the cache of the site",
+    "dashboard.management": "commands of the operator of the site",
+    "dashboard.demo": "traffic of the demo",
+    "dashboard.examples": "handlers of the demo, in a worker; sections of the patterns, on keys of their own",
+}
+
+
+def test_pages_and_api_operations_have_the_engine_of_the_person(imports: list[Import]):
+    found = [one for one in imports if is_in(one.source, "dashboard") and gives_engine(one)]
+    wrong = [str(one) for one in found if not any(is_in(one.source, package) for package in ACT_FOR_NOBODY)]
+    assert not wrong, "these import the engine that redacts nothing:\n" + "\n".join(wrong)
+    unused = [package for package in ACT_FOR_NOBODY if not any(is_in(one.source, package) for one in found)]
+    assert not unused, f"these need no place in the list any more: {unused}"
+
+
+def gives_engine(one: Import) -> bool:
+    """Tell whether an import gives the engine, or the module that has it."""
+    return one.name.rpartition(".")[2] in ENGINES or one.name == "machines.connections"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from machines.connections import get_engine",
+        "from machines import connections",
+        "import machines.connections",
+        "def read():\n    from machines.engine import Engine",
+        "from machines.jobs.queries import get_engine as engine",
+    ],
+)
+def test_each_way_to_the_engine_is_seen(tmp_path: Path, line: str):
+    (one,) = write(tmp_path, page=line)
+    assert gives_engine(one)
 
 
 def test_rooms_of_the_dashboard_do_not_import_the_views_of_each_other(imports: list[Import]):

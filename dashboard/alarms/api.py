@@ -11,14 +11,13 @@ from ninja import Query
 from pydantic import Field
 
 from dashboard.api.framework import cursors
-from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.operation import Group, actor_of, engine_of
 from dashboard.api.framework.schemas import Body, Listed, Ms, Out, Reason
 from dashboard.shared.errors.panels import AWAY, Panels
 from dashboard.shared.times.times import in_ms
 from machines.alarms import actions as alarms
 from machines.alarms.alarm import Alarm
 from machines.alarms.models import KEY_LENGTH
-from machines.connections import get_engine
 from machines.models import AlarmEvent
 from machines.people.actor import Actor
 from machines.statistics.present import present
@@ -98,7 +97,7 @@ def list_all(request: HttpRequest, snoozed: bool = False) -> dict[str, Any]:
     in place of the others."""
     actor = actor_of(request)
     scope = actor.scope("view")
-    survey = get_engine().survey().only(scope)
+    survey = engine_of(request).survey()
     panels = Panels()
     rates = panels.read("rates", lambda: present(survey.lives), {})
     found = collect_alarms(scope, actor.scope("operate"), survey, rates)

@@ -19,11 +19,11 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from dashboard.shared.access import View, require, scope_of
 from dashboard.shared.errors.panels import Panels
 from dashboard.shared.permissions import require_audited
+from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.alarms import actions as alarms
 from machines.alarms.alarm import SEVERITIES, Alarm
 from machines.alarms.errors import BadAlarmInput, UnknownAlarm
-from machines.connections import get_engine
 from machines.models import AlarmEvent
 from machines.people.actor import Actor
 from machines.people.errors import TooFast
@@ -52,7 +52,7 @@ def _page(
 ) -> HttpResponse:
     """Render the list. ``mistake``: what is wrong with the form that was sent for the alarm ``key``."""
     scope, operated = scope_of(request.user), scope_of(request.user, "operate")
-    survey = get_engine().survey().only(scope)
+    survey = redacted_engine(request).survey()
     panels = Panels()
     rates = panels.read("rates", lambda: present(survey.lives), {})
     found = collect_alarms(scope, operated, survey, rates)

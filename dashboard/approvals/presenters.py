@@ -9,12 +9,12 @@ from dashboard.instances.events import Route, list_routes
 from dashboard.instances.presenters import list_changes
 from dashboard.shared.addresses.addresses import page_of
 from dashboard.shared.diagrams import version_view
+from dashboard.shared.redacted_engine import RedactedEngine
 from dashboard.shared.times.times import in_ms
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
-from machines.connections import get_engine
 from machines.engine import Explanation, errors
-from machines.instances.queries import redactor_of
+from machines.instances.queries import read_fields, redactor_of
 from machines.models import Approval
 from machines.people.actor import Actor
 
@@ -61,10 +61,8 @@ def preview_request(actor: Actor, approval: Approval) -> dict[str, Any]:
             return {}
         found: dict[str, Any] = {"moved": seen.revision if seen.revision != approval.expect else 0}
         if isinstance(seen, Explanation):
-            return found | {"explanation": seen, "routes": _routes(seen), "other": _is_other(approval, seen)}
-        data = get_engine().get(seen.machine, seen.id).data
-        told = {name: value for name, value in data.items() if name in seen.changes}
-        held = redactor_of(actor, seen.machine).of(seen.id).data(told)
+            return found | {"explanation": seen, "routes": _routes(actor, seen), "other": _is_other(approval, seen)}
+        held = read_fields(actor, seen.machine, seen.id, seen.changes)
         return found | {"preview": seen, "changes": list_changes(seen, held)}
     except errors.EngineUnavailable:
         raise
@@ -78,6 +76,8 @@ def _is_other(approval: Approval, seen: Explanation) -> bool:
     return asked is not None and seen.taken and taken != set(asked)
 
 
-def _routes(seen: Explanation) -> list[Route]:
-    version = get_engine().get(seen.machine, seen.id).version
-    return list(list_routes(version_view.load_version(seen.machine, version), seen, payload_known=True))
+def _routes(actor: Actor, seen: Explanation) -> list[Route]:
+    (now,) = RedactedEngine(actor).get_many(seen.machine, [seen.id])
+    if isinstance(now, errors.SignalboxError):
+        raise now
+    return list(list_routes(version_view.load_version(seen.machine, now.version), seen, payload_known=True))

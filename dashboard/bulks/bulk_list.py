@@ -10,10 +10,10 @@ from django.urls import reverse
 
 from dashboard.shared.access import require
 from dashboard.shared.form_keys import make_key
-from dashboard.shared.missing_partitions import count_missing
 from dashboard.shared.rendering import render_page
 from machines.bulks import actions as services
 from machines.bulks.actions import BulkPage, Listed
+from machines.catalog.partitions import count_missing
 from machines.engine import BadInput
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor

@@ -25,13 +25,12 @@ from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
-from machines.bulks import MIGRATE, Bulk, NotNow, Order
+from machines.bulks import MIGRATE, Bulk, NotNow
 from machines.bulks import actions as services
 from machines.bulks.execution import OUTCOMES
 from machines.bulks.order import MAX_REASON
 from machines.bulks.preview import RESULTS
-from machines.connections import get_engine
-from machines.engine import Instance, errors
+from machines.engine import errors
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded
@@ -43,7 +42,7 @@ from .presenters import MAX_CLASSES, count_words, list_available_actions, list_c
 @require_audited("operate", "bulk.start")
 def new(request: HttpRequest, machine: str) -> HttpResponse:
     """Show the form. A POST creates the bulk action, whose dry run starts at once."""
-    engine = get_engine()
+    engine = redacted_engine(request)
     live = engine.live(machine)
     plan = version_view.load_version(machine, live.version)
     listing = InstanceList.from_request(request, count_states(plan, live))
@@ -54,7 +53,7 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
         return redirect(listing.first_url)
     if request.method != "POST":
         if "picked" not in request.GET:  # what cannot be found is said before work
-            redacted_engine(request, machine).find(machine, **_filter(request, listing), limit=1)
+            engine.find(machine, **_filter(request, listing), limit=1)
         return _form(request, plan, listing, asked)
     if not asked.is_valid():
         return _form(request, plan, listing, asked, status=400)
@@ -135,17 +134,12 @@ def show(request: HttpRequest, id: str) -> HttpResponse:
     return bulk_page(request, id)
 
 
-def read_bulk(request: HttpRequest, id: str) -> tuple[Bulk, Instance, Order]:
-    """Return the bulk action, its instance and its order; 403 or 404 where the person may not see it or it is gone."""
-    return Bulk(get_engine(), id), *services.get(Actor.of(request), id)
-
-
 def bulk_page(
     request: HttpRequest, id: str, *, mistake: str = "", rate_error: str = "", status: int = 200
 ) -> HttpResponse:
     """Render the page. ``mistake``: the error of the form to repeat it; ``rate_error``: of the form of its rate."""
-    bulk, now, order = read_bulk(request, id)
     actor, start = Actor.of(request), _start(request)
+    bulk, now, order = services.read_bulk(actor, id)
     found = read_rows(bulk, now, request, start)
     tried = bulk.dry_run() if order.action == MIGRATE else None
     done = now.data["tried"] if now.data["stage"] == "running" else now.data["checked"]
@@ -248,8 +242,9 @@ def again(request: HttpRequest, id: str) -> HttpResponse:
 
 @require("view")
 def results(request: HttpRequest, id: str) -> HttpResponseBase:
-    bulk, _, order = read_bulk(request, id)  # one that is not there is a page that says so, not half a file
-    return stream_csv(request, list_chunks(Actor.of(request), bulk, order.machine), f"bulk-{id}.csv")
+    actor = Actor.of(request)
+    bulk, _, order = services.read_bulk(actor, id)  # one that is not there is a page that says so, not half a file
+    return stream_csv(request, list_chunks(actor, bulk, order.machine), f"bulk-{id}.csv")
 
 
 run = _make_view("run", "bulk.run")

@@ -10,14 +10,13 @@ from pydantic import Field
 
 from dashboard.api.framework import cursors, instance_terms
 from dashboard.api.framework.approvals import answers_of
-from dashboard.api.framework.operation import Group, actor_of, engine_key
+from dashboard.api.framework.operation import Group, actor_of, engine_key, engine_of
 from dashboard.api.framework.preconditions import expected, tagged
 from dashboard.api.framework.schemas import Body, Data, Listed, Ms, Out, Why
 from dashboard.shared.errors.problems import redact_facts
-from machines.connections import get_engine
 from machines.engine import EngineUnavailable, Instance, SignalboxError
 from machines.instances import actions as instances
-from machines.instances.queries import redactor_of
+from machines.instances.queries import find_problems
 from machines.people.errors import Forbidden
 
 group = Group("instances", "Instances of a machine, and firing events.")
@@ -210,7 +209,7 @@ def find(request: HttpRequest, machine: str, terms: Query[instance_terms.Terms])
 )
 def count(request: HttpRequest, machine: str, terms: Query[instance_terms.Filter]) -> Counts:
     """How many instances `findInstances` would list for the same terms, by leaf state and in all."""
-    found = get_engine().tally(machine, **instance_terms.asked(actor_of(request), machine, terms))
+    found = engine_of(request).tally(machine, **instance_terms.asked(actor_of(request), machine, terms))
     return Counts(counts=found.counts, total=found.total, complete=found.complete and not found.missing)
 
 
@@ -302,14 +301,11 @@ def history(
 @group.get(f"{INSTANCE}/waits", id="getWaits", right="view", answers=Waits, summary="List jobs it waits for")
 def waits(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
     """For each invoke of an active state where its job is, and which repairs make sense."""
-    return {"items": [JobLine.model_validate(wait) for wait in get_engine().waits(machine, id)]}
+    return {"items": [JobLine.model_validate(wait) for wait in engine_of(request).waits(machine, id)]}
 
 
 @group.get(f"{INSTANCE}/troubles", id="getTroubles", right="view", answers=Troubles, summary="List current failures")
 def troubles(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
     """What `error=` finds it by."""
-    engine, actor = get_engine(), actor_of(request)
-    engine.get(machine, id)  # raises where there is none
-    redactor = redactor_of(actor, machine).of(id)
-    found = engine.problems(machine, [id]).get(id, [])
-    return {"items": [{"cause": one.cause, "kind": one.kind, "text": redactor.redact_text(one.text)} for one in found]}
+    found = find_problems(actor_of(request), machine, id)
+    return {"items": [{"cause": one.cause, "kind": one.kind, "text": one.text} for one in found]}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from machines.connections import get_engine
+from dashboard.shared.redacted_engine import RedactedEngine
 from machines.engine import Instance, SignalboxError
-from machines.people.permissions import Scope, among
 
 MAX_ANCESTORS = 8
 MAX_DEPTH = 4  # generations below the instance
@@ -51,17 +50,16 @@ class Family:
     size: int
 
 
-def load_family(instance: Instance, scope: Scope) -> Family | None:
-    """Read the tree around an instance, without instances of machines out of ``scope``; None for one without kin.
+def load_family(engine: RedactedEngine, instance: Instance) -> Family | None:
+    """Read the tree around an instance, as far as the person sees its machines; None for one without kin.
 
     It costs a round trip for each ancestor, and one for each machine of a generation below.
     """
-    instance = among(instance, scope)
     if not instance.parent and not instance.children:
         return None
     here = Kin(instance.machine, instance.id, here=True)
     here.fill(instance)
-    size, cut_below = _add_descendants(here, instance, scope)
+    size, cut_below = _add_descendants(engine, here, instance)
     root, above, cut_above = here, instance, False
     seen = {(instance.machine, instance.id)}
     for _ in range(MAX_ANCESTORS):
@@ -70,13 +68,13 @@ def load_family(instance: Instance, scope: Scope) -> Family | None:
             break
         seen.add(key)
         parent = Kin(*key, children=[root])
-        read = _read([key]).get(key)
+        read = _read(engine, [key]).get(key)
         size, root = size + 1, parent
         if read is None:
             parent.gone = True
             break
         parent.fill(read)
-        above = among(read, scope)
+        above = read
         root.children[0].invoke = _invoke_of(read, root.children[0])
         parent.more = max(0, len(above.children) - 1)
     else:
@@ -84,7 +82,7 @@ def load_family(instance: Instance, scope: Scope) -> Family | None:
     return Family(root, cut_above, cut_below, size)
 
 
-def _add_descendants(here: Kin, instance: Instance, scope: Scope) -> tuple[int, bool]:
+def _add_descendants(engine: RedactedEngine, here: Kin, instance: Instance) -> tuple[int, bool]:
     """Add the generations below, one after the other; return how many instances, and whether some are left out."""
     size, cut = 1, False
     seen = {(here.machine, here.id)}
@@ -102,24 +100,24 @@ def _add_descendants(here: Kin, instance: Instance, scope: Scope) -> tuple[int, 
                 born[key] = Kin(*key, invoke=invoke)
                 parent.children.append(born[key])
                 size += 1
-        found = _read(list(born))
+        found = _read(engine, list(born))
         generation = []
         for key, kin in born.items():
             if (read_child := found.get(key)) is None:
                 kin.gone = True
             else:
                 kin.fill(read_child)
-                generation.append((kin, among(read_child, scope)))
+                generation.append((kin, read_child))
     return size, cut
 
 
-def _read(keys: list[Key]) -> dict[Key, Instance]:
+def _read(engine: RedactedEngine, keys: list[Key]) -> dict[Key, Instance]:
     """Read instances, those of a machine in one round trip; those that are gone are left out."""
     found: dict[Key, Instance] = {}
     for machine in dict.fromkeys(machine for machine, _ in keys):
         ids = [id for name, id in keys if name == machine]
         try:
-            answers = get_engine().get_many(machine, ids)
+            answers = engine.get_many(machine, ids)
         except SignalboxError:
             continue
         found |= {(machine, one.id): one for one in answers if isinstance(one, Instance)}

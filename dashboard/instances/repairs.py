@@ -24,11 +24,11 @@ from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.errors.statuses import MISTAKE
 from dashboard.shared.form_keys import key_of_content, make_key
 from dashboard.shared.permissions import require_audited
+from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.approvals import actions as approvals
 from machines.catalog.outlines import outline_of
 from machines.catalog.redaction import Redactor
-from machines.connections import get_engine
 from machines.engine import Instance, Preview, Wait, errors
 from machines.instances import actions as instances
 from machines.instances.queries import redactor_of
@@ -115,7 +115,7 @@ def _repair(request: HttpRequest, machine: str, id: str, kind: RepairKind) -> Ht
 
 def _prepare(actor: Actor, instance: Instance, kind: RepairKind, request: HttpRequest) -> Repair:
     plan = version_view.load_version(instance.machine, instance.version)
-    waits = get_engine().waits(instance.machine, instance.id)
+    waits = redacted_engine(request).waits(instance.machine, instance.id)
     data: Any = request.POST if request.method == "POST" else None
     if data is None and kind.ready:
         data = _fill_defaults(kind, waits, instance, request)

@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from dashboard.shared.access import allows, require, scope_of
+from dashboard.shared.access import allows, require
 from dashboard.shared.approval_requests import redirect_to_request
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.diagrams.version_view import VersionView
@@ -59,7 +59,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     """Render the page as of now, or as of ``?at=<revision>``. ``attempt``: the result of an action; its form stays
     filled.
     """
-    engine = redacted_engine(request, machine)
+    engine = redacted_engine(request)
     seen = engine.inspect(machine, id, events=_events.get(machine, ()), steps=MAX_STEPS)
     instance = seen.instance
     plan = version_view.load_version(
@@ -68,7 +68,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     before = _before(request)
     if before == -1:
         return bad_request(request)
-    attempt = attempt.redacted(engine.redactor.of(id)) if attempt else None
+    attempt = attempt.redacted(engine.redactor(machine).of(id)) if attempt else None
     closed = instance.archived or plan.is_system
     told = {} if closed else _explain_events(engine, plan, seen)
     tried, groups = attempt.tried if attempt else None, rules.groups_among(Actor.of(request), plan.outline)
@@ -84,7 +84,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
         "places": plan.places(instance.configuration),
         "deadlines": list_deadlines(plan, instance),
         "children": list_children(instance),
-        "family": None if instance.archived else load_family(instance, scope_of(request.user)),
+        "family": None if instance.archived else load_family(engine, instance),
         "attempt": attempt,
         "open_actions": [action for action in actions if action.verdict != "idle" or action.asked],
         "idle_actions": [action for action in actions if action.verdict == "idle" and not action.asked],

@@ -12,9 +12,10 @@ from dashboard.shared.addresses.addresses import job_url
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
-from machines.connections import get_engine
+from machines.catalog.redaction import strict_redactor
 from machines.engine import Instance, Job, errors
 from machines.jobs import actions as jobs
+from machines.jobs import queries as job_queries
 from machines.people.actor import Actor
 from machines.people.errors import NotMoved
 
@@ -30,7 +31,7 @@ def show(request: HttpRequest, machine: str, id: str) -> HttpResponse:
 
 def job_page(request: HttpRequest, machine: str, id: str, turned: FailedAction | None = None) -> HttpResponse:
     """Render the page as of now. ``turned``: an action that just failed."""
-    engine = redacted_engine(request, machine)
+    engine = redacted_engine(request)
     try:
         job = engine.job(machine, id)
     except errors.LookupFailed as error:
@@ -53,18 +54,10 @@ GONE = "SB423"
 
 def _gone_page(request: HttpRequest, engine: RedactedEngine, machine: str, id: str) -> HttpResponse:
     """Answer 410 for a job that is gone, 404 for an unknown one. ``?of=`` names the instance it belonged to."""
-    was = _has_existed(machine, id)
+    was = job_queries.has_existed(Actor.of(request), machine, id)
     instance = _instance(engine, machine, request.GET.get("of", "")) if was else None
     context = {"section": "queues", "machine": machine, "id": id, "was": was, "instance": instance}
     return render_page(request, "signalbox/jobs/job_gone.html", context, status=410 if was else 404)
-
-
-def _has_existed(machine: str, id: str) -> bool:
-    """Return whether the number of a job was ever given out. Jobs are numbered by partition."""
-    engine = get_engine()
-    partition, _, number = id.partition("-")
-    count = engine.client.hget(engine.keys.partition(machine, int(partition)).meta, "jobs")
-    return 0 < int(number) <= int(count or 0)
 
 
 def _instance(engine: RedactedEngine, machine: str, id: str) -> Instance | None:
@@ -90,7 +83,7 @@ def _run_action(request: HttpRequest, machine: str, id: str, name: str) -> HttpR
     if request.method != "POST":
         return redirect("signalbox:job", machine, id)
     try:
-        job = get_engine().job(machine, id)
+        job = job_queries.get(Actor.of(request), machine, id, redactor=strict_redactor(machine))
     except errors.LookupFailed:
         return job_page(request, machine, id)
     act = acts.make_job_action(job, name, request.POST)
@@ -126,7 +119,7 @@ def _fail_form(job: Job, act: acts.Action) -> FailedAction:
 def _back(request: HttpRequest, job: Job, name: str) -> str:
     """Return the address of the row it came from; else of the job, or of the queue if the job is gone."""
     if "place" in request.POST:
-        spot = find_job_page(read_figures(job.machine, job.queue), request.POST)
+        spot = find_job_page(read_figures(Actor.of(request), job.machine, job.queue), request.POST)
         if spot:
             return spot.url()
     return reverse("signalbox:queue", args=[job.machine, job.queue]) if name == "withdraw" else job_url(job)

@@ -9,14 +9,14 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query, Status
 from pydantic import Field
 
-from dashboard.api.framework.operation import Group, actor_of, charge
+from dashboard.api.framework.operation import Group, actor_of, charge, engine_of
 from dashboard.api.framework.schemas import Body, Mistaken, Ms, Out, Why
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.times.times import in_ms
 from machines import diagrams
 from machines.catalog import offload, outlines, submissions
+from machines.catalog.redaction import MASK
 from machines.catalog.submissions import FORMAT_NAMES
-from machines.connections import get_engine
 from machines.engine import DefinitionError, Live
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
 from machines.models import Machine, MachineVersion
@@ -129,12 +129,11 @@ class Published(Out):
 @group.get("/machines", id="listMachines", right="view", answers=Machines, summary="List machines with their figures")
 def listed(request: HttpRequest) -> dict[str, Any]:
     """Those the caller may see, by name."""
-    scope, survey = actor_of(request).scope("view"), get_engine().survey()
+    survey = engine_of(request).survey()
     told = dict(Machine.objects.values_list("name", "description"))
-    names = sorted(name for name in survey.lives if name in scope)
     return {
-        "items": [_machine(survey.lives[name], told.get(name, "")) for name in names],
-        "unreadable": {name: fault.code for name, fault in survey.faults.items() if name in scope},
+        "items": [_machine(live, told.get(name, "")) for name, live in sorted(survey.lives.items())],
+        "unreadable": {name: fault.code for name, fault in survey.faults.items()},
     }
 
 
@@ -153,7 +152,7 @@ def _machine(live: Live, description: str) -> dict[str, Any]:
 
 @group.get(MACHINE, id="getMachine", right="view", answers=MachineOut, summary="Get a machine")
 def one(request: HttpRequest, machine: str) -> dict[str, Any]:
-    live = get_engine().live(machine)
+    live = engine_of(request).live(machine)
     description = Machine.objects.filter(name=machine).values_list("description", flat=True).first()
     return _machine(live, description or "")
 
@@ -161,8 +160,8 @@ def one(request: HttpRequest, machine: str) -> dict[str, Any]:
 @group.get(f"{MACHINE}/accepts", id="getAccepts", right="view", answers=Accepted, summary="List accepted senders")
 def accepts(request: HttpRequest, machine: str) -> dict[str, Any]:
     """What was granted ends with the next version that declares `accepts`."""
-    found, scope = get_engine().acceptance(machine), actor_of(request).scope("view")
-    granted = found.granted if found.granted is None else [name for name in found.granted if name in scope]
+    found = engine_of(request).acceptance(machine)
+    granted = found.granted if found.granted is None else [name for name in found.granted if name != MASK]
     return {"machine": machine, "declared": found.declared, "granted": granted}
 
 
@@ -175,14 +174,15 @@ def accepts(request: HttpRequest, machine: str) -> dict[str, Any]:
 )
 def live(request: HttpRequest, machine: str) -> Figures:
     """Each partition read in one atomic call. Flow is absolute: rates are differences of two readings."""
-    found = get_engine().live(machine)
+    found = engine_of(request).live(machine)
     return Figures.model_validate(found.as_dict() | {"missing": len(found.missing)})
 
 
 @group.get(f"{MACHINE}/versions", id="listVersions", right="view", answers=Versions, summary="List versions")
 def versions(request: HttpRequest, machine: str) -> dict[str, Any]:
     """Newest first, with those that only Redis has."""
-    current, numbers = get_engine().live(machine).version, get_engine().versions(machine)
+    engine = engine_of(request)
+    current, numbers = engine.live(machine).version, engine.versions(machine)
     found = MachineVersion.objects.filter(machine__name=machine).select_related("published_by")
     rows = {version.number: version for version in found.defer("definition", "drawing")}
     every = (rows.get(number) or outlines.make_version(machine, number) for number in sorted({*rows, *numbers})[::-1])
@@ -204,8 +204,9 @@ def _version(version: MachineVersion, current: int) -> dict[str, Any]:
 @group.get(f"{MACHINE}/definition", id="getDefinition", right="view", answers=DefinitionOut, summary="Get a definition")
 def definition(request: HttpRequest, machine: str, version: int | None = Query(None, ge=1)) -> dict[str, Any]:
     """As it was published; the current version unless `version` names another."""
-    number = get_engine().live(machine).version if version is None else version
-    return {"machine": machine, "version": number, "definition": get_engine().definition(machine, number)}
+    engine = engine_of(request)
+    number = engine.live(machine).version if version is None else version
+    return {"machine": machine, "version": number, "definition": engine.definition(machine, number)}
 
 
 @group.get(
@@ -214,7 +215,7 @@ def definition(request: HttpRequest, machine: str, version: int | None = Query(N
 )  # fmt: skip
 def diagram(request: HttpRequest, machine: str, version: int | None = Query(None, ge=1)) -> HttpResponse:
     """The bare drawing of one version, with its own style."""
-    number = get_engine().live(machine).version if version is None else version
+    number = engine_of(request).live(machine).version if version is None else version
     found = version_view.load_version(machine, number, who=str(request.user.pk), full=True)
     response = HttpResponse(diagrams.standalone(found.svg), content_type="image/svg+xml; charset=utf-8")
     response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"

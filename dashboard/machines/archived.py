@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from dashboard.shared.access import require
 from dashboard.shared.diagrams import version_view
+from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times.times import in_ms
-from machines.connections import get_engine
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.instances.forms.rendering import PageForm
 from machines.instances.queries import find_archived
@@ -52,15 +52,15 @@ class ArchiveFilter(PageForm):
 
 @require("view")
 def show(request: HttpRequest, machine: str) -> HttpResponse:
-    engine = get_engine()
-    plan = version_view.load_version(machine, engine.live(machine).version, who=str(request.user.pk))
-    states = engine.retirement().final_states(machine)
-    terms = ArchiveFilter(request.GET, states=states)
+    version = redacted_engine(request).live(machine).version
+    plan = version_view.load_version(machine, version, who=str(request.user.pk))
+    kept = figures.read_kept_figures(machine)
+    terms = ArchiveFilter(request.GET, states=kept.states)
     cursor = request.GET.get("cursor") or None
     context: dict[str, Any] = {"section": "machines", "plan": plan, "terms": terms, "first": None, "next": None}
     context |= {
         "retention": figures.read_archive_figures(machine, plan.version),
-        "kept": figures.read_kept_figures(engine, machine),
+        "kept": kept,
         "records": [],
         "narrowed": False,
     }

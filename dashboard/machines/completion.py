@@ -9,8 +9,8 @@ from django.views.decorators.http import require_safe
 
 from dashboard.shared.access import require
 from dashboard.shared.diagrams import version_view
+from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.search import query_line
-from machines.connections import get_engine
 from machines.engine.definitions import Outline
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
@@ -24,7 +24,7 @@ TIMES = ("5m", "15m", "1h", "6h", "24h", "7d")
 def suggest(request: HttpRequest, machine: str) -> JsonResponse:
     """Answer ``{"words": [...]}`` for ``?word=state:Wa``: whole terms that the last word of a line may become."""
     word = request.GET.get("word", "")[: query_line.MAX_LINE]
-    plan = version_view.load_version(machine, get_engine().live(machine).version)
+    plan = version_view.load_version(machine, redacted_engine(request).live(machine).version)
     hidden = redactor_of(Actor.of(request), machine).fields
     words = [text for text in _list_terms(word, plan.outline, hidden) if text.lower().startswith(word.lower())]
     response = JsonResponse({"words": list(dict.fromkeys(words))[:MOST]})

@@ -10,8 +10,8 @@ from django import forms
 from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.errors.statuses import MISTAKE
 from dashboard.shared.form_keys import make_key
-from machines.connections import get_engine
 from machines.engine import errors
+from machines.instances.actions import propose_id
 from machines.instances.forms import REASON_LIMIT, TypedForm
 from machines.instances.forms.rendering import PageForm
 
@@ -32,7 +32,7 @@ class Creation:
         self.plan = plan
         self.form = CreateForm(sent)
         self.data = TypedForm(plan.outline.data, prefix="data", id_prefix="new", data=sent)
-        self.key = (sent.get("key") if sent else "") or get_engine().ids.next_local() or make_key()
+        self.key = (sent.get("key") if sent else "") or propose_id() or make_key()
         self.code = MISTAKE
 
     @classmethod

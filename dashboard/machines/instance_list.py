@@ -17,7 +17,7 @@ from dashboard.shared.search import query_line
 from dashboard.shared.search.instance_filter import InstanceFilter
 from machines.catalog import builtin_machines
 from machines.catalog.mirrors import is_mirror
-from machines.engine import BadInput, Engine, Page, Tally
+from machines.engine import BadInput, Page, Tally
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 
@@ -90,7 +90,7 @@ class InstanceList:
 
     # Reading
 
-    def read(self, engine: Engine | RedactedEngine) -> Page:
+    def read(self, engine: RedactedEngine) -> Page:
         """Read the page. Its ``start`` is the cursor of the previous page."""
         if self.back:
             found = engine.find(self.machine, **self.terms, limit=SIZE, cursor=self.back, newest=not self.newest)
@@ -112,7 +112,7 @@ class InstanceList:
     def is_first(self) -> bool:
         return not (self.cursor or self.back)
 
-    def tally(self, engine: Engine | RedactedEngine) -> Tally:
+    def tally(self, engine: RedactedEngine) -> Tally:
         """Count the instances in each state, and in all states together, by the filter without its state."""
         terms = {name: term for name, term in self.terms.items() if name != "state"}
         return engine.tally(self.machine, **terms, most=MAX_COUNTED)
@@ -259,7 +259,7 @@ def read_query(request: HttpRequest, machine: str) -> str:
     return f"{address}?{query}#instances" if query else f"{address}#instances"
 
 
-def read_page(listing: InstanceList, engine: Engine | RedactedEngine) -> tuple[Page, Tally | None, BadInput | None]:
+def read_page(listing: InstanceList, engine: RedactedEngine) -> tuple[Page, Tally | None, BadInput | None]:
     """Return a page of the list, its counts if it is filtered, and the error if the filter is invalid."""
     if listing.filter.mistakes:
         return NOTHING, None, None

@@ -47,7 +47,7 @@ def export_json(request: HttpRequest, machine: str) -> StreamingHttpResponse:
 def _open(request: HttpRequest, machine: str) -> tuple[InstanceList, list[str], Iterator[Page]]:
     """Return the list, the data fields of the machine, and its pages. The first page is read at once, so that a filter
     that is not valid is a page that says so."""
-    engine = redacted_engine(request, machine)
+    engine = redacted_engine(request)
     live = engine.live(machine)
     plan = version_view.load_version(machine, live.version)
     listing = InstanceList.from_request(request, count_states(plan, live))

@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from dashboard.shared.addresses.page_addresses import find_page_address
 from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.figures.charts import Edges
+from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.times import times
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.patterns import Place
@@ -61,7 +62,7 @@ def read_scoreboards(request: HttpRequest, plan: VersionView) -> Scoreboards:
     span = request.GET.get("board", "")
     over, days = SPANS[span] if span in SPANS else SPANS["day"]
     try:
-        found = _read(plan, over, days)
+        found = _read(redacted_engine(request), plan, over, days)
     except EngineUnavailable:
         raise
     except SignalboxError as error:  # something foreign in the way: the page goes on without them
@@ -70,8 +71,8 @@ def read_scoreboards(request: HttpRequest, plan: VersionView) -> Scoreboards:
     return Scoreboards(found, [(name, _span_url(request, each), name == over) for each, (name, _) in SPANS.items()])
 
 
-def _read(plan: VersionView, over: str, days: int) -> list[Scoreboard]:
-    machine, named = plan.machine, Edges(plan.machine)
+def _read(engine: RedactedEngine, plan: VersionView, over: str, days: int) -> list[Scoreboard]:
+    machine, named = plan.machine, Edges(engine, plan.machine)
     sources = {f"{plan.version}:{each.id}": each.source for state in plan.outline.states for each in state.transitions}
     edges = scoreboards.busiest(machine, "edges", FIRST, days=days)
     states = scoreboards.slowest(machine, FIRST)

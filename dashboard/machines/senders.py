@@ -9,8 +9,10 @@ from django.http import HttpRequest
 
 from dashboard.shared.access import Scope, scope_of
 from dashboard.shared.addresses.page_addresses import find_page_address
+from dashboard.shared.redacted_engine import RedactedEngine
 from machines.catalog.accepted_senders import line
-from machines.engine import Acceptance, Engine
+from machines.catalog.redaction import MASK
+from machines.engine import Acceptance
 
 ANY = "*"
 
@@ -32,11 +34,11 @@ class AcceptedSenders:
     line: str
 
 
-def read_senders(request: HttpRequest, engine: Engine, machine: str) -> AcceptedSenders:
+def read_senders(request: HttpRequest, engine: RedactedEngine, machine: str) -> AcceptedSenders:
     """Read the senders in one round trip. Raise UnknownMachine."""
     found, scope = engine.acceptance(machine), scope_of(request.user)
     granted = found.granted or () if found.declared is None else ()
-    seen = [name for name in granted if name in scope]
+    seen = [name for name in granted if name != MASK]
     own = Sender("itself, parents and children", "always")
     return AcceptedSenders([own, *_declared(found, scope), *_granted(found, seen)], line(seen) if seen else "")
 

@@ -22,13 +22,12 @@ from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.figures import active_counts, charts
 from dashboard.shared.figures.state_counts import StateCounts, count_states, narrow
 from dashboard.shared.figures.version_counts import count_versions, find_elsewhere
-from dashboard.shared.missing_partitions import count_missing
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
-from machines.connections import get_engine
+from machines.catalog.partitions import count_missing
 from machines.diagrams import standalone
-from machines.engine import Engine, Instance, Live, Page, SignalboxError, Tally, errors
+from machines.engine import Instance, Live, Page, SignalboxError, Tally, errors
 from machines.engine.ids import codec
 from machines.instances import actions as instance_service
 from machines.integrations.attached import actions as mirrors
@@ -62,9 +61,9 @@ def machine_page(
     request: HttpRequest, machine: str, *, creation: Creation | None = None, status: int = 200
 ) -> HttpResponse:
     """Render the page. ``creation``: a filled form that was not accepted."""
-    engine = redacted_engine(request, machine)
+    engine = redacted_engine(request)
     live = engine.live(machine)
-    plan, versions = _load_plan(request, live), count_versions(get_engine(), machine, live)
+    plan, versions = _load_plan(request, live), count_versions(engine, machine, live)
     listing = InstanceList.from_request(request, count_states(plan, live), strict=False)
     instances, tally, mistake = listings.read_page(listing, engine)
     shown, partial = narrow(live, tally), tally is not None and not tally.complete
@@ -90,7 +89,7 @@ def machine_page(
         "creation": creation,
         "charts": charts.of_machine(request, machine, queues=bool(track.depths)),
         "boards": panels.read("boards", lambda: scoreboards.read_scoreboards(request, plan), scoreboards.Scoreboards()),
-        "accepts": senders.read_senders(request, get_engine(), machine),
+        "accepts": senders.read_senders(request, engine, machine),
         "mirror": mirrors.describe_mirror(Actor.of(request), machine) if plan.is_mirror else None,
         "retention": figures.read_archive_figures(machine, live.version),
         "moved": active_counts.count_for_machine(machine),
@@ -123,7 +122,7 @@ def machine_page(
 
 
 def _list_context(
-    engine: Engine | RedactedEngine, listing: InstanceList, found: Page, live: Live, track: StateCounts
+    engine: RedactedEngine, listing: InstanceList, found: Page, live: Live, track: StateCounts
 ) -> dict[str, Any]:
     """Return the context of the list."""
     block = track.block(listing.state) if listing.state else None
@@ -159,7 +158,7 @@ def _blank_form(request: HttpRequest, plan: VersionView, live: Live) -> Creation
     )
 
 
-def _count_shown_errors(engine: Engine | RedactedEngine, plan: VersionView) -> dict[str, int]:
+def _count_shown_errors(engine: RedactedEngine, plan: VersionView) -> dict[str, int]:
     """Count the instances in error by state: of the chosen version, else of all."""
     return count_errors(engine, plan, plan.version if plan.chosen else None)
 
@@ -168,7 +167,9 @@ def _count_shown_errors(engine: Engine | RedactedEngine, plan: VersionView) -> d
 def create(request: HttpRequest, machine: str) -> HttpResponse:
     if request.method != "POST":
         return redirect("signalbox:machine", machine)
-    creation = Creation(version_view.load_version(machine, get_engine().live(machine).version), request.POST)
+    creation = Creation(
+        version_view.load_version(machine, redacted_engine(request).live(machine).version), request.POST
+    )
     if not creation.is_valid():
         return machine_page(request, machine, creation=creation, status=400)
     given = creation.arguments()
@@ -195,7 +196,7 @@ def reconcile(request: HttpRequest, machine: str) -> HttpResponse:
 @require("view")
 def instances(request: HttpRequest, machine: str) -> HttpResponse:
     """Render the list alone, for the script that refreshes it."""
-    engine = redacted_engine(request, machine)
+    engine = redacted_engine(request)
     live = engine.live(machine)
     plan = _load_plan(request, live)
     listing = InstanceList.from_request(request, count_states(plan, live))
@@ -212,7 +213,7 @@ def counts(request: HttpRequest, machine: str) -> HttpResponse:
 
     ``?of=errors``: the instances in error by state, leaf or not, as the diagram shows them.
     """
-    engine = get_engine()
+    engine = redacted_engine(request)
     live = engine.live(machine)
     plan = _load_plan(request, live)
     if request.GET.get("of") == "errors":
@@ -228,7 +229,7 @@ def _figures(tally: Tally) -> dict[str, Any]:
 @require("view")
 def rows(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer the current state of the instances named by ``row``, and how many new ones the page would show."""
-    engine = get_engine()
+    engine = redacted_engine(request)
     watched = request.GET.getlist("row")[: listings.SIZE]
     live = engine.live(machine)
     plan = _load_plan(request, live)
@@ -280,7 +281,7 @@ def diagram(request: HttpRequest, machine: str) -> HttpResponse:
         full=request.GET.get("labels") != "short",
     )
     if "painted" in request.GET:
-        engine = get_engine()
+        engine = redacted_engine(request)
         mode, live = mode_of(request.GET["painted"]), engine.live(machine)
         own = plan.version if request.GET.get("version") else None
         if own is not None and len(engine.versions(machine)) > 1:
@@ -302,7 +303,7 @@ def diagram(request: HttpRequest, machine: str) -> HttpResponse:
 def _version(request: HttpRequest, machine: str) -> int:
     asked = request.GET.get("version", "")
     if not asked:
-        return get_engine().live(machine).version
+        return redacted_engine(request).live(machine).version
     if not asked.isascii() or not asked.isdigit() or len(asked) > DIGITS or not int(asked):
         raise Http404("A version must be a whole number from 1.")
     return int(asked)
@@ -333,4 +334,6 @@ def _drawing(request: HttpRequest, plan: version_view.VersionView) -> HttpRespon
 @never_cache
 @require_safe
 def show_charts(request: HttpRequest, machine: str) -> JsonResponse:
-    return JsonResponse(charts.of_machine(request, machine, queues=bool(get_engine().queues(machine))).as_dict())
+    return JsonResponse(
+        charts.of_machine(request, machine, queues=bool(redacted_engine(request).queues(machine))).as_dict()
+    )

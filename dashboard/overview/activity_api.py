@@ -8,11 +8,10 @@ from django.http import HttpRequest
 from ninja import Query
 from pydantic import Field
 
-from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.operation import Group, actor_of, engine_of
 from dashboard.api.framework.schemas import Ms, Out
 from dashboard.shared.errors.panels import AWAY, Panels
 from machines.audit.activity import Counts, activity, count_people
-from machines.connections import get_engine
 from machines.statistics import scoreboards
 
 group = Group("activity", "Activity counts and scoreboards.")
@@ -56,9 +55,8 @@ class BoardOut(Out):
 )
 def everywhere(request: HttpRequest) -> dict[str, Any]:
     """Today, this week and this month (UTC), on the machines the caller may see."""
-    scope = actor_of(request).scope("view")
-    found, panels = activity([name for name in get_engine().machines() if name in scope]), Panels()
-    people = panels.read("operators", count_people, None) if scope.all else None
+    found, panels = activity(list(engine_of(request).machines())), Panels()
+    people = panels.read("operators", count_people, None) if actor_of(request).scope("view").all else None
     return {
         "moved": _counts(found.moved),
         "machines": {name: _counts(counts) for name, counts in found.by_machine.items()},
@@ -79,7 +77,7 @@ def first(
     limit: int = Query(5, ge=1, le=100),
 ) -> dict[str, Any]:
     """The busiest edges, the most refused events, or the slowest states (now, whatever `days` says)."""
-    get_engine().live(machine)  # raises where there is none
+    engine_of(request).live(machine)  # raises where there is none
     if of == "states":
         return {"items": [PlaceOut.model_validate(place) for place in scoreboards.slowest(machine, limit)]}
     return {"items": [PlaceOut.model_validate(place) for place in scoreboards.busiest(machine, of, limit, days=days)]}

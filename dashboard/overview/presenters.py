@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dashboard.shared.figures.state_counts import StateCounts
 from dashboard.shared.figures.version_counts import VersionCounts
-from dashboard.shared.missing_partitions import MissingPartitions, count_missing
+from machines.catalog.partitions import MissingPartitions, count_missing
 from machines.engine import Live
 from machines.statistics.present import Present
 

@@ -15,11 +15,9 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 from django.urls import reverse
 
-from dashboard.shared.access import scope_of
 from dashboard.shared.addresses.converters import JobId
+from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.search.instance_filter import IDS
-from machines.connections import get_engine
-from machines.engine import Engine
 from machines.instances.archive.store import get_archive
 
 MAX_HITS = 20  # of each kind on the page
@@ -83,8 +81,8 @@ def search(request: HttpRequest, asked: str) -> Iterator[Hit]:
 
 def search_page(request: HttpRequest, asked: str, page: int = 1) -> Results:
     """Return a page of what has this name on the machines that the person sees: at most ``MAX_HITS`` of each kind."""
-    engine, scope, found = get_engine(), scope_of(request.user), Results(page)
-    names = sorted(name for name in engine.machines() if name in scope)
+    engine, found = redacted_engine(request), Results(page)
+    names = sorted(engine.machines())
     for name in found.cut("instance", engine.find_machines(asked, names)):
         found.hits.append(Hit("instance", asked, reverse("signalbox:instance", args=[name, asked]), name, exact=True))
     here = {hit.of for hit in found.hits}
@@ -111,14 +109,13 @@ def _exact_first(names: list[tuple[str, ...]], asked: str) -> list[tuple[str, ..
     return sorted(names, key=lambda name: name[-1] != asked)
 
 
-def _find_by_prefix(engine: Engine, machines: list[str], prefix: str, found: Results) -> None:
+def _find_by_prefix(engine: RedactedEngine, machines: list[str], prefix: str, found: Results) -> None:
     """Add instances whose id begins with the prefix, of machines that index their ids."""
     for name in found.cut("machine index", engine.find_indexed(IDS, machines), BY_PREFIX):
-        listed = engine.find(name, id_prefix=prefix, limit=MAX_HITS + 1).instances
-        for instance in listed[:MAX_HITS]:
-            if instance.id != prefix:
-                address = reverse("signalbox:instance", args=[name, instance.id])
-                found.hits.append(Hit("instance", instance.id, address, name))
+        listed = engine.find_ids(name, prefix, MAX_HITS + 1)
+        for id in listed[:MAX_HITS]:
+            if id != prefix:
+                found.hits.append(Hit("instance", id, reverse("signalbox:instance", args=[name, id]), name))
         if len(listed) > MAX_HITS:
             address = f"{reverse('signalbox:machine', args=[name])}?{urlencode({'id': f'{prefix}*'})}#instances"
             found.remainders.append(Remainder("instance", 1, MAX_HITS, of=name, url=address))

@@ -7,9 +7,8 @@ from typing import Any, Literal
 from django.http import HttpRequest
 from pydantic import Field
 
-from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.operation import Group, engine_of
 from dashboard.api.framework.schemas import Ms, Out
-from machines.connections import get_engine
 from machines.statistics.series import Series, series
 
 group = Group("statistics", "Metrics of the last hour, day or month.")
@@ -63,8 +62,7 @@ def everywhere(
     request: HttpRequest, what: Literal["transitions", "work", "failures"] = "transitions", span: Spans = "hour"
 ) -> dict[str, Any]:
     """Of those the caller may see. Rates are a minute's."""
-    scope = actor_of(request).scope("view")
-    return _shown(series([name for name in get_engine().machines() if name in scope], span, what))
+    return _shown(series(list(engine_of(request).machines()), span, what))
 
 
 @group.get(
@@ -81,5 +79,5 @@ def of_machine(
     queue: str = "",
 ) -> dict[str, Any]:
     """`queue` narrows throughput and times. Times are p50, p95 and p99, right to a factor of two."""
-    get_engine().live(machine)  # raises where there is none
+    engine_of(request).live(machine)  # raises where there is none
     return _shown(series([machine], span, what, queue=queue))

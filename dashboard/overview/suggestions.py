@@ -10,9 +10,10 @@ from django.http import HttpRequest, JsonResponse
 from django.urls import reverse
 
 from dashboard.models import SavedView
-from dashboard.shared.access import allows, require, scope_of
+from dashboard.shared.access import allows, require
 from dashboard.shared.addresses.navigation import list_navigation_links
-from machines.connections import get_engine, get_throttle
+from dashboard.shared.redacted_engine import redacted_engine
+from machines.connections import get_throttle
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.people.limits.rate_limit import spend_if_available
 
@@ -57,8 +58,7 @@ def _own_hits(request: HttpRequest, wanted: str) -> Iterator[Hit]:
             yield Hit("place", place.label, place.url)
     for view in islice(SavedView.shown_to(user, name__icontains=wanted), MOST_OF_A_KIND):
         yield Hit("view", view.name, view.address, view.machine)
-    scope = scope_of(user)
-    for name in sorted(name for name in get_engine().machines() if name in scope):
+    for name in sorted(redacted_engine(request).machines()):
         label = f"New instance of {name}"
         if wanted in label.lower() and allows(user, "fire", name):
             yield Hit("action", label, f"{reverse('signalbox:machine', args=[name])}#create")

@@ -20,11 +20,11 @@ from dashboard.shared.figures.queue_depths import read_depths
 from dashboard.shared.figures.ranking import name_topic, rank_depths
 from dashboard.shared.figures.state_counts import count_states
 from dashboard.shared.figures.version_counts import count_known
-from dashboard.shared.missing_partitions import count_missing
+from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.alarms.alarm import Alarm, worst_by_machine
 from machines.catalog.builtin_machines import split_system
-from machines.connections import get_engine
+from machines.catalog.partitions import count_missing
 from machines.engine import Survey
 from machines.statistics.present import Present, present
 from machines.statistics.series import rates_by_machine
@@ -47,7 +47,7 @@ LOOK = "overview.look"  # in the session
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
     scope, operated = scope_of(request.user), scope_of(request.user, "operate")
-    survey = get_engine().survey().only(scope)
+    survey = redacted_engine(request).survey()
     own, system = split_system(survey.lives)
     names = own + system if request.GET.get("system") else own
     lives = {name: survey.lives[name] for name in names}
@@ -103,7 +103,7 @@ def read_rows(
     span = "day" if request.GET.get("span") in ("day", "month") else "hour"
     known = version_view.load_versions({name: survey.lives[name].version for name in names})
     traces, about = rates_by_machine(names, span), group_alarms(alarms)
-    rollouts = get_engine().rollouts(recent=True)
+    rollouts = redacted_engine(request).rollouts(recent=True)
     found = []
     for name in names:
         live, rollout = survey.lives[name], rollouts.get(name)
@@ -134,6 +134,5 @@ def choose_look(request: HttpRequest) -> str:
 @never_cache
 @require_safe
 def show_charts(request: HttpRequest) -> JsonResponse:
-    scope = scope_of(request.user)
-    names, _ = split_system(name for name in get_engine().machines() if name in scope)
+    names, _ = split_system(redacted_engine(request).machines())
     return JsonResponse(charts.of_overview(request, names).as_dict())

@@ -9,10 +9,10 @@ from django.http import HttpRequest, HttpResponse
 from dashboard.alarms.queries import collect_alarms
 from dashboard.shared.access import Scope, require, scope_of
 from dashboard.shared.errors.panels import Panels
+from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.alarms.alarm import CRITICAL, WARNING, Alarm, worst_by_machine
 from machines.catalog.builtin_machines import split_system
-from machines.connections import get_engine
 from machines.people.permissions import NOTHING
 from machines.statistics.present import present
 
@@ -47,7 +47,7 @@ def show(request: HttpRequest) -> HttpResponse:
     """Show all machines that the person sees, or those of ``?machines=a,b``."""
     seen, chosen = scope_of(request.user), read_chosen(request)
     scope = seen & Scope(False, frozenset(chosen)) if chosen else seen
-    survey = get_engine().survey().only(scope)
+    survey = redacted_engine(request).survey().only(scope)
     panels = Panels()
     rates = panels.read("rates", lambda: present(survey.lives), {})
     alarms = [each for each in collect_alarms(scope, NOTHING, survey, rates) if not each.is_snoozed]

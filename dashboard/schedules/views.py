@@ -11,12 +11,12 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.shared.access import Forbidden, View, allows, anywhere, demand, require, scope_of
+from dashboard.shared.access import Forbidden, View, allows, anywhere, demand, require
 from dashboard.shared.form_keys import make_key
-from dashboard.shared.missing_partitions import count_missing
 from dashboard.shared.permissions import require_audited
+from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
-from machines.connections import get_engine
+from machines.catalog.partitions import count_missing
 from machines.engine.errors import BadInput, SignalboxError
 from machines.people.actor import Actor
 from machines.schedules import DeclaredSchedule, InvalidSchedule, Row, UnknownSchedule, authors, queries
@@ -33,8 +33,7 @@ VERBS = ("put", "take_over", "pause", "resume", "run", "backfill", "remove")
 @require("view")
 def show_all(request: HttpRequest) -> HttpResponse:
     machine = request.GET.get("machine", "")
-    scope = scope_of(request.user)
-    names = sorted(name for name in get_engine().machines() if name in scope)
+    names = sorted(redacted_engine(request).machines())
     if machine and machine not in names:
         raise Http404("No machine of this name.")
     new = "new" in request.GET
@@ -86,7 +85,7 @@ def make(request: HttpRequest, machine: str) -> HttpResponse:
     action = request.GET.get("do", "")
     if action not in ("", *ACTIONS):
         raise Http404("Unknown action.")
-    if machine not in get_engine().machines():
+    if machine not in redacted_engine(request).machines():
         raise Http404("No machine of this name.")
     if not action:
         return _render_form(request, machine, None, status=400 if request.method == "POST" else 200)

@@ -1,127 +1,216 @@
-"""The engine as one person may see it: what a page may read of one machine, redacted.
+"""The engine as one person may see it: what pages and API operations read, redacted, of machines in the person's scope.
 
-Deny by default. A method of the engine does not exist here until it is written down, with what happens to its answer:
+Deny by default. A method of the engine does not exist here until it is written down, with what happens to its answer.
+``tests/test_import_graph.py`` keeps the engine itself out of pages and API operations.
 
-- ``live``, ``tally``, ``filling``, ``waits``, ``rollout`` and ``version_figures`` pass: counts, times, and names of
-  states, queues, jobs and versions. These are no data. ``tally`` refuses to count by hidden fields. ``diff`` passes:
-  people who see a machine see its definitions.
-- Plans, dry runs and replays are not here: ``machines.versions`` reads and redacts them.
-- ``inspect``, ``get``, ``history``, ``explain``, ``explain_all``, ``job`` and ``jobs`` go through the services and
-  one redactor of the machine.
-- ``find`` and ``troubles`` feed lists. Lists show no data, so everybody gets them without sensitive values.
+- Methods made by ``_pass`` take a machine that the person sees, and pass on counts, times, definitions, and names of
+  states, queues, jobs and versions. These are no data of instances.
+- Methods of all machines answer for those that the person sees.
+- ``inspect``, ``get``, ``history``, ``explain``, ``explain_all``, ``job``, ``jobs`` and ``replay`` go through the
+  queries of ``machines`` and one redactor for each machine.
+- ``find``, ``find_ids``, ``get_many`` and ``problems`` feed lists. Lists show no data, so everybody gets them without
+  sensitive values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.http import HttpRequest
 
 from machines.catalog.redaction import MASK, Redactor, strict_redactor
 from machines.connections import get_engine
 from machines.engine import (
+    Acceptance,
     Engine,
     Explanation,
-    IndexProgress,
     Inspection,
     Instance,
     Job,
-    Live,
     Page,
     Problem,
     SignalboxError,
     Step,
+    Survey,
     Tally,
-    Wait,
 )
+from machines.engine.definitions import CompiledDefinition
 from machines.engine.records import PartialList
-from machines.engine.versions import DefinitionDiff, Rollout, VersionFigures
+from machines.engine.simulation.records import SimulatedStep
+from machines.engine.verification.findings import VerificationFinding
+from machines.engine.versions import Replay, Rollout
 from machines.instances import actions as instances
 from machines.instances.queries import demand_findable, explain_all, redactor_of, reveals
 from machines.jobs import queries as job_queries
 from machines.people.actor import Actor
+from machines.people.permissions import among
+from machines.versions import comparison
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Definition = Mapping[str, Any] | CompiledDefinition | str
+"""A definition, or the name of a published machine."""
+
+
+def _pass(method: Callable[Concatenate[Engine, str, P], R]) -> Callable[Concatenate[RedactedEngine, str, P], R]:
+    """Make a method that demands ``view`` on its machine and returns what the engine's own method returns."""
+    name = method.__name__
+
+    @wraps(method)
+    def passed(self: RedactedEngine, machine: str, /, *args: P.args, **asked: P.kwargs) -> R:
+        found: R = getattr(self._engine, name)(self._seen(machine), *args, **asked)
+        return found
+
+    return passed
 
 
 class RedactedEngine:
-    """Replaces the engine where a page reads one machine. Only the methods defined here exist."""
+    """Replaces the engine in pages and API operations. Only the methods defined here exist."""
 
-    def __init__(self, engine: Engine, actor: Actor, machine: str, redactor: Redactor | None = None) -> None:
-        """``redactor``: made when it is first needed, unless one is given."""
-        self._engine = engine
+    def __init__(self, actor: Actor, engine: Engine | None = None) -> None:
+        """``engine``: that of this process, unless another one is given."""
+        self._engine = engine or get_engine()
         self._actor = actor
-        self._machine = machine
-        self._redactor = redactor
+        self._redactors: dict[str, Redactor] = {}
 
-    @property
-    def redactor(self) -> Redactor:
-        """What hides this machine's values from this person."""
-        if self._redactor is None:
-            self._redactor = redactor_of(self._actor, self._machine)
-        return self._redactor
+    def redactor(self, machine: str) -> Redactor:
+        """Return what hides a machine's values from this person: the same one for all answers."""
+        if machine not in self._redactors:
+            self._redactors[machine] = redactor_of(self._actor, machine)
+        return self._redactors[machine]
 
-    def live(self, machine: str) -> Live:
-        """Pass on counts, times and figures of queues."""
-        return self._engine.live(machine)
+    def _seen(self, machine: str) -> str:
+        """Return the machine. Raise Forbidden where the person may not see it."""
+        self._actor.demand("view", machine)
+        return machine
+
+    def _among(self, machines: Iterable[str]) -> list[str]:
+        """Return those of the machines that the person sees."""
+        scope = self._actor.scope()
+        return [name for name in machines if name in scope]
+
+    # Figures, names and definitions of one machine
+
+    live = _pass(Engine.live)
+    queues = _pass(Engine.queues)
+    index_progress = _pass(Engine.index_progress)
+    waits = _pass(Engine.waits)
+    versions = _pass(Engine.versions)
+    definition = _pass(Engine.definition)
+    diff = _pass(Engine.diff)
+    rollout = _pass(Engine.rollout)
+    version_figures = _pass(Engine.version_figures)
 
     def tally(self, machine: str, **asked: Any) -> Tally:
-        """Pass on counts, unless they are by a hidden field: counts of a filter reveal what it matched."""
-        demand_findable(reveals(self._actor, machine), machine, asked)
+        """Return counts, unless they are by a hidden field: counts of a filter reveal what it matched."""
+        demand_findable(reveals(self._actor, self._seen(machine)), machine, asked)
         return self._engine.tally(machine, **asked)
 
-    def index_progress(self, machine: str) -> IndexProgress | None:
-        """Pass on the progress of an index."""
-        return self._engine.index_progress(machine)
+    def acceptance(self, machine: str) -> Acceptance:
+        """Return whom a machine accepts. Granted names of machines that the person does not see are masked."""
+        found, scope = self._engine.acceptance(self._seen(machine)), self._actor.scope()
+        granted = found.granted and tuple(name if name in scope else MASK for name in found.granted)
+        return replace(found, granted=granted)
 
-    def waits(self, machine: str, id: str) -> list[Wait]:
-        """Pass on names of invokes, handlers, queues and jobs."""
-        return self._engine.waits(machine, id)
+    # Figures and names of all machines
 
-    def diff(self, machine: str, a: int, b: int) -> DefinitionDiff:
-        """Pass on the differences of two published versions."""
-        return self._engine.diff(machine, a, b)
+    def machines(self) -> dict[str, int]:
+        scope = self._actor.scope()
+        return {name: version for name, version in self._engine.machines().items() if name in scope}
 
-    def rollout(self, machine: str) -> Rollout | None:
-        """Pass on versions, percentages and counts."""
-        return self._engine.rollout(machine)
+    def survey(self) -> Survey:
+        """Return figures of the machines that the person sees, and the workers without jobs and queues of others."""
+        scope = self._actor.scope()
+        found = self._engine.survey().only(scope)
+        return replace(found, workers=[row.only(scope) for row in found.workers])
 
-    def version_figures(self, machine: str, *, sample: int = 100) -> PartialList[VersionFigures]:
-        """Pass on counts and times of each version."""
-        return self._engine.version_figures(machine, sample=sample)
+    def rollouts(self, *, recent: bool = False) -> dict[str, Rollout]:
+        scope = self._actor.scope()
+        return {name: rollout for name, rollout in self._engine.rollouts(recent=recent).items() if name in scope}
 
-    def problems(self, machine: str, ids: Iterable[str]) -> dict[str, list[Problem]]:
-        """Return the kind of each problem. Its text, which a handler may fill with anything, is always redacted."""
-        found = self._engine.problems(machine, ids)
-        return {id: [replace(one, text=MASK if one.text else "") for one in wrong] for id, wrong in found.items()}
+    def find_machines(self, id: str, machines: Iterable[str], *, of: str = "instance") -> list[str]:
+        return self._engine.find_machines(id, self._among(machines), of=of)
+
+    def find_indexed(self, field: str, machines: Iterable[str]) -> list[str]:
+        return self._engine.find_indexed(field, self._among(machines))
+
+    def queue_names(self, machines: Iterable[str]) -> PartialList[tuple[str, str]]:
+        return self._engine.queue_names(self._among(machines))
+
+    # Definitions that the person brings
+
+    def simulate(
+        self,
+        definition: Definition,
+        events: Iterable[Any],
+        data: Mapping[str, Any] | None = None,
+        **asked: Any,
+    ) -> list[SimulatedStep]:
+        """Play a run on a definition, or on a machine that the person sees. It reads no instance."""
+        return self._engine.simulate(self._readable(definition), events, data, **asked)
+
+    def verify(self, definition: Definition, **asked: Any) -> list[VerificationFinding]:
+        """Verify a definition, or a machine that the person sees. It reads no instance."""
+        return self._engine.verify(self._readable(definition), **asked)
+
+    def _readable(self, definition: Definition) -> Definition:
+        return self._seen(definition) if isinstance(definition, str) else definition
+
+    # Instances and jobs
 
     def inspect(self, machine: str, id: str, **asked: Any) -> Inspection:
         """Redacted part by part, by one redactor, which all further answers go through as well."""
-        found, self._redactor = instances.inspect(self._actor, machine, id, **asked)
+        found, self._redactors[machine] = instances.inspect(self._actor, machine, id, **asked)
         return found
 
     def explain_all(self, machine: str, id: str, events: Iterable[str]) -> dict[str, Explanation | SignalboxError]:
-        return explain_all(self._actor, machine, id, events, redactor=self.redactor)
+        return explain_all(self._actor, machine, id, events, redactor=self.redactor(machine))
 
     def get(self, machine: str, id: str) -> Instance:
-        return instances.get(self._actor, machine, id, redactor=self.redactor)
+        return instances.get(self._actor, machine, id, redactor=self.redactor(machine))
 
     def history(self, machine: str, id: str, **asked: Any) -> list[Step]:
-        return instances.history(self._actor, machine, id, redactor=self.redactor, **asked)
+        return instances.history(self._actor, machine, id, redactor=self.redactor(machine), **asked)
 
     def explain(self, machine: str, id: str, event: str, payload: Any = None) -> Explanation:
-        return instances.explain(self._actor, machine, id, event, payload, redactor=self.redactor)
+        return instances.explain(self._actor, machine, id, event, payload, redactor=self.redactor(machine))
+
+    def job(self, machine: str, id: str) -> Job:
+        return job_queries.get(self._actor, machine, id, redactor=self.redactor(machine))
+
+    def jobs(self, machine: str, queue: str, **asked: Any) -> list[Job]:
+        return job_queries.find(self._actor, machine, queue, redactor=self.redactor(machine), brief=True, **asked)
+
+    def replay(self, machine: str, version: int, *, sample: int | None = None) -> Replay:
+        """Run recorded histories on a version; without values. Takes the right to operate."""
+        return comparison.replay(self._actor, machine, version, sample=sample)
+
+    # Lists of instances
 
     def find(self, machine: str, **asked: Any) -> Page:
         return instances.find(self._actor, machine, redactor=strict_redactor(machine), **asked)
 
-    def job(self, machine: str, id: str) -> Job:
-        return job_queries.get(self._actor, machine, id, redactor=self.redactor)
+    def find_ids(self, machine: str, prefix: str, limit: int) -> list[str]:
+        """Return ids that begin with a prefix."""
+        return [one.id for one in self._engine.find(self._seen(machine), id_prefix=prefix, limit=limit).instances]
 
-    def jobs(self, machine: str, queue: str, **asked: Any) -> list[Job]:
-        return job_queries.find(self._actor, machine, queue, redactor=self.redactor, brief=True, **asked)
+    def get_many(self, machine: str, ids: Iterable[str]) -> list[Instance | SignalboxError]:
+        """Return where instances stand, without their data and timers."""
+        scope = self._actor.scope()
+        return [
+            among(replace(one, data={}, timers=[]), scope) if isinstance(one, Instance) else one
+            for one in self._engine.get_many(self._seen(machine), ids)
+        ]
+
+    def problems(self, machine: str, ids: Iterable[str]) -> dict[str, list[Problem]]:
+        """Return the kind of each problem. Its text, which a handler may fill with anything, is always redacted."""
+        found = self._engine.problems(self._seen(machine), ids)
+        return {id: [replace(one, text=MASK if one.text else "") for one in wrong] for id, wrong in found.items()}
 
 
-def redacted_engine(request: HttpRequest, machine: str) -> RedactedEngine:
-    """Return the engine as the person of this request may see it, for a page of one machine."""
-    return RedactedEngine(get_engine(), Actor.of(request), machine)
+def redacted_engine(request: HttpRequest) -> RedactedEngine:
+    """Return the engine as the person of this request may see it."""
+    return RedactedEngine(Actor.of(request))

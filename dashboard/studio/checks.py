@@ -14,11 +14,12 @@ from django.views.decorators.http import require_POST
 
 from dashboard.shared.access import require
 from dashboard.shared.errors.statuses import status_of
+from dashboard.shared.redacted_engine import RedactedEngine
 from machines.catalog import offload
 from machines.catalog.editing.checking import WRITTEN
 from machines.catalog.editing.names import vocabulary
 from machines.catalog.submissions import FORMAT_NAMES, GUESS
-from machines.connections import get_engine, get_throttle
+from machines.connections import get_throttle
 from machines.engine import EngineUnavailable
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
 from machines.models import MachineVersion
@@ -115,8 +116,7 @@ def answer(found: dict[str, Any], status: int = 200) -> JsonResponse:
 
 def list_known(actor: Actor) -> dict[str, Any]:
     """``machines`` that the actor sees, ``handlers`` that those invoke or that this process has, and the language."""
-    names = {name: number for name, number in _current_versions().items() if actor.may("view", name)}
-    names = dict(sorted(names.items())[:MOST])
+    names = dict(sorted(_current_versions(actor).items())[:MOST])
     found: dict[str, None] = dict.fromkeys(handlers)
     recorded = MachineVersion.objects.filter(machine__name__in=names)
     for name, number, definition in recorded.values_list("machine__name", "number", "definition"):
@@ -125,9 +125,9 @@ def list_known(actor: Actor) -> dict[str, Any]:
     return vocabulary() | {"machines": list(names), "handlers": sorted(found)}
 
 
-def _current_versions() -> dict[str, int]:
+def _current_versions(actor: Actor) -> dict[str, int]:
     try:
-        return get_engine().machines()
+        return RedactedEngine(actor).machines()
     except EngineUnavailable:  # what is completed then is the language alone
         return {}
 

@@ -15,6 +15,7 @@ from dashboard.shared.access import require
 from dashboard.shared.diagrams.diagram_overlay import find_state_parts, find_transition_parts
 from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.errors.statuses import status_of
+from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from machines import diagrams
 from machines.catalog import offload
 from machines.catalog.editing import runs
@@ -23,7 +24,6 @@ from machines.catalog.editing.run_steps import describe_step
 from machines.catalog.editing.runs import Run
 from machines.catalog.editing.scenario_text import REFUSED, write_scenario
 from machines.catalog.submissions import FORMAT_NAMES, GUESS
-from machines.connections import get_engine
 from machines.engine import BadInput, SignalboxError
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.simulation.records import SimulatedStep
@@ -67,16 +67,16 @@ class DraftTrial(Trial):
         by_input = {one.input: one.outcome for one in self.records if one.input >= 0}
         return list(by_input.values())
 
-    def play(self, compiled: CompiledDefinition) -> None:
+    def play(self, engine: RedactedEngine, compiled: CompiledDefinition) -> None:
         """Play the run as far as it goes. Raises BadInput for data that does not fit, and a run that takes too long."""
         try:
-            self.records = _simulate(compiled, self.run)
+            self.records = _simulate(engine, compiled, self.run)
         except BadInput as error:
             number = runs.find_step(error)
             if number is None:
                 raise
             self.stopped = error.message.partition(" ")[2]
-            self.records = _simulate(compiled, Run(self.run.steps[:number], self.run.data))
+            self.records = _simulate(engine, compiled, Run(self.run.steps[:number], self.run.data))
         played = max((one.input + 1 for one in self.records), default=0)
         self.at = min(self.at, played)
 
@@ -109,13 +109,13 @@ def _answer(request: HttpRequest, machine: str) -> JsonResponse:
             read = offload.read_submission(offload.run("read", text, who="", cpu=CPU, format=format, whole=True))
             if read.compiled is None:
                 return checks.answer({"unread": "Correct the errors under Findings first."})
-            return checks.answer(_show(request, _play(machine, read.compiled, post)))
+            return checks.answer(_show(request, _play(redacted_engine(request), machine, read.compiled, post)))
     except SignalboxError as error:
         wait = getattr(error, "retry_after", 0)
         return checks.refuse(status_of(type(error)), error.code, error.message, retry_after=wait)
 
 
-def _play(machine: str, compiled: CompiledDefinition, post: Any) -> DraftTrial:
+def _play(engine: RedactedEngine, machine: str, compiled: CompiledDefinition, post: Any) -> DraftTrial:
     """Play the run of a form, with the step that it asks for."""
     name = str(compiled.program["machine"])
     outline = compiled.outline
@@ -128,28 +128,28 @@ def _play(machine: str, compiled: CompiledDefinition, post: Any) -> DraftTrial:
         if post.get("do") and (run := trial.proceed(post)) is not None:
             runs.encode(run)  # one that is too long for the page is refused
             made = DraftTrial(trial.machine, plan, run, len(run.steps))
-            made.play(compiled)
+            made.play(engine, compiled)
             if not made.stopped:
                 return made
             trial.mistake = f"Nothing happened: {made.stopped}"
-        trial.play(compiled)
+        trial.play(engine, compiled)
     except (BadInput, forms.ValidationError) as error:
         trial.refuse(error)
         if not trial.records:
-            _play_again(trial, compiled)
+            _play_again(engine, trial, compiled)
     return trial
 
 
-def _play_again(trial: DraftTrial, compiled: CompiledDefinition) -> None:
+def _play_again(engine: RedactedEngine, trial: DraftTrial, compiled: CompiledDefinition) -> None:
     """Show the run as it was, after a step that was refused. One whose data fits no more stays, and is not played."""
     try:
-        trial.play(compiled)
+        trial.play(engine, compiled)
     except BadInput as error:
         trial.refuse(error)
 
 
-def _simulate(compiled: CompiledDefinition, run: Run) -> list[SimulatedStep]:
-    return get_engine().simulate(compiled, run.steps, run.data, seconds=SECONDS)
+def _simulate(engine: RedactedEngine, compiled: CompiledDefinition, run: Run) -> list[SimulatedStep]:
+    return engine.simulate(compiled, run.steps, run.data, seconds=SECONDS)
 
 
 def _read_place(text: str, most: int) -> int:

@@ -19,12 +19,13 @@ from dashboard.shared.diagrams.diagram_overlay import Overlay, find_state_parts,
 from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.figures.version_counts import count_versions
+from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.catalog.editing import runs
 from machines.catalog.editing.runs import Run
 from machines.catalog.editing.scenario_text import write_scenario
 from machines.catalog.outlines import get_version
-from machines.connections import get_engine, get_throttle
+from machines.connections import get_throttle
 from machines.engine import BadInput
 from machines.engine.simulation.records import SimulatedStep
 from machines.people.limits.rate_limit import spend_if_available
@@ -65,7 +66,7 @@ def step(request: HttpRequest, machine: str) -> HttpResponse:
         if run is not None:
             if not _may_play(request, run):
                 return _page(request, _refuse_for_now(trial))
-            _simulate(trial.plan, run)
+            _simulate(redacted_engine(request), trial.plan, run)
             return redirect(trial.address(run))
     except (BadInput, forms.ValidationError) as error:
         trial.refuse(error)
@@ -90,7 +91,8 @@ def scenario(request: HttpRequest, machine: str) -> HttpResponse:
 
 def _open(request: HttpRequest, machine: str, asked: Any) -> VersionTrial:
     """Read version, run and place, and play the run. What makes no sense becomes the page's mistake."""
-    version = _number(asked.get("version", ""), "version") or get_engine().live(machine).version
+    engine = redacted_engine(request)
+    version = _number(asked.get("version", ""), "version") or engine.live(machine).version
     plan = version_view.load_version(machine, version, who=str(request.user.pk))
     trial = VersionTrial(machine, plan, Run(), 0)
     try:
@@ -98,11 +100,11 @@ def _open(request: HttpRequest, machine: str, asked: Any) -> VersionTrial:
             trial.run = runs.decode(text)
         if not _may_play(request, trial.run):
             return _refuse_for_now(trial)
-        trial.records = _simulate(plan, trial.run)
+        trial.records = _simulate(engine, plan, trial.run)
     except BadInput as error:
         trial.mistake = f"The run does not fit version {version}: {error.message} ({error.code})"
         trial.status, trial.run = status_of(type(error)), Run()
-        trial.records = _simulate(plan, trial.run)
+        trial.records = _simulate(engine, plan, trial.run)
     most = len(trial.run.steps)
     at = _number(asked.get("at", ""), "at")
     trial.at = most if at is None else min(at, most)
@@ -131,13 +133,13 @@ def _refuse_for_now(trial: VersionTrial) -> VersionTrial:
     return trial
 
 
-def _simulate(plan: VersionView, run: Run) -> list[SimulatedStep]:
+def _simulate(engine: RedactedEngine, plan: VersionView, run: Run) -> list[SimulatedStep]:
     definition = get_version(plan.machine, plan.version, without=("drawing",)).definition
-    return get_engine().simulate(definition, run.steps, run.data, seconds=SECONDS)
+    return engine.simulate(definition, run.steps, run.data, seconds=SECONDS)
 
 
 def _page(request: HttpRequest, trial: VersionTrial) -> HttpResponse:
-    engine = get_engine()
+    engine = redacted_engine(request)
     live = engine.live(trial.machine)
     context = {
         "section": "machines", "machine": trial.machine, "live": live, "drawing": _draw(trial),

@@ -11,12 +11,12 @@ from django.views.decorators.http import require_POST
 
 from dashboard.shared.access import require
 from dashboard.shared.errors.statuses import status_of
+from dashboard.shared.redacted_engine import redacted_engine
 from machines.catalog import offload
 from machines.catalog.editing import runs
 from machines.catalog.editing.run_steps import describe_run
 from machines.catalog.outlines import find_latest, get_version
 from machines.catalog.submissions import FORMAT_NAMES, GUESS
-from machines.connections import get_engine
 from machines.engine import BadInput, SignalboxError
 from machines.engine.limits import MAX_DEFINITION
 from machines.engine.verification.findings import FOUND, PROVEN, UNDECIDED, VerificationFinding
@@ -85,7 +85,7 @@ def _verify(
         if read.compiled is None:
             return _refuse("Correct the errors under Findings first.")
         budget, seconds = (MORE_SNAPSHOTS, MORE_SECONDS) if longer else (SNAPSHOTS, SECONDS)
-        found = get_engine().verify(read.compiled, budget=budget, seconds=seconds)
+        found = redacted_engine(request).verify(read.compiled, budget=budget, seconds=seconds)
         paths = [one.path for one in found]
         ranges = offload.run("locate", text, who="", cpu=CPU, format=read.format, paths=paths).answer
     version = _find_same(machine, read.compiled.source)

@@ -18,13 +18,13 @@ from dashboard.shared.access import require
 from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.figures.version_counts import VersionCounts, count_versions
 from dashboard.shared.permissions import require_audited
+from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines import formats
 from machines.catalog import offload
 from machines.catalog.editing.checking import WRITTEN
 from machines.catalog.editing.starters import list_starters
 from machines.catalog.outlines import find_latest, get_version
-from machines.connections import get_engine
 from machines.engine import BadInput, Live, SignalboxError
 from machines.engine.errors import UnknownMachine
 from machines.engine.limits import MAX_REASON, check_machine_name
@@ -228,13 +228,13 @@ def _page(
     context = {
         "section": "machines", "space": space, "machine": space.machine, "form": form, "chosen": chosen,
         "starters": [] if space.machine else list_starters().values(), "written": WRITTEN,
-    } | _describe_versions(space.machine)  # fmt: skip
+    } | _describe_versions(request, space.machine)  # fmt: skip
     return render_page(request, "signalbox/studio/studio.html", context, status=status)
 
 
-def _describe_versions(machine: str) -> dict[str, Live | VersionCounts | None]:
+def _describe_versions(request: HttpRequest, machine: str) -> dict[str, Live | VersionCounts | None]:
     """The tabs of a machine that is published."""
-    engine = get_engine()
+    engine = redacted_engine(request)
     try:
         live = engine.live(machine) if machine else None
     except (UnknownMachine, SignalboxError) as error:

@@ -13,10 +13,10 @@ from django.http import Http404
 from django.utils.safestring import SafeString
 
 from dashboard.shared.diagrams.diagram_overlay import Overlay
+from dashboard.shared.redacted_engine import RedactedEngine
 from machines import diagrams
 from machines.catalog import offload
 from machines.catalog.outlines import get_version
-from machines.connections import get_engine
 from machines.engine.versions import DefinitionDiff
 from machines.models import Draft
 from machines.people.actor import Actor
@@ -89,7 +89,7 @@ def read_side(actor: Actor, machine: str, name: str) -> Side:
         if found.definition is None:
             raise Http404(f"Draft {number} cannot be read: see its findings.")
         return Side(name, f"draft {number}", found.definition, draft=int(number))
-    if not _is_number(name) or int(name) not in get_engine().versions(machine):
+    if not _is_number(name) or int(name) not in RedactedEngine(actor).versions(machine):
         raise Http404(f"Machine {machine} has no version {name[:20]}.")
     row = get_version(machine, int(name), without=("drawing",))
     return Side(name, f"version {name}", row.definition, version=int(name))
@@ -148,9 +148,9 @@ def paint(old: Side, new: Side, diff: DefinitionDiff, *, who: str) -> Comparison
     return ComparisonDiagram(overlay.draw_on(told["svg"]), counts, is_vast=len(told["index"]["states"]) > VAST)
 
 
-def describe(old: Side, new: Side, machine: str, *, who: str) -> dict[str, Any]:
+def describe(engine: RedactedEngine, old: Side, new: Side, machine: str, *, who: str) -> dict[str, Any]:
     """Return the context of a comparison: the diagram, the changes by verdict, the text."""
-    diff = get_engine().diff(machine, old.reference, new.reference)
+    diff = engine.diff(machine, old.reference, new.reference)
     groups = group_changes(diff)
     lines, left = list_lines(diff.text)
     return {

@@ -13,13 +13,13 @@ from django.shortcuts import redirect
 from dashboard.shared.approval_requests import redirect_to_request
 from dashboard.shared.figures.version_counts import count_versions
 from dashboard.shared.permissions import require_audited
+from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times.times import in_ms
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
 from machines.catalog import offload
 from machines.catalog.outlines import stored_current
-from machines.connections import get_engine
 from machines.engine import BadInput, DefinitionError, Live, SignalboxError
 from machines.engine.errors import UnknownMachine
 from machines.engine.limits import MAX_REASON
@@ -70,7 +70,8 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
 def _text_page(
     request: HttpRequest, machine: str, form: DraftForm, *, draft: Draft | None = None, status: int = 200
 ) -> HttpResponse:
-    engine, live = get_engine(), _find_live(machine)
+    engine = redacted_engine(request)
+    live = _find_live(engine, machine)
     context = {
         "section": "machines", "machine": machine, "live": live, "form": form, "draft": draft,
         "versions": count_versions(engine, machine, live) if live is not None else None,
@@ -125,7 +126,8 @@ def draft_page(
 ) -> HttpResponse:
     """Render a draft: its findings, what it changes, and how to publish it."""
     draft, actor = _get(request, machine, id), Actor.of(request)
-    engine, live = get_engine(), _find_live(machine)
+    engine = redacted_engine(request)
+    live = _find_live(engine, machine)
     try:
         check = drafts.check(actor, id)
     except offload.OffloadError as error:
@@ -142,10 +144,10 @@ def draft_page(
     return render_page(request, "signalbox/versions/draft.html", context, status=status)
 
 
-def _find_live(machine: str) -> Live | None:
+def _find_live(engine: RedactedEngine, machine: str) -> Live | None:
     """Return None for a machine that has drafts and no version yet."""
     try:
-        return get_engine().live(machine)
+        return engine.live(machine)
     except UnknownMachine:
         return None
 
@@ -158,7 +160,7 @@ def _compare(
         return {}
     old = comparison.read_side(Actor.of(request), machine, str(draft.base))
     new = Side(f"{DRAFT}{draft.pk}", f"draft {draft.pk}", definition, draft=draft.pk)
-    return comparison.describe(old, new, machine, who=str(request.user.pk))
+    return comparison.describe(redacted_engine(request), old, new, machine, who=str(request.user.pk))
 
 
 @require_audited("publish", "publish", target="id")
@@ -220,6 +222,5 @@ def _close(request: HttpRequest, machine: str, id: int, act: Any, said: str) -> 
     messages.success(request, f"{said}: draft {id}")
     if said == "Rebased":
         return redirect("signalbox:draft", machine, id)
-    return (
-        redirect("signalbox:versions", machine) if _find_live(machine) is not None else redirect("signalbox:overview")
-    )
+    live = _find_live(redacted_engine(request), machine)
+    return redirect("signalbox:versions", machine) if live is not None else redirect("signalbox:overview")

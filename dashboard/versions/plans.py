@@ -15,10 +15,10 @@ from dashboard.shared.csv_export import stream_csv
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.figures.version_counts import VersionCounts, count_versions
 from dashboard.shared.permissions import require_audited
+from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.approvals import actions as approvals
 from machines.bulks.order import MAX_RATE, MAX_REASON
-from machines.connections import get_engine
 from machines.engine import BadInput, Live, MigrationPlan, PlanError, VersionRefused
 from machines.models import StoredPlan
 from machines.people.actor import Actor
@@ -33,7 +33,7 @@ from .plan_form import Choices, PlanForm, list_fields, list_places, list_removed
 @require("view")
 def new(request: HttpRequest, machine: str) -> HttpResponse:
     """Show the form: a GET for the automatic mapping, ``?of=<plan>`` for a stored plan; a POST checks or stores."""
-    engine = get_engine()
+    engine = redacted_engine(request)
     live = engine.live(machine)
     versions = count_versions(engine, machine, live)
     if len(versions.rows) < 2:
@@ -150,7 +150,7 @@ def plan_page(
 ) -> HttpResponse:
     """Render a stored plan. ``mistake``: why what was asked for was not done; ``reason``: as typed."""
     stored, actor = _stored(request, machine, id), Actor.of(request)
-    engine = get_engine()
+    engine = redacted_engine(request)
     live = engine.live(machine)
     context = presenters.present_plan(actor, stored, live) | {
         "section": "machines", "machine": machine, "live": live, "versions": count_versions(engine, machine, live),

@@ -9,19 +9,17 @@ from django import forms
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
-from dashboard.shared.access import allows, demand, require
+from dashboard.shared.access import allows, require
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.diagrams.diagram_overlay import Overlay, find_state_parts, find_transition_parts
 from dashboard.shared.figures.version_counts import count_versions
+from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
-from machines.connections import get_engine
 from machines.diagrams import standalone
 from machines.engine import BadInput
 from machines.engine.versions import Replay
 from machines.engine.versions.records import UNTOLD, StepOutcome
 from machines.instances.forms.rendering import PageForm
-from machines.instances.queries import redactor_of
-from machines.people.actor import Actor
 
 SAMPLE = 200  # instances, unless the form says otherwise
 MOST = 1000  # instances of one request
@@ -43,7 +41,7 @@ class ReplayForm(PageForm):
 def show(request: HttpRequest, machine: str) -> HttpResponse:
     """Show the form; with ``?version=2&sample=200&run=1`` the divergences by class. Running takes the right to
     operate."""
-    engine = get_engine()
+    engine = redacted_engine(request)
     live = engine.live(machine)
     versions = count_versions(engine, machine, live)
     numbers = [row.version for row in versions.rows]
@@ -57,20 +55,17 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
     if valid and request.GET.get("run"):
         version, sample = form.cleaned_data["version"], form.cleaned_data["sample"]
         try:
-            demand(request.user, "operate", machine)
-            context |= _present(request, machine, version, engine.replay(machine, version, sample=sample))
+            context |= _present(machine, version, engine.replay(machine, version, sample=sample))
         except BadInput as error:
             context["mistake"] = f"{error.message} ({error.code})"
     return render_page(request, "signalbox/versions/replay.html", context, status=200 if valid else 400)
 
 
-def _present(request: HttpRequest, machine: str, version: int, found: Replay) -> dict[str, Any]:
-    """Return the context of the divergences. Values of data are not shown; an error may repeat one."""
-    redactor = redactor_of(Actor.of(request), machine)
+def _present(machine: str, version: int, found: Replay) -> dict[str, Any]:
+    """Return the context of the divergences. Values of data are not shown."""
     rows = [
         {
             "of": each,
-            "error": redactor.message(each.actual.error),
             "expected_url": _picture(machine, each.version, each.expected),
             "actual_url": _picture(machine, version, each.actual),
             "url": f"{reverse('signalbox:instance', args=[machine, each.example])}?{urlencode({'at': each.step})}",

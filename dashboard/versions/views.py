@@ -12,13 +12,13 @@ from django.shortcuts import redirect
 from dashboard.shared.access import allows, require
 from dashboard.shared.approval_requests import redirect_to_request
 from dashboard.shared.figures.version_counts import count_versions
-from dashboard.shared.missing_partitions import count_missing
 from dashboard.shared.permissions import require_audited
+from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
+from machines.catalog.partitions import count_missing
 from machines.catalog.version_rules import ACTIONS, OPERATIONS
-from machines.connections import get_engine
 from machines.engine import BadInput
 from machines.engine.errors import VersionRefused
 from machines.engine.limits import MAX_REASON
@@ -49,7 +49,7 @@ def versions_page(request: HttpRequest, machine: str, *, mistake: str = "", stat
 
 
 def _context(request: HttpRequest, machine: str) -> dict[str, Any]:
-    engine = get_engine()
+    engine = redacted_engine(request)
     live = engine.live(machine)
     versions = count_versions(engine, machine, live)
     return {
@@ -85,21 +85,21 @@ def version(request: HttpRequest, machine: str, number: int) -> HttpResponse:
     }  # fmt: skip
     if before is not None:
         old, new = (comparison.read_side(actor, machine, str(each)) for each in (before, number))
-        context |= comparison.describe(old, new, machine, who=str(request.user.pk))
+        context |= comparison.describe(redacted_engine(request), old, new, machine, who=str(request.user.pk))
     return render_page(request, "signalbox/versions/version.html", context)
 
 
 @require("view")
 def diff(request: HttpRequest, machine: str) -> HttpResponse:
     """Compare ``?a=1&b=2``, by default the current version with the one before it; ``draft-7`` names a draft."""
-    engine, actor = get_engine(), Actor.of(request)
+    engine, actor = redacted_engine(request), Actor.of(request)
     live = engine.live(machine)
     versions = count_versions(engine, machine, live)
     numbers = [row.version for row in versions.rows]
     b = request.GET.get("b", "") or str(live.version)
     a = request.GET.get("a", "") or str(max((n for n in numbers if n < live.version), default=live.version))
     old, new = comparison.read_side(actor, machine, a), comparison.read_side(actor, machine, b)
-    context = comparison.describe(old, new, machine, who=str(request.user.pk)) | {
+    context = comparison.describe(engine, old, new, machine, who=str(request.user.pk)) | {
         "section": "machines", "machine": machine, "live": live, "versions": versions, "now_ms": live.now,
         "choices": comparison.list_sides(actor, machine, numbers),
     }  # fmt: skip

@@ -8,15 +8,11 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.shared.access import allows, require, scope_of
-from dashboard.shared.missing_partitions import count_missing
+from dashboard.shared.access import allows, require
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.rendering import render_page
 from machines.alarms.workers import SILENT_AFTER
-from machines.connections import get_engine
-from machines.engine.connection.calls import translate
-from machines.engine.connection.client import FAILURES
-from machines.engine.connection.routing import send_everywhere
+from machines.catalog.partitions import count_missing
 from machines.instances.forms import REASON_LIMIT
 from machines.jobs import worker_actions as services
 from machines.people.actor import Actor
@@ -49,21 +45,11 @@ def direct(request: HttpRequest, worker: str) -> HttpResponse:
     return redirect("signalbox:workers")
 
 
-def _now() -> int:
-    """Return the ms by the clock of Redis, which the rows use."""
-    try:
-        seconds, micros = send_everywhere(get_engine().client, ("TIME",))[0]  # of a cluster, of any node
-    except FAILURES as error:
-        translate(error)
-    return int(seconds) * 1000 + int(micros) // 1000
-
-
 def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) -> HttpResponse:
     """Render the page as of now. ``form``: an order for ``tried`` that was not accepted."""
-    scope = scope_of(request.user)
-    alive = get_engine().workers()
-    rows = [row.only(scope) for row in sorted(alive, key=lambda row: (row.host, row.pid))]
-    now = _now()
+    alive = services.list_workers(Actor.of(request))
+    rows = sorted(alive, key=lambda row: (row.host, row.pid))
+    now = services.read_clock()
     workers = [make_worker(row, now) for row in rows]
     if form is not None:
         if all(row.id != tried for row in rows):
@@ -73,7 +59,7 @@ def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) 
         "section": "workers",
         "now_ms": now,
         "workers": workers,
-        "missing": count_missing(getattr(alive, "missing", ()), of=False),
+        "missing": count_missing(alive.missing, of=False),
         "in_hand": sum(row.in_hand for row in rows),
         "silent_after": SILENT_AFTER,
         "may_direct": allows(request.user, "operate"),

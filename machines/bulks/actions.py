@@ -79,10 +79,16 @@ def start(
 
 def get(actor: Actor, id: str) -> tuple[Instance, Order]:
     """Return the bulk as it is, and what was ordered. Raises Forbidden, OrderLost."""
+    _, now, order = read_bulk(actor, id)
+    return now, order
+
+
+def read_bulk(actor: Actor, id: str) -> tuple[Bulk, Instance, Order]:
+    """Return the same, with the bulk for further reading: ``redact_rows`` redacts its rows."""
     bulk, order = _find_bulk(actor, id, "view")
     if not actor.may("view", order.machine):
         raise Forbidden("view")
-    return bulk.get(), order
+    return bulk, bulk.get(), order
 
 
 def find_order(id: str) -> Order | None:

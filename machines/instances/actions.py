@@ -137,6 +137,11 @@ def create(
     return seen_by(actor, made) if shows else _without_data(made)
 
 
+def propose_id() -> str | None:
+    """Return an id for a new instance, without a round trip; None where this process has none left."""
+    return get_engine().ids.next_local()
+
+
 def preview_event(
     actor: Actor, machine: str, id: str, event: str, payload: Mapping[str, Any] | None = None
 ) -> Explanation:

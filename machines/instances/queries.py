@@ -7,7 +7,7 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -22,6 +22,7 @@ from machines.engine import (
     Inspection,
     Instance,
     Page,
+    Problem,
     Refused,
     SensitiveFields,
     SignalboxError,
@@ -76,6 +77,21 @@ def get(actor: Actor, machine: str, id: str, *, redactor: Redactor | None = None
     except UnknownInstance:
         found, _ = opening.open_archived(machine, id)
     return (redactor or redactor_of(actor, machine)).instance(among(found, actor.scope()))
+
+
+def read_fields(actor: Actor, machine: str, id: str, names: Container[str]) -> dict[str, Any]:
+    """Return some fields of an instance's data, redacted. Raises Forbidden."""
+    actor.demand("view", machine)
+    data = {name: value for name, value in get_engine().get(machine, id).data.items() if name in names}
+    return redactor_of(actor, machine).of(id).data(data)
+
+
+def find_problems(actor: Actor, machine: str, id: str) -> list[Problem]:
+    """Return what holds an instance up, with the texts that handlers wrote redacted. Raises Forbidden."""
+    actor.demand("view", machine)
+    get_engine().get(machine, id)  # raises where there is none
+    redactor, found = redactor_of(actor, machine).of(id), get_engine().problems(machine, [id])
+    return [replace(one, text=redactor.redact_text(one.text)) for one in found.get(id, [])]
 
 
 def inspect(

@@ -36,3 +36,12 @@ def find(
     redactor = redactor or redactor_of(actor, machine)
     found = get_engine().jobs(machine, queue, place=place, limit=limit, offset=offset)
     return [redactor.job(replace(job, **UNLISTED) if brief else job) for job in found]
+
+
+def has_existed(actor: Actor, machine: str, job: str) -> bool:
+    """Tell whether the number of a job was ever given out. Jobs are numbered by partition. Raises Forbidden."""
+    actor.demand("view", machine)
+    engine = get_engine()
+    partition, _, number = job.partition("-")
+    count = engine.client.hget(engine.keys.partition(machine, int(partition)).meta, "jobs")
+    return 0 < int(number) <= int(count or 0)

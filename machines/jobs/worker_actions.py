@@ -4,19 +4,33 @@ from __future__ import annotations
 
 from machines.connections import get_engine
 from machines.engine import BadInput, WorkerInfo
+from machines.engine.connection.calls import translate
+from machines.engine.connection.client import FAILURES
+from machines.engine.connection.routing import send_everywhere
+from machines.engine.records import PartialList
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
 
 ORDERS = ("quiet", "work", "stop")
 
 
-def list_workers(actor: Actor) -> list[WorkerInfo]:
-    """List workers without jobs and queues of machines that the actor does not see. Raises Forbidden for who may see no
-    machine at all."""
+def list_workers(actor: Actor) -> PartialList[WorkerInfo]:
+    """List the workers that are alive, without jobs and queues of machines that the actor does not see. Raises
+    Forbidden for an actor who sees no machine."""
     scope = actor.scope("view")
     if not scope:
         raise Forbidden("view")
-    return [row.only(scope) for row in get_engine().workers()]
+    alive = get_engine().workers()
+    return PartialList([row.only(scope) for row in alive], missing=alive.missing)
+
+
+def read_clock() -> int:
+    """Return the time of Redis, in ms, by which workers report."""
+    try:
+        seconds, micros = send_everywhere(get_engine().client, ("TIME",))[0]  # of a cluster, of any node
+    except FAILURES as error:
+        translate(error)
+    return int(seconds) * 1000 + int(micros) // 1000
 
 
 def direct(actor: Actor, worker: str, order: str, *, reason: str) -> None:

@@ -8,7 +8,8 @@ from machines.catalog import builtin_machines
 from machines.catalog.outlines import get_version
 from machines.conf import conf
 from machines.conf.retention_policy import parse_policy
-from machines.engine import Engine, errors
+from machines.connections import get_engine
+from machines.engine import errors
 from machines.engine.definitions.reading.retention import Retention, find_retention
 from machines.instances.archive.store import get_archive
 from machines.instances.models import ArchiveTotal
@@ -28,9 +29,10 @@ class ArchiveFigures:
 
 @dataclass(frozen=True, slots=True)
 class KeptFigures:
-    """Finished instances in Redis. ``oldest``: ms since the epoch, or None; ``each``: bytes of one, by samples, 0 where
-    that is not known; ``bytes``: the estimate for all."""
+    """Finished instances in Redis. ``states``: the final ones of the machine; ``oldest``: ms since the epoch, or None;
+    ``each``: bytes of one, by samples, 0 where that is not known; ``bytes``: the estimate for all."""
 
+    states: list[str]
     finished: int
     oldest: int | None
     each: int
@@ -52,11 +54,13 @@ def read_archive_figures(machine: str, version: int) -> ArchiveFigures:
     return ArchiveFigures(bounds, archives, total.instances, total.bytes, total.last or None)
 
 
-def read_kept_figures(engine: Engine, machine: str) -> KeptFigures:
+def read_kept_figures(machine: str) -> KeptFigures:
     """Count the finished instances in Redis, and estimate the memory they take. Raises UnknownMachine."""
-    retirement = engine.retirement()
+    retirement = get_engine().retirement()
     try:
         each = retirement.measure_memory(machine)
     except errors.NotPermitted:
         each = 0
-    return KeptFigures(retirement.count(machine), retirement.find_oldest(machine), each)
+    return KeptFigures(
+        retirement.final_states(machine), retirement.count(machine), retirement.find_oldest(machine), each
+    )

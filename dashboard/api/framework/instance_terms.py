@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from dashboard.shared.redacted_engine import RedactedEngine
 from dashboard.shared.search import instance_filter
 from machines.catalog.outlines import outline_of
 from machines.catalog.redaction import redactor_if
-from machines.connections import get_engine
 from machines.engine import UnknownMachine
 from machines.people.actor import Actor
 
@@ -49,7 +49,7 @@ class Terms(Filter):
 
 def asked(actor: Actor, machine: str, terms: Filter) -> dict[str, Any]:
     """As ``services.instances.find`` takes them. Raises BadInput, UnknownMachine."""
-    machines = get_engine().machines()
+    machines = RedactedEngine(actor).machines()
     current = machines.get(machine)
     if current is None:
         raise UnknownMachine(machine, known=sorted(machines))

@@ -25,6 +25,7 @@ from ninja import Router
 from ninja.decorators import decorate_view
 from redis.exceptions import RedisError
 
+from dashboard.shared.redacted_engine import RedactedEngine
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
 
@@ -155,6 +156,11 @@ def caller_of(request: HttpRequest) -> Caller:
 
 def actor_of(request: HttpRequest) -> Actor:
     return caller_of(request).actor
+
+
+def engine_of(request: HttpRequest) -> RedactedEngine:
+    """Return the engine as the caller may see it."""
+    return RedactedEngine(actor_of(request))
 
 
 def engine_key(request: HttpRequest) -> str | None:

@@ -9,9 +9,8 @@ from ninja import Query
 from pydantic import Field
 
 from dashboard.api.framework import cursors
-from dashboard.api.framework.operation import Group, actor_of
+from dashboard.api.framework.operation import Group, actor_of, engine_of
 from dashboard.api.framework.schemas import Acting, Listed, Ms, Out
-from machines.connections import get_engine
 from machines.engine import LookupFailed, QueueStats
 from machines.engine.limits import MAX_CONCURRENCY, MAX_INTEGER
 from machines.jobs import queries as job_queries
@@ -80,8 +79,7 @@ def _shown(machine: str, stats: QueueStats) -> dict[str, Any]:
 @group.get("/queues", id="listQueues", right="view", answers=Queues, summary="List all queues")
 def listed(request: HttpRequest) -> dict[str, Any]:
     """Of every machine the caller may see."""
-    scope, survey = actor_of(request).scope("view"), get_engine().survey()
-    found = sorted((name, held) for name, held in survey.queues.items() if name in scope)
+    found = sorted(engine_of(request).survey().queues.items())
     return {"items": [_shown(name, stats) for name, held in found for stats in held.values()]}
 
 

@@ -12,8 +12,9 @@ from django.http import Http404, QueryDict
 from dashboard.shared.addresses.page_addresses import find_page_address
 from dashboard.shared.errors.statuses import MISTAKE
 from dashboard.shared.figures.queue_depths import PLACES, Figures
-from machines.connections import get_engine
 from machines.engine import Job, errors
+from machines.jobs import queue_actions
+from machines.people.actor import Actor
 from machines.statistics.series import recent_times
 
 from .forms import PURGED, HandledForm, LimitForm, PurgeForm, ReasonForm
@@ -196,9 +197,9 @@ class JobPage:
         return self.url(self.number + 1) if self.number < self.last else ""
 
 
-def read_figures(machine: str, queue: str) -> Figures:
+def read_figures(actor: Actor, machine: str, queue: str) -> Figures:
     """Read the figures of a queue. Raise Http404 if the machine does not have it."""
-    stats = get_engine().stats(machine).get(queue)
+    stats = queue_actions.stats(actor, machine).get(queue)
     if stats is None:
         raise Http404(f"Machine {machine} has no queue {queue}.")
     return Figures(machine, stats, recent_times([machine]).get(machine, {}).get(queue, {}))

@@ -18,11 +18,10 @@ from dashboard.shared.errors.pages import bad_request
 from dashboard.shared.figures import charts
 from dashboard.shared.figures.queue_depths import Figures
 from dashboard.shared.figures.ranking import name_topic
-from dashboard.shared.missing_partitions import count_missing
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
-from machines.connections import get_engine
+from machines.catalog.partitions import count_missing
 from machines.engine import errors
 from machines.jobs import queue_actions as queues
 from machines.people.actor import Actor
@@ -36,8 +35,8 @@ PER_PAGE = 60  # queues of one page
 
 @require("view")
 def show_all(request: HttpRequest) -> HttpResponse:
-    scope, operated = scope_of(request.user), scope_of(request.user, "operate")
-    survey = get_engine().survey().only(scope)
+    operated = scope_of(request.user, "operate")
+    survey = redacted_engine(request).survey()
     every = [Figures(name, stats) for name, queues in sorted(survey.queues.items()) for stats in queues.values()]
     if len(every) > PER_PAGE:
         every.sort(key=lambda one: (-one.depth.dead, one.paused is None, -one.depth.ready, one.route))
@@ -64,7 +63,7 @@ def show_all(request: HttpRequest) -> HttpResponse:
 
 @require("view")
 def show(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
-    return queue_page(request, read_figures(machine, queue), request.GET)
+    return queue_page(request, read_figures(Actor.of(request), machine, queue), request.GET)
 
 
 def queue_page(
@@ -74,9 +73,7 @@ def queue_page(
     spot = find_job_page(figures, asked)
     if spot is None:
         return bad_request(request)
-    jobs = redacted_engine(request, spot.machine).jobs(
-        spot.machine, spot.queue, place=spot.place, limit=SIZE, offset=spot.offset
-    )
+    jobs = redacted_engine(request).jobs(spot.machine, spot.queue, place=spot.place, limit=SIZE, offset=spot.offset)
     may = allows(request.user, "operate", spot.machine)
     context = {
         "section": "queues",
@@ -104,7 +101,7 @@ def _list_actions(figures: Figures, spot: JobPage) -> dict[str, Any]:
 @never_cache
 @require_safe
 def show_charts(request: HttpRequest, machine: str, queue: str) -> JsonResponse:
-    if queue not in get_engine().queues(machine):
+    if queue not in redacted_engine(request).queues(machine):
         raise Http404(f"Machine {machine} has no queue {queue}.")
     return JsonResponse(charts.of_queue(request, machine, queue).as_dict())
 
@@ -125,7 +122,7 @@ def _run_action(request: HttpRequest, machine: str, queue: str, name: str, done:
     """Check the form, run the action and return; a failure is shown on the queue's page with the form."""
     if request.method != "POST":
         return redirect("signalbox:queue", machine, queue)
-    figures = read_figures(machine, queue)
+    figures = read_figures(Actor.of(request), machine, queue)
     act = _make_action(figures, name, request)
     if not act.form.is_valid():
         return queue_page(request, figures, request.POST, presenters.make_failure(act))
@@ -147,7 +144,7 @@ def _make_action(figures: Figures, name: str, request: HttpRequest, *, fresh: bo
 
 def _miscounted(request: HttpRequest, machine: str, queue: str, error: errors.Miscounted) -> HttpResponse:
     """Show the queue as of now, with a form that asks for the new count."""
-    figures = read_figures(machine, queue)
+    figures = read_figures(Actor.of(request), machine, queue)
     act = _make_action(figures, "purge", request, fresh=True)
     act.form.initial["reason"] = request.POST.get("reason", "")
     now = f"{error.actual} {error.place} {_jobs(error.actual)} there now"

@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 
 from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.redacted_engine import RedactedEngine
-from machines.engine import Engine, Instance, Problem
+from machines.engine import Instance, Problem
 from machines.engine.definitions import Outline
 
 MOST = 1000  # instances in error whose region is looked for; of more, every region counts
 
 
-def count_errors(engine: Engine | RedactedEngine, plan: VersionView, version: int | None = None) -> dict[str, int]:
+def count_errors(engine: RedactedEngine, plan: VersionView, version: int | None = None) -> dict[str, int]:
     """Count the instances in error by state, leaf or not. ``version``: of this one alone.
 
     An instance of a machine with a parallel state is in several leaves. It counts in those of the region whose state
@@ -28,7 +28,7 @@ def count_errors(engine: Engine | RedactedEngine, plan: VersionView, version: in
     return {state: count for state, count in (outline.counted(leaves) | leaves).items() if count}
 
 
-def _count_by_region(engine: Engine | RedactedEngine, outline: Outline, found: list[Instance]) -> dict[str, int]:
+def _count_by_region(engine: RedactedEngine, outline: Outline, found: list[Instance]) -> dict[str, int]:
     machine = found[0].machine if found else ""
     problems = engine.problems(machine, [one.id for one in found]) if found else {}
     invokes = _read_invokes(engine, machine, outline, problems)
@@ -42,7 +42,7 @@ def _count_by_region(engine: Engine | RedactedEngine, outline: Outline, found: l
 
 
 def _read_invokes(
-    engine: Engine | RedactedEngine, machine: str, outline: Outline, problems: Mapping[str, Iterable[Problem]]
+    engine: RedactedEngine, machine: str, outline: Outline, problems: Mapping[str, Iterable[Problem]]
 ) -> dict[str, str]:
     """Return dead job -> the id of its invoke, of the newest dead jobs of each queue."""
     if not problems:

@@ -10,7 +10,6 @@ from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
-from machines.connections import get_engine
 from machines.engine import SignalboxError
 from machines.engine.definitions.outline import TransitionOutline
 from machines.statistics.axis import SPANS
@@ -18,6 +17,7 @@ from machines.statistics.lines import Line
 from machines.statistics.series import Series, several
 
 from ..diagrams import version_view
+from ..redacted_engine import RedactedEngine, redacted_engine
 from ..times import times
 
 SPAN = "hour"
@@ -172,7 +172,11 @@ def of_machine(request: HttpRequest, machine: str, *, queues: bool) -> Charts:
     """Make the charts of a machine. ``queues``: it has queues."""
     wanted = (*MACHINE, *OF_JOBS) if queues else MACHINE
     return _charts(
-        request, reverse("signalbox:machine-charts", args=[machine]), wanted, [machine], names=Edges(machine)
+        request,
+        reverse("signalbox:machine-charts", args=[machine]),
+        wanted,
+        [machine],
+        names=Edges(redacted_engine(request), machine),
     )
 
 
@@ -236,7 +240,8 @@ def _clock(at: int, span: str) -> str:
 class Edges:
     """Names transitions and events as people know them, by ``<version>:<transition>``."""
 
-    def __init__(self, machine: str) -> None:
+    def __init__(self, engine: RedactedEngine, machine: str) -> None:
+        self._engine = engine
         self._machine = machine
         self._known: dict[str, dict[str, str]] = {}
         self._current = ""
@@ -247,7 +252,7 @@ class Edges:
             return "events that no state accepts"
         if not (colon and version.isdigit()):
             return name
-        self._current = self._current or str(get_engine().machines().get(self._machine, ""))
+        self._current = self._current or str(self._engine.machines().get(self._machine, ""))
         told = self._edges(version).get(edge, edge)
         return told if version == self._current else f"{told} (v{version})"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from machines.engine import Engine, Live, SignalboxError
+from machines.engine import Live, SignalboxError
 
 from ..diagrams.version_view import VersionView, load_versions_of
+from ..redacted_engine import RedactedEngine
 
 NEWEST = 3  # versions without instances that the switch lists beside those with instances
 MAX_COUNTED = 5_000  # instances of one version that are compared where no counter has them
@@ -54,7 +55,7 @@ class VersionCounts:
         return [row for row in self.rows if row.instances or row.version in newest]
 
 
-def count_versions(engine: Engine, machine: str, live: Live) -> VersionCounts:
+def count_versions(engine: RedactedEngine, machine: str, live: Live) -> VersionCounts:
     """Count the instances of each version. Raise UnknownMachine."""
     if live.versions is None:  # a worker counts those of the release before
         return _look(engine, machine, live)
@@ -68,7 +69,7 @@ def count_known(live: Live) -> VersionCounts:
     return arrange(live, sorted({live.version, *counted}, reverse=True), counted)
 
 
-def _look(engine: Engine, machine: str, live: Live) -> VersionCounts:
+def _look(engine: RedactedEngine, machine: str, live: Live) -> VersionCounts:
     """Count by looking at some instances of each version."""
     numbers = sorted(engine.versions(machine), reverse=True)
     if len(numbers) == 1 or not live.total:

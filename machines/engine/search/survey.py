@@ -31,6 +31,6 @@ class Survey:
             queues={name: queues for name, queues in self.queues.items() if name in names},
             faults={name: fault for name, fault in self.faults.items() if name in names},
             workers=self.workers,
-            others=frozenset(name for name in self.lives if name not in names),
+            others=self.others | {name for name in self.lives if name not in names},
             missing=tuple(root for root in self.missing if get_machine(root) in names),
         )

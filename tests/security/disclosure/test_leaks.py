@@ -250,6 +250,16 @@ def test_no_door_shows_what_is_planted_behind_it(found, person, approval, lines,
     assert told(came) == {}, "\n".join(f"{door}: {part!r}" for door, part in told(came).items())
 
 
+def test_a_replay_names_no_value_that_a_failing_step_read(found, person, engine):
+    shut = planted.PLANTED["states"]["Shut"]
+    ring = {"ring": {"actions": {"set": {"size": "int(stretch)"}}}}
+    states = planted.PLANTED["states"] | {"Shut": shut | {"on": shut["on"] | ring}}
+    engine.publish(planted.PLANTED | {"states": states})
+    address = f"{reverse('signalbox:version-replay', args=[NAME])}?version=2&sample=20&run=1"
+    assert "not a number" in body(person(reveal=True).get(address))  # it fails there, and says of which value
+    assert told({address: body(person().get(address))}) == {}
+
+
 # What is shared
 
 
