@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from django.http import QueryDict
@@ -13,18 +14,25 @@ from dashboard.shared.addresses.addresses import page_of
 from dashboard.shared.addresses.page_addresses import find_page_address
 from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.errors.statuses import MISTAKE
-from machines.catalog.mirrors import MethodFailed
+from machines.catalog.mirrors import MethodFailed, MethodRefused
 from machines.catalog.redaction import Redactor
 from machines.engine import Explanation, Instance, NotAllowed, Preview, Step, Wait, errors
 from machines.engine.records import NOT_REPLICATED
 from machines.instances import actions as instances
 from machines.instances.forms import TypedForm
+from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 
 from .events import Route, list_routes
 
 MAX_CONFLICT_STEPS = 20  # steps shown of what happened since the operator looked
 STATUS = {"refused": 422, "failed": 422, "held": 409, "conflict": 409, "mistake": 400, "preview": 200}
+
+
+class Blamed(Protocol):
+    """A form that takes an error of the engine."""
+
+    def blame(self, field: str | None, message: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,68 +73,59 @@ class ActionResult:
         return (self.event, self.form) if self.event and self.form is not None else None
 
 
-def explain_suspended(what: str, url: str, error: errors.Suspended, **facts: Any) -> ActionResult:
-    message = "The instance is suspended. No events are accepted until it is resumed."
-    return ActionResult("held", what, url, message, error.code, **facts)
+def explain_mistake(asked: ActionResult) -> ActionResult:
+    """Describe a form with invalid fields."""
+    return replace(asked, kind="mistake", message="Correct the marked fields.", code=MISTAKE)
 
 
-def explain_denied(what: str, url: str, error: NotAllowed, **facts: Any) -> ActionResult:
-    leads = f" ({error.transition}{f' to {error.target}' if error.target else ''})" if error.transition else ""
-    message = f"Allowed only for members of {' or '.join(error.groups)}{leads}."
-    return ActionResult("refused", what, url, message, error.code, **facts)
+def explain_failure(
+    asked: ActionResult, actor: Actor, plan: VersionView, id: str, error: errors.SignalboxError, post: QueryDict,
+    form: Blamed,
+) -> ActionResult:  # fmt: skip
+    """Describe why an event or a repair was not done. A field that the engine did not accept is marked in ``form``.
+    Raise any other error again."""
+    redactor = redactor_of(actor, plan.machine).of(id)
+    fail = partial(replace, asked, code=error.code)
+    if isinstance(error, errors.Refused):
+        seen = redactor.explanation(error.explanation)
+        routes = list(list_routes(plan, seen, payload_known=True))
+        return fail(kind="refused", message=_explain(seen), explanation=seen, routes=routes)
+    if isinstance(error, MethodRefused | MethodFailed):
+        kind = "failed" if isinstance(error, MethodFailed) else "refused"
+        return fail(kind=kind, what=asked.what.replace("fire", "call", 1), message=error.message)
+    if isinstance(error, NotAllowed):
+        leads = f" ({error.transition}{f' to {error.target}' if error.target else ''})" if error.transition else ""
+        return fail(kind="refused", message=f"Allowed only for members of {' or '.join(error.groups)}{leads}.")
+    if isinstance(error, errors.Suspended):
+        return fail(kind="held", message="The instance is suspended. No events are accepted until it is resumed.")
+    if isinstance(error, errors.Conflict):
+        return fail(
+            kind="conflict", message=error.message, expected=error.expected, meanwhile=_list_steps_since(actor, error),
+            sent=_fields_to_resend(post),
+        )  # fmt: skip
+    if isinstance(error, errors.BadInput):
+        message = redactor.error(error)
+        form.blame(getattr(error, "field", None), message)
+        return fail(kind="mistake", message=message)
+    raise error
 
 
-def explain_method(what: str, url: str, error: errors.SignalboxError, **facts: Any) -> ActionResult:
-    """Describe why the method of a model was not called, or what it raised."""
-    kind = "failed" if isinstance(error, MethodFailed) else "refused"
-    return ActionResult(kind, what.replace("fire", "call", 1), url, error.message, error.code, **facts)
-
-
-def explain_mistake(
-    what: str, url: str, error: errors.SignalboxError | None = None, redactor: Redactor | None = None, **facts: Any
-) -> ActionResult:
-    """Describe an invalid form. ``error``: the error of the engine, if the form got that far."""
-    if error is None:
-        message = "Correct the marked fields."
-        return ActionResult("mistake", what, url, message, MISTAKE, **facts)
-    told = redactor.error(error) if redactor else error.message
-    return ActionResult("mistake", what, url, told, error.code, **facts)
-
-
-def explain_refused(
-    plan: VersionView, url: str, error: errors.Refused, redactor: Redactor, **facts: Any
-) -> ActionResult:
-    explanation = redactor.explanation(error.explanation)
-    return ActionResult(
-        "refused", f"fire {explanation.event}", url, _explain(explanation), error.code,
-        explanation=explanation, routes=list(list_routes(plan, explanation, payload_known=True)), **facts,
-    )  # fmt: skip
-
-
-def make_preview(
-    plan: VersionView, url: str, instance: Instance, explanation: Explanation, **facts: Any
-) -> ActionResult:
-    """Describe what would happen to ``instance``. Nothing was changed."""
-    routes = list(list_routes(plan, explanation, payload_known=True))
-    message = "" if explanation.taken else _explain(explanation)
-    what = f"fire {explanation.event}"
-    after = (explanation.outcome or {}).get("data", instance.data)
-    changes = {name: after.get(name) for name in instance.data | after if after.get(name) != instance.data.get(name)}
-    return ActionResult("preview", what, url, message, explanation=explanation, routes=routes, changes=changes, **facts)
-
-
-def explain_conflict(
-    actor: Actor, what: str, url: str, error: errors.Conflict, post: QueryDict, **facts: Any
-) -> ActionResult:
-    """Describe the steps since the form was shown, and keep the form for the current revision."""
+def _list_steps_since(actor: Actor, error: errors.Conflict) -> list[Step]:
+    """List the steps since the form was shown."""
     try:
         steps = instances.history(actor, error.machine, error.id, limit=MAX_CONFLICT_STEPS)
     except errors.LookupFailed:
-        steps = []
-    return ActionResult(
-        "conflict", what, url, error.message, error.code, expected=error.expected,
-        meanwhile=[step for step in steps if step.revision > error.expected],
-        sent=_fields_to_resend(post), **facts,
+        return []
+    return [step for step in steps if step.revision > error.expected]
+
+
+def show_preview(asked: ActionResult, plan: VersionView, instance: Instance, explanation: Explanation) -> ActionResult:
+    """Describe what would happen to ``instance``. Nothing was changed."""
+    after = (explanation.outcome or {}).get("data", instance.data)
+    return replace(
+        asked, kind="preview", message="" if explanation.taken else _explain(explanation), explanation=explanation,
+        routes=list(list_routes(plan, explanation, payload_known=True)),
+        changes={name: after.get(name) for name in instance.data | after if after.get(name) != instance.data.get(name)},
     )  # fmt: skip
 
 

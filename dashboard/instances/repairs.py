@@ -28,10 +28,8 @@ from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.approvals import actions as approvals
 from machines.catalog.outlines import outline_of
-from machines.catalog.redaction import Redactor
 from machines.engine import Instance, Preview, Wait, errors
 from machines.instances import actions as instances
-from machines.instances.queries import redactor_of
 from machines.people import rules
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded
@@ -40,6 +38,7 @@ from . import presenters
 from .forms import RepairForm, form_for
 from .presenters import REPAIR_KINDS, ActionResult, RepairKind, describe_repair, list_changes, list_repairs
 
+EXPLAINED = (errors.Conflict, errors.Refused, errors.Suspended, errors.BadInput)
 INPUT_CHANGED = "The input changed after the preview. Check the new preview below, then submit again."
 
 
@@ -52,7 +51,6 @@ class Repair:
     plan: VersionView
     waits: list[Wait]
     form: RepairForm
-    redactor: Redactor
     attempt: ActionResult | None = None
     preview: Preview | None = None
 
@@ -67,6 +65,11 @@ class Repair:
             self.form.cleaned_data.get("state") if self.form.is_bound and hasattr(self.form, "cleaned_data") else None
         )
         return f"force into {', '.join(states)}" if states else self.kind.name
+
+    @property
+    def asked(self) -> ActionResult:
+        """Return a result that says what was asked for, and nothing of what came of it."""
+        return ActionResult("", self.what, self.url)
 
     @property
     def seen(self) -> str:
@@ -85,21 +88,21 @@ def _make_view(name: str) -> View:
 
 def _repair(request: HttpRequest, machine: str, id: str, kind: RepairKind) -> HttpResponse:
     actor = Actor.of(request)
-    repair = _prepare(actor, instances.get(actor, machine, id), kind, request)
+    repair = _prepare(instances.get(actor, machine, id), kind, request)
     if request.method != "POST":
         if repair.form.is_bound and repair.form.is_valid():
-            _preview(actor, repair)
+            _preview(actor, repair, request.POST)
         return _page(request, repair, status=200)
     if "preview" in request.POST:
         repair.form.make_optional()
     if not repair.form.is_valid():
-        repair.attempt = presenters.explain_mistake(repair.what, repair.url)
+        repair.attempt = presenters.explain_mistake(repair.asked)
         return _page(request, repair)
     other = request.POST.get("seen", repair.seen) != repair.seen
     if "preview" in request.POST or other:
-        _preview(actor, repair)
+        _preview(actor, repair, request.POST)
         if other and "preview" not in request.POST and repair.attempt is None:
-            repair.attempt = ActionResult("mistake", repair.what, repair.url, INPUT_CHANGED, MISTAKE)
+            repair.attempt = replace(repair.asked, kind="mistake", message=INPUT_CHANGED, code=MISTAKE)
         return _page(request, repair)
     try:
         after = _apply(actor, repair, request.POST)
@@ -113,7 +116,7 @@ def _repair(request: HttpRequest, machine: str, id: str, kind: RepairKind) -> Ht
     )
 
 
-def _prepare(actor: Actor, instance: Instance, kind: RepairKind, request: HttpRequest) -> Repair:
+def _prepare(instance: Instance, kind: RepairKind, request: HttpRequest) -> Repair:
     plan = version_view.load_version(instance.machine, instance.version)
     waits = redacted_engine(request).waits(instance.machine, instance.id)
     data: Any = request.POST if request.method == "POST" else None
@@ -122,7 +125,7 @@ def _prepare(actor: Actor, instance: Instance, kind: RepairKind, request: HttpRe
     form = form_for(kind.name, plan, instance, waits, data)
     if request.method != "POST":
         form.make_optional()
-    return Repair(kind, instance, plan, waits, form, redactor_of(actor, instance.machine).of(instance.id))
+    return Repair(kind, instance, plan, waits, form)
 
 
 def _fill_defaults(
@@ -137,13 +140,13 @@ def _fill_defaults(
     return filled | {"invoke": named} if named in possible else None
 
 
-def _preview(actor: Actor, repair: Repair) -> None:
+def _preview(actor: Actor, repair: Repair, post: QueryDict) -> None:
     """Add a preview, or the reason of a refusal."""
     instance, asked = repair.instance, repair.form.arguments()
     try:
         repair.preview = instances.preview(actor, repair.kind.name, instance.machine, instance.id, **asked)
-    except (errors.Refused, errors.Suspended, errors.BadInput) as error:
-        _explain(repair, error)
+    except EXPLAINED as error:
+        _explain(actor, repair, error, post)
 
 
 def _apply(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
@@ -155,23 +158,17 @@ def _apply(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
             expect=given["expect"], key=key_of_content(given["key"], post), shows=False,
             **repair.form.arguments(),
         )  # fmt: skip
-    except errors.Conflict as error:
-        repair.attempt = presenters.explain_conflict(actor, repair.what, repair.url, error, post)
-        repair.instance = instances.get(actor, before.machine, before.id)
-    except (errors.Refused, errors.Suspended, errors.BadInput) as error:
-        _explain(repair, error)
+    except EXPLAINED as error:
+        _explain(actor, repair, error, post)
+        if isinstance(error, errors.Conflict):
+            repair.instance = instances.get(actor, before.machine, before.id)
     return None
 
 
-def _explain(repair: Repair, error: errors.SignalboxError) -> None:
-    if isinstance(error, errors.Refused):
-        refused = presenters.explain_refused(repair.plan, repair.url, error, repair.redactor)
-        repair.attempt = replace(refused, what=repair.what)
-    elif isinstance(error, errors.Suspended):
-        repair.attempt = presenters.explain_suspended(repair.what, repair.url, error)
-    else:
-        repair.form.blame(getattr(error, "field", None), repair.redactor.error(error))
-        repair.attempt = presenters.explain_mistake(repair.what, repair.url, error, repair.redactor)
+def _explain(actor: Actor, repair: Repair, error: errors.SignalboxError, post: QueryDict) -> None:
+    repair.attempt = presenters.explain_failure(
+        repair.asked, actor, repair.plan, repair.instance.id, error, post, repair.form
+    )
 
 
 def _page(request: HttpRequest, repair: Repair, *, status: int | None = None) -> HttpResponse:

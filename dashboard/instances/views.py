@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -24,14 +23,11 @@ from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
-from machines.catalog.mirrors import MethodFailed, MethodRefused, row_methods
-from machines.engine import Inspection, Instance, NotAllowed, Step, errors
+from machines.catalog.mirrors import row_methods
+from machines.engine import Inspection, Instance, Step, errors
 from machines.instances import actions as instances
-from machines.instances.forms import TypedForm
-from machines.instances.queries import redactor_of
 from machines.mapreduce import actions as runs
 from machines.mapreduce.builtin_machines import RUN
-from machines.models import Approval
 from machines.people import rules
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded
@@ -165,18 +161,35 @@ def _before(request: HttpRequest) -> int | None:
 
 @require_audited("fire", "fire", instance="id")
 def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+    """Fire an event, or with ``check`` preview it. What was not done is shown on the page, with the form filled."""
     if request.method != "POST":  # a reload of the address after a refusal
         return redirect("signalbox:instance", machine, id)
-    plan = _load_form_version(request, machine, id)
+    actor, plan = Actor.of(request), _load_form_version(request, machine, id)
     event = request.POST.get("event", "").strip()
-    payload = plan.payload_form(event, None, id_prefix="asked", data=request.POST)
-    found = _fire(request, id, plan, event, payload)
-    if isinstance(found, Approval):
-        return redirect_to_request(request, found)
-    if isinstance(found, ActionResult):
-        return instance_page(request, machine, id, attempt=found)
-    messages.success(request, describe_step(event, found))
-    return redirect("signalbox:instance", machine, id)
+    payload, step = plan.payload_form(event, None, id_prefix="asked", data=request.POST), KeyedForm(request.POST)
+    asked = ActionResult(
+        "", f"fire {event}", reverse("signalbox:fire", args=[machine, id]), event=event, form=payload,
+        reason=request.POST.get("reason", ""),
+    )  # fmt: skip
+    if not all([payload.is_valid(), step.is_valid()]):
+        return instance_page(request, machine, id, attempt=presenters.explain_mistake(asked))
+    given = step.cleaned_data
+    try:
+        if "check" in request.POST:
+            explanation = instances.preview_event(actor, machine, id, event, payload.values())
+            result = presenters.show_preview(asked, plan, instances.get(actor, machine, id), explanation)
+        else:
+            after = instances.fire(
+                actor, machine, id, event, payload.values(), expect=given["expect"], reason=given["reason"],
+                key=key_of_content(given["key"], request.POST), shows=False,
+            )  # fmt: skip
+            messages.success(request, describe_step(event, after))
+            return redirect("signalbox:instance", machine, id)
+    except ApprovalNeeded as needed:
+        return redirect_to_request(request, approvals.ask(actor, needed))
+    except errors.SignalboxError as error:
+        result = presenters.explain_failure(asked, actor, plan, id, error, request.POST, payload)
+    return instance_page(request, machine, id, attempt=result)
 
 
 def _load_form_version(request: HttpRequest, machine: str, id: str) -> VersionView:
@@ -186,52 +199,6 @@ def _load_form_version(request: HttpRequest, machine: str, id: str) -> VersionVi
         with suppress(errors.LookupFailed):
             return version_view.load_versions({machine: int(named)})[machine]
     return version_view.load_version(machine, instances.get(Actor.of(request), machine, id).version)
-
-
-def _fire(
-    request: HttpRequest, id: str, plan: VersionView, event: str, payload: TypedForm
-) -> Instance | Approval | ActionResult:
-    """Fire or preview; return the instance after the step, the approval request, or the failure."""
-    actor, machine = Actor.of(request), plan.machine
-    what, url = f"fire {event}", reverse("signalbox:fire", args=[machine, id])
-    step = KeyedForm(request.POST)
-    kept = {"event": event, "form": payload, "reason": request.POST.get("reason", "")}
-    if not all([payload.is_valid(), step.is_valid()]):
-        return presenters.explain_mistake(what, url, **kept)
-    given = step.cleaned_data
-    try:
-        if "check" in request.POST:
-            explanation = instances.preview_event(actor, machine, id, event, payload.values())
-            return presenters.make_preview(plan, url, instances.get(actor, machine, id), explanation, **kept)
-        return instances.fire(
-            actor, machine, id, event, payload.values(),
-            expect=given["expect"], key=key_of_content(given["key"], request.POST), reason=given["reason"],
-            shows=False,
-        )  # fmt: skip
-    except ApprovalNeeded as needed:
-        return approvals.ask(actor, needed)
-    except errors.SignalboxError as error:
-        return _explain_failure(request, error, plan, what, url, kept)
-
-
-def _explain_failure(
-    request: HttpRequest, error: errors.SignalboxError, plan: VersionView, what: str, url: str, kept: dict[str, Any]
-) -> ActionResult:
-    seen = redactor_of(Actor.of(request), plan.machine)
-    if isinstance(error, errors.Refused):
-        return presenters.explain_refused(plan, url, error, seen, **kept)
-    if isinstance(error, MethodRefused | MethodFailed):
-        return presenters.explain_method(what, url, error, **kept)
-    if isinstance(error, NotAllowed):
-        return presenters.explain_denied(what, url, error, **kept)
-    if isinstance(error, errors.Suspended):
-        return presenters.explain_suspended(what, url, error, **kept)
-    if isinstance(error, errors.Conflict):
-        return presenters.explain_conflict(Actor.of(request), what, url, error, request.POST, **kept)
-    if isinstance(error, errors.BadInput):
-        kept["form"].blame(getattr(error, "field", None), seen.error(error))
-        return presenters.explain_mistake(what, url, error, seen, **kept)
-    raise error
 
 
 def describe_step(event: str, after: Instance) -> str:
