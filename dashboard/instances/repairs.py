@@ -68,7 +68,7 @@ class Repair:
 
     @property
     def asked(self) -> ActionResult:
-        """Return a result that says what was asked for, and nothing of what came of it."""
+        """Return a result that says what was asked for, and no outcome."""
         return ActionResult("", self.what, self.url)
 
     @property

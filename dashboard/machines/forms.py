@@ -35,10 +35,6 @@ class Creation:
         self.key = (sent.get("key") if sent else "") or propose_id() or make_key()
         self.code = MISTAKE
 
-    @classmethod
-    def blank(cls, plan: VersionView) -> Creation:
-        return cls(plan)
-
     def is_valid(self) -> bool:
         # Both run, so that all errors are shown at once.
         return all([self.form.is_valid(), self.data.is_valid()])

@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import condition, require_safe
 
-from dashboard.shared.access import allows, require
-from dashboard.shared.addresses.saved_views import list_saved_views
+from dashboard.shared.access import require
 from dashboard.shared.diagrams import version_view
-from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.errors.panels import Panels
 from dashboard.shared.errors.statuses import status_of
-from dashboard.shared.figures import active_counts, charts
-from dashboard.shared.figures.state_counts import StateCounts, count_states, narrow
-from dashboard.shared.figures.version_counts import count_versions, find_elsewhere
+from dashboard.shared.figures import charts
+from dashboard.shared.figures.state_counts import count_states, narrow
 from dashboard.shared.permissions import require_audited
-from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
+from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.catalog.partitions import count_missing
 from machines.diagrams import standalone
-from machines.engine import Instance, Live, Page, SignalboxError, Tally, errors
+from machines.engine import Instance, SignalboxError, errors
 from machines.engine.ids import codec
 from machines.instances import actions as instance_service
 from machines.integrations.attached import actions as mirrors
 from machines.people.actor import Actor
-from machines.retention import figures
 
 from . import instance_list as listings
-from . import scoreboards, senders
 from .diagrams.coverage_figures import read_coverage
 from .diagrams.diagram import draw_machine
 from .diagrams.diagram_modes import MODES, mode_of
@@ -43,9 +36,9 @@ from .diagrams.error_places import count_errors
 from .diagrams.transition_rates import read_rates
 from .forms import Creation
 from .instance_list import InstanceList
+from .presenters import DIGITS, InstanceTable, MachinePage, count_shown_errors, describe_tally, load_plan
 
 MONTH = 30 * 86400  # seconds: a published version never changes
-DIGITS = 9  # of the number of a version
 
 
 @require("view")
@@ -61,106 +54,12 @@ def machine_page(
     request: HttpRequest, machine: str, *, creation: Creation | None = None, status: int = 200
 ) -> HttpResponse:
     """Render the page. ``creation``: a filled form that was not accepted."""
-    engine = redacted_engine(request)
-    live = engine.live(machine)
-    plan, versions = _load_plan(request, live), count_versions(engine, machine, live)
-    listing = InstanceList.from_request(request, count_states(plan, live), strict=False)
-    instances, tally, mistake = listings.read_page(listing, engine)
-    shown, partial = narrow(live, tally), tally is not None and not tally.complete
-    track = count_states(plan, shown, partial=partial, named=listing.state)
-    mode, in_error = mode_of(listing.mode), _count_shown_errors(engine, plan)
-    creation = creation or _blank_form(request, plan, live)
-    refused = mistake is not None or bool(listing.filter.mistakes)
-    panels = Panels()
-    rates = read_rates(plan, live, panels) if mode.moving else None
-    coverage = read_coverage(plan, live) if mode is MODES["tests"] else None
-    context = {
-        "section": "machines",
-        "away": panels.away,
-        "plan": plan,
-        "track": track,
-        "live": live,
-        "versions": versions,
-        "switch": versions.switch(plan.version if plan.chosen else None) if versions.several else [],
-        "elsewhere": find_elsewhere(plan, live, versions),
-        "missing": count_missing(live.missing),
-        "has_timers": live.timers > 0 or any(t.delay for state in plan.outline.states for t in state.transitions),
-        "tabs": track.tabs(listing.state),
-        "creation": creation,
-        "charts": charts.of_machine(request, machine, queues=bool(track.depths)),
-        "boards": panels.read("boards", lambda: scoreboards.read_scoreboards(request, plan), scoreboards.Scoreboards()),
-        "accepts": senders.read_senders(request, engine, machine),
-        "mirror": mirrors.describe_mirror(Actor.of(request), machine) if plan.is_mirror else None,
-        "retention": figures.read_archive_figures(machine, live.version),
-        "moved": active_counts.count_for_machine(machine),
-        "mode": mode,
-        "transition_rates": rates,
-        "coverage": coverage,
-        "modes": MODES.values(),
-        "views": [(label, listing.url(**(version_view.NO_VIEW | view))) for label, view in plan.views],
-        "troubled_json": json.dumps(in_error),
-        "drawing": draw_machine(
-            plan,
-            live if tally is None else replace(live, counts=tally.counts, oldest={} if plan.chosen else live.oldest),
-            listing.state,
-            mode,
-            troubled=in_error,
-            search={name: text for name, text in listing.filter.texts.items() if name != "state"},
-            partial=partial,
-            rates=rates,
-            coverage=coverage,
-        ),
-        "saved": list_saved_views(request, reverse("signalbox:machine", args=[machine]), listing.query),
-        "mistake": mistake,
-        "refused": refused,
-        "filling": engine.index_progress(machine),
-        "tally_json": json.dumps(_figures(tally)) if tally else "",
-    } | _list_context(engine, listing, instances, live, track)
+    page = MachinePage(request, machine, creation)
+    context = {"section": "machines", "page": page, "away": page.away}
+    context |= {"now_ms": page.live.now, "missing": count_missing(page.live.missing)}
     return render_page(
-        request, "signalbox/machines/machine.html", context, status=400 if refused and status == 200 else status
+        request, "signalbox/machines/machine.html", context, status=400 if page.refused and status == 200 else status
     )
-
-
-def _list_context(
-    engine: RedactedEngine, listing: InstanceList, found: Page, live: Live, track: StateCounts
-) -> dict[str, Any]:
-    """Return the context of the list."""
-    block = track.block(listing.state) if listing.state else None
-    return {
-        "listing": listing,
-        "instances": found,
-        "wrong": engine.problems(listing.machine, [one.id for one in found]),
-        "found": block.count if block else track.total,
-        "track": track,
-        "total": live.total,
-        "now_ms": live.now,
-    }
-
-
-def _load_plan(request: HttpRequest, live: Live) -> VersionView:
-    """Load the version that the address names, else the current one. Raise Http404 for one that is not there."""
-    machine, fold, who = live.machine, version_view.read_folds(request.GET), str(request.user.pk)
-    asked = request.GET.get("version", "").strip()
-    if asked.isascii() and asked.isdigit() and len(asked) <= DIGITS and int(asked):
-        try:
-            return replace(version_view.load_version(machine, int(asked), fold=fold, who=who), chosen=True)
-        except errors.LookupFailed:
-            raise Http404(f"Machine {machine} has no version {asked}.") from None
-    return version_view.load_version(machine, live.version, fold=fold, who=who)
-
-
-def _blank_form(request: HttpRequest, plan: VersionView, live: Live) -> Creation | None:
-    """Return the form for a new instance, which has the current version, to whom may create one."""
-    if plan.is_mirror or plan.is_system or not allows(request.user, "fire", live.machine):
-        return None
-    return Creation.blank(
-        plan if plan.version == live.version else version_view.load_version(live.machine, live.version)
-    )
-
-
-def _count_shown_errors(engine: RedactedEngine, plan: VersionView) -> dict[str, int]:
-    """Count the instances in error by state: of the chosen version, else of all."""
-    return count_errors(engine, plan, plan.version if plan.chosen else None)
 
 
 @require_audited("fire", "create")
@@ -198,13 +97,13 @@ def instances(request: HttpRequest, machine: str) -> HttpResponse:
     """Render the list alone, for the script that refreshes it."""
     engine = redacted_engine(request)
     live = engine.live(machine)
-    plan = _load_plan(request, live)
+    plan = load_plan(request, live)
     listing = InstanceList.from_request(request, count_states(plan, live))
     tally = listing.tally(engine) if listing.narrowed else None
     partial = tally is not None and not tally.complete
     track = count_states(plan, narrow(live, tally), partial=partial, named=listing.state)
-    context = _list_context(engine, listing, listing.read(engine), live, track)
-    return render_page(request, "signalbox/machines/_instances.html", context)
+    table = InstanceTable.read_problems(engine, listing, listing.read(engine), track=track, total=live.total)
+    return render_page(request, "signalbox/machines/_instances.html", {"table": table, "now_ms": live.now})
 
 
 @require("view")
@@ -215,15 +114,11 @@ def counts(request: HttpRequest, machine: str) -> HttpResponse:
     """
     engine = redacted_engine(request)
     live = engine.live(machine)
-    plan = _load_plan(request, live)
+    plan = load_plan(request, live)
     if request.GET.get("of") == "errors":
-        return _json({"counts": _count_shown_errors(engine, plan), "now": live.now})
+        return _json({"counts": count_shown_errors(engine, plan), "now": live.now})
     tally = InstanceList.from_request(request, count_states(plan, live)).tally(engine)
-    return _json(_figures(tally) | {"now": live.now})
-
-
-def _figures(tally: Tally) -> dict[str, Any]:
-    return {"counts": tally.counts, "total": tally.total, "complete": tally.complete}
+    return _json(describe_tally(tally) | {"now": live.now})
 
 
 @require("view")
@@ -232,7 +127,7 @@ def rows(request: HttpRequest, machine: str) -> HttpResponse:
     engine = redacted_engine(request)
     watched = request.GET.getlist("row")[: listings.SIZE]
     live = engine.live(machine)
-    plan = _load_plan(request, live)
+    plan = load_plan(request, live)
     listing = InstanceList.from_request(request, count_states(plan, live))
     fresh = [one.id for one in listing.read(engine)] if listing.is_first else []
     known = zip(watched, engine.get_many(machine, watched), strict=True)

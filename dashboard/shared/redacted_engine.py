@@ -60,18 +60,18 @@ def _pass(method: Callable[Concatenate[Engine, str, P], R]) -> Callable[Concaten
     name = method.__name__
 
     @wraps(method)
-    def passed(self: RedactedEngine, machine: str, /, *args: P.args, **asked: P.kwargs) -> R:
-        found: R = getattr(self._engine, name)(self._seen(machine), *args, **asked)
+    def call(self: RedactedEngine, machine: str, /, *args: P.args, **asked: P.kwargs) -> R:
+        found: R = getattr(self._engine, name)(self._demand_view(machine), *args, **asked)
         return found
 
-    return passed
+    return call
 
 
 class RedactedEngine:
     """Replaces the engine in pages and API operations. Only the methods defined here exist."""
 
     def __init__(self, actor: Actor, engine: Engine | None = None) -> None:
-        """``engine``: that of this process, unless another one is given."""
+        """Read from the engine of this process, unless another one is given."""
         self._engine = engine or get_engine()
         self._actor = actor
         self._redactors: dict[str, Redactor] = {}
@@ -82,7 +82,7 @@ class RedactedEngine:
             self._redactors[machine] = redactor_of(self._actor, machine)
         return self._redactors[machine]
 
-    def _seen(self, machine: str) -> str:
+    def _demand_view(self, machine: str) -> str:
         """Return the machine. Raise Forbidden where the person may not see it."""
         self._actor.demand("view", machine)
         return machine
@@ -106,12 +106,12 @@ class RedactedEngine:
 
     def tally(self, machine: str, **asked: Any) -> Tally:
         """Return counts, unless they are by a hidden field: counts of a filter reveal what it matched."""
-        demand_findable(reveals(self._actor, self._seen(machine)), machine, asked)
+        demand_findable(reveals(self._actor, self._demand_view(machine)), machine, asked)
         return self._engine.tally(machine, **asked)
 
     def acceptance(self, machine: str) -> Acceptance:
         """Return whom a machine accepts. Granted names of machines that the person does not see are masked."""
-        found, scope = self._engine.acceptance(self._seen(machine)), self._actor.scope()
+        found, scope = self._engine.acceptance(self._demand_view(machine)), self._actor.scope()
         granted = found.granted and tuple(name if name in scope else MASK for name in found.granted)
         return replace(found, granted=granted)
 
@@ -157,12 +157,12 @@ class RedactedEngine:
         return self._engine.verify(self._readable(definition), **asked)
 
     def _readable(self, definition: Definition) -> Definition:
-        return self._seen(definition) if isinstance(definition, str) else definition
+        return self._demand_view(definition) if isinstance(definition, str) else definition
 
     # Instances and jobs
 
     def inspect(self, machine: str, id: str, **asked: Any) -> Inspection:
-        """Redacted part by part, by one redactor, which all further answers go through as well."""
+        """Redact part by part, by one redactor, which all further answers go through as well."""
         found, self._redactors[machine] = instances.inspect(self._actor, machine, id, **asked)
         return found
 
@@ -195,19 +195,21 @@ class RedactedEngine:
 
     def find_ids(self, machine: str, prefix: str, limit: int) -> list[str]:
         """Return ids that begin with a prefix."""
-        return [one.id for one in self._engine.find(self._seen(machine), id_prefix=prefix, limit=limit).instances]
+        return [
+            one.id for one in self._engine.find(self._demand_view(machine), id_prefix=prefix, limit=limit).instances
+        ]
 
     def get_many(self, machine: str, ids: Iterable[str]) -> list[Instance | SignalboxError]:
         """Return where instances stand, without their data and timers."""
         scope = self._actor.scope()
         return [
             among(replace(one, data={}, timers=[]), scope) if isinstance(one, Instance) else one
-            for one in self._engine.get_many(self._seen(machine), ids)
+            for one in self._engine.get_many(self._demand_view(machine), ids)
         ]
 
     def problems(self, machine: str, ids: Iterable[str]) -> dict[str, list[Problem]]:
         """Return the kind of each problem. Its text, which a handler may fill with anything, is always redacted."""
-        found = self._engine.problems(self._seen(machine), ids)
+        found = self._engine.problems(self._demand_view(machine), ids)
         return {id: [replace(one, text=MASK if one.text else "") for one in wrong] for id, wrong in found.items()}
 
 

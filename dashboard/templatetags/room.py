@@ -40,9 +40,10 @@ if TYPE_CHECKING:
     from dashboard.instances.history_words import HistoryWords
     from dashboard.instances.replay import Replay
     from dashboard.machines.instance_list import InstanceList
+    from dashboard.machines.presenters import InstanceTable
     from dashboard.shared.figures.version_counts import Elsewhere
     from dashboard.shared.times.time_fields import TimeFields
-    from machines.engine import Instance, Job, Step
+    from machines.engine import Job, Step
 
 register = template.Library()
 ENGINE_STEPS = ("done.invoke.", "error.invoke.", "(create)")
@@ -354,11 +355,11 @@ def of(rows: dict[str, Any], id: str) -> Any:
 
 
 @register.simple_tag(takes_context=True)
-def instance_rows(context: Context, listing: InstanceList, instances: list[Instance], picks: bool) -> SafeString:
+def instance_rows(context: Context, table: InstanceTable, picks: bool) -> SafeString:
     """The rows of a list of instances, in a table. ``picks``: with a box to select each."""
     now = context.get("now_ms") or time.time() * 1000
     return write_rows(
-        instances, listing.columns, context.get("wrong") or {}, now=now, picks=picks, current_app=_app_of(context)
+        table.page.instances, table.listing.columns, table.wrong, now=now, picks=picks, current_app=_app_of(context)
     )
 
 

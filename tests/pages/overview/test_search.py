@@ -112,7 +112,7 @@ def test_instances_beyond_the_first_twenty_are_in_the_list_of_their_machine(as_,
     (rest,) = answer.context["found"].remainders
     assert (rest.kind, rest.total, rest.of) == ("instance", None, indexed)
     assert "first 20 shown, more exist" in " ".join(answer.content.decode().split())
-    assert client.get(rest.url).context["listing"].terms["id_prefix"] == "XTV-2"
+    assert client.get(rest.url).context["page"].listing.terms["id_prefix"] == "XTV-2"
 
 
 def test_what_fits_says_nothing_of_more(as_, indexed):

@@ -1,0 +1,206 @@
+"""Presents a machine: its diagram with figures, the list of its instances, and what else stands on its page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from django.http import Http404, HttpRequest
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from dashboard.shared.access import allows
+from dashboard.shared.addresses.saved_views import list_saved_views
+from dashboard.shared.diagrams import version_view
+from dashboard.shared.diagrams.version_view import VersionView
+from dashboard.shared.errors.panels import Panels
+from dashboard.shared.figures import active_counts, charts
+from dashboard.shared.figures.state_counts import StateCount, StateCounts, count_states, narrow
+from dashboard.shared.figures.version_counts import Elsewhere, VersionCount, count_versions, find_elsewhere
+from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
+from machines.engine import IndexProgress, Live, Page, Problem, Tally, errors
+from machines.integrations.attached import actions as mirrors
+from machines.people.actor import Actor
+from machines.retention import figures
+
+from . import scoreboards, senders
+from .diagrams.coverage_figures import CoverageFigures, read_coverage
+from .diagrams.diagram import draw_machine
+from .diagrams.diagram_modes import MODES, mode_of
+from .diagrams.error_places import count_errors
+from .diagrams.transition_rates import read_rates
+from .forms import Creation
+from .instance_list import InstanceList, read_page
+
+DIGITS = 9  # of the number of a version
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceTable:
+    """Holds a page of the list of instances. ``wrong``: the problems of each instance; ``total``: of the machine;
+    ``refused``: the filter is invalid."""
+
+    listing: InstanceList
+    page: Page
+    track: StateCounts
+    total: int
+    wrong: dict[str, list[Problem]]
+    refused: bool = False
+
+    @property
+    def found(self) -> int:
+        """Return how many instances the list has on all pages."""
+        block = self.track.block(self.listing.state) if self.listing.state else None
+        return block.count if block else self.track.total
+
+    @classmethod
+    def read_problems(cls, engine: RedactedEngine, listing: InstanceList, page: Page, **facts: Any) -> InstanceTable:
+        """Make the table of a page that was read."""
+        return cls(listing, page, wrong=engine.problems(listing.machine, [one.id for one in page]), **facts)
+
+
+class MachinePage:
+    """Presents a machine to the person of a request. ``creation``: a filled form that was not accepted."""
+
+    def __init__(self, request: HttpRequest, machine: str, creation: Creation | None = None) -> None:
+        self._request, self._machine, self._engine = request, machine, redacted_engine(request)
+        self.live = self._engine.live(machine)
+        self.plan = load_plan(request, self.live)
+        self.versions = count_versions(self._engine, machine, self.live)
+        self.listing = InstanceList.from_request(request, count_states(self.plan, self.live), strict=False)
+        page, self._tally, self.mistake = read_page(self.listing, self._engine)
+        shown, partial = narrow(self.live, self._tally), self._tally is not None and not self._tally.complete
+        self.track = count_states(self.plan, shown, partial=partial, named=self.listing.state)
+        self.refused = self.mistake is not None or bool(self.listing.filter.mistakes)
+        self.table = InstanceTable.read_problems(
+            self._engine, self.listing, page, track=self.track, total=self.live.total, refused=self.refused
+        )
+        self.mode, self.modes, self._panels = mode_of(self.listing.mode), MODES.values(), Panels()
+        self.rates = read_rates(self.plan, self.live, self._panels) if self.mode.moving else None
+        self.boards = self._panels.read(
+            "boards", lambda: scoreboards.read_scoreboards(request, self.plan), scoreboards.Scoreboards()
+        )
+        self.away = self._panels.away
+        self.creation = creation or self._make_blank_form()
+
+    def _make_blank_form(self) -> Creation | None:
+        """Return the form for a new instance, which has the current version, to whom may create one."""
+        plan, current = self.plan, self.live.version
+        if plan.is_mirror or plan.is_system or not allows(self._request.user, "fire", self._machine):
+            return None
+        return Creation(plan if plan.version == current else version_view.load_version(self._machine, current))
+
+    # The head
+
+    @property
+    def has_timers(self) -> bool:
+        declared = any(t.delay for state in self.plan.outline.states for t in state.transitions)
+        return self.live.timers > 0 or declared
+
+    @cached_property
+    def moved(self) -> dict[str, active_counts.FormattedCount]:
+        return active_counts.count_for_machine(self._machine)
+
+    # The diagram
+
+    @property
+    def switch(self) -> list[VersionCount]:
+        """List the versions to choose from."""
+        chosen = self.plan.version if self.plan.chosen else None
+        return self.versions.switch(chosen) if self.versions.several else []
+
+    @cached_property
+    def elsewhere(self) -> list[Elsewhere]:
+        return find_elsewhere(self.plan, self.live, self.versions)
+
+    @property
+    def views(self) -> list[tuple[str, str]]:
+        return [(label, self.listing.url(**(version_view.NO_VIEW | view))) for label, view in self.plan.views]
+
+    @cached_property
+    def coverage(self) -> CoverageFigures | None:
+        return read_coverage(self.plan, self.live) if self.mode is MODES["tests"] else None
+
+    @cached_property
+    def _in_error(self) -> dict[str, int]:
+        return count_shown_errors(self._engine, self.plan)
+
+    @property
+    def troubled_json(self) -> str:
+        return json.dumps(self._in_error)
+
+    @cached_property
+    def drawing(self) -> SafeString:
+        live, tally, listing = self.live, self._tally, self.listing
+        oldest = {} if self.plan.chosen else live.oldest
+        return draw_machine(
+            self.plan,
+            live if tally is None else replace(live, counts=tally.counts, oldest=oldest),
+            listing.state,
+            self.mode,
+            troubled=self._in_error,
+            search={name: text for name, text in listing.filter.texts.items() if name != "state"},
+            partial=self.track.partial,
+            rates=self.rates,
+            coverage=self.coverage,
+        )
+
+    # The list
+
+    @property
+    def tabs(self) -> list[StateCount]:
+        return self.track.tabs(self.listing.state)
+
+    @property
+    def tally_json(self) -> str:
+        return json.dumps(describe_tally(self._tally)) if self._tally else ""
+
+    @cached_property
+    def index_progress(self) -> IndexProgress | None:
+        return self._engine.index_progress(self._machine)
+
+    @cached_property
+    def saved(self) -> dict[str, object]:
+        own = reverse("signalbox:machine", args=[self._machine])
+        return list_saved_views(self._request, own, self.listing.query)
+
+    # Beside it
+
+    @cached_property
+    def metrics(self) -> charts.Charts:
+        return charts.of_machine(self._request, self._machine, queues=bool(self.track.depths))
+
+    @cached_property
+    def accepts(self) -> senders.AcceptedSenders:
+        return senders.read_senders(self._request, self._engine, self._machine)
+
+    @cached_property
+    def mirror(self) -> mirrors.Mirror | None:
+        return mirrors.describe_mirror(Actor.of(self._request), self._machine) if self.plan.is_mirror else None
+
+    @cached_property
+    def retention(self) -> figures.ArchiveFigures:
+        return figures.read_archive_figures(self._machine, self.live.version)
+
+
+def load_plan(request: HttpRequest, live: Live) -> VersionView:
+    """Load the version that the address names, else the current one. Raise Http404 for one that is not there."""
+    machine, fold, who = live.machine, version_view.read_folds(request.GET), str(request.user.pk)
+    asked = request.GET.get("version", "").strip()
+    if asked.isascii() and asked.isdigit() and len(asked) <= DIGITS and int(asked):
+        try:
+            return replace(version_view.load_version(machine, int(asked), fold=fold, who=who), chosen=True)
+        except errors.LookupFailed:
+            raise Http404(f"Machine {machine} has no version {asked}.") from None
+    return version_view.load_version(machine, live.version, fold=fold, who=who)
+
+
+def count_shown_errors(engine: RedactedEngine, plan: VersionView) -> dict[str, int]:
+    """Count the instances in error by state: of the chosen version, else of all."""
+    return count_errors(engine, plan, plan.version if plan.chosen else None)
+
+
+def describe_tally(tally: Tally) -> dict[str, Any]:
+    return {"counts": tally.counts, "total": tally.total, "complete": tally.complete}
