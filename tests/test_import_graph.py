@@ -252,7 +252,7 @@ ACT_FOR_NOBODY = {
     "dashboard.serving": "health, system checks, request ids and the cache of the site",
     "dashboard.management": "commands of the operator of the site",
     "dashboard.demo": "traffic of the demo",
-    "dashboard.examples": "handlers of the demo, in a worker; sections of the patterns, on keys of their own",
+    "dashboard.examples.handlers": "handlers of the demo, in a worker",
 }
 
 
