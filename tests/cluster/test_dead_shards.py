@@ -35,7 +35,7 @@ Token.objects.update(handle="0123456789ab")  # a shard of its sessions that is t
 """
 ABOUT_ONE = {
     "bulk", "bulk-results", "cancel", "delete", "edit", "force", "history-csv", "history-json", "instance", "note",
-    "patterns-section", "reset", "resume", "retry", "schedule", "schedule-change", "skip", "sm-key", "suspend",
+    "reset", "resume", "retry", "schedule", "schedule-change", "skip", "sm-key", "suspend",
     "admin instance", "API getBoard", "API getBulk", "API getHistory", "API getInstance", "API getKey", "API getNote",
     "API getSchedule", "API getTroubles", "API getWaits", "API listBulkResults", "API listLinks", "API listNextRuns",
     "API listRuns", "API listSessions",

@@ -18,7 +18,7 @@ from .conftest import client_of, run
 
 pytestmark = pytest.mark.faults  # real processes
 OURS = ("Content-Security-Policy", "X-Request-Id", "Permissions-Policy", "Cross-Origin-Resource-Policy")
-OF_THE_SITE = {"admin-login", "favicon", "login", "patterns", "patterns-section", "patterns-act"}
+OF_THE_SITE = {"admin-login", "favicon", "login", "patterns", "patterns-act"}
 """Addresses that only Signalbox's own site has."""
 MADE = ({"activation", "new_device"}, {"ATV-123:NBCSports"})
 ELSEWHERE = ("/static/", "/backoffice/")
