@@ -28,7 +28,7 @@ class DatabaseRetry:
 
     @contextmanager
     def around(self) -> Iterator[None]:
-        """One pass, with connections that hold. An error of the database ends the block and goes no further."""
+        """Wrap one pass so that its database connections work. A database error ends the block and is not passed on."""
         close_old_connections()
         try:
             yield

@@ -29,7 +29,7 @@ _HINTS = {
 
 
 def read(text: str) -> tuple[Any, list[Finding]]:
-    """The value, and everything that is wrong with the text; the value counts only if that is nothing."""
+    """Return the value and all findings. The value counts only if there are no findings."""
     if not text.strip():
         return None, [make_finding("SB131", "", "the text is empty")]
     scan = _Scan(text)
@@ -46,7 +46,7 @@ def read(text: str) -> tuple[Any, list[Finding]]:
 
 
 def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
-    """Indented, in the order the definition has; nothing is lost."""
+    """Write the definition indented, in its own order. Nothing is lost."""
     try:
         return json.dumps(definition, indent=2, ensure_ascii=False, allow_nan=False) + "\n", []
     except (TypeError, ValueError, RecursionError) as error:

@@ -16,7 +16,7 @@ _NOT_A_HANDLER = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def event_name(text: str, complain: Complain) -> str:
-    """The name of an event, without the brackets of a call and without spaces."""
+    """Return an event's name, without the brackets of a call and without spaces."""
     call = _CALL.fullmatch(text)
     name = _word(call["name"] if call else text, limits.MAX_EVENT_NAME - 1)
     if limits.is_reserved_event(name):
@@ -43,7 +43,7 @@ def machine_name(text: str) -> str:
 
 
 def message_of(text: str, complain: Complain) -> dict[str, Any]:
-    """An action that is only a name: a message of that name, so that something outside can do it."""
+    """Turn an action that is only a name into a message of that name, for another program to act on."""
     call = _CALL.fullmatch(text)
     kind = _word(call["name"] if call else text, limits.MAX_EVENT_NAME - 1)
     emit: dict[str, Any] = {"type": f"_{kind}" if limits.is_reserved_event(kind) else kind}

@@ -17,7 +17,10 @@ class Report:
         self._counts: Counter[str] = Counter()
 
     def add(self, code: str, where: str | Callable[[], str], message: str, hint: str = "") -> None:
-        """``where`` may be a function: it is asked only where there is room, for it walks through the text."""
+        """Add a finding.
+
+        ``where`` may be a function. It walks through the text, so it is called only while there is room.
+        """
         if self._counts[CODES[code].severity] < MAX_FINDINGS:
             self._keep(make_finding(code, where if isinstance(where, str) else where(), message, hint))
 
@@ -37,5 +40,5 @@ class Report:
 
 
 def _position(path: str) -> tuple[int, ...]:
-    """``line 3, column 7`` as numbers; what has no place comes first."""
+    """Return the numbers of ``line 3, column 7``. Findings without a place come first."""
     return tuple(int(word) for word in path.replace(",", "").split() if word.isdigit())

@@ -32,7 +32,7 @@ _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 
 def read(text: str) -> tuple[Any, list[Finding]]:
-    """The value, and everything that is wrong with the text; the value counts only if that is nothing."""
+    """Return the value and all findings. The value counts only if there are no findings."""
     try:
         too_deep = _depth_finding(text)
         if too_deep:
@@ -52,13 +52,16 @@ def read(text: str) -> tuple[Any, list[Finding]]:
 
 
 def is_plain_text(text: str) -> bool:
-    """Whether a text without quotes is read as that text, and not as null, a truth value or a number."""
+    """Return whether a text without quotes is read as a text, and not as null, a truth value or a number."""
     others = (_NULL, _BOOL, _INT, _OTHER_INT, _FLOAT, _NOT_FINITE)
     return not any(other.fullmatch(text) for other in others)
 
 
 def _depth_finding(text: str) -> Finding | None:
-    """Composing recurses, so the depth is measured on the flat stream of events first."""
+    """Return a finding if the text is nested too deeply.
+
+    Composing recurses, so the depth is measured on the flat stream of events first.
+    """
     depth = 0
     for event in yaml.parse(text, Loader=LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -84,7 +87,10 @@ class _Builder:
             self.findings.append(make_finding(code, _mark(node.start_mark), message, hint))
 
     def is_bomb(self, root: yaml.Node) -> bool:
-        """Measures without expanding: every anchor is counted once and multiplied by its uses."""
+        """Return whether aliases make the document too large, without expanding them.
+
+        Every anchor is counted once and multiplied by its uses.
+        """
         if self._size(root) > MAX_NODES and not self.findings:
             self._add("SB135", root, f"aliases repeat their anchors to more than {MAX_NODES} values")
         return bool(self.findings)

@@ -29,7 +29,7 @@ class SlowLoader(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, y
 
 
 def _fast_loader() -> Any:
-    """The same on libyaml, which is five times faster; None where the wheel was built without it."""
+    """Return the same loader on libyaml, which is five times faster; None if the wheel was built without it."""
     parser = getattr(getattr(yaml, "cyaml", None), "CParser", None)
     return type("_FastLoader", (parser, _Plain), {"__init__": _begin(parser)}) if parser else None
 

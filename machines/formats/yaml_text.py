@@ -32,7 +32,7 @@ _Dumper.add_representer(str, _text)
 
 
 def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
-    """In the order the definition has; nothing is lost."""
+    """Write the definition in its own order. Nothing is lost."""
     json.write(definition)  # what is no JSON is no definition, and PyYAML would find a way to write it
     try:
         text = yaml.dump(definition, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1 << 30)

@@ -117,7 +117,7 @@ class Blocks(Pattern):
         _blocks.add(self)
 
     def _begin(self) -> None:
-        """With nothing at hand, as a process begins."""
+        """Start with no ids in stock, as a new process does."""
         self._taking = threading.Lock()
         self._use(iter(range(0)))
 

@@ -119,7 +119,7 @@ class Locks(Pattern):
         raise Taken(f"{_by(name, fence, by)} {ends}", retry_after=STEPS[1] if left < 0 else left / 1000)
 
     def _keep(self, name: str, token: str, ms: int, now: int | None) -> None:
-        """What HeldLock sends to renew: nothing, or Lost."""
+        """Renew a lock for HeldLock. Raises Lost."""
         reply = self._ask("sb_lock_renew", self._root(name), token, ms, arguments.check_now(now), also=(Status.LOST,))
         if reply[0] == Status.LOST:
             held = bool(reply[1] or reply[2])
@@ -256,7 +256,7 @@ class HeldLock:
         return released
 
     def _end(self, asked: float) -> float:
-        """Counted from before the call was sent: the server cannot have begun earlier."""
+        """Return when the lock ends, counted from before the call was sent: the server cannot have started earlier."""
         return asked + self._ms / 1000 * (1 - MARGIN)
 
     def __enter__(self) -> HeldLock:

@@ -190,7 +190,7 @@ class Sessions(Pattern):
         return {one: _list_held(one, reply) for one, reply in zip(subjects, replies, strict=True)}
 
     def _by_token(self, function: str, token: str, *args: Arg, expect: int | None = None, secret: str = "") -> Session:
-        """``args``: behind handle and digest. ``secret``: the new one, where there is one."""
+        """Call a function for a token. ``args``: what follows handle and digest. ``secret``: the new one, if any."""
         found = self._parse_token(token)
         if found is None:
             raise _make_gone()
@@ -203,7 +203,7 @@ class Sessions(Pattern):
         return _session(reply, f"{part}.{handle}.{secret}" if secret else token)
 
     def _parse_token(self, token: Any) -> tuple[int, str, str] | None:
-        """Part, handle and digest; None for what no token of this container looks like."""
+        """Return part, handle and digest; None for a text that cannot be a token of this container."""
         found = TOKEN.fullmatch(token) if isinstance(token, str) else None
         if found is None or int(found[1]) >= self._partitions or str(int(found[1])) != found[1]:
             return None

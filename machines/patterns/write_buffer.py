@@ -141,12 +141,12 @@ class WriteBuffer(Pattern):
     def add_many(
         self, writes: Iterable[Write], *, marks: Marks | None = None, part: int | None = None, now: int | None = None
     ) -> None:
-        """One call for each part, all or nothing in each; a thousand writes at most.
+        """Add at most a thousand writes, with one call for each part. In each part, all of them are added or none.
 
-        ``marks``: name -> (the text it was seen with or None, its text from now on). They say how far a source was read
-        and move with the writes: where one of them is no longer what was seen, nothing is done, and Changed is raised.
-        So a source that is read twice is added once. Marks are of one part; where there are several, ``part`` says
-        which, and takes the writes as well.
+        ``marks``: name -> (the last text seen or None, the new text). They record how far a source was read and change
+        together with the writes. If a mark no longer has the text last seen, nothing is added, and Changed is raised.
+        So a source that is read twice is added once. Marks belong to one part; if there are several, ``part`` names it,
+        and the writes go there as well.
         """
         if part is not None:
             self._check_part(part)
@@ -252,7 +252,10 @@ class WriteBuffer(Pattern):
         return self._keys.buffer(self.name, part)
 
     def _add(self, part: int, words: list[Arg]) -> None:
-        """``words``: now, how many may wait, how many marks, then marks and writes."""
+        """Send the writes of one part.
+
+        ``words``: now, how many writes may wait, how many marks, then marks and writes.
+        """
         words.insert(2, f"{self.name}.{part}")
         reply = self._ask("sb_buffer_add", self._root_of(part).root, *words, also=REFUSALS)
         if reply[0] == OK:

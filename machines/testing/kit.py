@@ -33,7 +33,7 @@ class Signalbox(Assertions):
     """
 
     def __init__(self, engine: ClockedEngine, url: str, folders: Sequence[Path]) -> None:
-        """``folders``: where relative paths of definitions are looked up, in this order."""
+        """Prepare the kit. ``folders``: where relative paths of definitions are looked up, in this order."""
         self.engine: Engine = engine
         self.url = url
         self.prefix = engine.keys.prefix

@@ -30,7 +30,7 @@ _HINT = "expressions cannot loop: let a handler compute it, or use foreach"
 
 
 def call(translator: Translator, node: Node) -> Code:
-    """Any call; those that are no method of an array with a function go on."""
+    """Translate a call. Calls that are not an array method with a function are passed on."""
     callee = bare(part(node, "function"))
     if callee.type != "member_expression":
         return calls.call(translator, node)
@@ -70,7 +70,7 @@ def _function(translator: Translator, node: Node) -> Function | None:
 
 
 def _elements(translator: Translator, owner: Node) -> list[Code] | None:
-    """Of a list that is written out, here or as a constant; None where it is not, or is long."""
+    """Return the elements of a list that is written out, here or as a constant; None if it is not, or is too long."""
     if owner.type == "identifier" and translator.of(owner) not in translator.locals:
         found = translator.scope.constants.get(translator.of(owner))
         if isinstance(found, list) and len(found) <= MAX_ELEMENTS:
@@ -83,7 +83,7 @@ def _elements(translator: Translator, owner: Node) -> list[Code] | None:
 
 
 def _unrolled(translator: Translator, name: str, function: Function, elements: list[Code]) -> Code | None:
-    """None where the function changes something."""
+    """Unroll a method call over the elements. Return None where the function changes something."""
     inner = [translator.inner(function.script, _given(translator, function, one)) for one in elements]
     for one in inner:
         one.nested = translator.nested
@@ -95,7 +95,7 @@ def _unrolled(translator: Translator, name: str, function: Function, elements: l
 
 
 def _choose(name: str, asked: list[Code], elements: list[Code]) -> Code:
-    """The worth of a method whose function was asked of each element."""
+    """Return the value of a method, given the function's result for each element."""
     if name == "some":
         return reduce(code.either, asked) if asked else code.literal(False)
     if name == "every":
@@ -111,7 +111,10 @@ def _given(translator: Translator, function: Function, element: Code) -> dict[st
 
 
 def _asked(translator: Translator, name: str, function: Function, owner: Node) -> Code | None:
-    """``some(x => x === a || x === b)``, ``every(x => x !== a)``, ``find`` and ``findIndex`` of one value."""
+    """Translate methods that compare each element with given values.
+
+    These are ``some(x => x === a || x === b)``, ``every(x => x !== a)``, and ``find`` and ``findIndex`` of one value.
+    """
     wanted = {"some": ("===", "||"), "every": ("!==", "&&"), "find": ("===", ""), "findIndex": ("===", "")}.get(name)
     values = None if wanted is None else _compared(translator, function, function.body, *wanted)
     if values is None:
@@ -128,7 +131,7 @@ def _asked(translator: Translator, name: str, function: Function, owner: Node) -
 def _compared(
     translator: Translator, function: Function, body: Node, comparison: str, joined: str
 ) -> list[Code] | None:
-    """The values that the element is compared with, and with nothing else."""
+    """Return the values that the element is compared with; None if the body does anything else."""
     body = bare(body)
     if body.type != "binary_expression":
         return None
@@ -158,7 +161,7 @@ def _mentions(translator: Translator, node: Node, name: str) -> bool:
 
 
 def _filled(translator: Translator, owner: Node, value: Node) -> Code | None:
-    """``Array(9).fill(null)``"""
+    """Translate ``Array(9).fill(null)``."""
     if owner.type not in ("call_expression", "new_expression"):
         return None
     maker = part(owner, "function" if owner.type == "call_expression" else "constructor")

@@ -18,7 +18,7 @@ NOTHING: Kinds = frozenset()  # of what never gives a value
 
 
 def kinds_of(value: Any) -> Kinds:
-    """Of a JSON value."""
+    """Return the kinds of a JSON value."""
     if value is None:
         return NONE
     if isinstance(value, bool):
@@ -29,12 +29,12 @@ def kinds_of(value: Any) -> Kinds:
 
 
 def only(kinds: Kinds, allowed: Kinds) -> bool:
-    """Whether every value that is there is of the allowed kinds: one that is absent fails in either language."""
+    """Return whether every present value is of the allowed kinds. An absent value fails in both languages."""
     return kinds - NONE <= allowed
 
 
 def same_primitive(a: Kinds, b: Kinds) -> bool:
-    """Whether == and === are one: both sides of one kind, or both objects."""
+    """Return whether == and === mean the same here: both sides have one kind, or both are objects."""
     left, right = a - NONE, b - NONE
     if left <= TABLES and right <= TABLES:
         return True

@@ -73,7 +73,7 @@ class _Reader:
         return ordered or ([changes.failing(worth)] if "fail(" in worth.text else [])
 
     def _call(self, node: Node) -> list[Action] | None:
-        """A call for what it does, not for what it is worth."""
+        """Translate a call as a statement: what it does, not the value that it returns."""
         callee = bare(part(node, "function"))
         arguments = part(node, "arguments")
         if self.script.of(callee) in ("console.log", "console.info", "console.warn", "console.error", "alert"):
@@ -127,7 +127,7 @@ class _Reader:
         return checking.settled(translator, node, found)
 
     def for_each(self, statement: Node) -> list[Action]:
-        """``for (x of list)`` and ``for (x in object)``."""
+        """Translate ``for (x of list)`` and ``for (x in object)``."""
         variable, over = part(statement, "left"), self._pure(part(statement, "right"))
         operator = self.script.of(part(statement, "operator"))
         if variable.type != "identifier" or self.nested:
@@ -144,7 +144,7 @@ class _Reader:
         return [{"foreach": {"in": over.text, "item": field.text, "do": self.all([body])}}]
 
     def count(self, statement: Node) -> list[Action]:
-        """``for (i = a; i < b; i++)``"""
+        """Translate ``for (i = a; i < b; i++)``."""
         counted = _counted(self.script, statement)
         if counted is None or self.nested:
             return self.loop(statement)
@@ -199,7 +199,7 @@ def _counted(script: Script, statement: Node) -> tuple[str, Node, Node, bool] | 
 
 
 def _only(node: Node) -> Node:
-    """The one expression or declarator of a part of a ``for``."""
+    """Return the only expression or declarator in a part of a ``for``."""
     while node.type in _WRAPPERS:
         parts = named(node)
         if len(parts) != 1:
@@ -219,7 +219,7 @@ def _steps(name: str) -> tuple[str, ...]:
 
 
 def variables(script: Script, statements: list[Node]) -> Iterator[str]:
-    """Names the script declares, or assigns to without declaring them: both make a variable."""
+    """Yield the names that the script declares, or assigns to without a declaration. Both make a variable."""
     for statement in statements:
         for target in _assigned(statement):
             if target.type == "identifier" and script.of(target) not in platform.SYSTEM:
@@ -227,7 +227,7 @@ def variables(script: Script, statements: list[Node]) -> Iterator[str]:
 
 
 def functions(script: Script, statements: list[Node]) -> Iterator[tuple[str, Function | None, Node]]:
-    """Functions the script defines at its top, each with the place; None for one that cannot be written out."""
+    """Yield the functions at the top level of the script, each with its place; None for one that cannot be inlined."""
     for statement in statements:
         if statement.type in ("function_declaration", "generator_function_declaration"):
             yield script.of(part(statement, "name")), function_of(script, statement), statement
@@ -237,7 +237,7 @@ def functions(script: Script, statements: list[Node]) -> Iterator[tuple[str, Fun
 
 
 def values(statement: Node) -> Iterator[tuple[Node, Node]]:
-    """Names that a statement gives a value, each with it."""
+    """Yield each name that a statement assigns a value to, with the value."""
     if statement.type in ("variable_declaration", "lexical_declaration"):
         for declarator in named(statement):
             value = declarator.child_by_field_name("value")
@@ -250,7 +250,7 @@ def values(statement: Node) -> Iterator[tuple[Node, Node]]:
 
 
 def _assigned(top: Node) -> Iterator[Node]:
-    """Every node that is declared or assigned to, functions left out."""
+    """Yield every node that is declared or assigned to, except inside functions."""
     waiting = [top]
     while waiting:
         node = waiting.pop()

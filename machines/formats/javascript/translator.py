@@ -34,11 +34,11 @@ class Translator:
         self.careful = False  # whether each part is looked at for what can never have a value
 
     def inner(self, script: Script, locals: dict[str, Code], *, loops: bool = True) -> Translator:
-        """What reads a function that is called here."""
+        """Return a translator for a function that is called here."""
         return Translator(self.scope.inside(loops=loops), script, locals, self.depth)
 
     def value(self, node: Node) -> Code:
-        """What the expression is worth."""
+        """Return the value of the expression."""
         if self.scope.is_stopped:
             return ABSENT
         node = bare(node)
@@ -60,7 +60,7 @@ class Translator:
         return [self.value(node) for node in nodes]
 
     def condition(self, node: Node) -> Code:
-        """An expression that is true in our sense exactly where ECMAScript holds the worth for true."""
+        """Return an expression that is true for us exactly where ECMAScript treats the value as true."""
         if self.scope.is_stopped:
             return ABSENT
         node = bare(node)
@@ -104,7 +104,7 @@ class Translator:
         self.scope.report.add("SB224", partial(self.script.where, node), message)
 
     def fails(self, node: Node, message: str) -> Code:
-        """Something that is wrong whenever it runs, and only then."""
+        """Return code that fails whenever it runs, and only then."""
         if not self.scope.may_fail:
             return self.refuse(node, message)
         self.warn(node, f"this fails whenever it runs: {message}")
@@ -187,7 +187,7 @@ class Translator:
         return code.choose(condition, self.value(part(node, "consequence")), self.value(part(node, "alternative")))
 
     def sequence(self, node: Node) -> Code:
-        """What the last one is worth; the others can only have had effects."""
+        """Return the value of the last expression. The others can only have effects."""
         return self.values(named(node))[-1]
 
     def member(self, node: Node) -> Code:
@@ -267,7 +267,7 @@ _NAMES = {
 
 
 def translate(scope: Scope, script: Script, node: Node, *, condition: bool = False) -> tuple[Code, list[Action]]:
-    """An expression with what it changes."""
+    """Translate an expression. Return it with the actions that it causes."""
     translator = Translator(scope, script)
     found = translator.condition(node) if condition else translator.value(node)
     if checking.wrong(found):

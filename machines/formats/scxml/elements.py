@@ -68,7 +68,7 @@ class Element:
         return self.attributes.get((space, name))
 
     def all(self, *names: str) -> Iterator[Element]:
-        """The SCXML children of these names, in document order."""
+        """Return the SCXML children with these names, in document order."""
         return (child for child in self.children if child.space in (SCXML, "") and child.name in names)
 
     def first(self, name: str) -> Element | None:
@@ -78,7 +78,7 @@ class Element:
         return self.name == name and self.space in (SCXML, "")
 
     def where(self, attribute: str = "") -> str:
-        """``line 3, column 7``: of an attribute, where it has one of that name."""
+        """Return the place as ``line 3, column 7``: that of the attribute if there is one of that name."""
         start = self.source.offset(self.start)
         if attribute:
             tag = _TAG.match(self.source.text, start)
@@ -90,7 +90,7 @@ class Element:
         return self.source.place(start)
 
     def where_in_text(self, offset: int) -> str:
-        """The place of one character of ``text``."""
+        """Return the place of one character of ``text``."""
         for run in self.runs:
             if offset < len(run.characters):
                 return self.source.place(self.source.offset(run.start) + offset)
@@ -111,7 +111,7 @@ class Source:
         return byte if self._same else len(self.raw[:byte].decode(errors="ignore"))
 
     def place(self, offset: int) -> str:
-        """``line 3, column 7``, after the name of the file where it is not the one that is read."""
+        """Return ``line 3, column 7``, after the name of the file if it is not the main document."""
         return self._file + place(self.text, offset)
 
 
@@ -122,7 +122,10 @@ class _Refusal(Exception):
 
 
 def parse(text: str, file: str = "") -> Element | Finding:
-    """The root element, or what is wrong with the text. ``file``: its name, if it is not the document itself."""
+    """Return the root element, or what is wrong with the text.
+
+    ``file``: the name of the file, if it is not the document itself.
+    """
     if not text.strip():
         return make_finding("SB131", "", "the text is empty")
     builder = _Builder(Source(text, file))

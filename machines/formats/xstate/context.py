@@ -46,7 +46,7 @@ class Reading:
     functions: dict[str, Function] | None = None
 
     def absolute(self, branch: Branch) -> str:
-        """A target that means this state wherever it stands."""
+        """Return a target that means this state wherever it is used."""
         return f"#{branch.name if branch.parent else self.machine}"
 
     def code_missing(self, place: Place, what: str, name: str) -> None:
@@ -59,13 +59,13 @@ class Reading:
         self.report.add("SB221", path, message, hint)
 
     def leave_out_unknown(self, place: Place, known: Collection[str]) -> None:
-        """Keys that no part of the reader looks at."""
+        """Report the keys that no part of the reader uses."""
         for key in place.value:
             if key not in known:
                 self.left_out(place.below(key), f"the key {quote(key)} has no meaning here")
 
     def input_field(self, name: str, place: Place) -> str:
-        """The data field that an instance is created with in place of an input."""
+        """Return the data field that replaces an input. It is set when an instance is created."""
         if name not in self.given:
             taken = name in self.fields
             self.given[name] = field_name(f"input_{name}" if taken else name, place.path, self)
@@ -74,7 +74,10 @@ class Reading:
         return self.given[name]
 
     def field(self, name: str, place: Place) -> str:
-        """The data field as the definition calls it. XState needs no declaration; a field of any type stands for it."""
+        """Return the data field's name in the definition.
+
+        XState needs no declaration, so a field that is not declared is added with any type.
+        """
         if name not in self.fields:
             self.fields[name] = field_name(name, place.path, self)
             self.undeclared.append(self.fields[name])
@@ -101,5 +104,5 @@ class Scope:
     loops: list[list[dict[str, Any]]] | None = field(default=None, compare=False)
 
     def finishing(self, output: str) -> Scope:
-        """On an event that says something is done."""
+        """Return the scope for an event that reports the end of work."""
         return replace(self, output=output)

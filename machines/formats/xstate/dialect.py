@@ -26,7 +26,7 @@ DONE_STATE_5, DONE_STATE = "xstate.done.state.", "done.state."
 
 
 def braced(text: str) -> str | None:
-    """The expression between double braces; None where the text is none."""
+    """Return the expression between double braces; None for any other text."""
     trimmed = text.strip()
     if len(trimmed) >= 4 and trimmed.startswith("{{") and trimmed.endswith("}}"):
         return trimmed[2:-2].strip()

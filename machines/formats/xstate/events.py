@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def covering(event: str) -> list[str]:
-    """What else takes this event: shorter names, patterns, and ``*``."""
+    """Return the other descriptors that match this event: shorter names, patterns, and ``*``."""
     base = event.removesuffix(".*")
     ends = [place for place, character in enumerate(base) if character == "."]
     shorter = [base[:end] for end in ends]

@@ -36,7 +36,7 @@ class Node:
         return self.kind in ("history", "deep")
 
     def ancestors(self) -> Iterator[Node]:
-        """The state itself and those around it, up to the diagram."""
+        """Yield the state itself and the states around it, up to the diagram."""
         at: Node | None = self
         while at is not None:
             yield at
@@ -153,7 +153,7 @@ class Builder:
         self._links.append(Link(arrow.line, source, target, arrow.label, home, region))
 
     def _end(self, id: str, line: Line) -> Node | None:
-        """The state at one end of an arrow; None for a start or an end."""
+        """Return the state at one end of an arrow; None for a start or an end."""
         return None if id == MARK else self._mention(id, line)
 
     def _divide(self) -> None:
@@ -193,7 +193,7 @@ def _split(node: Node, chart: Chart) -> None:
 
 
 def add_region(node: Node, number: int, members: list[Node], chart: Chart, links: list[Link]) -> Node:
-    """A region of a parallel state, with its states and the arrows that are its own."""
+    """Add a region to a parallel state, with its states and its own arrows."""
     region = Node(f"{node.id or 'region'} {number}", members[0].line, node, declared=True, children=members)
     for member in members:
         member.parent, member.region = region, 0

@@ -28,7 +28,7 @@ def resolve(chart: Chart, report: Report) -> None:
 
 
 def regions_of(nodes: list[Node]) -> tuple[Node | None, list[Node]]:
-    """The innermost parallel state around them all, with the region of it that each is in; None where there is none."""
+    """Return the innermost parallel state around all nodes, and the region of each node; None if there is none."""
     for around in nodes[0].ancestors():
         if not around.is_parallel:
             continue
@@ -80,7 +80,7 @@ def _ends(link: Link) -> bool:
 
 
 def _take_over(join: Node, parallel: Node, chart: Chart) -> None:
-    """What follows a join follows the parallel state once all of its regions are done."""
+    """Move the arrows that leave a join to the parallel state, which is left once all of its regions are done."""
     for link in chart.links:
         if link.source is join:
             link.source = parallel
@@ -89,7 +89,7 @@ def _take_over(join: Node, parallel: Node, chart: Chart) -> None:
 
 
 def _path(start: Node, outgoing: dict[Node | None, list[Link]]) -> set[Node]:
-    """The states that are reached from one, up to a join."""
+    """Return the states that can be reached from a state, up to a join."""
     if start.kind == "join":
         return set()
     found, waiting = {start}, [start]

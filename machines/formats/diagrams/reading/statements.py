@@ -90,7 +90,7 @@ _HEAD = re.compile(r"stateDiagram(?:-v2)?\s*;?$")
 
 
 def parse(source: Source, report: Report) -> Iterator[Statement]:
-    """Lines that say something else than a state diagram can are errors, each at its place."""
+    """Yield the statements of a state diagram. A line that is not part of one is reported as an error at its place."""
     lines = iter(source.lines)
     for line in lines:
         if _HEAD.match(line.text):
@@ -106,7 +106,7 @@ def parse(source: Source, report: Report) -> Iterator[Statement]:
 
 
 def _statement(line: Line) -> list[Statement] | None:
-    """None for what is no line of a diagram."""
+    """Parse one line. Return None if it is not a line of a diagram."""
     text = line.text
     if text == "}":
         return [Close(line)]

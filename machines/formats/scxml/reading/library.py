@@ -52,7 +52,7 @@ class Library:
         return {one.name: one.definition for one in self.found.values()}
 
     def embed(self, chart: Chart, inner: Element, stem: str = "", *, exact: str = "") -> str | None:
-        """The name of the machine an inner <scxml> becomes: ``exact``, or one like its own."""
+        """Embed an inner <scxml> and return the name of its machine: ``exact``, or one like its own name."""
         return self._add(chart, inner, inner, inner.get("name") or stem or "child", self.above, exact)
 
     def embed_file(self, chart: Chart, element: Element, attribute: str, named: str) -> str | None:
@@ -101,7 +101,7 @@ class Library:
         return name
 
     def path(self, chart: Chart, element: Element, attribute: str, named: str) -> Path | None:
-        """A file below the base. Nothing is fetched from anywhere else."""
+        """Return the path of a file below the base. Nothing is fetched from anywhere else."""
         relative = named.strip().removeprefix("file:").removeprefix("//")
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", relative) or relative.startswith("/"):
             chart.refuse(
@@ -119,7 +119,7 @@ class Library:
         return path
 
     def missing(self, chart: Chart, element: Element, attribute: str, path: Path) -> str:
-        """Why a file cannot be had when the machine runs; empty when it is there."""
+        """Return why a file is not available when the machine runs; an empty text if it exists."""
         if path.is_file():
             return ""
         message = f"there is no file {path.name}"

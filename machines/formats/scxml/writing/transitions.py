@@ -47,7 +47,10 @@ def _event(writing: Writing, event: str) -> str:
 
 
 def _target(writing: Writing, state: State, transition: Transition) -> dict[str, str | None]:
-    """SCXML leaves a state whose transition leads to itself or inside, unless it is of the type internal."""
+    """Write the target of a transition.
+
+    SCXML leaves a state whose transition leads to itself or inside it, unless its type is internal.
+    """
     targets, machine = transition.targets, writing.machine
     if not targets:
         return {}
@@ -65,7 +68,7 @@ def _target(writing: Writing, state: State, transition: Transition) -> dict[str,
 
 
 def timers(writing: Writing, state: State) -> Iterator[tuple[Tag, Tag]]:
-    """The send that starts each timer of a state, and the cancel that ends it."""
+    """Yield the send that starts each timer of a state, and the cancel that ends it."""
     for transition in state.transitions:
         if transition.delay is not None:
             message = "SCXML has no timers of states: in the text, an event that anyone may send stands for each"
