@@ -11,7 +11,7 @@ from .project import find_foreign_dashboard
 from .resolver import find_problems
 
 TAG = "signalbox"
-WORKER_TAG = "signalbox_worker"  # those that a worker runs at its start too: none of them loads the pages
+WORKER_TAG = "signalbox_worker"  # checks that a worker also runs at its start: none of them loads the pages
 
 
 @register(TAG, WORKER_TAG)

@@ -1,7 +1,7 @@
-"""Definition files: text in, definition out, and the other way round.
+"""Definition files: reads text into definitions, and writes definitions as text.
 
-``load`` only reads; whether the definition is a good one, ``machines.engine.definitions.check`` says.
-What a format cannot carry is a finding, never a silent loss.
+``load`` only reads; ``machines.engine.definitions.check`` tells whether the definition is valid. Whatever a format
+cannot express is reported as a finding, never lost silently.
 
 A new format is one entry in ``FORMATS`` and one in ``READERS`` or ``WRITERS``, or in both.
 """
@@ -60,7 +60,7 @@ def _writer(module: str) -> Writer:
 
 
 def _missing(module: str, error: ModuleNotFoundError) -> Finding:
-    """Say which extra to install. Raises the error where no extra brings the module."""
+    """Say which extra to install. Raises the error if no extra contains the module."""
     extra = extras.find_extra(error.name)
     if extra is None:
         raise error
@@ -95,9 +95,9 @@ WRITERS: dict[str, Writer] = {
     "mermaid": _writer("diagrams.mermaid"),
     "dot": _writer("diagrams.dot"),
 }
-# Drawings that are read when somebody asks for it, and never found among the definitions of a folder.
+# Diagrams are read only on request. They are not searched for among the definitions of a folder.
 DIAGRAMS = ("mermaid",)
-# The first that fits the end of a file's name counts.
+# The first suffix that matches the file name applies.
 SUFFIXES = {
     ".xstate.json": "xstate",
     ".sm.json": "sm",

@@ -1,7 +1,7 @@
-"""Conditions that a text only names, or writes as people do: an expression, and the data fields that it reads.
+"""Turns conditions that are only names, or are written freely, into expressions and the data fields that they read.
 
-Diagrams and classes of other libraries say ``[is paid]`` and ``conditions: is_paid``; what the name means is code
-somewhere else. Here it is a data field of that name, which is false until somebody sets it.
+Diagrams and classes of other libraries contain ``[is paid]`` and ``conditions: is_paid``. The code for such a name is
+somewhere else. Here it becomes a data field of that name, which is false until it is set.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a text looks like, where nobody said what it is."""
+"""Guesses the format of a text where none was given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text only names: actions, work and events, in names that machines here can have."""
+"""Turns the names of actions, work and events into names that are valid here."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def handler_name(text: str, complain: Complain) -> str:
 
 
 def machine_name(text: str) -> str:
-    """Empty where nothing of the text can stand in a name."""
+    """Return a text as a machine's name; empty if no character of the text is valid in a name."""
     name = _NOT_A_HANDLER.sub("-", text).strip("-.")[: limits.MAX_NAME - 1]
     return name if not name or limits.check_machine_name(name) is None else f"_{name}"
 

@@ -1,4 +1,4 @@
-"""Names that may be given, and that are still free."""
+"""Finds names that are valid and still free."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def field_name(text: str, otherwise: str) -> str:
 
 
 class Names:
-    """Numbers go on from where they were: many names of one stem cost no more than few."""
+    """Names that are taken. Each stem continues its own numbers, so many names of one stem do not take longer."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = set(taken)

@@ -1,4 +1,4 @@
-"""The findings of one document, each said once however often the document is read."""
+"""The findings of one document. Each is reported once, however often the document is read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from machines.formats.text import MAX_FINDINGS
 
 
 class Report:
-    """Errors and warnings have room of their own, so that no number of warnings hides an error."""
+    """Collects findings. Errors and warnings have separate limits, so that many warnings cannot hide an error."""
 
     def __init__(self) -> None:
         self._found: dict[Finding, None] = {}
@@ -35,7 +35,7 @@ class Report:
 
     @property
     def findings(self) -> list[Finding]:
-        """In the order of their places in the text."""
+        """Return the findings, in the order of their places in the text."""
         return sorted(self._found, key=lambda found: _position(found.path))
 
 

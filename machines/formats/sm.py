@@ -1,7 +1,7 @@
-"""Templates of the redis-state-machine module: ``{"initial": "a", "map": {"a": ["b"], "b": []}, ...}``.
+"""Reads templates of the redis-state-machine module: ``{"initial": "a", "map": {"a": ["b"], "b": []}, ...}``.
 
-A template says which state leads to which, and nothing about events. So each state can be asked for with an event of
-its own: ``to.<state>``.
+A template says which state leads to which, and nothing about events. So each state gets an event of its own:
+``to.<state>``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bytes to text, and places in a text."""
+"""Decodes bytes to text, and names places in a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YAML text to nodes, on libyaml where it is there. No node is resolved and no value is made."""
+"""Parses YAML text to nodes, with libyaml if it is available. No node is resolved and no value is built."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PLAIN, QUOTED, COLLECTION = "plain", "quoted", "collection"  # stand for the tag
 
 
 class _Plain(yaml.resolver.BaseResolver):
-    """Leaves what a scalar means to ``_Builder``: tells only whether it stood there bare or quoted."""
+    """Records only whether a scalar was plain or quoted; ``_Builder`` decides what it means."""
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
         if kind is yaml.ScalarNode:

@@ -1,4 +1,4 @@
-"""DOT, as our own pages draw it."""
+"""Writes DOT, as our own pages draw it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Mermaid: ``stateDiagram-v2``.
 
-States are named ``s1``, ``s2``, ... by their place in the document, so nothing a user wrote can be syntax; it stands
-in labels only, escaped. Every state is declared where it belongs before any arrow mentions it.
+States are named ``s1``, ``s2``, ... by their place in the document. User text is only used in labels, escaped, so it
+can never be read as syntax. Every state is declared inside its parent before any arrow mentions it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from machines.engine.definitions.findings import make_finding
 
 from .omissions import omissions
 
-# A character is written as #code; unless it can be nothing but itself, in Mermaid's grammar and in Markdown,
+# A character is written as #code, unless it has no special meaning in Mermaid's grammar and in Markdown,
 # which Mermaid looks for in labels.
 _ODD = re.compile(r"[^\w ,.()=/?']|_|(?<=\d)[.)](?= |$)")
 

@@ -1,4 +1,4 @@
-"""What a definition says and a diagram does not."""
+"""Reports what a definition contains and a diagram cannot show."""
 
 from __future__ import annotations
 

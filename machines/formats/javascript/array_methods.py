@@ -1,8 +1,9 @@
-"""Methods of arrays that are given a function. Expressions cannot loop, actions can.
+"""Translates array methods that take a function. Expressions cannot loop, but actions can.
 
-What a function says of ``x === value`` is ``value in list``, and over a list that is written out each element is asked
-in turn. In an assignment there may be a ``foreach`` before it: its actions write only fields of their own, which the
-assignment takes away. A method that is asked only sometimes, in a choice, is refused: its loop would always run.
+A function that only tests ``x === value`` becomes ``value in list``. For a list that is written out, the function is
+applied to each element in turn. An assignment may get a ``foreach`` before it, whose actions write only helper fields,
+which the assignment removes. A method in a choice, which is not always evaluated, is refused: its loop would always
+run.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 METHODS = ("some", "every", "find", "findIndex", "map", "filter", "reduce", "forEach", "flatMap", "sort")
 LOOPED = ("map", "filter", "some", "every", "find", "findIndex", "reduce")
-ONLY_SOMETIMES = ("&&", "||", "??")  # the right side of these
+ONLY_SOMETIMES = ("&&", "||", "??")  # their right side is not always evaluated
 MAX_LOOPS = 8  # of one assignment
 MAX_ELEMENTS = 30  # of a list that is written out
 MAX_FILL = 100
@@ -247,8 +248,10 @@ def _helper(translator: Translator, name: str) -> str:
 
 
 def _is_always_asked(translator: Translator, node: Node) -> bool:
-    """Tell whether a call is evaluated whenever its assignment is: it stands in no function of its own, and not where a
-    choice may leave it out."""
+    """Tell whether a call is evaluated whenever its assignment is.
+
+    Such a call is neither in a nested function nor in a branch that may be skipped.
+    """
     if translator.nested:
         return False
     at, functions = node, 0

@@ -1,4 +1,4 @@
-"""Calls: the functions and methods of ECMAScript that have a counterpart here, and functions of the document itself."""
+"""Translates calls of the document's functions, and of those of ECMAScript that have a counterpart here."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def new(translator: Translator, node: Node) -> Code:
     return translator.refuse(node, f"new {name[:40]}")
 
 
-# -- what each is worth ------------------------------------------------------------------------------
+# -- translations ------------------------------------------------------------------------------------
 
 
 def _number(name: str) -> Build:
@@ -224,10 +224,10 @@ def _whole(value: Code) -> Code:
 
 
 _MANY = 100
-_KINDS = {"integer": "number"}  # kinds are called as in JSON Schema but for this one
+_KINDS = {"integer": "number"}  # this is the only kind with another name in JSON Schema
 _OF_XML = ("getElementsByTagName", "getElementById", "getAttribute", "querySelector", "hasAttribute", "item")
 
-# What does the same as a function of ours, in both directions: our name, the fewest and most values, what it gives.
+# ECMAScript's equivalents of our functions, for both directions: our name, fewest and most values, result kinds.
 SAME_FUNCTIONS: dict[str, tuple[str, int, int, frozenset[str]]] = {
     "parseInt": ("parse_int", 1, 2, NUMBER | NONE),
     "parseFloat": ("parse_float", 1, 1, NUMBER | NONE),

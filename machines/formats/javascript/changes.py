@@ -1,6 +1,6 @@
-"""Assignments, ``x++``, ``list.push(y)``: what changes a variable becomes a ``set`` of its data field.
+"""Translates assignments, ``x++`` and ``list.push(y)``: a change of a variable becomes a ``set`` of its data field.
 
-Values here are never changed in place: ``x.y = 1`` sets x to a copy of x with another y.
+Values are never changed in place: ``x.y = 1`` sets x to a copy of x with another y.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _ARITHMETIC = ("+=", "-=", "*=", "/=", "%=", "**=")
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Something that can be assigned to: a variable, or what these keys lead to from there."""
+    """A place that can be assigned to: a variable, or the value at these keys inside it."""
 
     name: str
     keys: tuple[Code, ...] = ()
 
 
 class NoSpot(Exception):
-    """Nothing can be assigned there; why, in words that ``fail`` can say."""
+    """Nothing can be assigned there. The message is a reason for ``fail``."""
 
 
 def failing(message: str | Code) -> Action:
@@ -205,7 +205,7 @@ def _splice(owner: Code, start: Code, count: Code, *values: Code) -> tuple[Code,
     return code.call("concat", *parts, kinds=ARRAY), code.call("slice", owner, start, stop, kinds=ARRAY)
 
 
-# name: fewest arguments, most, and how to build (the list afterwards, the worth of the call)
+# name: fewest arguments, most, and a function that builds (the new list, the call's value)
 METHODS: dict[str, tuple[int, int, Callable[..., tuple[Code, Code]]]] = {
     "push": (1, 100, _push),
     "unshift": (1, 100, _unshift),

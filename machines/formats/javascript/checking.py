@@ -1,4 +1,4 @@
-"""A last look at what was written. What publishing would refuse fails when it runs instead, as ECMAScript would."""
+"""Checks translated code. Code that publishing would refuse fails at run time instead, as in ECMAScript."""
 
 from __future__ import annotations
 

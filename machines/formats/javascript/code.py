@@ -13,7 +13,7 @@ CHOICE, OR, AND, NOT, COMPARISON, SUM, PRODUCT, SIGN, POWER, ATOM = range(10)
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """``level`` says how tightly it binds, ``kinds`` what it may be worth."""
+    """``level`` says how tightly it binds, ``kinds`` what kinds of value it may have."""
 
     text: str
     level: int = ATOM

@@ -13,7 +13,7 @@ from .scope import Function, function_of
 if TYPE_CHECKING:
     from .translator import Translator
 
-MAX_NESTED = 8  # functions inside one another; one that calls itself comes to this
+MAX_NESTED = 8  # nested functions; a recursive one reaches this limit
 MAX_STATEMENTS = 100  # of one function
 
 
@@ -100,7 +100,7 @@ def _declared(inside: Translator, declaration: Node, rest: list[Node]) -> Code:
 
 
 def declare(inside: Translator, declaration: Node) -> Node | None:
-    """Let names stand for what they are declared to hold. Returns what cannot be declared so."""
+    """Bind names to their declared values. Return the first part that cannot be bound so."""
     for declarator in named(declaration):
         if declarator.type != "variable_declarator":
             return declarator

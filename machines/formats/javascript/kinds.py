@@ -1,4 +1,4 @@
-"""What kinds of value an expression may give, as far as the text says: so that ``x + 1`` can stay ``x + 1``."""
+"""The kinds of value that an expression may have, as far as the text shows: so that ``x + 1`` can stay ``x + 1``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 Kinds = frozenset[str]
 
-NONE = frozenset(["none"])  # undefined and null: machines know only one of them
+NONE = frozenset(["none"])  # undefined and null: machines have only one of them
 BOOLEAN = frozenset(["boolean"])
 NUMBER = frozenset(["number"])
 STRING = frozenset(["string"])
@@ -14,7 +14,7 @@ ARRAY = frozenset(["array"])
 OBJECT = frozenset(["object"])
 TABLES = ARRAY | OBJECT
 ANY = NONE | BOOLEAN | NUMBER | STRING | TABLES
-NOTHING: Kinds = frozenset()  # of what never gives a value
+NOTHING: Kinds = frozenset()  # of an expression that never has a value
 
 
 def kinds_of(value: Any) -> Kinds:

@@ -1,4 +1,4 @@
-"""Literals of ECMAScript: the JSON value a piece of syntax stands for, where it stands for one."""
+"""Reads literals of ECMAScript as JSON values, where they have one."""
 
 from __future__ import annotations
 

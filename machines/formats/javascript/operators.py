@@ -1,4 +1,4 @@
-"""Operators. Where the kinds of both sides are known ours mean the same; elsewhere a function stands in."""
+"""Translates operators. If the kinds of both sides are known, ours mean the same; otherwise a function is called."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _logic(translator: Translator, operator: str, left: Node, right: Node) -> Co
     Unlike ours, ECMAScript treats all lists and objects as true.
     """
     values = translator.values([*operands(translator, operator, left), right])
-    whole = values[-1]  # (a || b) || c is a || (b || c), in which no operand is written out more than twice
+    whole = values[-1]  # (a || b) || c is a || (b || c), in which no operand occurs more than twice
     for value in reversed(values[:-1]):
         whole = pair(operator, value, whole)
     return whole
@@ -194,7 +194,7 @@ def _instance(translator: Translator, node: Node, left: Node, right: Node) -> Co
         return code.truth("is_list", translator.value(left))
     if name == "Object":
         return code.compare(code.call("typeof", translator.value(left), kinds=STRING), "==", code.text("object"))
-    if name.endswith("Error"):  # what work failed with is a text here
+    if name.endswith("Error"):  # the error of failed work is a text here
         value = translator.value(left)
         return code.literal(True) if value.text == "event.error" else code.truth("has", value, code.text("message"))
     return translator.refuse(node, f"instanceof {name[:40]}")

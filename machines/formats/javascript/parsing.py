@@ -1,4 +1,4 @@
-"""JavaScript to a syntax tree, by tree-sitter: it reads any text and never runs one."""
+"""Parses JavaScript to a syntax tree with tree-sitter, which reads any text and never runs it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from machines.formats.text import place
 Node = tree_sitter.Node
 Where = Callable[[int], str]
 FUNCTIONS = ("arrow_function", "function_expression")
-_TYPED = ("as_expression", "satisfies_expression", "non_null_expression")  # a value, and what type it is said to have
+_TYPED = ("as_expression", "satisfies_expression", "non_null_expression")  # a value with a type annotation
 
 
 class SyntaxProblem(Exception):
@@ -28,7 +28,7 @@ class SyntaxProblem(Exception):
 
 
 class Script:
-    """One text with its tree; nodes are asked for their text and place here.
+    """One text with its tree. Gives the text and the place of each node.
 
     ``where`` gives the line and column of a character of the text, by default those in the text. ``typed``: with the
     types of TypeScript.

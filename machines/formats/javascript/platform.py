@@ -1,4 +1,4 @@
-"""What SCXML gives every document to look at: its system variables, and ``In()``."""
+"""Translates what SCXML provides to every document: the system variables, and ``In()``."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PROCESSORS = ("scxml", PROCESSOR)
 _HTTP = "basichttp"
 FACTS = ("name", "type", "sendid", "origin", "origintype", "invokeid")
 EVENT_FIELDS = (*FACTS, "data")
-OURS = "Signalbox"  # the object that stands for what only our expressions have
+OURS = "Signalbox"  # the object with the functions that only our expressions have
 _OURS = {"event": ANY, "instance": OBJECT, "now": NUMBER}
 ALWAYS_BOUND = {"_sessionid": "string", "_name": "string", "_ioprocessors": "object", "_x": "object"}
-MAX_STATES_ASKED = 30  # In(x) with a calculated x asks for one state after the other
+MAX_STATES_ASKED = 30  # In(x) with a calculated x tests one state after the other
 
 SESSION = Code("instance.machine + '/' + instance.id", code.SUM, STRING)
 ADDRESS = Code("'#_scxml_' + instance.machine + '/' + instance.id", code.SUM, STRING)

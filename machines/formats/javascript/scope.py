@@ -1,4 +1,4 @@
-"""What the JavaScript of one document can name, and the variables among that as data fields."""
+"""The names that the JavaScript of one document can use, and the data fields of its variables."""
 
 from __future__ import annotations
 
@@ -21,12 +21,16 @@ UNSET: Final = object()
 
 
 class Fields:
-    """Kinds grow while a document is read; reading it again until they rest makes them right everywhere."""
+    """The data fields of a document's variables, with their kinds.
+
+    Kinds grow while a document is read. It is read again until they no longer change, so that they are right
+    everywhere.
+    """
 
     def __init__(self, start: dict[str, Kinds] | None = None) -> None:
         self.names: dict[str, str] = {}  # name in the document -> data field
         self.initial: dict[str, Any] = {}  # data field -> JSON value
-        self.schemas: dict[str, dict[str, Any]] = {}  # data field -> what else its declaration says
+        self.schemas: dict[str, dict[str, Any]] = {}  # data field -> the rest of its declaration
         self._fields = Names()
         self._start = start or {}
         self._found: dict[str, Kinds] = {}
@@ -82,14 +86,13 @@ class Function:
 
 @dataclass
 class Scope:
-    """``states``: the ids In() can find active, with the names they have here. A format with other names, or other
-    rules, overrides what follows."""
+    """``states``: the ids that In() can test, with their names. Formats with other names or rules override methods."""
 
     report: Report
     fields: Fields
     functions: dict[str, Function]
     states: dict[str, str]
-    name: str  # what _name is worth
+    name: str  # the value of _name
 
     idle: frozenset[str] = frozenset()
     """Functions, and owners of methods, whose calls as a statement mean nothing."""
@@ -102,7 +105,7 @@ class Scope:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nothing more is to be translated."""
+        """Return whether nothing more is to be translated."""
         return False
 
     def variable(self, name: str) -> Code | None:

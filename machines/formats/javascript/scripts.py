@@ -1,4 +1,4 @@
-"""Statements of ECMAScript as actions."""
+"""Translates statements of ECMAScript to actions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class _Reader:
                 return called
         translator = self.translator()
         worth = translator.value(node)
-        # The assignment this statement is stands last among the effects; what its parts change comes after it.
+        # The effects end with the statement's own assignment. Changes that its parts make come after it.
         ordered = translator.effects[-1:] + translator.effects[:-1] if _assigns(node) else translator.effects
         return ordered or ([changes.failing(worth)] if "fail(" in worth.text else [])
 
@@ -92,7 +92,7 @@ class _Reader:
         inside = _Reader(self.scope, function.script, opened.locals, opened.nested)
         statements = named(function.body)
         if statements and statements[-1].type == "return_statement":
-            statements = statements[:-1]  # nobody takes what it returns
+            statements = statements[:-1]  # its return value is not used
         return translator.effects + inside.all(statements)
 
     def declaration(self, statement: Node) -> list[Action]:
@@ -178,7 +178,7 @@ def _assigns(node: Node) -> bool:
 
 
 def _counted(script: Script, statement: Node) -> tuple[str, Node, Node, bool] | None:
-    """Name, first value, limit, and whether the limit is included."""
+    """Return name, first value, limit, and whether the limit is included."""
     start = statement.child_by_field_name("initializer")
     test, step = statement.child_by_field_name("condition"), statement.child_by_field_name("increment")
     if start is None or test is None or step is None:
@@ -215,7 +215,7 @@ def _steps(name: str) -> tuple[str, ...]:
     return (f"{name}++", f"++{name}", f"{name}+=1", f"{name}={name}+1")
 
 
-# -- what a script brings into the world --------------------------------------------------------------
+# -- what a script declares ---------------------------------------------------------------------------
 
 
 def variables(script: Script, statements: list[Node]) -> Iterator[str]:

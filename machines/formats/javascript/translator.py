@@ -1,4 +1,4 @@
-"""Translates one expression of JavaScript, node by node: the same worth, and as plain as that allows."""
+"""Translates one expression of JavaScript, node by node, to one of the same value that is as plain as possible."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .operators import as_condition
 from .parsing import Node, Script, SyntaxProblem, bare, named, part
 from .scope import Action, Scope
 
-MAX_DEPTH = 60  # operators, calls and accesses inside one another, functions written out included
-MAX_CODE = 20_000  # characters: a function written out in a function, many times over, is stopped here
+MAX_DEPTH = 60  # nested operators, calls and accesses, inlined functions included
+MAX_CODE = 20_000  # characters: stops functions that are inlined in each other many times
 
 
 class Translator:
-    """Reads the expressions of one script. What cannot be said here is reported and stands as None.
+    """Translates the expressions of one script. What cannot be translated is reported and becomes None.
 
-    ``locals`` are the names that hold within a function being written out. ``effects`` collects what an
-    expression changes besides having a worth: ``x++``, ``list.pop()``.
+    ``locals`` are the local names of a function that is being inlined. ``effects`` collects the changes that an
+    expression makes: ``x++``, ``list.pop()``.
     """
 
     def __init__(self, scope: Scope, script: Script, locals: dict[str, Code] | None = None, depth: int = 0) -> None:
@@ -30,8 +30,8 @@ class Translator:
         self.locals = locals or {}
         self.effects: list[Action] = []
         self.depth = depth
-        self.nested = 0  # functions around, being written out
-        self.careful = False  # whether each part is looked at for what can never have a value
+        self.nested = 0  # the number of functions around that are being inlined
+        self.careful = False  # whether each part is checked for code that can never have a value
 
     def inner(self, script: Script, locals: dict[str, Code], *, loops: bool = True) -> Translator:
         """Return a translator for a function that is called here."""

@@ -1,4 +1,4 @@
-"""A machine as python-statemachine holds it, as a definition: conditions become data fields, callbacks messages."""
+"""Turns a machine of python-statemachine into a definition: conditions become data fields, callbacks messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from machines.engine.definitions.report import Path, Report, quote
 from machines.formats.conditions import Complain, Conditions
 from machines.formats.messages import event_name, handler_name, message_of
 
-ENGINE_EVENTS = ("error.execution",)  # which are called as in SCXML
+ENGINE_EVENTS = ("error.execution",)  # these have the names that SCXML uses
 
 
 @dataclass(eq=False, slots=True)
@@ -50,9 +50,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A transition. ``event`` is empty for one that is taken at once; ``conditions`` are texts with what they must be.
+    """A transition. ``event`` is empty for one taken at once; ``conditions`` are texts with their required values.
 
-    ``is_internal``: nothing is left or entered, or nothing but what is inside.
+    ``is_internal``: no state is left or entered, except those inside.
     """
 
     path: Path

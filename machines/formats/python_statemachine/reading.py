@@ -1,5 +1,8 @@
-"""Classes of python-statemachine. They are Python: describing one runs its module, so it happens in a process of its
-own, and only where somebody asks for that by name. No page does, and no text is taken for a class."""
+"""Reads classes of python-statemachine.
+
+Describing a class runs its module, so it happens in a separate process, and only on explicit request. No page does it,
+and no text is read as a class.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from .definition import Builder, Move, Row, Table
 
 FORMAT = "python-statemachine"
 HINT = f"they are code: machine import module:Class --format {FORMAT} --run-code"
-SECONDS = 60  # that importing a module may take
+SECONDS = 60  # importing a module may take so long
 _SCRIPT = Path(__file__).with_name("class_description.py")
 _DONE = "done.state."
 _PREFIXES = (_DONE, "done.invoke.", "error.")

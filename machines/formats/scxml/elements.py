@@ -1,7 +1,7 @@
-"""XML to a tree of elements that know where they stand. No DTD, no entities of its own, nothing fetched.
+"""Parses XML to a tree of elements with their places. No DTD, no custom entities, and nothing is fetched.
 
-Document type declarations are refused as a whole: what they could say (entities that multiply, external
-files, default attributes) is either an attack or something no state chart needs.
+Document type declarations are refused: what they can contain (entities that multiply, external files, default
+attributes) is either an attack or not needed by any state chart.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ MACHINE_KEYS = (
 )
 """Those of a machine that SCXML has no place for: they go along as JSON."""
 
-OURS = "urn:signalbox:machines"  # what SCXML has no words for, written and read back by ourselves
-MACHINE = "urn:signalbox:machine:"  # before the name of a machine of its own, as what an <invoke> names
-MAX_DEPTH = 100  # elements inside one another
+OURS = "urn:signalbox:machines"  # for what SCXML does not have: only we write and read it
+MACHINE = "urn:signalbox:machine:"  # before the name of a separate machine that an <invoke> names
+MAX_DEPTH = 100  # nested elements
 MAX_ELEMENTS = 50_000  # in one document
 _ATTRIBUTE = re.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
 _TAG = re.compile(r"<[^\s/>]+")
@@ -50,7 +50,7 @@ class Text:
 
 @dataclass(slots=True, eq=False)
 class Element:
-    """``space`` and ``name`` are the two halves of its name; attributes without a prefix have the space ''."""
+    """``space`` and ``name`` are the two parts of its name; attributes without a prefix have the space ''."""
 
     source: Source
     space: str
@@ -99,7 +99,7 @@ class Element:
 
 
 class Source:
-    """The text of one document, and what it is as bytes: that is how the parser counts."""
+    """The text of one document, also as bytes, because the parser counts in bytes."""
 
     def __init__(self, text: str, file: str = "") -> None:
         self.text = text

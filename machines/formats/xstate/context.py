@@ -1,4 +1,4 @@
-"""What every part of the reader needs to know about the document at hand."""
+"""The state that all parts of the reader share."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ NO_CODE = 'write an expression there, such as "failed < 3"'
 
 @dataclass(slots=True)
 class Reading:
-    """``ours``: expressions are in our language. ``fields``: the data fields, by what the config calls them.
+    """``ours``: expressions are in our language. ``fields``: the data fields, by their names in the config.
 
-    ``given``: what ``input`` is called as data fields; ``first``: what sets fields at the start. ``constants`` and
-    ``functions`` are those of the script around the config.
+    ``given``: the data fields for the names of ``input``; ``first``: the expressions that set fields at the start.
+    ``constants`` and ``functions`` are those of the script around the config.
 
-    ``longer``: the events of the document that begin with another one of it and a dot. ``lookups``: how often names
-    were replaced by what they stand for.
+    ``longer``: event -> the events of the document that begin with it and a dot. ``lookups``: how often names were
+    resolved.
     """
 
     report: Report
@@ -88,11 +88,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where an expression stands: below which state, and what it can see of the event.
+    """The place of an expression: its state, and what it can read from the event.
 
-    ``output``: what ``event.output`` is called here, on an event that has one. ``failing``: on the event of work that
-    failed. ``params``: what a named guard or action is called with, as expressions by name, or as one. ``loops``: where
-    an assignment collects the actions that have to run before it; None where no actions can stand.
+    ``output``: our expression for ``event.output``, if the event has one. ``failing``: whether the event reports failed
+    work. ``params``: the parameters of a named guard or action, as expressions by name, or as one. ``loops``: where an
+    assignment collects the actions that must run before it; None where no actions are possible.
     """
 
     reading: Reading

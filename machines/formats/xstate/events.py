@@ -1,4 +1,4 @@
-"""Which events take which: a name takes the longer ones that begin with it and a dot, and so does its pattern."""
+"""Matches descriptors and events: a name, or its pattern, matches longer ones that begin with it and a dot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names XState allows and machines here do not: changed to the nearest that will do, with a finding each."""
+"""Changes names that only XState allows to the nearest valid name, with a finding for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a target means to XState. The states themselves are the definition's own tree: both have the same shape."""
+"""Resolves targets as XState does. The tree of states has the same shape as the definition's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ESCAPED = re.compile(r"\\(.)|(\.)", re.DOTALL)
 
 
 class States:
-    """``machine`` is the id the config gives itself."""
+    """The states of a config. ``machine`` is the config's own id."""
 
     def __init__(self, machine: str, config: dict[str, Any]) -> None:
         self._tree = Tree(machine, config)

@@ -16,7 +16,7 @@ from .statements import MARK, Arrow, Close, Note, Region, State, Statement, Text
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A state. ``declared``: whether a line says where it belongs; else it is where it is mentioned first."""
+    """A state. ``declared``: a line declares it inside its parent; else it belongs where it is first mentioned."""
 
     id: str
     line: Line
@@ -45,7 +45,7 @@ class Node:
 
 @dataclass(eq=False, slots=True)
 class Link:
-    """An arrow. ``source`` is None at a start, ``target`` at an end; ``home`` and ``region`` say whose it is then."""
+    """An arrow. ``source`` is None at a start, ``target`` at an end; ``home`` and ``region`` then name its owner."""
 
     line: Line
     source: Node | None

@@ -1,4 +1,4 @@
-"""A chart of states and arrows as a definition."""
+"""Turns a chart of states and arrows into a definition."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Definition:
     def _complain(self, line: Line) -> Complain:
         return lambda code, text, hint: self._report.add(code, line.place, text, hint)
 
-    # -- the chart made fit ------------------------------------------------------------------------
+    # -- preparing the chart -----------------------------------------------------------------------
 
     def _sort_links(self) -> None:
         for link in self._chart.links:
@@ -114,7 +114,7 @@ class Definition:
             return {"type": "final", **kept}
         if not node.children:
             for link in self._starts.get(node, ()):
-                self._start(node, link)  # says that it leads elsewhere
+                self._start(node, link)  # reports that it leads elsewhere
         inside = self._inside(node)
         if "type" in inside:
             state["type"] = inside.pop("type")

@@ -1,4 +1,4 @@
-"""The whole diagram: its name, its states, its arrows."""
+"""Reads a whole diagram: its name, its states, its arrows."""
 
 from __future__ import annotations
 

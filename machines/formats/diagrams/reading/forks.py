@@ -1,4 +1,4 @@
-"""Forks and joins: what runs between them at the same time becomes a parallel state.
+"""Resolves forks and joins: states that are active at the same time between them become a parallel state.
 
 A fork into regions of a parallel state that is drawn stays a transition with several targets.
 """
@@ -16,7 +16,7 @@ _APART = "draw what runs at the same time as regions of one state, with -- betwe
 
 
 def resolve(chart: Chart, report: Report) -> None:
-    """Rewrite the chart; what cannot be said is reported and left as it is drawn."""
+    """Rewrite the chart. What cannot be expressed is reported and left as drawn."""
     forks = [node for node in chart.nodes if node.kind == "fork"]
     for fork in forks[:MAX_FORKS]:
         _fork(fork, chart, report)
@@ -126,7 +126,7 @@ def _join(join: Node, chart: Chart, report: Report) -> None:
     arrows = [link for link in chart.links if link.target is join]
     sources = [link.source for link in arrows if link.source is not None]
     if not sources:
-        return  # taken over by its fork
+        return  # handled by its fork
     around, regions = regions_of(sources) if len(sources) > 1 else (None, [])
     states = [] if around is None else [node for node in around.children if not node.is_history]
     if around is None or len(sources) < len(arrows) or set(regions) != set(states):

@@ -1,4 +1,4 @@
-"""What is written on arrows and in states: ``event [guard] / action``, in the spelling of UML."""
+"""Reads the labels of arrows and the lines of states: ``event [guard] / action``, as in UML."""
 
 from __future__ import annotations
 

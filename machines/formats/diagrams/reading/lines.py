@@ -1,4 +1,4 @@
-"""The lines of a diagram that say something: without comments, looks and whatever else is only for the drawing."""
+"""Reads the lines of a diagram, without comments, styles and other lines that only affect the drawing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from machines.formats.report import Report
 
-MAX_LINE = 4000  # characters: a longer line is no line of a diagram
+MAX_LINE = 4000  # characters: a longer line is refused
 
 _COMMENT = re.compile(r"%%")
 _DESCRIPTION = re.compile(r"accDescr\s*\{", re.IGNORECASE)  # for screen readers, over several lines

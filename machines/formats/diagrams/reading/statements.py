@@ -1,4 +1,4 @@
-"""What one line of a diagram says."""
+"""Parses the lines of a diagram into statements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MARK = "[*]"
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A declaration: ``label`` is what stands in quotes, ``text`` what stands after a colon."""
+    """A declaration: ``label`` is the text in quotes, ``text`` the text after a colon."""
 
     line: Line
     id: str
@@ -45,7 +45,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """``id``: the state it is about; empty for nothing in particular."""
+    """``id``: the state that the note is about; empty for a note on the whole diagram."""
 
     line: Line
     id: str

@@ -1,4 +1,4 @@
-"""What all readers of one document share."""
+"""The state that all readers of one document share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EMPTY = object()
 
 @dataclass(slots=True)
 class Chart:
-    """One document on its way to a definition. ``late``: its data is bound when the state around it is entered."""
+    """One document that is being read. ``late``: its data is bound when the state around it is entered."""
 
     root: Element
     id: str
@@ -30,7 +30,7 @@ class Chart:
     scope: Scope
     library: Library
     late: bool = False
-    doubled: int = 0  # loops around what is being read that are written out twice
+    doubled: int = 0  # the loops around the current element that are written twice
 
     @property
     def report(self) -> Report:

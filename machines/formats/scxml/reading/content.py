@@ -1,4 +1,4 @@
-"""Executable content: what stands in <onentry>, <onexit>, <transition>, <if>, <foreach>, <finalize>."""
+"""Reads executable content: the actions in <onentry>, <onexit>, <transition>, <if>, <foreach>, <finalize>."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import sends, timers
 from .chart import EMPTY, Chart, value_of
 from .survey import is_variable
 
-MAX_DOUBLED = 3  # loops inside one another that are written out for lists and for objects
+MAX_DOUBLED = 3  # nested loops that are written twice, for lists and for objects
 
 
 def read_blocks(chart: Chart, elements: Iterable[Element]) -> list[Action]:

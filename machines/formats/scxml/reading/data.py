@@ -1,4 +1,4 @@
-"""<datamodel>: the variables of a document and how they come by their first values."""
+"""Reads <datamodel>: the variables of a document and how they get their first values."""
 
 from __future__ import annotations
 

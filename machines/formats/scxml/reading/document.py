@@ -1,4 +1,4 @@
-"""The whole document. It is read until the kinds of its variables rest: see ``javascript.kinds``."""
+"""Reads a whole document, again until the kinds of its variables no longer change: see ``javascript.kinds``."""
 
 from __future__ import annotations
 

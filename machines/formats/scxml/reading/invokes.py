@@ -1,4 +1,4 @@
-"""<invoke>: another document, run as an instance of its own while the state is active."""
+"""Reads <invoke>: another document, which runs as a separate instance while the state is active."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_invokes(chart: Chart, state: Element) -> list[Any]:
 
 
 def _handler(chart: Chart, element: Element) -> Action:
-    """Work for a handler, which is ours alone: as JSON."""
+    """Read work for a handler, which SCXML does not have, as JSON."""
     try:
         written = json.loads(element.text)
     except ValueError:
@@ -135,7 +135,7 @@ def _embedded(name: str | None) -> tuple[Any, list[str] | None]:
 
 def _from_content(chart: Chart, inner: Element, stem: str) -> tuple[Any, list[str] | None]:
     if inner.get("expr") is not None:
-        # What can stand there is the name of a document that was assigned to a variable.
+        # The value can be the name of a document that was assigned to a variable.
         return {"expr": chart.code(inner, "expr").text}, list(chart.library.machines)
     document = inner.first("scxml")
     if document is None and inner.text.lstrip().startswith("<"):

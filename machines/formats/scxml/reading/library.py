@@ -1,4 +1,4 @@
-"""What a document brings along: documents inside it, and files next to it."""
+"""Embeds the documents that a document contains, and files next to it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from machines.formats.text import decode
 if TYPE_CHECKING:
     from .chart import Chart
 
-MAX_NESTED = 5  # documents inside one another
-MAX_MACHINES = 50  # that one document brings along
+MAX_NESTED = 5  # nested documents
+MAX_MACHINES = 50  # that one document embeds
 MAX_STEM = 12  # characters: names of embedded machines are joined, and must stay within MAX_NAME
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A machine that another one brings along. ``inputs``: its variables that a parent may set, and their fields."""
+    """A machine inside another one. ``inputs``: its variables that a parent may set, and their fields."""
 
     name: str
     definition: dict[str, Any]
@@ -35,9 +35,9 @@ Read = Callable[[Element, "Library", str], tuple[dict[str, Any], dict[str, str]]
 
 @dataclass(slots=True)
 class Library:
-    """``read`` turns an inner document into a definition; ``above`` are the files being read, to see circles.
+    """``read`` turns an inner document into a definition; ``above`` are the files being read, to detect cycles.
 
-    ``machine`` is the full name of the one that brings all this along.
+    ``machine`` is the full name of the machine that contains the others.
     """
 
     base: Path | None
@@ -85,7 +85,7 @@ class Library:
             return None
         name = exact if exact and exact not in self.machines else self._free(stem)
         inside = Library(self.base, self.read, f"{self.machine}.{name}", self.depth + 1, above)
-        self.found[key] = Embedded(name, {}, {})  # taken: what is read now must not take the name
+        self.found[key] = Embedded(name, {}, {})  # reserves the name while the inner document is read
         definition, inputs = self.read(root, inside, name)
         self.found[key] = Embedded(name, definition, inputs)
         return name

@@ -1,4 +1,4 @@
-"""<send> and <cancel>, and the data that events, children and final states are given."""
+"""Reads <send> and <cancel>, and the data of events, children and final states."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def refuse_reserved(chart: Chart, element: Element, event: str, attribute: str) 
 
 
 class Wrong(Exception):
-    """What is said fails whenever it runs; why."""
+    """The element fails whenever it runs. The message is the reason."""
 
 
 def read_send(chart: Chart, element: Element) -> list[Action]:

@@ -1,4 +1,4 @@
-"""<state>, <parallel>, <final> and <history>."""
+"""Reads <state>, <parallel>, <final> and <history>."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A first walk over a document, before anything is translated: what its states, variables and functions are called."""
+"""Walks over a document before it is translated, and names its states, variables and functions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Survey:
     variables: dict[str, Element] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     programs: dict[Element, tuple[Script, list[Node]] | SyntaxProblem] = field(default_factory=dict)
-    files: list[str] = field(default_factory=list)  # names of documents that stand in quotes anywhere
+    files: list[str] = field(default_factory=list)  # names of documents in quotes, anywhere in the text
     body: Element = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""``after``: a <send>, a <cancel> and transitions that wear ``sb:after="true"`` are a timer of their state."""
+"""Reads ``after``: a <send>, a <cancel> and transitions with ``sb:after="true"`` are a timer of their state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""<transition>: descriptors, targets, guards, and the order in which transitions are asked."""
+"""Reads <transition>: descriptors, targets, guards, and the order in which transitions are tried."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from . import content, timers
 from .chart import Chart, more
 
 Transition = dict[str, Any]
-MAX_ORDERED = 20_000  # transitions of one state, each counted under every descriptor it stands for
+MAX_ORDERED = 20_000  # transitions of one state, each counted once for every descriptor
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """``events`` are descriptors without a closing ``.*``: here as there, a name stands for all that begin with it."""
+    """``events`` are descriptors without a closing ``.*``: as in SCXML, a name matches all that begin with it."""
 
     events: tuple[str, ...]
     body: Transition | str

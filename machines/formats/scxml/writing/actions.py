@@ -1,4 +1,4 @@
-"""Actions as executable content."""
+"""Writes actions as executable content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the writers of one document share: the machine, names that fit SCXML, and what it cannot say."""
+"""The state that the writers of one document share: the machine, valid names for SCXML, and findings."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _OWN = ("Signalbox", "Math", "JSON", "Object", "Array", "Number", "String", "Dat
 
 @dataclass(slots=True)
 class Writing:
-    """``document`` is the plain copy of the definition, ``ids`` and ``variables`` are what names are in the text.
+    """``document`` is the plain copy of the definition; ``ids`` and ``variables`` map names to those in the text.
 
-    ``events``: what timers and ends of states are called there. ``embedded``: machines written where they are invoked.
+    ``events``: the names in the text of timers and of ends of states. ``embedded``: machines written where they are
+    invoked.
     """
 
     machine: Machine

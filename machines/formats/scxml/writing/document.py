@@ -1,4 +1,4 @@
-"""The whole document."""
+"""Writes a whole document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our expressions as ECMAScript: in its own words where they mean the same, else as ``Signalbox.name(...)``."""
+"""Writes our expressions as ECMAScript: with its own syntax if that means the same, else as ``Signalbox.name(...)``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NULL = frozenset(["null"])
 
 
 class Translator:
-    """``path`` is where the expression stands, for what has to be said about it."""
+    """Translates expressions. ``path`` is the place of the expression, for findings."""
 
     def __init__(self, writing: Writing, path: Path) -> None:
         self.writing = writing
@@ -148,7 +148,7 @@ def _link(translator: Translator, left: Node, operator: str, right: Node) -> Cod
     if operator in ("in", "not in"):
         return _membership(translator, left, operator, right)
     if operator in ("==", "!="):
-        loose = ["null"] in (left, right)  # null and undefined are one to us
+        loose = ["null"] in (left, right)  # null and undefined are the same to us
         sign = operator if loose else f"{operator}="
         return Code(f"{translator.value(left).at(RELATION)} {sign} {translator.value(right).at(RELATION)}", EQUALITY)
     return Code(f"{translator.value(left).at(SUM)} {operator} {translator.value(right).at(SUM)}", RELATION)
@@ -171,7 +171,7 @@ def _arithmetic(translator: Translator, node: Node) -> Code:
         return Code(f"Math.floor({a.at(PRODUCT)} / {b.at(SIGN)})")
     if operator == "**":
         return Code(f"Math.pow({a.text}, {b.text})")
-    if operator == "%":  # with the sign of the divisor
+    if operator == "%":  # our remainder has the sign of the divisor
         return Code(f"({a.at(PRODUCT)} % {b.at(SIGN)} + {b.at(PRODUCT)}) % {b.at(SIGN)}", PRODUCT)
     level = SUM if operator == "-" else PRODUCT
     return Code(f"{a.at(level)} {operator} {b.at(level + 1)}", level)
@@ -262,7 +262,7 @@ def _truth(translator: Translator, value: Node) -> Code | None:
 
 
 def _item(translator: Translator, owner: Node, key: Node) -> Code | None:
-    if key[0] == "str":  # which is read back as the access that may fail
+    if key[0] == "str":  # this is read back as an access that may fail
         return None
     return Code(f"{translator.value(owner).at(ATOM)}[{translator.text(key)}]")
 

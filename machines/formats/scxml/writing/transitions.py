@@ -1,4 +1,4 @@
-"""Transitions, wherever the definition has them, in the order in which they are asked."""
+"""Writes the transitions of a definition, in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _target(writing: Writing, state: State, transition: Transition) -> dict[str,
     if not targets:
         return {}
     if targets == (state.name,) and state.kind == "atomic" and not transition.reenter:
-        return {}  # the state is not left: what is done is all there is
+        return {}  # the state is not left: the transition only has actions
     found: dict[str, str | None] = {"target": " ".join(writing.ids[name] for name in targets)}
     histories = [name for name in targets if machine.states[name].kind == "history"]
     if transition.reenter or not all(name in histories or machine.contains(state.name, name) for name in targets):

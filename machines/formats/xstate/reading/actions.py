@@ -1,4 +1,4 @@
-"""Actions. XState's own have an equivalent here or a finding; a name alone becomes a message of that name."""
+"""Reads actions. XState's own have an equivalent here or a finding; a mere name becomes a message of that name."""
 
 from __future__ import annotations
 

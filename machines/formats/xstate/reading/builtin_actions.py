@@ -1,4 +1,4 @@
-"""XState's own actions. They say what they do in ``params``, or beside ``type`` as older tools write them."""
+"""Reads XState's own actions. Their arguments are in ``params``, or beside ``type`` as older tools write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``context`` by example, and the JSON Schemas that Stately keeps below ``schemas``."""
+"""Reads ``context`` by example, and the JSON Schemas that Stately writes below ``schemas``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole config: its name, its data, its events, and the states in it."""
+"""Reads a whole config: its name, its data, its events, and its states."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ONLY = "active"  # the state of a machine without states
 
 
 class ConfigReport(Report):
-    """Calls a piece of a script what it is, where something else is expected."""
+    """Describes a piece of a script in the message where something else is expected."""
 
     def add(self, code: str, path: Path, message: str, hint: str = "", *, later: bool = False) -> None:
         if message.endswith("found text"):

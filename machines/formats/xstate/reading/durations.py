@@ -1,4 +1,4 @@
-"""Delays: milliseconds, ISO 8601 durations, names."""
+"""Reads delays: milliseconds, ISO 8601 durations, names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guards: an expression where the text holds one, a named guard otherwise, and XState's and, or, not and stateIn."""
+"""Reads guards: expressions, named guards, and XState's and, or, not and stateIn."""
 
 from __future__ import annotations
 

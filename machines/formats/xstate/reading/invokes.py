@@ -1,6 +1,4 @@
-"""``invoke``: actors become jobs of a handler of that name, or child machines where the source says ``machine:``.
-
-What a state does when something ends, where it listens for everything else as well.
+"""Reads ``invoke``: actors become jobs of a handler of that name, or child machines for a source ``machine:...``.
 
 For XState ``onDone`` comes before ``*``, because it is the more exact; here it comes after all of ``on``. So it moves
 into ``on``, under the name of its event.

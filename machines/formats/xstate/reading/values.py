@@ -1,4 +1,4 @@
-"""Values: plain JSON stands for itself, text between double braces is an expression."""
+"""Reads values: plain JSON is used as it is, and text between double braces is an expression."""
 
 from __future__ import annotations
 

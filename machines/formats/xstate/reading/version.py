@@ -1,4 +1,4 @@
-"""Which XState a config was written for: version 4 leaves and enters a state where version 5 stays in it."""
+"""Finds the XState version of a config: version 4 leaves and re-enters a state where version 5 stays in it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""``createMachine({...})`` in a script: the object inside, read as the data it is. Nothing of the script is run.
+"""Reads the object inside ``createMachine({...})`` in a script as data. No part of the script is run.
 
-Functions and whatever else is no data become text between double braces, as Stately writes them.
+Functions and anything else that is not data become text between double braces, as Stately writes them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from machines.formats.javascript.parsing import (
 from machines.formats.text import place
 from machines.formats.xstate.dialect import braced
 
-SETUP = "setup"  # the key of the config that what `setup({...})` implements is kept under
+SETUP = "setup"  # the key of the config for the implementations of `setup({...})`
 _MAKERS = ("createMachine", "Machine")
 _IMPLEMENTED = ("guards", "actions", "delays")
 MAX_DECLARED = 500  # functions, and constants, of a script that expressions can use

@@ -1,4 +1,4 @@
-"""What an expression of a config can name: ``context``, ``event``, ``params``, ``input``, and names of the script."""
+"""The names that an expression of a config can use: ``context``, ``event``, ``params``, ``input``, and the script's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from machines.formats.xstate.dialect import braced
 CONTEXT, EVENT, PARAMS = Code("\0context"), Code("event", kinds=ANY), Code("\0params")
 BOTH, INPUT = Code("\0both"), Code("\0input")
 MAX_FUNCTIONS = 200  # of one script
-MAX_CALLS = 1000  # of functions written out in one expression, the elements of written lists included
+MAX_CALLS = 1000  # of functions inlined in one expression, elements of written lists included
 _OTHERS = "only context, event and params mean something here"
 _OF_ACTORS = ("spawn", "self", "system", "enqueue", "check")
 
@@ -33,8 +33,7 @@ class Untranslated:
 
 
 class Notes(Report):
-    """What the translator has to say: the first refusal counts, warnings are passed on. ``calls``: how many functions
-    were written out."""
+    """The translator's findings: only the first refusal counts. ``calls``: how many functions were inlined."""
 
     def __init__(self, place: Place) -> None:
         super().__init__()
@@ -55,7 +54,7 @@ class Notes(Report):
 
 
 class ExpressionScope(scope.Scope):
-    """Knows ``context.field``, ``event.field`` and ``params.name``. Once something cannot be translated nothing is."""
+    """Translates ``context.field``, ``event.field`` and ``params.name``. It stops after the first refusal."""
 
     def __init__(self, where: Scope, place: Place) -> None:
         reading = where.reading
@@ -79,7 +78,7 @@ class ExpressionScope(scope.Scope):
 
     @property
     def names(self) -> dict[str, Code]:
-        """What each expression can name."""
+        """Return the names that each expression can use."""
         return {"context": CONTEXT, "event": EVENT, "params": self.params}
 
     @property

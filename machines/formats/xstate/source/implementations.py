@@ -1,4 +1,4 @@
-"""What the names in a config stand for, where the text says it: ``setup({guards, actions, delays})``."""
+"""Finds the implementations of a config's names, if the text has them: ``setup({guards, actions, delays})``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from machines.formats.xstate.dialect import braced
 
 from . import scripts
 
-MAX_DEPTH = 8  # names that stand for names
-MAX_LOOKUPS = 5000  # in one document: names of many names each would otherwise multiply
+MAX_DEPTH = 8  # names that refer to names
+MAX_LOOKUPS = 5000  # in one document: names that refer to many names would otherwise multiply
 
 
 def of(kind: str, name: str, scope: Scope) -> Place | None:

@@ -1,4 +1,4 @@
-"""JavaScript where a config has it: between double braces, and as the implementation of a name. Never run."""
+"""Translates the JavaScript of a config: between double braces, and as the implementation of a name. Never runs it."""
 
 from __future__ import annotations
 

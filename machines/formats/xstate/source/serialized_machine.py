@@ -1,7 +1,7 @@
-"""``JSON.stringify(machine)``: a machine as XState writes it out, made a config again as far as it says enough.
+"""Turns ``JSON.stringify(machine)``, a machine that XState has expanded, back into a config as far as possible.
 
-It repeats itself, spells out what is the default, turns ``after`` into events that actions raise and cancel, and
-says nothing about ``always``, about where a history state leads, and about what built-in actions do.
+Such a text repeats itself, contains the defaults, turns ``after`` into events that actions raise and cancel, and lacks
+``always``, the targets of history states and the arguments of built-in actions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Actions: XState's own where there is one that means the same, else a named action that only we understand."""
+"""Writes actions: one of XState's own if it means the same, else a named action that only we understand."""
 
 from __future__ import annotations
 

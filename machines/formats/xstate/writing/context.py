@@ -1,4 +1,4 @@
-"""What every part of the writer needs to know, and the findings, each kind once."""
+"""The state that all parts of the writer share, and the findings, each kind once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from machines.engine.definitions.scope import Branch, Tree
 
 @dataclass(slots=True)
 class Writing:
-    """``events``: every event somebody listens for or sends, sorted, to know which name begins another one."""
+    """``events``: every event that is listened for or sent, sorted, to find names that begin with another name."""
 
     report: Report
     tree: Tree

@@ -1,4 +1,4 @@
-"""The whole config."""
+"""Writes a whole config."""
 
 from __future__ import annotations
 

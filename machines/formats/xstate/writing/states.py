@@ -1,4 +1,4 @@
-"""States at any depth, and the machine as the state around them all."""
+"""Writes states at any depth, and the machine as the state around them all."""
 
 from __future__ import annotations
 

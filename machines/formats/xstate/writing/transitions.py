@@ -1,4 +1,4 @@
-"""Transitions, wherever they stand."""
+"""Writes all kinds of transitions."""
 
 from __future__ import annotations
 

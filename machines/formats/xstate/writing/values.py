@@ -1,4 +1,4 @@
-"""Values: a text is an expression and gets its braces; what means itself stands as it is."""
+"""Writes values: a text is an expression and gets braces; any other value stays as it is."""
 
 from __future__ import annotations
 
