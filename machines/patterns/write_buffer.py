@@ -5,18 +5,18 @@
     ...
     seen.flush(write_rows)  # write_rows(batch) gets the entries that waited longest
 
-Counters add up, of a field the last write wins, and ``entry.id`` names what came together. ``claim`` lends a batch to
-one flusher for a time; ``settle`` says that it is written.
+Counters add up, and for a field the last write wins. ``entry.id`` identifies the writes that were combined. ``claim``
+lends a batch to one flusher for a time; ``settle`` marks it as written.
 
-**Promises.** What ``add`` returned from is handed out until some flusher has settled it: one that dies halfway has only
-borrowed its batch, which comes again with the same id, the same entries and the same ids of entries. Adding, claiming
-and settling are one call each, all or nothing. Oldest first: nobody starves. Counters are exact, below 2^53. An entity
-that is written while a batch holds it gets a new entry.
+**Promises.** Once ``add`` has returned, a write is handed out until some flusher has settled it. A flusher that dies
+halfway has only borrowed its batch, which comes again with the same id, the same entries and the same ids of entries.
+Adding, claiming and settling are one call each, all or nothing. The oldest entries come first, so none starves.
+Counters are exact, below 2^53. An entity that is written while a batch holds it gets a new entry.
 
-**It cannot promise** that a batch comes once: who wrote it and died before ``settle`` is followed by another. A
-receiver that keeps the ids of entries in the same transaction writes each once all the same, also where Redis came back
-from an older file: an id stands for the stretch of its entity that began with one write, and holds its time. Nor can it
-keep what Redis loses with its own memory; how much that is says its persistence.
+**It cannot promise** that a batch comes once: if a flusher wrote it and died before ``settle``, another flusher gets
+it. A receiver that stores the ids of entries in the same transaction still writes each entry once, even if Redis
+returns to an older file: an id identifies the writes to an entity that began with one write, and contains its time. Nor
+can it keep what Redis loses with its memory; that depends on its persistence.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class WriteBuffer(Pattern):
         ``limit`` entries, of those first written ``gather`` seconds ago. Without ``part`` all are asked in turn, from
         any on.
 
-        A batch that was taken more than five times comes less and less often, each time up to ten minutes later.
+        A batch that was claimed more than five times is retried with growing pauses of up to ten minutes.
         """
         words = (
             arguments.check_now(now),
@@ -342,7 +342,7 @@ def _entry(text: str) -> Entry:
 def _value(document: str) -> Any:
     try:
         return json.loads(document)
-    except ValueError:  # another program wrote it: a text
+    except ValueError:  # written by another program: a text
         return document
 
 

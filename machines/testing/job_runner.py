@@ -100,7 +100,7 @@ class JobRunner:
             self._engine.complete(taken, result)
         except LeaseLost as error:
             return JobRun(taken, "lost", result, error)
-        except SignalboxError as error:  # the machine refuses the result, or the result is no JSON
+        except SignalboxError as error:  # the machine refuses the result, or the result is not JSON
             return self._fail(job, error, result)
         return JobRun(taken, "completed", result)
 

@@ -127,7 +127,7 @@ class Signalbox(Assertions):
             moved += count
             if due is None or due > target:
                 if count:
-                    continue  # what moved may have made jobs ready, or messages due, at this moment
+                    continue  # the changes may have made jobs ready, or messages due, at the same time
                 if self.now == target:
                     return moved
                 self._clock.move(target)
