@@ -24,7 +24,7 @@ def name_of(function):
 
 
 def callbacks(owner, machine):
-    """Return callbacks by group: each name, and the value it must return.
+    """Return callbacks by group: each name, and whether it must return true or false.
 
     Callbacks found by convention are included only if the class has them.
     """
