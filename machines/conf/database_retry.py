@@ -1,4 +1,4 @@
-"""Retries work on the SQL database in background duties, which must not end while it is away."""
+"""Retries work on the SQL database in background duties, which must not end during an outage."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from django.db.models import QuerySet
 
 
 def delete_some(rows: QuerySet, most: int) -> int:
-    """Delete the first ``most`` rows; return how many went. Small portions keep a transaction, and its locks,
-    short."""
+    """Delete the first ``most`` rows and return their number. Small portions keep transactions and locks short."""
     found = list(rows.values_list("pk", flat=True)[:most])
     return rows.model._default_manager.filter(pk__in=found).delete()[0] if found else 0
 
 
 class DatabaseRetry:
-    """One duty's. ``message``: what its log says, once for each time the database is away; a ``%s`` takes the error."""
+    """The retries of one duty. ``message``: logged once for each outage of the database; its ``%s`` takes the error."""
 
     def __init__(self, log: logging.Logger, message: str, *, level: int = logging.WARNING) -> None:
         self._log = log
@@ -28,7 +27,7 @@ class DatabaseRetry:
 
     @contextmanager
     def around(self) -> Iterator[None]:
-        """One pass, with connections that hold. An error of the database ends the block and goes no further."""
+        """Wrap one pass so that its database connections work. A database error ends the block and is not passed on."""
         close_old_connections()
         try:
             yield

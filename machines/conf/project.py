@@ -1,4 +1,4 @@
-"""What the apps need of the settings of the project that they are in, as far as settings alone tell it."""
+"""What the apps need in the settings of their project, as far as the settings alone can show it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _find_processors() -> Iterator[Finding]:
 
 
 def demand_apps() -> None:
-    """Raise ImproperlyConfigured where models could not be loaded, with all that is missing beside."""
+    """Raise ImproperlyConfigured if models could not be loaded, with everything else that is missing."""
     found = list(find_missing(loaded=False))
     if any(finding.id == "signalbox.E017" for finding in found):
         lines = [f"  {finding.text}. {finding.hint} ({finding.id})" for finding in found]
@@ -102,7 +102,7 @@ def demand_apps() -> None:
 
 
 def find_foreign_dashboard() -> Iterator[Finding]:
-    """Find an app ``dashboard`` that is somebody else's: a process has room for one package of that name."""
+    """Find an app ``dashboard`` of another project: a process can load only one package of that name."""
     if apps.is_installed("dashboard") and not is_own_package("dashboard"):
         place = next(iter(import_module("dashboard").__path__), "an unknown place")
         text = f"the package dashboard at {place} is not Signalbox's: its pages cannot be in this project"

@@ -41,7 +41,7 @@ conf = Conf()
 
 
 def _read_given() -> Any:
-    """Return the dict of Django's settings; None where there is none, and where Django is not installed."""
+    """Return the dict of Django's settings; None if there is none, or if Django is not installed."""
     try:
         from django.conf import settings
     except ModuleNotFoundError:
@@ -85,7 +85,7 @@ def label(name: Any) -> str:
 
 
 def suggest(name: str) -> str:
-    """Return the setting that a misspelt name was meant to be, or all there are."""
+    """Return the setting that a misspelt name was probably meant to be, or all settings."""
     plain = name.removeprefix("SIGNALBOX_")
     close = [plain] if plain in SETTINGS else difflib.get_close_matches(plain.upper(), SETTINGS, n=1)
     return f"did you mean {close[0]}?" if close else f"there are {', '.join(SETTINGS)}"

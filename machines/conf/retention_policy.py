@@ -1,7 +1,7 @@
-"""Bounds of what is kept: those of the installation, ``SIGNALBOX_RETAIN``, and those of each machine's definition.
+"""Limits of what is kept: those of the installation, ``SIGNALBOX_RETAIN``, and those of each machine's definition.
 
 ``SIGNALBOX_RETAIN`` is a list of words: ``finished=30d,most=1000000,audit=730d,audit_most=5000000``. A definition's
-``retain`` goes before the words for machines. Without a word nothing of that kind goes by it.
+``retain`` takes precedence over the words for machines. Without a word, nothing of that kind is deleted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WANTED = (
 
 @dataclass(frozen=True, slots=True)
 class TableBound:
-    """The bound of one table: ``age`` in ms, ``most`` in rows; None: without."""
+    """The limits of one table: ``age`` in ms, ``most`` in rows; None: no limit."""
 
     age: int | None = None
     most: int | None = None
@@ -42,7 +42,7 @@ class Policy:
 
 
 class BadPolicy(ValueError):
-    """A text is no policy; the message says which word."""
+    """A text is not a policy; the message names the wrong word."""
 
 
 def parse_policy(text: str) -> Policy:

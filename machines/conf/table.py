@@ -38,7 +38,7 @@ REDIS = "redis://127.0.0.1:6379/0"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """``default``: where nothing is said. It need not fit the kind: 0 partitions mean that the engine decides.
+    """``default``: the value of a missing key. It need not fit the kind: 0 partitions mean that the engine decides.
 
     ``variable``: the name in the environment of Signalbox's own site; empty: there is none.
     ``secret``: a variable of that name with ``_FILE`` may name a file with the value.
@@ -73,7 +73,7 @@ TABLE = (
     _setting("PARTITIONS", Integer(1, MAX_PARTITIONS), 0),
     _setting("REPLICAS", Integer(0, MOST_REPLICAS), 0),
     _setting("REPLICA_TIMEOUT", Integer(1, LONGEST_WAIT), 1000),
-    # Seconds for which a call of the engine repeats by itself what is safe to repeat, while Redis does not answer.
+    # Seconds for which a call of the engine is retried, if that is safe, while Redis does not answer.
     _setting("RETRY_FOR", Integer(0, 60), 5),
     # Limits over all processes.
     _setting("FIRE_RATE", Rate("120/m"), "120/m"),
@@ -106,11 +106,11 @@ TABLE = (
     # Prometheus.
     _setting("METRICS", Choice(("off", "login", "token", "open")), "login"),
     _setting("METRICS_TOKEN", Secret(least=16), "", secret=True),
-    # Actions that take a second person on every machine, as `approval` of a definition names them.
+    # Actions that need a second person on every machine, named as in `approval` of a definition.
     _setting("APPROVAL", Words(VERSIONING), []),
     # The same for all machines, or for some by name.
     _setting("VERSION_POLICY", WordsByMachine(VERSIONING), {}),
-    # Whether changes of all users and groups are audited, and not those of rights and tokens alone.
+    # Whether changes of all users and groups are audited, not only those of rights and tokens.
     _setting("AUDIT_ACCOUNTS", Flag(), False, ""),
     # Signalbox's own site and its demo.
     _setting("HOME", Folder(), ".signalbox"),

@@ -17,7 +17,7 @@ import redis
 from machines.engine import SignalboxError
 from machines.engine.connection.client import connect
 
-LONGEST = 20  # characters of the installation's prefix that the test's begins with: a prefix has 40 at most
+LONGEST = 20  # characters of the installation's prefix at the start of the test's: a prefix has 40 at most
 _made: dict[tuple[int, str, str], str] = {}
 
 
@@ -39,7 +39,7 @@ def own_prefix(url: str, prefix: str) -> str:
 
 
 def _remove_at_end(url: str, prefix: str) -> None:
-    with contextlib.suppress(redis.RedisError, SignalboxError, OSError):  # a server that is away has no keys to remove
+    with contextlib.suppress(redis.RedisError, SignalboxError, OSError):  # a server that is down has no keys to remove
         remove_keys(url, prefix)
 
 

@@ -1,7 +1,7 @@
-"""Definition files: text in, definition out, and the other way round.
+"""Definition files: reads text into definitions, and writes definitions as text.
 
-``load`` only reads; whether the definition is a good one, ``machines.engine.definitions.check`` says.
-What a format cannot carry is a finding, never a silent loss.
+``load`` only reads; ``machines.engine.definitions.check`` tells whether the definition is valid. Whatever a format
+cannot express is reported as a finding, never lost silently.
 
 A new format is one entry in ``FORMATS`` and one in ``READERS`` or ``WRITERS``, or in both.
 """
@@ -29,12 +29,12 @@ Writer = Callable[[dict[str, Any]], tuple[str, list[Finding]]]
 
 
 def _plain(reader: Callable[[str], tuple[Any, list[Finding]]]) -> Reader:
-    """A reader whose texts never name other files."""
+    """Return a reader for a format whose texts never name other files."""
     return lambda text, base: reader(text)
 
 
 def _reader(module: str) -> Reader:
-    """``read(text, base)`` of a module below this package, which is imported when it is first needed."""
+    """Return ``read(text, base)`` of a module below this package. The module is imported when it is first needed."""
 
     def read(text: str, base: Base) -> tuple[Any, list[Finding]]:
         try:
@@ -47,7 +47,7 @@ def _reader(module: str) -> Reader:
 
 
 def _writer(module: str) -> Writer:
-    """``write(definition)`` of a module below this package, which is imported when it is first needed."""
+    """Return ``write(definition)`` of a module below this package. The module is imported when it is first needed."""
 
     def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
         try:
@@ -60,7 +60,7 @@ def _writer(module: str) -> Writer:
 
 
 def _missing(module: str, error: ModuleNotFoundError) -> Finding:
-    """Say which extra to install. Raises the error where no extra brings the module."""
+    """Say which extra to install. Raises the error if no extra contains the module."""
     extra = extras.find_extra(error.name)
     if extra is None:
         raise error
@@ -95,9 +95,9 @@ WRITERS: dict[str, Writer] = {
     "mermaid": _writer("diagrams.mermaid"),
     "dot": _writer("diagrams.dot"),
 }
-# Drawings that are read when somebody asks for it, and never found among the definitions of a folder.
+# Diagrams are read only on request. They are not searched for among the definitions of a folder.
 DIAGRAMS = ("mermaid",)
-# The first that fits the end of a file's name counts.
+# The first suffix that matches the file name applies.
 SUFFIXES = {
     ".xstate.json": "xstate",
     ".sm.json": "sm",
@@ -113,12 +113,12 @@ SUFFIXES = {
 
 
 def load(text: str | bytes, format: str = "json", base: Base = None) -> dict[str, Any]:
-    """The definition a text holds. Raises DefinitionError; its findings name line and column.
+    """Return the definition that a text holds. Raises DefinitionError; its findings name line and column.
 
-    ``base`` is the text's file, or the folder in which files that it names are looked up; without one, a text
-    that names files is refused. A text that does not name its machine gets the name of its file.
-    Refused, because readers of the same text would disagree or be harmed: keys that stand twice, NaN and
-    Infinity, integers too large for a double, more than 32 levels, more than 1 MiB, NUL, anything but UTF-8.
+    ``base`` is the text's file, or the folder in which the files that it names are looked up. Without a base, a text
+    that names files is refused. A text that does not name its machine gets the name of its file. These are refused,
+    because readers of the same text would disagree or be harmed: duplicate keys, NaN and Infinity, integers too large
+    for a double, more than 32 levels, more than 1 MiB, NUL, anything but UTF-8.
     """
     definition, findings = read(text, format, base)
     if definition is None or any(found.is_error for found in findings):
@@ -127,9 +127,9 @@ def load(text: str | bytes, format: str = "json", base: Base = None) -> dict[str
 
 
 def read(text: str | bytes, format: str = "json", base: Base = None) -> tuple[dict[str, Any] | None, list[Finding]]:
-    """What a text holds, as far as it could be read, and everything there is to say about that. Never raises.
+    """Return what could be read of a text, with all findings about it. Never raises.
 
-    The definition is None when there is none; next to an error it is a draft for people to go on with.
+    The definition is None when there is none. Next to an error it is a draft that a person can continue from.
     """
     if not isinstance(format, str) or format not in READERS:
         return None, [_unknown(format, READERS, "read")]
@@ -149,27 +149,30 @@ def read(text: str | bytes, format: str = "json", base: Base = None) -> tuple[di
 
 
 def dump(definition: dict[str, Any], format: str = "json") -> tuple[str, list[Finding]]:
-    """A definition as text, and what that text does not carry. Raises DefinitionError where there can be no text."""
+    """Write a definition as text. Return the text and findings about what it leaves out.
+
+    Raises DefinitionError where no text can be written.
+    """
     if not isinstance(format, str) or format not in WRITERS:
         raise DefinitionError([_unknown(format, WRITERS, "written")])
     return WRITERS[format](definition)
 
 
 def format_of(name: str, otherwise: str = "json") -> str:
-    """The format of a file by its name."""
+    """Return the format of a file, by its name."""
     lower = name.lower()
     return next((format for suffix, format in SUFFIXES.items() if lower.endswith(suffix)), otherwise)
 
 
 def guess(text: str | bytes, name: str = "") -> str:
-    """By the name of the text's file; by its look where there is no name that tells, or only ``.json``."""
+    """Guess the format of a text by its file name, or by its content if the name is missing, unknown or ``.json``."""
     named = format_of(name, "")
     look = format_of_text(text) if named in ("", "json") else ""
     return named if named and look in ("", "yaml", "scxml", *DIAGRAMS) else look
 
 
 def listed(formats: dict[str, Any]) -> str:
-    """``json, yaml or scxml``: the names of READERS or WRITERS in a sentence."""
+    """Return the names of READERS or WRITERS as they appear in a sentence: ``json, yaml or scxml``."""
     *most, last = formats
     return f"{', '.join(most)} or {last}" if most else last
 

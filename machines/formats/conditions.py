@@ -1,7 +1,7 @@
-"""Conditions that a text only names, or writes as people do: an expression, and the data fields that it reads.
+"""Turns conditions that are only names, or are written freely, into expressions and the data fields that they read.
 
-Diagrams and classes of other libraries say ``[is paid]`` and ``conditions: is_paid``; what the name means is code
-somewhere else. Here it is a data field of that name, which is false until somebody sets it.
+Diagrams and classes of other libraries contain ``[is paid]`` and ``conditions: is_paid``. The code for such a name is
+somewhere else. Here it becomes a data field of that name, which is false until it is set.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Conditions:
         self._read: dict[str, str] = {}
 
     def named(self, name: str, complain: Complain) -> str:
-        """The field that stands for a condition."""
+        """Return the field that stands for a condition."""
         field = self._names.get(name)
         if field is None:
             field = self._names[name] = self._free(field_name(_END.sub("", name), "condition"))
@@ -47,13 +47,13 @@ class Conditions:
         return field
 
     def read(self, text: str, complain: Complain) -> str:
-        """A condition as an expression: as it stands where that is one, else by its name."""
+        """Return a condition as an expression: unchanged if it is one already, else the field that stands for it."""
         if text not in self._read:
             self._read[text] = self._expression(text, complain)
         return self._read[text]
 
     def assign(self, name: str, value: str, complain: Complain) -> bool:
-        """Whether a text assigns an expression to what can be a data field; both are declared then."""
+        """Declare both fields and return True, if a text assigns an expression to a possible data field."""
         if limits.check_field_name(name) is not None or not self._take(value, complain, literal=True):
             return False
         if name not in self.fields:
@@ -79,7 +79,7 @@ class Conditions:
         return self.named(text, complain)
 
     def _take(self, text: str, complain: Complain, *, literal: bool = False) -> bool:
-        """Whether it is an expression that reads data and nothing else; its fields are declared."""
+        """Declare the fields of a text and return True, if it is an expression that reads only data."""
         if len(text) > limits.MAX_EXPRESSION_TEXT:
             return False
         found = expressions.read(text, guard=not literal)
@@ -97,7 +97,7 @@ class Conditions:
         return True
 
     def _declare(self, name: str, is_condition: bool, complain: Complain) -> None:
-        """A field that is a condition itself begins false; one that is compared is of any type."""
+        """Declare a field. A field that is itself a condition begins as false; one that is compared has any type."""
         if name not in self.fields and is_condition:
             self._names[name] = name
             complain(

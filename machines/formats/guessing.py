@@ -1,4 +1,4 @@
-"""What a text looks like, where nobody said what it is."""
+"""Guesses the format of a text where none was given."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _TEMPLATE = ("initial", "map", "current", "reason")
 
 
 def format_of_text(text: str | bytes) -> str:
-    """JSON begins with a brace and XML with an angle bracket; some words give away what JSON it is."""
+    """Guess the format of a text.
+
+    JSON begins with a brace and XML with an angle bracket. Typical words show which kind of JSON it is.
+    """
     start = text[:LOOK] if isinstance(text, str) else bytes(text[:LOOK]).decode("utf-8", "ignore")
     start = start.lstrip("\ufeff \t\r\n")
     if start.startswith("<"):
@@ -32,5 +35,5 @@ def format_of_text(text: str | bytes) -> str:
 
 
 def may_be_xstate(text: str | bytes) -> bool:
-    """Whether JSON that is no definition of ours is worth reading as a config of XState."""
+    """Return whether JSON that is not a definition of ours could be an XState config."""
     return bool(_LIKE_XSTATE.search(text if isinstance(text, str) else bytes(text).decode("utf-8", "ignore")))

@@ -1,4 +1,4 @@
-"""JSON as RFC 8259 has it, and no more: Python's own reader takes NaN, duplicate keys and any depth."""
+"""Reads strict JSON by RFC 8259: Python's own reader accepts NaN, duplicate keys and any depth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from machines.engine.errors import DefinitionError
 from .text import MAX_FINDINGS, place
 
 _TOKEN = re.compile(
-    r"""(?P<text>"(?:[^"\\\x00-\x1f]|\\.)*"?)"""  # open-ended, so that a missing quote is not tried again and again
+    r"""(?P<text>"(?:[^"\\\x00-\x1f]|\\.)*"?)"""  # the end is optional, so that a missing quote is not retried often
     r"|(?P<open>[\[{])|(?P<close>[\]}])|(?P<colon>:)|(?P<comma>,)"
     r"|(?P<constant>-?\b(?:NaN|Infinity)\b)"
     r"|(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)",
@@ -29,7 +29,7 @@ _HINTS = {
 
 
 def read(text: str) -> tuple[Any, list[Finding]]:
-    """The value, and everything that is wrong with the text; the value counts only if that is nothing."""
+    """Return the value and all findings. The value counts only if there are no findings."""
     if not text.strip():
         return None, [make_finding("SB131", "", "the text is empty")]
     scan = _Scan(text)
@@ -41,12 +41,12 @@ def read(text: str) -> tuple[Any, list[Finding]]:
     except json.JSONDecodeError as error:
         where = place(text, min(error.pos, len(text)))
         return None, [make_finding("SB131", where, f"not JSON: {error.msg}", _HINTS.get(error.msg, ""))]
-    except (RecursionError, ValueError):  # both ruled out by the scan; a reader must not depend on it
+    except (RecursionError, ValueError):  # the scan excludes both, but a reader must not depend on it
         return None, [make_finding("SB131", "", "not JSON")]
 
 
 def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
-    """Indented, in the order the definition has; nothing is lost."""
+    """Write the definition indented, in its own order. Nothing is lost."""
     try:
         return json.dumps(definition, indent=2, ensure_ascii=False, allow_nan=False) + "\n", []
     except (TypeError, ValueError, RecursionError) as error:
@@ -54,7 +54,7 @@ def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
 
 
 class _Scan:
-    """One pass over the tokens for what the standard reader lets through; it leaves the grammar to that reader."""
+    """One pass over the tokens, for errors that the standard reader accepts. The grammar is left to that reader."""
 
     def __init__(self, text: str) -> None:
         self.findings: list[Finding] = []
@@ -92,7 +92,7 @@ class _Scan:
         try:
             key = json.loads(token)
         except ValueError:
-            return  # a bad escape: the reader will say so
+            return  # a bad escape: the reader will report it
         if key in keys:
             self._add("SB132", offset, f"the key {quote(key)} stands twice in one object")
         keys.add(key)

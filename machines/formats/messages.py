@@ -1,4 +1,4 @@
-"""What a text only names: actions, work and events, in names that machines here can have."""
+"""Turns the names of actions, work and events into names that are valid here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOT_A_HANDLER = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def event_name(text: str, complain: Complain) -> str:
-    """The name of an event, without the brackets of a call and without spaces."""
+    """Return an event's name, without the brackets of a call and without spaces."""
     call = _CALL.fullmatch(text)
     name = _word(call["name"] if call else text, limits.MAX_EVENT_NAME - 1)
     if limits.is_reserved_event(name):
@@ -37,13 +37,13 @@ def handler_name(text: str, complain: Complain) -> str:
 
 
 def machine_name(text: str) -> str:
-    """Empty where nothing of the text can stand in a name."""
+    """Return a text as a machine's name; empty if no character of the text is valid in a name."""
     name = _NOT_A_HANDLER.sub("-", text).strip("-.")[: limits.MAX_NAME - 1]
     return name if not name or limits.check_machine_name(name) is None else f"_{name}"
 
 
 def message_of(text: str, complain: Complain) -> dict[str, Any]:
-    """An action that is only a name: a message of that name, so that something outside can do it."""
+    """Turn an action that is only a name into a message of that name, for another program to act on."""
     call = _CALL.fullmatch(text)
     kind = _word(call["name"] if call else text, limits.MAX_EVENT_NAME - 1)
     emit: dict[str, Any] = {"type": f"_{kind}" if limits.is_reserved_event(kind) else kind}

@@ -1,4 +1,4 @@
-"""The findings of one document, each said once however often the document is read."""
+"""The findings of one document. Each is reported once, however often the document is read."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from machines.formats.text import MAX_FINDINGS
 
 
 class Report:
-    """Errors and warnings have room of their own, so that no number of warnings hides an error."""
+    """Collects findings. Errors and warnings have separate limits, so that many warnings cannot hide an error."""
 
     def __init__(self) -> None:
         self._found: dict[Finding, None] = {}
         self._counts: Counter[str] = Counter()
 
     def add(self, code: str, where: str | Callable[[], str], message: str, hint: str = "") -> None:
-        """``where`` may be a function: it is asked only where there is room, for it walks through the text."""
+        """Add a finding.
+
+        ``where`` may be a function. It walks through the text, so it is called only while there is room.
+        """
         if self._counts[CODES[code].severity] < MAX_FINDINGS:
             self._keep(make_finding(code, where if isinstance(where, str) else where(), message, hint))
 
@@ -32,10 +35,10 @@ class Report:
 
     @property
     def findings(self) -> list[Finding]:
-        """In the order of their places in the text."""
+        """Return the findings, in the order of their places in the text."""
         return sorted(self._found, key=lambda found: _position(found.path))
 
 
 def _position(path: str) -> tuple[int, ...]:
-    """``line 3, column 7`` as numbers; what has no place comes first."""
+    """Return the numbers of ``line 3, column 7``. Findings without a place come first."""
     return tuple(int(word) for word in path.replace(",", "").split() if word.isdigit())

@@ -1,7 +1,7 @@
-"""Templates of the redis-state-machine module: ``{"initial": "a", "map": {"a": ["b"], "b": []}, ...}``.
+"""Reads templates of the redis-state-machine module: ``{"initial": "a", "map": {"a": ["b"], "b": []}, ...}``.
 
-A template says which state leads to which, and nothing about events. So each state can be asked for with an event of
-its own: ``to.<state>``.
+A template says which state leads to which, and nothing about events. So each state gets an event of its own:
+``to.<state>``.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ def _state(name: str, place: Place, events: dict[str, str]) -> dict[str, Any]:
 
 
 def _target(name: str) -> str:
-    """A state's name where a name alone would be read as a way to a state."""
+    """Write a state's name as a target, with # if it would be read as a path."""
     return f"#{name}" if name.startswith(("#", ".")) else name
 
 
 def _events(names: list[str]) -> dict[str, str]:
-    """An event for each state. Names that come to the same word are told apart by a number."""
+    """Return an event for each state. Names that become the same word get a number."""
     events: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
@@ -99,7 +99,7 @@ def _events(names: list[str]) -> dict[str, str]:
 
 
 def _say_what_is_no_definition(place: Place, initial: str | None) -> None:
-    """Where a machine stands, and why, belongs to an instance."""
+    """Report the current state and its reason, which belong to an instance and not to a definition."""
     current, reason = place.value.get("current"), place.value.get("reason")
     for key, value in (("current", current), ("reason", reason)):
         if key in place and not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Bytes to text, and places in a text."""
+"""Decodes bytes to text, and names places in a text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BOM = "\ufeff"
 
 
 def decode(text: str | bytes) -> str | Finding:
-    """The text without a byte order mark, or what is wrong with it."""
+    """Return the text without a byte order mark, or what is wrong with it."""
     if not isinstance(text, str | bytes | bytearray | memoryview):
         return make_finding("SB134", "", f"expected text or bytes, found {type(text).__name__}")
     if len(text) > limits.MAX_DEFINITION:
@@ -40,7 +40,7 @@ def describe_unreadable(error: OSError) -> Finding:
 
 
 def stem(base: str | Path | None) -> str:
-    """The name of the file a text comes from, fit for a machine; empty where there is no file."""
+    """Return the file name of a text as a machine name; an empty text if there is no file."""
     file = Path(base) if base is not None else None
     if file is None or not file.is_file():
         return ""
@@ -49,7 +49,7 @@ def stem(base: str | Path | None) -> str:
 
 
 def place(text: str, offset: int) -> str:
-    """``line 3, column 7``, both from 1, as editors count."""
+    """Return ``line 3, column 7``. Both count from 1, as editors do."""
     line = text.count("\n", 0, offset) + 1
     column = offset - (text.rfind("\n", 0, offset) + 1) + 1
     return f"line {line}, column {column}"

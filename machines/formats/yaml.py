@@ -1,4 +1,4 @@
-"""YAML as plain data: the core schema of YAML 1.2, and nothing that runs, repeats or loops.
+"""Reads YAML as plain data: the core schema of YAML 1.2, without anything that runs, repeats or loops.
 
 YAML 1.1, which PyYAML reads by default, takes the key ``on`` for true and ``12:30`` for a number.
 Here only ``true`` and ``false`` are truth values, so a state's ``on:`` is what it says.
@@ -20,7 +20,7 @@ from machines.engine.definitions.report import quote
 from .text import MAX_FINDINGS
 from .yaml_nodes import COLLECTION, LOADER, PLAIN, QUOTED
 
-MAX_NODES = 200_000  # after aliases are written out; a definition of 1 MiB has fewer
+MAX_NODES = 200_000  # after aliases are expanded; a definition of 1 MiB has fewer
 
 _STR, _MAP, _SEQ = (f"tag:yaml.org,2002:{name}" for name in ("str", "map", "seq"))
 _NULL = re.compile(r"~|null|Null|NULL|")
@@ -32,7 +32,7 @@ _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 
 def read(text: str) -> tuple[Any, list[Finding]]:
-    """The value, and everything that is wrong with the text; the value counts only if that is nothing."""
+    """Return the value and all findings. The value counts only if there are no findings."""
     try:
         too_deep = _depth_finding(text)
         if too_deep:
@@ -52,13 +52,16 @@ def read(text: str) -> tuple[Any, list[Finding]]:
 
 
 def is_plain_text(text: str) -> bool:
-    """Whether a text without quotes is read as that text, and not as null, a truth value or a number."""
+    """Return whether a text without quotes is read as a text, and not as null, a truth value or a number."""
     others = (_NULL, _BOOL, _INT, _OTHER_INT, _FLOAT, _NOT_FINITE)
     return not any(other.fullmatch(text) for other in others)
 
 
 def _depth_finding(text: str) -> Finding | None:
-    """Composing recurses, so the depth is measured on the flat stream of events first."""
+    """Return a finding if the text is nested too deeply.
+
+    Composing recurses, so the depth is measured on the flat stream of events first.
+    """
     depth = 0
     for event in yaml.parse(text, Loader=LOADER):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -72,11 +75,11 @@ def _depth_finding(text: str) -> Finding | None:
 
 
 class _Builder:
-    """Nodes to plain values."""
+    """Turns nodes into plain values."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
-        self._sizes: dict[int, int] = {}  # nodes below each node, aliases written out
+        self._sizes: dict[int, int] = {}  # nodes below each node, aliases expanded
         self._open: set[int] = set()
 
     def _add(self, code: str, node: yaml.Node, message: str, hint: str = "") -> None:
@@ -84,7 +87,10 @@ class _Builder:
             self.findings.append(make_finding(code, _mark(node.start_mark), message, hint))
 
     def is_bomb(self, root: yaml.Node) -> bool:
-        """Measures without expanding: every anchor is counted once and multiplied by its uses."""
+        """Return whether aliases make the document too large, without expanding them.
+
+        Every anchor is counted once and multiplied by its uses.
+        """
         if self._size(root) > MAX_NODES and not self.findings:
             self._add("SB135", root, f"aliases repeat their anchors to more than {MAX_NODES} values")
         return bool(self.findings)
@@ -100,7 +106,7 @@ class _Builder:
         return self._sizes[id(node)]
 
     def build(self, node: yaml.Node, depth: int = 0) -> Any:
-        if depth > limits.MAX_DEFINITION_DEPTH:  # an alias deep inside may stand for something deep itself
+        if depth > limits.MAX_DEFINITION_DEPTH:  # an alias that is deeply nested may refer to a deeply nested value
             if not any(found.code == "SB111" for found in self.findings):
                 self._add("SB111", node, f"nested more than {limits.MAX_DEFINITION_DEPTH} levels deep")
             return None

@@ -1,4 +1,4 @@
-"""YAML text to nodes, on libyaml where it is there. No node is resolved and no value is made."""
+"""Parses YAML text to nodes, with libyaml if it is available. No node is resolved and no value is built."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PLAIN, QUOTED, COLLECTION = "plain", "quoted", "collection"  # stand for the tag
 
 
 class _Plain(yaml.resolver.BaseResolver):
-    """Leaves what a scalar means to ``_Builder``: tells only whether it stood there bare or quoted."""
+    """Records only whether a scalar was plain or quoted; ``_Builder`` decides what it means."""
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
         if kind is yaml.ScalarNode:
@@ -29,7 +29,7 @@ class SlowLoader(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, y
 
 
 def _fast_loader() -> Any:
-    """The same on libyaml, which is five times faster; None where the wheel was built without it."""
+    """Return the same loader on libyaml, which is five times faster; None if the wheel was built without it."""
     parser = getattr(getattr(yaml, "cyaml", None), "CParser", None)
     return type("_FastLoader", (parser, _Plain), {"__init__": _begin(parser)}) if parser else None
 

@@ -1,4 +1,4 @@
-"""Definitions as YAML that means the same to readers of YAML 1.1 and 1.2."""
+"""Writes definitions as YAML that means the same to readers of YAML 1.1 and 1.2."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .yaml import is_plain_text
 
 
 class _Dumper(yaml.SafeDumper):
-    """No anchors, and quotes around every text that some reader would take for something else."""
+    """Writes no anchors, and quotes every text that some reader would read as another type."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -32,8 +32,8 @@ _Dumper.add_representer(str, _text)
 
 
 def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
-    """In the order the definition has; nothing is lost."""
-    json.write(definition)  # what is no JSON is no definition, and PyYAML would find a way to write it
+    """Write the definition in its own order. Nothing is lost."""
+    json.write(definition)  # refuses what is not JSON: it is not a definition, and PyYAML might still write it
     try:
         text = yaml.dump(definition, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1 << 30)
     except yaml.YAMLError as error:

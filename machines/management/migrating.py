@@ -85,7 +85,7 @@ def run(
 
 
 class Mover:
-    """Moves the instances that a walk over the fleet comes to."""
+    """Moves the instances that a walk over the fleet finds."""
 
     def __init__(self, engine: Engine, plan: MigrationPlan, actor: str, reason: str, rate: int) -> None:
         self.moved = self.already = 0
@@ -118,7 +118,7 @@ class Mover:
             self.already += one.outcome == ALREADY
 
     def sum_up(self, total: int) -> dict[str, int]:
-        """Count what became of ``total`` instances: those of other versions, gone or suspended by the plan are kept."""
+        """Count the results for ``total`` instances. Those of other versions, or gone, or suspended, are kept."""
         kept = total - self.moved - self.already - len(self.refused)
         return {"moved": self.moved, "already": self.already, "kept": kept, "refused": len(self.refused)}
 

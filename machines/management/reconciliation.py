@@ -58,7 +58,7 @@ def run(out: Any, name: str, *, dry_run: bool, create_missing: bool = False) -> 
 
 
 def describe_lost(report: Report, create_missing: bool) -> str:
-    """Say what becomes of rows whose instance is gone though their state is not final."""
+    """Say what happens to rows whose instance is missing although their state is not final."""
     if create_missing and not isinstance(report, DryRun):
         return (
             f"{report.recreated} of {report.lost} instances that were gone were created, in the initial state,"
@@ -71,7 +71,7 @@ def describe_lost(report: Report, create_missing: bool) -> str:
 
 
 def _run_attached(out: Any, attachment: Attachment, *, dry_run: bool, create_missing: bool) -> None:
-    """The same where rows decide: instances are created, moved and removed as the table says."""
+    """Reconcile where rows decide: instances are created, moved and removed to match the table."""
     if create_missing:
         raise CommandError(f"{attachment.label} decides by itself, so instances that are missing are always created")
     report = ReconcileMirror(get_engine(), attachment, dry_run=dry_run).run()

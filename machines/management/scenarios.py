@@ -223,7 +223,7 @@ def find_published(name: str) -> CompiledDefinition | None:
     answers."""
     try:
         return compile_definition(stored_current(name).definition)
-    except Exception:  # scenarios run without the site: whatever keeps it from answering, the machine is unknown
+    except Exception:  # scenarios run without the site: if it does not answer for any reason, the machine is unknown
         return None
 
 

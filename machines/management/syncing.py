@@ -175,7 +175,7 @@ def _save_draft(actor: Actor, one: Comparison, note: str, commit: str) -> Draft:
 
 
 def _print_table(command: BaseCommand, comparisons: Sequence[Comparison], outcomes: dict[str, str]) -> None:
-    """Print a line for each machine. ``outcomes``: name -> what it became."""
+    """Print a line for each machine. ``outcomes``: name -> its outcome."""
     rows = []
     for one in comparisons:
         current = f"v{one.current}" if one.current is not None else "-"

@@ -1,4 +1,4 @@
-"""Messages between processes: heard by those who listen at that moment, or kept until a group of readers is done.
+"""Messages between processes: delivered to current subscribers, or kept until every group of readers is done.
 
     bus = Bus(engine.client, engine.keys.prefix)
     with bus.subscribe("prices") as prices:         # in one process
@@ -13,14 +13,15 @@
         bill(message.body)
         orders.ack("billing", message.id)
 
-A topic promises nothing: who does not listen, hears nothing, and who loses the connection cannot know what was said
-meanwhile. It learns that it may have missed messages: a ``Gap`` comes once the subscription is restored, so that a
-subscriber that then reads its data anew has missed nothing.
+A topic promises nothing: a process that is not subscribed receives nothing, and a subscriber that loses its connection
+cannot know what was published meanwhile. It does learn that it may have missed messages: it receives a ``Gap`` once the
+subscription is restored. A subscriber that then reads its data again has missed nothing.
 
-A stream hands each message to one reader of each group at least once: a reader that dies before it acknowledges leaves
-it to the others after ``idle`` seconds. Nothing is dropped that a group has not acknowledged. It cannot promise exactly
-once (the work must bear being done again) nor an order of work: readers run side by side, and what is claimed comes
-late. A message given out more than ``tries`` times goes to the dead, of which the newest 1000 are kept.
+A stream delivers each message to one reader of each group at least once: if a reader dies before it acknowledges a
+message, another reader gets it after ``idle`` seconds. No message is dropped that a group has not acknowledged. A
+stream cannot promise delivery exactly once (the work must be safe to repeat) or an order of work: readers run in
+parallel, and messages that are claimed from another reader come late. A message that was delivered more than ``tries``
+times becomes dead; the newest 1000 dead messages are kept.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ MAX_IDLE = 30 * 86_400.0  # seconds
 MAX_PART = 2**64  # each half of an id is below it
 FULL, GONE = (Status.FULL,), (Status.GONE,)
 ID = re.compile(r"\d{1,20}-\d{1,20}", re.ASCII)
-SLICE = 2.0  # seconds one command waits at most: far below the time a connection waits for an answer
+SLICE = 2.0  # seconds that one command waits at most: far less than the timeout of a connection
 BACKOFF = 5.0  # seconds between two attempts to subscribe again, at most
 
 
@@ -205,7 +206,7 @@ class Subscription:
 
 
 class Stream(Pattern):
-    """Messages that are kept until all groups are done with them, ``most`` at a time.
+    """Messages that are kept until all groups are done with them, at most ``most`` of them.
 
     ``tries``: how often a message is delivered before it becomes dead; 0: without end.
     """

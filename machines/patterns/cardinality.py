@@ -1,4 +1,4 @@
-"""How many different ones came: users, devices, instances, in a day, a week, a month. Needs Redis and no Django.
+"""Counts distinct members, such as users or devices, by day, week or month. Needs Redis and no Django.
 
     visitors = Cardinality(engine.client, "visitors", prefix=engine.keys.prefix)
     visitors.add("ann", "bob")                     # 2: both are new today
@@ -7,20 +7,20 @@
     visitors.count("month", parts=["", "app"])     # the union: ann counts once
     visitors.series("day", 14)                     # fourteen of them, today last
 
-Each UTC day has a HyperLogLog (12 KB at most, however many come), and beside it a set of its members until that holds
-more than ``exact``. A count is exact while there are sets for all its days that hold 10,000 members in all at most (and
-in a series, for the latest periods, 40,000 together); else it comes from the sketches, and ``error`` is their relative
-standard error, 1.04 / sqrt(16384) = 0.81 %: two of three estimates lie within it, all but three in a thousand within
-three times it.
+Each UTC day has a HyperLogLog (12 KB at most, for any number of members), and also a set of its members until there are
+more than ``exact``. A count is exact while all its days have sets with at most 10,000 members in all (in a series,
+40,000 for its latest periods). Otherwise it comes from the sketches, and ``error`` is their relative standard error,
+1.04 / sqrt(16384) = 0.81 %: two of three estimates are within it, and all but three in a thousand are within three
+times it.
 
 A week (ISO: from Monday) and a month are unions of their days. That adds no error: a sketch keeps for each of its 16384
-registers the greatest value any member hashed to, and the greatest of the days' greatest values is what one sketch of
-all their members would hold, bit for bit. The same holds for parts. Counts of things that cannot overlap may be added
-up; their errors then average out.
+registers the greatest value that any member hashed to, and the maximum over the days is exactly what one sketch of all
+their members would hold. The same is true for parts. Counts of members that cannot overlap may be added up; their
+errors then average out.
 
-One call each, and members are members of sets: who comes twice, or is sent again after a lost answer, counts once, and
-callers that race lose nothing. What it cannot: tell who came (not from a sketch), take a member out, or say exactly how
-many new ones came once a day is counted by its sketch: ``add`` then says by how much the estimate grew.
+Each operation is one call, and members belong to sets: a member that is added twice, or sent again after a lost answer,
+counts once, and concurrent callers lose nothing. It cannot list the members of a sketch, remove a member, or count new
+members exactly once a day is counted by its sketch: ``add`` then returns the growth of the estimate.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MAX_MEMBERS = 1000  # of one call
 MAX_PARTS = 8  # of one union
 MAX_SET = 10_000  # members; a set of so many has some 600 KB
 MAX_KEEP = 400  # days
-MAX_DAYS = 372  # that one call looks at
+MAX_DAYS = 372  # that one call reads
 PERIODS = {"day": 1, "week": 7, "month": 31}
 """period -> days it has at most."""
 ERROR = 0.0081

@@ -6,18 +6,18 @@
     notes.update("stock", lambda count: (count or 0) - 1)           # reads, tries, tries again
     update(engine.client, "cart:7", lambda cart: {**(cart or {}), "tea": "2"})   # a string or hash of any program
 
-A record is a JSON value with a *generation*, a number that each write makes larger and that is never used again, not
-even after a deletion. ``update`` costs one read and one call; a refusal brings along what is there now, so that each
-further try costs one call more, where WATCH, GET, MULTI, SET and EXEC are three to five round trips and as many again
-for each conflict. ``update`` of a key that other programs write compares its contents: that they may have been changed
-and changed back does no harm, for the function saw nothing but the contents, and would say the same again.
+A record is a JSON value with a *generation*, a number that grows with each write and is never used again, not even
+after a deletion. ``update`` costs one read and one call. A refusal returns the current value, so each further try costs
+one more call; WATCH, GET, MULTI, SET and EXEC take three to five round trips, and as many again for each conflict.
+``update`` of a key that other programs write compares its contents. If they were changed and changed back, that does no
+harm: the function saw only the contents, and would return the same again.
 
-What it promises: a write happens to exactly what its function saw, or not at all; a function that raises, or returns
-what it was given, writes nothing; a conflict that remains after ``retries`` is raised, with what is there and how often
-it was tried. What it cannot promise: that the function runs once (it must do nothing but compute), that everybody gets
-through when very many write one key (pauses grow and vary, and still somebody may lose nine times), or anything about
-two keys together. A rule that a machine can say (a guard, an assignment) is one call of the engine, with no read before
-it and no second try: that is the way for what is known beforehand, this one for what only a program can work out.
+It promises that a write replaces exactly what its function saw, or does not happen; that a function that raises, or
+returns the value it was given, writes nothing; and that a conflict that remains after ``retries`` is raised, with the
+current value and the number of tries. It cannot promise that the function runs once (it must only compute), that every
+writer succeeds when very many write one key (pauses grow and vary, but a writer may still lose nine times), or anything
+about two keys together. A rule that a machine can express (a guard, an assignment) is one call of the engine, without a
+read or a second try. Use that for rules known beforehand, and this module for values that only a program can compute.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ MAX_RETRIES = 10_000
 MAX_VALUE = 2**20  # bytes of JSON, and of what a string or hash holds before and after together
 MAX_TTL = 366 * 86_400.0  # seconds
 MAX_GENERATION = arguments.MAX_EXACT - 1
-PAUSES = (0.0002, 0.002)  # seconds: the longest first pause, and the longest of all; each may be twice the one before
+PAUSES = (0.0002, 0.002)  # seconds: the longest first pause, and the longest pause; each may be twice the previous one
 AT_ONCE = 3  # tries without a pause: a refusal carries the current value, which other writers still have to read
-# How the keys of a machine begin, whatever the prefix; {user:7}:cart is anybody's.
+# How the keys of a machine begin, for any prefix; {user:7}:cart may belong to any program.
 PARTITION = re.compile(r"[A-Za-z0-9_.:-]+:\{[A-Za-z_][A-Za-z0-9_.-]*:[0-9]+\}:")
 
 
@@ -202,7 +202,7 @@ class Values(Pattern):
         return given
 
 
-VALUES = "signalbox_values"  # the attribute of a client that holds them: so they go with it
+VALUES = "signalbox_values"  # the attribute of a client that holds them, so that they are freed with it
 
 
 def update(

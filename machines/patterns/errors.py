@@ -44,13 +44,13 @@ class Overflow(BadInput):
 
 
 class Full(PatternError):
-    """There is no room for another one, and nothing may be removed for it."""
+    """There is no room for another item, and nothing may be removed to make room."""
 
     code = "SB484"
 
 
 class Taken(PatternError):
-    """Another client holds it. ``retry_after``: seconds until it is free at the latest, unless it is renewed."""
+    """Another client holds the object. ``retry_after``: seconds until it is free at the latest, if not renewed."""
 
     code = "SB485"
 
@@ -60,6 +60,6 @@ class Taken(PatternError):
 
 
 class Lost(PatternError):
-    """It is no longer held: its time ran out, or another client holds it now."""
+    """The object is no longer held: its time ran out, or another client holds it now."""
 
     code = "SB486"

@@ -7,18 +7,17 @@
     number = numbers.next()            # 1, 2, 3, ...: whole numbers, a thousand for one call
     text = numbers.next_text()         # '0000000000000002'
 
-**Snowflakes** ask Redis once in a lease, for a node number and a range of time that is given to nobody else; ids are
-made here, with times inside that range. No two ids of one name are the same: not when a clock steps back, here or on
-the server; not after this process was stopped for an hour; not when another process has taken its node; not after a
-fork. Without Redis ids go on until the range ends. What it cannot promise: order between processes is that of their
-places in time, which differ by up to a lease; a server that came back, or another that took over, may lack the last
-writes, so it begins two leases ahead, clear of all it cannot know where everybody who uses the name has one lease. Two
-such losses within a lease, one together with a clock that was set back, or two servers that both take writes, can still
-hand out one range twice.
+**Snowflakes** ask Redis once per lease for a node number and a range of time that no other process gets. Ids are made
+in this process, with times inside that range. No two ids of one name are the same: not when a clock steps back, here or
+on the server; not after this process was stopped for an hour; not when another process has taken its node; not after a
+fork. Without Redis, ids continue until the range ends. Limits: the times of two processes differ by up to a lease, and
+so does the order of their ids. A server that was restored, or that took over, may lack the last writes, so it begins
+two leases ahead. That is enough if all users of the name have the same lease. Two such losses within a lease, one
+together with a clock that was set back, or two servers that both take writes, can still hand out one range twice.
 
-**Blocks** ask once in ``size`` numbers. They are without gaps only where no process ever ends: what a process had at
-hand is lost with it. A server that lost its last writes gives the blocks in them out again, unless the first process
-that asks has had them itself: where that may not be, take Snowflakes.
+**Blocks** ask once in ``size`` numbers. They have no gaps only if no process ever ends: the rest of its block is lost
+with a process. A server that lost its last writes hands out the blocks in them again, unless the first process that
+asks was the one that had them. If that is not acceptable, use Snowflakes.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ class Snowflakes(Pattern):
         return self._generator.held
 
     def close(self) -> None:
-        """Give the node back; the next id leases one again. Leased ranges are not handed out again."""
+        """Release the node; the next id leases one again. Leased ranges are not handed out again."""
         self._generator.close()
 
 
@@ -112,18 +111,18 @@ class Blocks(Pattern):
         self.name = arguments.check_name(name, "the name of a sequence")
         self._size = arguments.check_whole(size, "size", 1, MAX_MANY)
         self._root = self._keys.block(self.name).root
-        self._known = 1  # the first number that, as far as is known here, nobody has been given
+        self._known = 1  # the first number that, as far as this process knows, was not handed out
         self._begin()
         _blocks.add(self)
 
     def _begin(self) -> None:
-        """With nothing at hand, as a process begins."""
+        """Start with no ids in stock, as a new process does."""
         self._taking = threading.Lock()
         self._use(iter(range(0)))
 
     def _use(self, numbers: Iterator[int]) -> None:
         self._numbers = numbers
-        self._step = numbers.__next__  # one step in C: threads never get the same number, and need no lock
+        self._step = numbers.__next__  # one step in C: no two threads get the same number, without a lock
 
     def next(self) -> int:
         """Return the next number. Raises EngineUnavailable when the block is used up and Redis cannot be used,
@@ -153,7 +152,7 @@ class Blocks(Pattern):
         try:
             first = self._take(size)
         except Exception:
-            self._use(iter(made))  # they are given to nobody, so they are at hand again
+            self._use(iter(made))  # they were not handed out, so they are available again
             raise
         self._use(iter(range(first + missing, first + size)))
         return range(first, first + missing)

@@ -1,4 +1,4 @@
-"""One at a time, of all processes: a lock with an owner, an end and a fencing number. Needs Redis and no Django.
+"""A lock across processes, with an owner, an expiry and a fencing number. Needs Redis and no Django.
 
     locks = Locks(engine.client, engine.keys.prefix)
     with locks.lock("nightly-report", ttl=30) as held:      # Taken, with retry_after, where another client has it
@@ -7,26 +7,27 @@
                 held.check()                                # Lost, before another client can have it
                 write(page, fence=held.fence)               # UPDATE ... WHERE fence <= %s
 
-What it promises: of all who ask at once one gets it; who gets it later has a larger ``fence``, drawn in the same call
-that gives the lock; it is free again ``ttl`` seconds after its holder was last heard of; only its holder renews or
-releases it; a call that is sent again because its answer was lost is one taking and not two.
+It promises that of all clients that ask at once one gets the lock; that each later holder has a larger ``fence``, which
+is drawn in the same call; that the lock is free again ``ttl`` seconds after it was taken or last renewed; that only its
+holder renews or releases it; and that a call that is sent again because its answer was lost takes the lock once, not
+twice.
 
-What no lock on a server can promise: that its holder *stops* in time. A process may be paused (garbage collection,
-SIGSTOP, a virtual machine that moves) between its last look at ``held.lost`` and its write, for longer than the lock
-lasts. Nor that a failover remembers it: Redis copies to its replicas after it has answered, so that one who takes over
-may give a lock out that is still held; ``WAIT`` makes that rarer, and nothing rules it out. Therefore the resource
-itself has to refuse who comes late: it keeps the largest fence it has seen and takes no smaller one. Where it cannot, a
-lock is good for economy (work that is not done twice) and not for correctness. The fence is never behind the server's
-clock (ms), so that it goes on growing when the key of the last one was lost, as long as clocks are not set back.
+No lock on a server can promise that its holder *stops* in time. A process may be paused (garbage collection, SIGSTOP, a
+virtual machine that moves) between its last check of ``held.lost`` and its write, for longer than the lock lasts. Nor
+can it promise to survive a failover: Redis copies to its replicas after it has answered, so a replica that takes over
+may hand out a lock that is still held. ``WAIT`` makes that rarer, but does not exclude it. Therefore the resource
+itself must refuse late writes: it keeps the largest fence that it has seen and accepts no smaller one. If it cannot, a
+lock saves work (nothing is done twice) but does not ensure correctness. The fence is never less than the server's clock
+(ms), so it keeps growing even if the key of the last one was lost, as long as clocks are not set back.
 
-There is no queue: of those that wait, the first to ask after the end gets the lock. It is not reentrant: a holder that
-acquires it again gets Taken at once.
+There is no queue: of the clients that wait, the first to ask after the end gets the lock. The lock is not reentrant: a
+holder that acquires it again gets Taken at once.
 
-The key of the holder is the very one redis-py's own ``redis.lock.Lock`` writes, a token with an expiry, and the two
-keep each other out. Its class is not what this is made of: it takes with SET NX, and a fence drawn by an INCR after
-that leaves a gap in which a slow holder draws the larger number; its scripts go by EVALSHA, which an account that may
-only call functions is refused; its token is kept for each thread, so that no other thread could renew; it waits in
-equal steps; and its SET NX, sent again after a lost answer, is refused by the lock it has just taken.
+The key of the holder is the same as that of redis-py's own ``redis.lock.Lock``, a token with an expiry, and the two
+exclude each other. This module does not use that class, for five reasons. It takes the lock with SET NX, and a fence
+drawn by a later INCR leaves a gap in which a slow holder draws the larger number. Its scripts need EVALSHA, which is
+refused to an account that may only call functions. Its token is kept per thread, so that no other thread can renew. It
+waits in equal steps. Its SET NX, sent again after a lost answer, is refused by the lock that it has just taken.
 """
 
 from __future__ import annotations
@@ -55,13 +56,13 @@ from .errors import Lost, Overflow, Taken
 log = logging.getLogger(__name__)
 
 TTL = 30.0  # seconds
-MIN_TTL, MAX_TTL = 0.1, 86_400.0  # seconds: below, a slow answer outlasts it; above, a dead holder blocks for too long
+MIN_TTL, MAX_TTL = 0.1, 86_400.0  # seconds: less is too short for a slow answer; more blocks too long after a crash
 MAX_WAIT = 86_400.0  # seconds
 MAX_OWNER = 150  # characters
-MARGIN = 0.1  # of the time: so much earlier than the server its holder takes it for lost
-STEPS = (0.01, 1.0)  # seconds: the first pause of who waits, and the longest; each is twice the one before
+MARGIN = 0.1  # of the time: the holder considers it lost so much earlier than the server
+STEPS = (0.01, 1.0)  # seconds: the first and the longest pause of a waiting client; each is twice the previous one
 
-# A clock that runs on while the machine sleeps, where the system has one.
+# A clock that continues while the machine sleeps, if the system has one.
 CLOCK: Callable[[], float] = time.monotonic
 if hasattr(time, "CLOCK_BOOTTIME"):
     CLOCK = partial(time.clock_gettime, time.CLOCK_BOOTTIME)
@@ -69,8 +70,10 @@ if hasattr(time, "CLOCK_BOOTTIME"):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The holder of a lock. ``since``: ms since the epoch by the server's clock; ``left``: seconds until the lock
-    expires unless it is renewed, None: never.
+    """The holder of a lock, with its ``fence``.
+
+    ``since``: ms since the epoch by the server's clock; ``left``: seconds until the lock expires if it is not renewed,
+    None: never.
 
     For a holder that uses redis-py's own Lock, ``owner`` is "", ``fence`` and ``since`` are 0.
     """
@@ -107,7 +110,7 @@ class Locks(Pattern):
         return {name: _holder(reply) for name, reply in zip(wanted, replies, strict=True)}
 
     def _take(self, name: str, token: str, ms: int, owner: str, now: int | None) -> int:
-        """Return what Lock sends: the fence, or Taken."""
+        """Take a lock for Lock. Return the fence, or raise Taken."""
         also = (Status.CONFLICT, Status.FULL)
         reply = self._ask("sb_lock", self._root(name), token, ms, owner, arguments.check_now(now), also=also)
         if reply[0] == Status.FULL:
@@ -119,14 +122,14 @@ class Locks(Pattern):
         raise Taken(f"{_by(name, fence, by)} {ends}", retry_after=STEPS[1] if left < 0 else left / 1000)
 
     def _keep(self, name: str, token: str, ms: int, now: int | None) -> None:
-        """What HeldLock sends to renew: nothing, or Lost."""
+        """Renew a lock for HeldLock. Raises Lost."""
         reply = self._ask("sb_lock_renew", self._root(name), token, ms, arguments.check_now(now), also=(Status.LOST,))
         if reply[0] == Status.LOST:
             held = bool(reply[1] or reply[2])
             raise Lost(_by(name, int(reply[1]), str(reply[2])) if held else f"the time of the lock {name} is over")
 
     def _leave(self, name: str, token: str, now: int | None) -> bool:
-        """Return what HeldLock sends to release: whether it still was its own."""
+        """Release a lock for HeldLock. Return whether it was still held."""
         reply = self._ask("sb_lock_release", self._root(name), token, arguments.check_now(now), also=(Status.LOST,))
         return bool(reply[0] == Status.OK)
 
@@ -135,7 +138,7 @@ class Locks(Pattern):
 
 
 class Lock:
-    """One lock, still to be taken; ``with`` takes it without waiting. For one thread at a time."""
+    """One lock, not yet taken; ``with`` takes it without waiting. For one thread at a time."""
 
     def __init__(self, locks: Locks, name: str, ttl: float, owner: str, *, clock: Callable[[], float] = CLOCK) -> None:
         self.name = arguments.check_name(name, "a lock's name")
@@ -180,8 +183,8 @@ class Lock:
 class HeldLock:
     """A lock that was taken. ``fence``: larger than that of any holder before. Safe to share between threads.
 
-    As a context manager it is released at the end; Lost is raised there if it was lost meanwhile and nothing else was
-    raised: what was done may have met with another's work.
+    As a context manager it is released at the end. Lost is raised there if it was lost meanwhile and nothing else was
+    raised: another client may have worked at the same time.
     """
 
     def __init__(
@@ -231,7 +234,7 @@ class HeldLock:
             with self._changed:
                 self._changed.notify_all()
             raise
-        if not self.over:  # its time ran out while the call was under way: lost stays lost
+        if not self.over:  # its time ran out during the call: a lost lock stays lost
             self._until = self._end(asked)
 
     def renewing(self) -> Renewing:
@@ -256,7 +259,7 @@ class HeldLock:
         return released
 
     def _end(self, asked: float) -> float:
-        """Counted from before the call was sent: the server cannot have begun earlier."""
+        """Return when the lock ends, counted from before the call was sent: the server cannot have started earlier."""
         return asked + self._ms / 1000 * (1 - MARGIN)
 
     def __enter__(self) -> HeldLock:
@@ -279,8 +282,8 @@ class HeldLock:
 class Renewing:
     """A thread that renews a lock as long as the context lasts, or until it is lost.
 
-    What goes wrong on the way to Redis is tried again until then; ``HeldLock.lost`` tells in time, whatever the thread
-    is waiting for.
+    A renewal that cannot reach Redis is tried again until then. ``HeldLock.lost`` is right in any case, even while the
+    thread waits.
     """
 
     def __init__(self, held: HeldLock) -> None:
@@ -294,7 +297,7 @@ class Renewing:
 
     def __exit__(self, *_: Any) -> None:
         self._stopped.set()
-        self._thread.join(1.0)  # a call that waits for a Redis that is away is not waited for
+        self._thread.join(1.0)  # not longer: a call may wait for a Redis that is down
 
     def _run(self) -> None:
         pause = self._held.ttl / 3

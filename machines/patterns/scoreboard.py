@@ -1,4 +1,4 @@
-"""Who is ahead: members by score, with ties, of all time, of a period, or fading. Needs Redis and no Django.
+"""Ranks members by score, with ties: of all time, of a period, or with decay. Needs Redis and no Django.
 
     points = Scoreboard(engine.client, "points", prefix=engine.keys.prefix, period="day", keep=7)
     points.add("ann", 5)                   # Place(rank=1, member="ann", score=5.0, tied=False)
@@ -7,21 +7,22 @@
     points.place("cid"), points.around("cid", 1)
     points.top(3, span=7)                  # the last seven days added up
 
-Ranks are those of competitions: 1, 2, 2, 4. Members of one score stand in an order that stays as it is, by their bytes,
-highest first. Each operation is one call; points given by callers that race are all counted. Scores stay between
--2^53 and 2^53, where whole numbers are exact; what would leave that is refused with Overflow.
+Ranks are those of competitions: 1, 2, 2, 4. Members with the same score have a stable order, by their bytes, highest
+first. Each operation is one call; points from concurrent callers are all counted. Scores stay between -2^53 and 2^53,
+where whole numbers are exact; a score outside that range is refused with Overflow.
 
 ``period``: a board of its own for each UTC hour, day or week (from Monday), of which ``keep`` past ones are kept.
-``half_life``: seconds after which points are worth half. What is stored is ``points * 2 ** (age of the board / half
-life)``, so that nothing has to be touched as time goes by; before that outgrows a double, all scores are multiplied by
-one power of two, which changes no digit. Two members therefore keep their order until one of them gets points, over any
-time; what is left after a hundred half-lives may be dropped.
+``half_life``: seconds after which points are worth half. The stored score is ``points * 2 ** (age of the board / half
+life)``, so nothing has to be updated as time passes. Before a score exceeds a double, all scores are multiplied by one
+power of two, which changes no digit. Two members therefore keep their order until one of them gets points, over any
+time. What is left of points after a hundred half-lives may be dropped.
 
-A board holds ``most`` members: then the lowest goes, and its points are forgotten. As long as nobody is given negative
-points, no score is ever higher than what was given. But a newcomer to a full board must beat the lowest with one call:
-a member that earns its points in many small parts may never get on. So give a board several times the room of what is
-looked at, and a period or a half-life, which lets it fill anew. (Giving a newcomer the lowest score to begin with, as
-counters of frequent items do, would find such members, at the price of scores that nobody has earned.)
+A board holds ``most`` members. When it is full, the lowest member is removed and its points are forgotten. As long as
+no member gets negative points, no score is ever higher than the points that were given. But a new member of a full
+board must beat the lowest with one call, so a member that earns its points in many small parts may never get on. So
+make a board several times larger than the part that you show, and give it a period or a half-life, so that it fills
+again. (Starting a new member with the lowest score, as counters of frequent items do, would find such members, but with
+points that were never earned.)
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from .errors import Overflow
 
 MAX_MOST = 10_000  # members of a board
 MAX_AT_ONCE = 1000  # members of one call, places of one answer
-MAX_SCORE = arguments.MAX_EXACT - 1  # one more, and whole numbers are no longer told apart
+MAX_SCORE = arguments.MAX_EXACT - 1  # the largest score: above it, whole numbers are not exact
 MAX_AROUND = 500  # places on either side
 MAX_KEEP = 400  # periods
 MAX_UNION = 20_000  # members that are added up for several periods: some 20 ms

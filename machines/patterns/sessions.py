@@ -7,21 +7,22 @@
     made = sessions.rotate(made.token)  # another token, as after a change of rights
     sessions.revoke_all("user-7")  # the person's other browsers, too
 
-A token reads ``<part>.<handle>.<secret>``. Of the secret, 256 random bits, Redis keeps the SHA-256: who reads Redis, a
-backup or a log of it opens nothing. The handle is public; lists name sessions by it, and it stays when the token is
-rotated. The subject picks the part, so that all its sessions lie in one slot of a cluster.
+A token has the form ``<part>.<handle>.<secret>``. Redis keeps only the SHA-256 of the secret, which is 256 random bits:
+nobody can open a session with what they read in Redis, a backup or a log. The handle is public; lists name sessions by
+it, and it stays when the token is rotated. The subject determines the part, so that all its sessions are in one slot of
+a cluster.
 
-Promised: each operation is one call; of writers that expect the same revision one wins; of those that rotate the same
-token one wins; what ``revoke`` or ``revoke_all`` came before opens nothing; nothing is kept without an expiry, and no
-use outlives ``lifetime``. A token that never was, has expired, was revoked or belongs to another container is ``Gone``,
-all alike.
+Promised: each operation is one call; of several writers that expect the same revision one wins; of several that rotate
+the same token one wins; after ``revoke`` or ``revoke_all`` a session no longer opens; everything has an expiry, and no
+use extends a session beyond ``lifetime``. A token that never existed, has expired, was revoked or belongs to another
+container is always ``Gone``.
 
-Not promised: that a session outlives a Redis that is wiped, or that a write which was acknowledged survives a failover
-or the return to an older file, a revocation no more than any other: such a session opens again until it expires;
-that the holder of a token is the person it was made for (send it by TLS alone, never in an address).
+Not promised: that a session survives a Redis that is wiped; that an acknowledged write survives a failover or the
+return to an older file (this includes a revocation: such a session opens again until it expires); that the holder of a
+token is the person that it was made for (send it only by TLS, never in a URL).
 
-An expiry slides in hundredths of ``ttl``, so that a busy session is written a hundred times in that time at most: it
-ends up to one hundredth of ``ttl`` earlier than its last use would have it.
+An expiry slides in hundredths of ``ttl``, so a busy session is written at most a hundred times in that time. A session
+may end up to one hundredth of ``ttl`` earlier than its last use would allow.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class Sessions(Pattern):
         text, at = self._text({} if state is None else state), arguments.check_now(now)
         held = self._ttl if ttl is None else arguments.check_seconds(ttl, "ttl", most=MAX_TTL)
         options = (held, self._slides, self._lifetime, self._most, self._drops, at)
-        for _ in range(3):  # a handle that is taken, once in a billion times
+        for _ in range(3):  # a handle is already taken once in a billion times
             handle, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
             words = (handle, _digest(secret), subject, text, *options)
             reply = self._ask("sb_session_create", self._root(part), *words, also=(Status.EXISTS, Status.FULL))
@@ -190,7 +191,7 @@ class Sessions(Pattern):
         return {one: _list_held(one, reply) for one, reply in zip(subjects, replies, strict=True)}
 
     def _by_token(self, function: str, token: str, *args: Arg, expect: int | None = None, secret: str = "") -> Session:
-        """``args``: behind handle and digest. ``secret``: the new one, where there is one."""
+        """Call a function for a token. ``args``: what follows handle and digest. ``secret``: the new one, if any."""
         found = self._parse_token(token)
         if found is None:
             raise _make_gone()
@@ -203,7 +204,7 @@ class Sessions(Pattern):
         return _session(reply, f"{part}.{handle}.{secret}" if secret else token)
 
     def _parse_token(self, token: Any) -> tuple[int, str, str] | None:
-        """Part, handle and digest; None for what no token of this container looks like."""
+        """Return part, handle and digest; None for a text that cannot be a token of this container."""
         found = TOKEN.fullmatch(token) if isinstance(token, str) else None
         if found is None or int(found[1]) >= self._partitions or str(int(found[1])) != found[1]:
             return None

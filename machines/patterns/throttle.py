@@ -1,4 +1,4 @@
-"""A limit that all processes share: so many at once, so many in a time. Needs Redis and no Django.
+"""Rate limits that all processes share: a burst, and a rate. Needs Redis and no Django.
 
     throttle = Throttle(engine.client, engine.keys.prefix)
     verdict = throttle.take("api", token_id, limit=600, per=60)
@@ -10,11 +10,11 @@ That is a sliding window in the size of two numbers: no edge lets twice as many 
 kept. ``count`` is a fixed window that the first one opens: ``limit`` until it ends. Either is one call inside Redis,
 which reads the server's clock and writes count and expiry together.
 
-Promised: callers that race never get more than the limit; what is refused costs nothing and prolongs nothing. A refusal
-holds for its ``retry_after`` whatever else comes, so it is remembered here for a moment: who comes again at once is
-refused without asking Redis. Not promised: that a limit outlives a lost Redis, or a server's clock that is set back
-behind the beginning of its window; nor that a ``forget`` is heard by other processes at once: one that has just refused
-goes on for up to ``REMEMBERED`` seconds.
+Promised: concurrent callers never get more than the limit; a refused call costs nothing and prolongs nothing. A refusal
+is valid for its ``retry_after`` in any case, so this process remembers it for a moment and refuses a repeated call
+without asking Redis. Not promised: that a limit survives a lost Redis, or a server's clock that is set back to before
+the start of its window; or that other processes notice a ``forget`` at once: one that has just refused continues to do
+so for up to ``REMEMBERED`` seconds.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from .base import Pattern
 
 MAX_LIMIT = 1_000_000
 MAX_PER = 30 * 86_400  # seconds
-REMEMBERED = 1.0  # seconds a refusal holds here before Redis is asked again
-MOST_REMEMBERED = 10_000  # refusals; with more than that all are asked about again
+REMEMBERED = 1.0  # seconds that a refusal is remembered here before Redis is asked again
+MOST_REMEMBERED = 10_000  # refusals; if there are more, all of them are forgotten
 
 Rule = tuple[int, int]  # limit, ms
 NOTHING = ((0, 0), 0, 0.0, 0, 0.0)
@@ -67,11 +67,11 @@ class Throttle(Pattern):
     ) -> Verdict:
         """Take ``cost`` of what ``limit`` in ``per`` seconds leaves ``key`` under the limit called ``name``.
 
-        ``ahead``: for callers that come thousands of times a second. Where the limit leaves so many, so many are taken
-        in one call, and the others wait here for who comes next; what nobody came for within ``REMEMBERED`` seconds
-        counts as used. It serves calls that cost 1, by the server's clock. ``now``: ms since the epoch, in place of
-        that clock. Raises BadInput for what makes no sense, before anything is sent, and EngineUnavailable when Redis
-        cannot be used: the caller decides what that means.
+        ``ahead``: for thousands of calls a second. If the limit has room, so many are taken in one call, and this
+        process keeps the others for the next callers. Those that are not used within ``REMEMBERED`` seconds count as
+        used. It applies to calls that cost 1, by the server's clock. ``now``: ms since the epoch, in place of that
+        clock. Raises BadInput for invalid arguments, before anything is sent, and EngineUnavailable when Redis cannot
+        be used: the caller decides what that means.
         """
         return self._ask_for("pace", self._keys.pace(*_check_name(name, key)).run, limit, per, cost, ahead, now)
 
@@ -136,7 +136,7 @@ class Throttle(Pattern):
         return self._refusals.find(at, rule, now) or self._advances.spend(at, rule, now)
 
     def _one(self, kind: str, at: str, rule: Rule, ahead: int) -> Verdict:
-        started = time.monotonic()  # before Redis looks at its clock: nothing is known for longer than it holds
+        started = time.monotonic()  # before Redis reads its clock, so that nothing is remembered for too long
         reply = self._ask("sb_throttle", at, kind, *rule, ahead, "", 1)
         verdict = _verdict(reply)
         if not verdict.allowed:

@@ -5,18 +5,18 @@
     ...
     seen.flush(write_rows)  # write_rows(batch) gets the entries that waited longest
 
-Counters add up, of a field the last write wins, and ``entry.id`` names what came together. ``claim`` lends a batch to
-one flusher for a time; ``settle`` says that it is written.
+Counters add up, and for a field the last write wins. ``entry.id`` identifies the writes that were combined. ``claim``
+lends a batch to one flusher for a time; ``settle`` marks it as written.
 
-**Promises.** What ``add`` returned from is handed out until some flusher has settled it: one that dies halfway has only
-borrowed its batch, which comes again with the same id, the same entries and the same ids of entries. Adding, claiming
-and settling are one call each, all or nothing. Oldest first: nobody starves. Counters are exact, below 2^53. An entity
-that is written while a batch holds it gets a new entry.
+**Promises.** Once ``add`` has returned, a write is handed out until some flusher has settled it. A flusher that dies
+halfway has only borrowed its batch, which comes again with the same id, the same entries and the same ids of entries.
+Adding, claiming and settling are one call each, all or nothing. The oldest entries come first, so none starves.
+Counters are exact, below 2^53. An entity that is written while a batch holds it gets a new entry.
 
-**It cannot promise** that a batch comes once: who wrote it and died before ``settle`` is followed by another. A
-receiver that keeps the ids of entries in the same transaction writes each once all the same, also where Redis came back
-from an older file: an id stands for the stretch of its entity that began with one write, and holds its time. Nor can it
-keep what Redis loses with its own memory; how much that is says its persistence.
+**It cannot promise** that a batch comes once: if a flusher wrote it and died before ``settle``, another flusher gets
+it. A receiver that stores the ids of entries in the same transaction still writes each entry once, even if Redis
+returns to an older file: an id identifies the writes to an entity that began with one write, and contains its time. Nor
+can it keep what Redis loses with its memory; that depends on its persistence.
 """
 
 from __future__ import annotations
@@ -141,12 +141,12 @@ class WriteBuffer(Pattern):
     def add_many(
         self, writes: Iterable[Write], *, marks: Marks | None = None, part: int | None = None, now: int | None = None
     ) -> None:
-        """One call for each part, all or nothing in each; a thousand writes at most.
+        """Add at most a thousand writes, with one call for each part. In each part, all of them are added or none.
 
-        ``marks``: name -> (the text it was seen with or None, its text from now on). They say how far a source was read
-        and move with the writes: where one of them is no longer what was seen, nothing is done, and Changed is raised.
-        So a source that is read twice is added once. Marks are of one part; where there are several, ``part`` says
-        which, and takes the writes as well.
+        ``marks``: name -> (the last text seen or None, the new text). They record how far a source was read and change
+        together with the writes. If a mark no longer has the text last seen, nothing is added, and Changed is raised.
+        So a source that is read twice is added once. Marks belong to one part; if there are several, ``part`` names it,
+        and the writes go there as well.
         """
         if part is not None:
             self._check_part(part)
@@ -187,7 +187,7 @@ class WriteBuffer(Pattern):
         ``limit`` entries, of those first written ``gather`` seconds ago. Without ``part`` all are asked in turn, from
         any on.
 
-        A batch that was taken more than five times comes less and less often, each time up to ten minutes later.
+        A batch that was claimed more than five times is retried with growing pauses of up to ten minutes.
         """
         words = (
             arguments.check_now(now),
@@ -252,7 +252,10 @@ class WriteBuffer(Pattern):
         return self._keys.buffer(self.name, part)
 
     def _add(self, part: int, words: list[Arg]) -> None:
-        """``words``: now, how many may wait, how many marks, then marks and writes."""
+        """Send the writes of one part.
+
+        ``words``: now, how many writes may wait, how many marks, then marks and writes.
+        """
         words.insert(2, f"{self.name}.{part}")
         reply = self._ask("sb_buffer_add", self._root_of(part).root, *words, also=REFUSALS)
         if reply[0] == OK:
@@ -339,7 +342,7 @@ def _entry(text: str) -> Entry:
 def _value(document: str) -> Any:
     try:
         return json.loads(document)
-    except ValueError:  # another program wrote it: a text
+    except ValueError:  # written by another program: a text
         return document
 
 

@@ -51,7 +51,10 @@ class JobRunner:
     """Takes ready jobs and runs their handlers, in the order of machines, queues, priority and age."""
 
     def __init__(self, engine: Engine, given: Handlers | None) -> None:
-        """``given``: handlers by name that replace the registered ones, and are all there is."""
+        """Prepare to run jobs.
+
+        ``given``: handlers by name that replace all registered ones.
+        """
         self._engine = engine
         self._registry = _make_registry(given) if given is not None else _find_registered()
 
@@ -97,7 +100,7 @@ class JobRunner:
             self._engine.complete(taken, result)
         except LeaseLost as error:
             return JobRun(taken, "lost", result, error)
-        except SignalboxError as error:  # the machine refuses the result, or the result is no JSON
+        except SignalboxError as error:  # the machine refuses the result, or the result is not JSON
             return self._fail(job, error, result)
         return JobRun(taken, "completed", result)
 

@@ -33,7 +33,7 @@ class Signalbox(Assertions):
     """
 
     def __init__(self, engine: ClockedEngine, url: str, folders: Sequence[Path]) -> None:
-        """``folders``: where relative paths of definitions are looked up, in this order."""
+        """Prepare the kit. ``folders``: where relative paths of definitions are looked up, in this order."""
         self.engine: Engine = engine
         self.url = url
         self.prefix = engine.keys.prefix
@@ -127,7 +127,7 @@ class Signalbox(Assertions):
             moved += count
             if due is None or due > target:
                 if count:
-                    continue  # what moved may have made jobs ready, or messages due, at this moment
+                    continue  # the changes may have made jobs ready, or messages due, at the same time
                 if self.now == target:
                     return moved
                 self._clock.move(target)

@@ -1,4 +1,4 @@
-"""DOT, as our own pages draw it."""
+"""Writes DOT, as our own pages draw it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from .omissions import omissions
 
 
 def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
-    """Raises DefinitionError for a definition that cannot be drawn."""
+    """Return the definition as a DOT graph. Raises DefinitionError for a definition that cannot be drawn."""
     shown = {key: value for key, value in definition.items() if key != "description"}
     return diagrams.dot(outline(definition)), omissions(shown, "a DOT graph")

@@ -1,7 +1,7 @@
 """Mermaid: ``stateDiagram-v2``.
 
-States are named ``s1``, ``s2``, ... by their place in the document, so nothing a user wrote can be syntax; it stands
-in labels only, escaped. Every state is declared where it belongs before any arrow mentions it.
+States are named ``s1``, ``s2``, ... by their place in the document. User text is only used in labels, escaped, so it
+can never be read as syntax. Every state is declared inside its parent before any arrow mentions it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from machines.engine.definitions.findings import make_finding
 
 from .omissions import omissions
 
-# A character is written as #code; unless it can be nothing but itself, in Mermaid's grammar and in Markdown,
+# A character is written as #code, unless it has no special meaning in Mermaid's grammar and in Markdown,
 # which Mermaid looks for in labels.
 _ODD = re.compile(r"[^\w ,.()=/?']|_|(?<=\d)[.)](?= |$)")
 
@@ -29,7 +29,7 @@ def escape(text: str) -> str:
 
 
 def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
-    """Raises DefinitionError for a definition that cannot be drawn."""
+    """Return the definition as a Mermaid diagram. Raises DefinitionError for a definition that cannot be drawn."""
     drawn = outline(definition)
     lines = ["---", f"title: {_quoted(drawn.id)}", "---", "stateDiagram-v2"]
     lines += [f"  {line}" for line in _Writer(drawn).lines()]
@@ -37,12 +37,12 @@ def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
 
 
 def _quoted(text: str) -> str:
-    """For YAML, without what Mermaid would rewrite before it reads the YAML."""
+    """Quote a text for YAML, without the characters that Mermaid would rewrite before it reads the YAML."""
     return re.sub(r"[<>&%]", lambda match: f"\\u{ord(match[0]):04x}", json.dumps(clean(text), ensure_ascii=False))
 
 
 def _unlike(drawn: Outline) -> list[Finding]:
-    """What is drawn in another way than in UML."""
+    """Return findings about parts that are drawn differently than in UML."""
     found = []
     histories = [state.name for state in drawn.states if state.type == "history"]
     if histories:
@@ -109,7 +109,10 @@ class _Writer:
             yield f"{margin}{id} --> [*]"
 
     def _inside(self, state: StateOutline, margin: str) -> Iterator[str]:
-        """Regions of a parallel state are drawn apart; what is no region stands in the first one."""
+        """Yield the inside of a state.
+
+        The regions of a parallel state are separated. Any other child of it goes into the first region.
+        """
         children = [child for name in state.children if (child := self._outline.state(name))]
         if state.type != "parallel":
             for child in children:
@@ -124,13 +127,13 @@ class _Writer:
             yield from self._state(region, margin)
 
     def _starts(self, around: StateOutline | None, names: Sequence[str], margin: str) -> Iterator[str]:
-        """An arrow from a start leads to a state right below, never further inside."""
+        """Yield arrows from the start. Each one leads to a direct child, never further inside."""
         for name in dict.fromkeys(self._child(around, name) for name in names):
             if name in self._ids:
                 yield f"{margin}[*] --> {self._ids[name]}"
 
     def _child(self, around: StateOutline | None, name: str) -> str:
-        """The state right below ``around`` that the named one is, or is in."""
+        """Return the child of ``around`` that is the named state or contains it."""
         parent = around.name if around else None
         lineage = self._outline.lineage(name)
         return next((state.name for state in lineage if state.parent == parent), name)
@@ -163,7 +166,7 @@ def _label(lines: Sequence[str]) -> str:
 
 
 def state_lines(state: StateOutline, outline: Outline) -> list[str]:
-    """The name; then entry, exit and work; then what happens without leaving the state."""
+    """Return the lines of a state: its name; entry, exit and work; then transitions that do not leave the state."""
     lines = [state.name]
     lines += [f"entry / {action}" for action in state.entry]
     lines += [f"exit / {action}" for action in state.exit]
@@ -176,7 +179,7 @@ def state_lines(state: StateOutline, outline: Outline) -> list[str]:
 
 
 def arrow_lines(transition: TransitionOutline) -> list[str]:
-    """``event [guard]``, and an action on each further line."""
+    """Return the label of a transition: ``event [guard]``, then each action on a line of its own."""
     guard = f"[{transition.guard_text}]" if transition.guard_text else ""
     first = f"{event_text(transition)} {guard}".strip()
     lines = [first, *(f"/ {action}" for action in transition.actions)]
@@ -184,7 +187,7 @@ def arrow_lines(transition: TransitionOutline) -> list[str]:
 
 
 def is_internal(transition: TransitionOutline, outline: Outline) -> bool:
-    """Whether it stays in a state without anything inside: UML writes such a transition into the state."""
+    """Return whether a transition stays in a state without children. UML writes such a transition into the state."""
     if not transition.targets:
         return True
     source = outline.state(transition.source)
@@ -193,7 +196,7 @@ def is_internal(transition: TransitionOutline, outline: Outline) -> bool:
 
 
 def event_text(transition: TransitionOutline) -> str:
-    """The events as people call them: work that ends is ``done`` or ``error``, a timer is ``after 30 s``."""
+    """Return the events in readable form: ``done`` or ``error`` when work ends, ``after 30 s`` for a timer."""
     if transition.cause == "after":
         return f"after {transition.delay}".strip()
     if transition.cause == "state done":
@@ -206,7 +209,7 @@ def work_text(invoke: InvokeOutline) -> str:
 
 
 def clean(text: str) -> str:
-    """On one line, with nothing in it that no document may hold."""
+    """Return a text on one line, without characters that no document may contain."""
     return " ".join(drawable(text).split())
 
 

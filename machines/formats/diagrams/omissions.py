@@ -1,4 +1,4 @@
-"""What a definition says and a diagram does not."""
+"""Reports what a definition contains and a diagram cannot show."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _INVOKE = {
 
 
 def omissions(definition: dict[str, Any], format: str) -> list[Finding]:
-    """One finding for each part of the machine, and one for each kind of thing its states say."""
+    """Return one finding for each part of the machine, and one for each kind of property that its states have."""
     found = [((key,), what) for key, what in _MACHINE.items() if definition.get(key) not in (None, {}, [])]
     seen: set[str] = set()
     for path, what in _of_states(definition, ()):
@@ -72,7 +72,7 @@ def _of_states(state: dict[str, Any], path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _says(state: dict[str, Any], key: str) -> bool:
-    """Whether one of the state's transitions has the key."""
+    """Return whether one of the state's transitions has the key."""
     homes = [state.get("always"), state.get("onDone")]
     for group in ("on", "after"):
         homes += (state.get(group) or {}).values()

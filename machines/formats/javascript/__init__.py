@@ -1,5 +1,5 @@
-"""JavaScript, as SCXML and XState hold it, to the expressions and actions of machines. It is read, and never run.
+"""Translates the JavaScript in SCXML and XState to expressions and actions of machines. It is read, and never run.
 
-``parsing`` makes a tree of a text, ``translator`` an expression of a node, ``scripts`` actions of a script. What a
-format names, and what it does otherwise, is its ``scope.Scope``.
+``parsing`` turns a text into a tree, ``translator`` a node into an expression, ``scripts`` a script into actions. The
+names and the special rules of a format are in its ``scope.Scope``.
 """

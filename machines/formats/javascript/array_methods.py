@@ -1,8 +1,9 @@
-"""Methods of arrays that are given a function. Expressions cannot loop, actions can.
+"""Translates array methods that take a function. Expressions cannot loop, but actions can.
 
-What a function says of ``x === value`` is ``value in list``, and over a list that is written out each element is asked
-in turn. In an assignment there may be a ``foreach`` before it: its actions write only fields of their own, which the
-assignment takes away. A method that is asked only sometimes, in a choice, is refused: its loop would always run.
+A function that only tests ``x === value`` becomes ``value in list``. For a list that is written out, the function is
+applied to each element in turn. An assignment may get a ``foreach`` before it, whose actions write only helper fields,
+which the assignment removes. A method in a choice, which is not always evaluated, is refused: its loop would always
+run.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 METHODS = ("some", "every", "find", "findIndex", "map", "filter", "reduce", "forEach", "flatMap", "sort")
 LOOPED = ("map", "filter", "some", "every", "find", "findIndex", "reduce")
-ONLY_SOMETIMES = ("&&", "||", "??")  # the right side of these
+ONLY_SOMETIMES = ("&&", "||", "??")  # their right side is not always evaluated
 MAX_LOOPS = 8  # of one assignment
 MAX_ELEMENTS = 30  # of a list that is written out
 MAX_FILL = 100
@@ -30,7 +31,7 @@ _HINT = "expressions cannot loop: let a handler compute it, or use foreach"
 
 
 def call(translator: Translator, node: Node) -> Code:
-    """Any call; those that are no method of an array with a function go on."""
+    """Translate a call. Calls that are not an array method with a function are passed on."""
     callee = bare(part(node, "function"))
     if callee.type != "member_expression":
         return calls.call(translator, node)
@@ -70,7 +71,7 @@ def _function(translator: Translator, node: Node) -> Function | None:
 
 
 def _elements(translator: Translator, owner: Node) -> list[Code] | None:
-    """Of a list that is written out, here or as a constant; None where it is not, or is long."""
+    """Return the elements of a list that is written out, here or as a constant; None if it is not, or is too long."""
     if owner.type == "identifier" and translator.of(owner) not in translator.locals:
         found = translator.scope.constants.get(translator.of(owner))
         if isinstance(found, list) and len(found) <= MAX_ELEMENTS:
@@ -83,7 +84,7 @@ def _elements(translator: Translator, owner: Node) -> list[Code] | None:
 
 
 def _unrolled(translator: Translator, name: str, function: Function, elements: list[Code]) -> Code | None:
-    """None where the function changes something."""
+    """Unroll a method call over the elements. Return None where the function changes something."""
     inner = [translator.inner(function.script, _given(translator, function, one)) for one in elements]
     for one in inner:
         one.nested = translator.nested
@@ -95,7 +96,7 @@ def _unrolled(translator: Translator, name: str, function: Function, elements: l
 
 
 def _choose(name: str, asked: list[Code], elements: list[Code]) -> Code:
-    """The worth of a method whose function was asked of each element."""
+    """Return the value of a method, given the function's result for each element."""
     if name == "some":
         return reduce(code.either, asked) if asked else code.literal(False)
     if name == "every":
@@ -111,7 +112,10 @@ def _given(translator: Translator, function: Function, element: Code) -> dict[st
 
 
 def _asked(translator: Translator, name: str, function: Function, owner: Node) -> Code | None:
-    """``some(x => x === a || x === b)``, ``every(x => x !== a)``, ``find`` and ``findIndex`` of one value."""
+    """Translate methods that compare each element with given values.
+
+    These are ``some(x => x === a || x === b)``, ``every(x => x !== a)``, and ``find`` and ``findIndex`` of one value.
+    """
     wanted = {"some": ("===", "||"), "every": ("!==", "&&"), "find": ("===", ""), "findIndex": ("===", "")}.get(name)
     values = None if wanted is None else _compared(translator, function, function.body, *wanted)
     if values is None:
@@ -128,7 +132,7 @@ def _asked(translator: Translator, name: str, function: Function, owner: Node) -
 def _compared(
     translator: Translator, function: Function, body: Node, comparison: str, joined: str
 ) -> list[Code] | None:
-    """The values that the element is compared with, and with nothing else."""
+    """Return the values that the element is compared with; None if the body does anything else."""
     body = bare(body)
     if body.type != "binary_expression":
         return None
@@ -158,7 +162,7 @@ def _mentions(translator: Translator, node: Node, name: str) -> bool:
 
 
 def _filled(translator: Translator, owner: Node, value: Node) -> Code | None:
-    """``Array(9).fill(null)``"""
+    """Translate ``Array(9).fill(null)``."""
     if owner.type not in ("call_expression", "new_expression"):
         return None
     maker = part(owner, "function" if owner.type == "call_expression" else "constructor")
@@ -244,8 +248,10 @@ def _helper(translator: Translator, name: str) -> str:
 
 
 def _is_always_asked(translator: Translator, node: Node) -> bool:
-    """Tell whether a call is evaluated whenever its assignment is: it stands in no function of its own, and not where a
-    choice may leave it out."""
+    """Tell whether a call is evaluated whenever its assignment is.
+
+    Such a call is neither in a nested function nor in a branch that may be skipped.
+    """
     if translator.nested:
         return False
     at, functions = node, 0

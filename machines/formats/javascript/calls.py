@@ -1,4 +1,4 @@
-"""Calls: the functions and methods of ECMAScript that have a counterpart here, and functions of the document itself."""
+"""Translates calls of the document's functions, and of those of ECMAScript that have a counterpart here."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _function(translator: Translator, node: Node, name: str, arguments: list[Nod
 
 
 def _build(translator: Translator, node: Node, what: str, build: tuple[int, int, Build], values: list[Code]) -> Code:
-    """``build`` comes with the least and the most arguments it knows what to do with."""
+    """Build a call. ``build`` holds the least and the most arguments that it accepts."""
     least, most, make = build
     if not least <= len(values) <= most:
         return translator.refuse(node, f"{what} with {len(values)} arguments")
@@ -87,7 +87,7 @@ def _method(translator: Translator, node: Node, callee: Node, arguments: list[No
 
 
 def _ours(translator: Translator, node: Node, name: str, values: list[Code]) -> Code:
-    """``Signalbox.len(x)``: a function of our own expressions, or an operator ECMAScript does not have."""
+    """Translate ``Signalbox.len(x)``: one of our own functions, or an operator that ECMAScript does not have."""
     if name == "get" and len(values) == 2:
         return Code(f"{values[0].at(code.ATOM)}[{values[1].text}]")
     if name == "add" and len(values) == 2:
@@ -99,7 +99,7 @@ def _ours(translator: Translator, node: Node, name: str, values: list[Code]) -> 
 
 
 def _is_clock(translator: Translator, owner: Node, name: str) -> bool:
-    """``new Date().getTime()``"""
+    """Return whether a call is ``new Date().getTime()``."""
     return (
         name in ("getTime", "valueOf")
         and owner.type == "new_expression"
@@ -124,7 +124,7 @@ def new(translator: Translator, node: Node) -> Code:
     return translator.refuse(node, f"new {name[:40]}")
 
 
-# -- what each is worth ------------------------------------------------------------------------------
+# -- translations ------------------------------------------------------------------------------------
 
 
 def _number(name: str) -> Build:
@@ -141,14 +141,14 @@ def _extreme(name: str) -> Build:
 
 
 def _floor(value: Code) -> Code:
-    """``Math.floor(Date.now() / 1000)`` are the whole seconds that ``now`` is."""
+    """Translate ``Math.floor``. ``Math.floor(Date.now() / 1000)`` is ``now``, in whole seconds."""
     if value.text == "now * 1000 / 1000":
         return Code("now", kinds=NUMBER)
     return code.call("floor", as_number(value), kinds=NUMBER)
 
 
 def _rounded(value: Code) -> Code:
-    """Halves go up, whatever the sign."""
+    """Round a value. Halves are rounded up, whatever the sign."""
     return code.call("floor", code.calculate(as_number(value), "+", code.number(0.5)), kinds=NUMBER)
 
 
@@ -171,12 +171,12 @@ def _gives(name: str, kinds: frozenset[str] = ANY) -> Build:
 
 
 def _of_text(name: str, kinds: frozenset[str] = STRING) -> Build:
-    """A function of ours that insists on text, where ECMAScript converts what follows."""
+    """Build a call of one of our functions that requires text. ECMAScript converts the arguments, so we do too."""
     return lambda owner, *values: code.call(name, owner, *(as_text(value) for value in values), kinds=kinds)
 
 
 def _numeric(value: Code) -> Code:
-    """Number(x), which of nothing is 0."""
+    """Translate Number(x), which is 0 for an absent value."""
     return as_number(value)
 
 
@@ -191,7 +191,7 @@ def _sliced(owner: Code, *positions: Code) -> Code:
 
 
 def _substring(owner: Code, start: Code, length: Code | None = None) -> Code:
-    """``substr`` counts characters where the others take a second position."""
+    """Translate ``substr``, which counts characters where the other functions take a second position."""
     rest = code.call("slice", owner, start, kinds=STRING)
     return rest if length is None else code.call("substring", rest, ZERO, length, kinds=STRING)
 
@@ -224,10 +224,10 @@ def _whole(value: Code) -> Code:
 
 
 _MANY = 100
-_KINDS = {"integer": "number"}  # kinds are called as in JSON Schema but for this one
+_KINDS = {"integer": "number"}  # this is the only kind with another name in JSON Schema
 _OF_XML = ("getElementsByTagName", "getElementById", "getAttribute", "querySelector", "hasAttribute", "item")
 
-# What does the same as a function of ours, in both directions: our name, the fewest and most values, what it gives.
+# ECMAScript's equivalents of our functions, for both directions: our name, fewest and most values, result kinds.
 SAME_FUNCTIONS: dict[str, tuple[str, int, int, frozenset[str]]] = {
     "parseInt": ("parse_int", 1, 2, NUMBER | NONE),
     "parseFloat": ("parse_float", 1, 1, NUMBER | NONE),

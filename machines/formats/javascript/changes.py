@@ -1,6 +1,6 @@
-"""Assignments, ``x++``, ``list.push(y)``: what changes a variable becomes a ``set`` of its data field.
+"""Translates assignments, ``x++`` and ``list.push(y)``: a change of a variable becomes a ``set`` of its data field.
 
-Values here are never changed in place: ``x.y = 1`` sets x to a copy of x with another y.
+Values are never changed in place: ``x.y = 1`` sets x to a copy of x with another y.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _ARITHMETIC = ("+=", "-=", "*=", "/=", "%=", "**=")
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Something that can be assigned to: a variable, or what these keys lead to from there."""
+    """A place that can be assigned to: a variable, or the value at these keys inside it."""
 
     name: str
     keys: tuple[Code, ...] = ()
 
 
 class NoSpot(Exception):
-    """Nothing can be assigned there; why, in words that ``fail`` can say."""
+    """Nothing can be assigned there. The message is a reason for ``fail``."""
 
 
 def failing(message: str | Code) -> Action:
-    """An action that does nothing but fail."""
+    """Return an action that does nothing but fail."""
     text = message.text if isinstance(message, Code) else code.fails(message).text
     return {"log": text}
 
 
 def spot(translator: Translator, node: Node) -> Spot:
-    """Raises NoSpot."""
+    """Return the place that an assignment writes to. Raises NoSpot."""
     keys: list[Code] = []
     node = bare(node)
     while node.type in ("member_expression", "subscript_expression") and len(keys) <= MAX_KEYS:
@@ -69,7 +69,7 @@ def _variable(translator: Translator, node: Node) -> str:
 
 
 def assign(translator: Translator, where: Spot, value: Code) -> Action:
-    """The action that gives a spot its new value."""
+    """Return the action that assigns a value to a place."""
     field = translator.scope.variable(where.name)
     assert field is not None
     translator.scope.fields.receive(where.name, value.kinds if not where.keys else TABLES & (field.kinds or TABLES))
@@ -77,7 +77,7 @@ def assign(translator: Translator, where: Spot, value: Code) -> Action:
 
 
 def _with(owner: Code, keys: tuple[Code, ...], value: Code) -> Code:
-    """The owner's value with what the keys lead to replaced."""
+    """Return the owner's value with the part at ``keys`` replaced."""
     if not keys:
         return value
     inner = _with(_inside(owner, keys[0]), keys[1:], value) if keys[1:] else value
@@ -104,7 +104,7 @@ def read(translator: Translator, where: Spot) -> Code:
 
 
 def _change(translator: Translator, node: Node, target: Node, value: Code) -> None:
-    """Notes an assignment among the effects of the expression at hand."""
+    """Add an assignment to the effects of the current expression."""
     try:
         where = spot(translator, target)
     except NoSpot as why:
@@ -119,7 +119,7 @@ def _change(translator: Translator, node: Node, target: Node, value: Code) -> No
 
 
 def assignment(translator: Translator, node: Node) -> Code:
-    """``x = y``, ``x += y``: worth what was assigned."""
+    """Translate ``x = y`` and ``x += y``. The result is the assigned value."""
     target, right = part(node, "left"), part(node, "right")
     if node.type == "assignment_expression":
         value = translator.value(right)
@@ -142,7 +142,7 @@ def _augmented(translator: Translator, node: Node, target: Node, right: Node) ->
 
 
 def update(translator: Translator, node: Node) -> Code:
-    """``x++`` is worth the old number, ``++x`` the new one."""
+    """Translate ``x++``, which returns the old number, and ``++x``, which returns the new one."""
     target = part(node, "argument")
     old = operators.as_number(translator.value(target))
     new = code.calculate(old, translator.operator(node)[0], code.number(1))
@@ -205,7 +205,7 @@ def _splice(owner: Code, start: Code, count: Code, *values: Code) -> tuple[Code,
     return code.call("concat", *parts, kinds=ARRAY), code.call("slice", owner, start, stop, kinds=ARRAY)
 
 
-# name: fewest arguments, most, and how to build (the list afterwards, the worth of the call)
+# name: fewest arguments, most, and a function that builds (the new list, the call's value)
 METHODS: dict[str, tuple[int, int, Callable[..., tuple[Code, Code]]]] = {
     "push": (1, 100, _push),
     "unshift": (1, 100, _unshift),
@@ -232,7 +232,7 @@ def method(translator: Translator, node: Node, owner: Node, name: str, values: l
 
 
 def assign_text(translator: Translator, node: Node, value: Code) -> Action:
-    """What ``<assign location="...">`` does: fails, when run, where nothing can be assigned."""
+    """Translate ``<assign location="...">``. Where nothing can be assigned, the action fails when it runs."""
     try:
         return assign(translator, spot(translator, node), checking.settled(translator, node, value))
     except NoSpot as why:

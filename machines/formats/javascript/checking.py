@@ -1,4 +1,4 @@
-"""A last look at what was written. What publishing would refuse fails when it runs instead, as ECMAScript would."""
+"""Checks translated code. Code that publishing would refuse fails at run time instead, as in ECMAScript."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def wrong(found: Code) -> str:
-    """Why the code can never have a value; empty where it might."""
+    """Return why the code can never have a value; an empty text if it might have one."""
     read = expressions.read(found.text)
     if read.problems:
         return ""
@@ -26,7 +26,7 @@ def wrong(found: Code) -> str:
 
 
 def settled(translator: Translator, node: Node, found: Code) -> Code:
-    """The code itself, or code that fails and says why. What is too large to be an expression is reported."""
+    """Return the code, or code that fails and gives the reason. Code too large for one expression is reported."""
     for problem in expressions.read(found.text).problems[:1]:
         where = partial(translator.script.where, node)
         translator.scope.report.add("SB145", where, f"too much for one expression: {problem.message}", "take steps")

@@ -13,14 +13,14 @@ CHOICE, OR, AND, NOT, COMPARISON, SUM, PRODUCT, SIGN, POWER, ATOM = range(10)
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """``level`` says how tightly it binds, ``kinds`` what it may be worth."""
+    """``level`` says how tightly it binds, ``kinds`` what kinds of value it may have."""
 
     text: str
     level: int = ATOM
     kinds: Kinds = ANY
 
     def at(self, level: int) -> str:
-        """The text, in brackets where something that binds this tightly is needed."""
+        """Return the text, in brackets where an operator binds more tightly."""
         return self.text if self.level >= level else f"({self.text})"
 
     @property
@@ -32,7 +32,7 @@ ABSENT = Code("None", ATOM, NONE)
 
 
 def literal(value: Any) -> Code:
-    """A JSON value."""
+    """Write a JSON value as code."""
     if isinstance(value, list):
         return array(*(literal(item) for item in value))
     if isinstance(value, dict):
@@ -58,7 +58,7 @@ def text(value: str) -> Code:
 
 
 def fails(message: str) -> Code:
-    """An expression that cannot be evaluated, and says why."""
+    """Return an expression that always fails with a message."""
     return Code(f"fail({message!r})", ATOM, frozenset())
 
 
@@ -67,7 +67,7 @@ def call(name: str, *arguments: Code, kinds: Kinds = ANY) -> Code:
 
 
 def truth(name: str, *arguments: Code) -> Code:
-    """A call that answers true or false."""
+    """Return a call whose result is true or false."""
     return call(name, *arguments, kinds=BOOLEAN)
 
 
@@ -106,7 +106,7 @@ def negative(code: Code) -> Code:
 
 
 def member(owner: Code, name: str) -> Code:
-    """``owner.name``, or with the name in brackets where it is none of Python's."""
+    """Write ``owner.name``, or the name in brackets if it is not a valid name in Python."""
     if name.isascii() and name.isidentifier() and not keyword.iskeyword(name):
         if owner.text[:1].isdigit():  # 1.x would be read as a number
             return Code(f"({owner.text}).{name}")

@@ -13,7 +13,7 @@ from .scope import Function, function_of
 if TYPE_CHECKING:
     from .translator import Translator
 
-MAX_NESTED = 8  # functions inside one another; one that calls itself comes to this
+MAX_NESTED = 8  # nested functions; a recursive one reaches this limit
 MAX_STATEMENTS = 100  # of one function
 
 
@@ -28,7 +28,7 @@ def call(translator: Translator, node: Node, function: Function, arguments: list
 
 
 def call_value(translator: Translator, node: Node, written: Node, arguments: list[Node]) -> Code:
-    """A function that is called where it is written."""
+    """Translate a function that is called where it is written."""
     function = function_of(translator.script, written)
     if function is None:
         return translator.refuse(node, "a function with anything but names as its parameters")
@@ -36,7 +36,7 @@ def call_value(translator: Translator, node: Node, written: Node, arguments: lis
 
 
 def construct(translator: Translator, node: Node, function: Function, arguments: list[Node]) -> Code:
-    """``new f()``, where f does nothing but ``this.name = value``."""
+    """Translate ``new f()``, where f contains only ``this.name = value``."""
     inside = open_function(translator, node, function, arguments)
     if inside is None or function.body.type != "statement_block":
         return Code("None")
@@ -52,7 +52,7 @@ def construct(translator: Translator, node: Node, function: Function, arguments:
 
 
 def open_function(translator: Translator, node: Node, function: Function, arguments: list[Node]) -> Translator | None:
-    """What reads the function's body: its parameters stand for the arguments."""
+    """Return a translator for the function's body, in which its parameters stand for the arguments."""
     if translator.nested >= MAX_NESTED:
         translator.refuse(node, f"functions nested more than {MAX_NESTED} deep")
         return None
@@ -64,7 +64,7 @@ def open_function(translator: Translator, node: Node, function: Function, argume
 
 
 def _returned(inside: Translator, statements: list[Node]) -> Code:
-    """What a body returns that consists of ``var``, ``if`` and ``return``."""
+    """Return the value that a body of ``var``, ``if`` and ``return`` returns."""
     if not statements:
         return ABSENT
     if len(statements) > MAX_STATEMENTS:
@@ -87,7 +87,7 @@ def _returned(inside: Translator, statements: list[Node]) -> Code:
 
 
 def _branch(inside: Translator, statements: list[Node]) -> Code:
-    """Names declared in a branch hold in that branch."""
+    """Translate a branch. Names declared in it hold only there."""
     before = dict(inside.locals)
     found = _returned(inside, statements)
     inside.locals = before
@@ -100,7 +100,7 @@ def _declared(inside: Translator, declaration: Node, rest: list[Node]) -> Code:
 
 
 def declare(inside: Translator, declaration: Node) -> Node | None:
-    """Let names stand for what they are declared to hold. Returns what cannot be declared so."""
+    """Bind names to their declared values. Return the first part that cannot be bound so."""
     for declarator in named(declaration):
         if declarator.type != "variable_declarator":
             return declarator
@@ -113,7 +113,7 @@ def declare(inside: Translator, declaration: Node) -> Node | None:
 
 
 def take_apart(inside: Translator, pattern: Node, owner: Code) -> bool:
-    """``{a, b: c, d: {e}}``: whether each name in it can stand for a part of the owner."""
+    """Bind the names of ``{a, b: c, d: {e}}`` to parts of the owner. Return whether all of them could be bound."""
     for one in named(pattern):
         if one.type == "shorthand_property_identifier_pattern":
             inside.locals[inside.of(one)] = inside.property(one, owner, inside.of(one))
@@ -130,7 +130,7 @@ def take_apart(inside: Translator, pattern: Node, owner: Code) -> bool:
 
 
 def _is_idle(inside: Translator, statement: Node) -> bool:
-    """An empty statement, a text such as 'use strict', a call that only checks or writes to the console."""
+    """Return whether a statement has no effect: it is empty, a text such as 'use strict', or only checks or logs."""
     if not named(statement):
         return True
     found = bare(named(statement)[0])
@@ -140,12 +140,12 @@ def _is_idle(inside: Translator, statement: Node) -> bool:
 
 
 def returned(inside: Translator, body: Node) -> Code:
-    """What a function's block returns."""
+    """Return the value that a function's block returns."""
     return _returned(inside, named(body))
 
 
 def settle(inside: Translator, body: Node) -> Node | None:
-    """The value that a block returns after declarations alone; None where it does more."""
+    """Return the value that a block returns after declarations only; None if it does more."""
     *before, last = named(body) or [body]
     for statement in before:
         if statement.type in ("variable_declaration", "lexical_declaration"):

@@ -1,4 +1,4 @@
-"""What kinds of value an expression may give, as far as the text says: so that ``x + 1`` can stay ``x + 1``."""
+"""The kinds of value that an expression may have, as far as the text shows: so that ``x + 1`` can stay ``x + 1``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 Kinds = frozenset[str]
 
-NONE = frozenset(["none"])  # undefined and null: machines know only one of them
+NONE = frozenset(["none"])  # undefined and null: machines have only one of them
 BOOLEAN = frozenset(["boolean"])
 NUMBER = frozenset(["number"])
 STRING = frozenset(["string"])
@@ -14,11 +14,11 @@ ARRAY = frozenset(["array"])
 OBJECT = frozenset(["object"])
 TABLES = ARRAY | OBJECT
 ANY = NONE | BOOLEAN | NUMBER | STRING | TABLES
-NOTHING: Kinds = frozenset()  # of what never gives a value
+NOTHING: Kinds = frozenset()  # of an expression that never has a value
 
 
 def kinds_of(value: Any) -> Kinds:
-    """Of a JSON value."""
+    """Return the kinds of a JSON value."""
     if value is None:
         return NONE
     if isinstance(value, bool):
@@ -29,12 +29,12 @@ def kinds_of(value: Any) -> Kinds:
 
 
 def only(kinds: Kinds, allowed: Kinds) -> bool:
-    """Whether every value that is there is of the allowed kinds: one that is absent fails in either language."""
+    """Return whether every present value is of the allowed kinds. An absent value fails in both languages."""
     return kinds - NONE <= allowed
 
 
 def same_primitive(a: Kinds, b: Kinds) -> bool:
-    """Whether == and === are one: both sides of one kind, or both objects."""
+    """Return whether == and === mean the same here: both sides have one kind, or both are objects."""
     left, right = a - NONE, b - NONE
     if left <= TABLES and right <= TABLES:
         return True

@@ -1,4 +1,4 @@
-"""Literals of ECMAScript: the JSON value a piece of syntax stands for, where it stands for one."""
+"""Reads literals of ECMAScript as JSON values, where they have one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def plain(script: Script, node: Node, depth: int = 0) -> Any:
-    """The JSON value, UNDEFINED, or NOT_PLAIN for what has to be calculated."""
+    """Return the JSON value, UNDEFINED, or NOT_PLAIN for a value that has to be calculated."""
     node = bare(node)
     if depth > MAX_DEPTH:
         return NOT_PLAIN
@@ -71,7 +71,7 @@ def _object(script: Script, node: Node, depth: int) -> Any:
 
 
 def key_of(script: Script, node: Node) -> str | None:
-    """The name of a property as it stands in an object literal; None where it is calculated."""
+    """Return the name of a property as written in an object literal; None if the name is calculated."""
     if node.type == "string":
         key = string(script, node)
         return key if storable(key) else None
@@ -82,12 +82,12 @@ def key_of(script: Script, node: Node) -> str | None:
 
 
 def string(script: Script, node: Node) -> str:
-    """What a text literal holds; also the fixed parts of a template."""
+    """Return the value of a text literal, or of a fixed part of a template."""
     return unescaped(script.of(node)[1:-1])
 
 
 def unescaped(written: str) -> str:
-    """Pairs of escaped surrogates become the one character they stand for."""
+    """Decode the escapes of a text. A pair of escaped surrogates becomes the one character that it encodes."""
     held = _ESCAPE.sub(_character, written)
     return _SURROGATES.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), held)
 
@@ -101,12 +101,12 @@ def _character(match: re.Match[str]) -> str:
 
 
 def storable(value: str) -> bool:
-    """Neither NUL nor half of a surrogate pair can be kept."""
+    """Return whether a text can be stored: it has neither NUL nor half of a surrogate pair."""
     return not any(character == "\0" or "\ud800" <= character <= "\udfff" for character in value)
 
 
 def number(written: str) -> int | float | None:
-    """None for what a double cannot hold exactly, and for BigInt."""
+    """Parse a number. Return None for BigInt and for a number that a double cannot hold exactly."""
     text = written.replace("_", "").lower()
     try:
         if text[:2] in ("0x", "0o", "0b"):

@@ -1,4 +1,4 @@
-"""Operators. Where the kinds of both sides are known ours mean the same; elsewhere a function stands in."""
+"""Translates operators. If the kinds of both sides are known, ours mean the same; otherwise a function is called."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def binary(translator: Translator, node: Node) -> Code:
 
 
 def apply(operator: str, left: Code, right: Code) -> Code:
-    """Arithmetic and order."""
+    """Translate arithmetic and order operators."""
     if operator in _ORDER:
         known = any(left.kinds <= kinds and right.kinds <= kinds for kinds in (NUMBER, STRING))
         return code.compare(left, operator, right) if known else code.truth(_ORDER[operator], left, right)
@@ -62,7 +62,7 @@ def as_number(value: Code) -> Code:
 
 
 def as_condition(value: Code) -> Code:
-    """Lists and objects are true in ECMAScript, empty ones too."""
+    """Return a value as a condition. Lists and objects are true in ECMAScript, even empty ones."""
     return code.truth("truthy", value) if value.kinds & TABLES else value
 
 
@@ -81,7 +81,7 @@ def unary(translator: Translator, node: Node) -> Code:
 
 
 def typeof(translator: Translator, node: Node) -> Code:
-    """Also of what is not declared: that does not fail."""
+    """Translate ``typeof``. It does not fail for a name that is not declared."""
     if node.type == "null":
         return code.text("object")
     if node.type == "identifier":
@@ -96,7 +96,7 @@ def typeof(translator: Translator, node: Node) -> Code:
 
 
 def _typeof_undefined(translator: Translator, typeof_side: Node, text_side: Node) -> Code | None:
-    """``typeof x === 'undefined'`` asks whether x is absent."""
+    """Translate ``typeof x === 'undefined'``, which tests whether x is absent."""
     typeof_side, text_side = bare(typeof_side), bare(text_side)
     if typeof_side.type != "unary_expression" or translator.operator(typeof_side) != "typeof":
         return None
@@ -124,7 +124,7 @@ def _other_way(asked: Code) -> Code:
 
 
 def equal(operator: str, left: Code, right: Code) -> Code:
-    """``== != === !==``; objects are compared by what they hold, not by which they are."""
+    """Translate ``== != === !==``. Objects are compared by content, not by identity."""
     if _is_literal(right):
         left = _data(left)
     if _is_literal(left):
@@ -141,21 +141,27 @@ def _is_literal(value: Code) -> bool:
 
 
 def _data(value: Code) -> Code:
-    """Next to a text or a number it does not matter that an event without data has an empty object here."""
+    """Return the event's data for a comparison with a text or a number.
+
+    An event without data has an empty object here, which makes no difference in such a comparison.
+    """
     return Code("event", kinds=value.kinds) if value.text == platform.DATA.text else value
 
 
 def _logic(translator: Translator, operator: str, left: Node, right: Node) -> Code:
-    """``a && b`` and ``a || b`` give an operand back, as ours do; but lists and objects are true in ECMAScript."""
+    """Translate ``a && b`` and ``a || b``, which return an operand, as ours do.
+
+    Unlike ours, ECMAScript treats all lists and objects as true.
+    """
     values = translator.values([*operands(translator, operator, left), right])
-    whole = values[-1]  # (a || b) || c is a || (b || c), in which no operand is written out more than twice
+    whole = values[-1]  # (a || b) || c is a || (b || c), in which no operand occurs more than twice
     for value in reversed(values[:-1]):
         whole = pair(operator, value, whole)
     return whole
 
 
 def operands(translator: Translator, operator: str, node: Node) -> list[Node]:
-    """All operands of one operator in a row."""
+    """Return all operands of a chain of one operator."""
     found: list[Node] = []
     node = bare(node)
     while node.type == "binary_expression" and translator.operator(node) == operator:
@@ -188,12 +194,12 @@ def _instance(translator: Translator, node: Node, left: Node, right: Node) -> Co
         return code.truth("is_list", translator.value(left))
     if name == "Object":
         return code.compare(code.call("typeof", translator.value(left), kinds=STRING), "==", code.text("object"))
-    if name.endswith("Error"):  # what work failed with is a text here
+    if name.endswith("Error"):  # the error of failed work is a text here
         value = translator.value(left)
         return code.literal(True) if value.text == "event.error" else code.truth("has", value, code.text("message"))
     return translator.refuse(node, f"instanceof {name[:40]}")
 
 
 def element_kinds(owner: Kinds) -> Kinds:
-    """What taking something out of a value of these kinds may give."""
+    """Return the kinds that an element of a value of these kinds may have."""
     return STRING | NONE if owner and owner <= STRING else ANY

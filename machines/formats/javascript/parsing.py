@@ -1,4 +1,4 @@
-"""JavaScript to a syntax tree, by tree-sitter: it reads any text and never runs one."""
+"""Parses JavaScript to a syntax tree with tree-sitter, which reads any text and never runs it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from machines.formats.text import place
 Node = tree_sitter.Node
 Where = Callable[[int], str]
 FUNCTIONS = ("arrow_function", "function_expression")
-_TYPED = ("as_expression", "satisfies_expression", "non_null_expression")  # a value, and what type it is said to have
+_TYPED = ("as_expression", "satisfies_expression", "non_null_expression")  # a value with a type annotation
 
 
 class SyntaxProblem(Exception):
@@ -28,7 +28,7 @@ class SyntaxProblem(Exception):
 
 
 class Script:
-    """One text with its tree; nodes are asked for their text and place here.
+    """One text with its tree. Gives the text and the place of each node.
 
     ``where`` gives the line and column of a character of the text, by default those in the text. ``typed``: with the
     types of TypeScript.
@@ -62,7 +62,7 @@ class Script:
         return self._where(self.offset(node))
 
     def _problem(self) -> SyntaxProblem:
-        """The first place the parser stumbled over."""
+        """Return the first syntax error that the parser found."""
         waiting, wrong = [self.root], self.root
         while waiting:
             node = waiting.pop()
@@ -74,7 +74,7 @@ class Script:
 
 
 def parse_expression(text: str, where: Where | None = None, *, typed: bool = False) -> tuple[Script, Node]:
-    """One expression, brackets around it taken off. A semicolon at its end is what engines that run it pass over."""
+    """Parse one expression, without the brackets around it. A semicolon at its end is ignored, as engines do."""
     script = Script(text.rstrip().rstrip(";"), where, expression=True, typed=typed)
     statements = named(script.root)
     if len(statements) == 1 and statements[0].type == "expression_statement":
@@ -85,18 +85,18 @@ def parse_expression(text: str, where: Where | None = None, *, typed: bool = Fal
 
 
 def parse_program(text: str, where: Where | None = None, *, typed: bool = False) -> tuple[Script, list[Node]]:
-    """The statements of a script."""
+    """Parse the statements of a script."""
     script = Script(text, where, typed=typed)
     return script, named(script.root)
 
 
 def named(node: Node) -> list[Node]:
-    """The parts that mean something: no punctuation, no comments."""
+    """Return the parts that have a meaning: no punctuation, no comments."""
     return [child for child in node.named_children if child.type not in ("comment", "html_comment")]
 
 
 def bare(node: Node) -> Node:
-    """The node inside any number of brackets, without the type it is said to have."""
+    """Return the node inside any number of brackets, without a type annotation."""
     while True:
         if (node.type == "parenthesized_expression" and len(named(node)) == 1) or node.type in _TYPED:
             node = named(node)[0]
@@ -107,7 +107,7 @@ def bare(node: Node) -> Node:
 
 
 def part(node: Node, name: str) -> Node:
-    """A part the grammar says is there."""
+    """Return a part that the grammar guarantees."""
     found = node.child_by_field_name(name)
     assert found is not None, f"{node.type} has no {name}"
     return found
@@ -118,7 +118,7 @@ def is_function(node: Node) -> bool:
 
 
 def arguments_of(node: Node) -> list[Node]:
-    """Those of a call; none of ``new Date``."""
+    """Return the arguments of a call; none for ``new Date``."""
     found = node.child_by_field_name("arguments")
     return named(found) if found is not None and found.type == "arguments" else []
 

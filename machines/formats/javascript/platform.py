@@ -1,4 +1,4 @@
-"""What SCXML gives every document to look at: its system variables, and ``In()``."""
+"""Translates what SCXML provides to every document: the system variables, and ``In()``."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PROCESSORS = ("scxml", PROCESSOR)
 _HTTP = "basichttp"
 FACTS = ("name", "type", "sendid", "origin", "origintype", "invokeid")
 EVENT_FIELDS = (*FACTS, "data")
-OURS = "Signalbox"  # the object that stands for what only our expressions have
+OURS = "Signalbox"  # the object with the functions that only our expressions have
 _OURS = {"event": ANY, "instance": OBJECT, "now": NUMBER}
 ALWAYS_BOUND = {"_sessionid": "string", "_name": "string", "_ioprocessors": "object", "_x": "object"}
-MAX_STATES_ASKED = 30  # In(x) with a calculated x asks for one state after the other
+MAX_STATES_ASKED = 30  # In(x) with a calculated x tests one state after the other
 
 SESSION = Code("instance.machine + '/' + instance.id", code.SUM, STRING)
 ADDRESS = Code("'#_scxml_' + instance.machine + '/' + instance.id", code.SUM, STRING)
@@ -30,7 +30,7 @@ DATA = Code("filled(event)", kinds=ANY)
 
 
 def _event(translator: Translator) -> Code:
-    """Not bound before the first event."""
+    """Return the code of ``_event``, which is not bound before the first event."""
     return Code("trigger and put(trigger, 'data', event)", code.AND, OBJECT | NONE)
 
 
@@ -57,7 +57,7 @@ def is_system(translator: Translator, node: Node, name: str) -> bool:
 
 
 def member(translator: Translator, owner: Node, name: str) -> Code | None:
-    """``_event.name`` and the like; None for what is no member of these."""
+    """Translate ``_event.name`` and similar members; return None if this is not such a member."""
     if is_system(translator, owner, "_event"):
         return _of_event(translator, owner, name)
     if is_system(translator, owner, "_ioprocessors"):
@@ -98,7 +98,7 @@ def _of_event(translator: Translator, node: Node, name: str) -> Code:
 
 
 def key_of(translator: Translator, node: Node) -> str | None:
-    """The name an access asks for, where it is written out."""
+    """Return the name that an access uses, if it is written out."""
     if node.type == "member_expression":
         return translator.of(part(node, "property"))
     if node.type == "subscript_expression":
@@ -117,7 +117,7 @@ def _is_event_data(translator: Translator, node: Node) -> bool:
 
 
 def in_state(translator: Translator, node: Node, arguments: list[Node]) -> Code:
-    """``In('name')``. A state there is none of is never active, and neither is a history state."""
+    """Translate ``In('name')``. An unknown state is never active, and neither is a history state."""
     if len(arguments) != 1:
         return translator.fails(node, "In() takes the id of one state")
     name = literals.plain(translator.script, arguments[0])

@@ -1,4 +1,4 @@
-"""What the JavaScript of one document can name, and the variables among that as data fields."""
+"""The names that the JavaScript of one document can use, and the data fields of its variables."""
 
 from __future__ import annotations
 
@@ -21,18 +21,25 @@ UNSET: Final = object()
 
 
 class Fields:
-    """Kinds grow while a document is read; reading it again until they rest makes them right everywhere."""
+    """The data fields of a document's variables, with their kinds.
+
+    Kinds grow while a document is read. It is read again until they no longer change, so that they are right
+    everywhere.
+    """
 
     def __init__(self, start: dict[str, Kinds] | None = None) -> None:
         self.names: dict[str, str] = {}  # name in the document -> data field
         self.initial: dict[str, Any] = {}  # data field -> JSON value
-        self.schemas: dict[str, dict[str, Any]] = {}  # data field -> what else its declaration says
+        self.schemas: dict[str, dict[str, Any]] = {}  # data field -> the rest of its declaration
         self._fields = Names()
         self._start = start or {}
         self._found: dict[str, Kinds] = {}
 
     def declare(self, name: str, value: Any = UNSET, wanted: str = "") -> bool:
-        """Whether the field has another name than the variable, or than is ``wanted`` for it."""
+        """Declare a variable.
+
+        Return whether its field has another name than ``wanted``, or without ``wanted`` than the variable.
+        """
         if name not in self.names:
             self.names[name] = self._fields.take(_field(wanted or name))
         field = self.names[name]
@@ -42,7 +49,7 @@ class Fields:
         return field != (wanted or name)
 
     def receive(self, name: str, kinds: Kinds) -> None:
-        """The variable is given a value of these kinds."""
+        """Record that the variable is given a value of these kinds."""
         field = self.names[name]
         self._found[field] = self._found.get(field, frozenset()) | kinds
 
@@ -60,7 +67,7 @@ class Fields:
         return self._found
 
     def context(self) -> dict[str, Any]:
-        """The fields as a definition declares them: of any type, with the values they begin with."""
+        """Return the fields as a definition declares them: of any type, with their initial values."""
         properties = {
             field: self.schemas.get(field, {}) | ({"default": self.initial[field]} if field in self.initial else {})
             for field in self.names.values()
@@ -79,14 +86,13 @@ class Function:
 
 @dataclass
 class Scope:
-    """``states``: the ids In() can find active, with the names they have here. A format with other names, or other
-    rules, overrides what follows."""
+    """``states``: the ids that In() can test, with their names. Formats with other names or rules override methods."""
 
     report: Report
     fields: Fields
     functions: dict[str, Function]
     states: dict[str, str]
-    name: str  # what _name is worth
+    name: str  # the value of _name
 
     idle: frozenset[str] = frozenset()
     """Functions, and owners of methods, whose calls as a statement mean nothing."""
@@ -99,22 +105,22 @@ class Scope:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nothing more is to be translated."""
+        """Return whether nothing more is to be translated."""
         return False
 
     def variable(self, name: str) -> Code | None:
-        """A data field as an expression; None for a name that nothing declares."""
+        """Return a data field as an expression; None for a name that is not declared."""
         return self.fields.code(name)
 
     def undeclared(self, translator: Translator, node: Node, name: str) -> Code:
         return translator.fails(node, f"{name} is not declared")
 
     def property(self, translator: Translator, node: Node, owner: Code, name: str) -> Code | None:
-        """A property that means something of its own here; None for any other."""
+        """Return a property that has a special meaning here; None for any other."""
         return None
 
     def inside(self, *, loops: bool = True) -> Scope:
-        """The scope of a function that is written out; without ``loops`` none of its actions can stand before."""
+        """Return the scope of an inlined function. Without ``loops``, no action of it can run before the expression."""
         return self
 
     def declare_helper(self, name: str) -> None:
@@ -122,7 +128,7 @@ class Scope:
 
 
 def function_of(script: Script, node: Node) -> Function | None:
-    """A function as a value or a declaration; None where its parameters are more than names."""
+    """Return a function value or declaration; None if its parameters are more than names."""
     single = node.child_by_field_name("parameter")
     listed = node.child_by_field_name("parameters")
     parameters = [single] if single is not None else [pattern_of(one) for one in named(listed)] if listed else []
@@ -132,10 +138,10 @@ def function_of(script: Script, node: Node) -> Function | None:
 
 
 def pattern_of(parameter: Node) -> Node:
-    """Without the type TypeScript gives it."""
+    """Return the parameter without its TypeScript type."""
     return part(parameter, "pattern") if parameter.type in ("required_parameter", "optional_parameter") else parameter
 
 
 def _field(name: str) -> str:
-    """The name of a data field for a variable."""
+    """Return the name of a data field for a variable."""
     return f"{name}_" if name == "trigger" else field_name(name, "x")

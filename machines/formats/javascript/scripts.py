@@ -1,4 +1,4 @@
-"""Statements of ECMAScript as actions."""
+"""Translates statements of ECMAScript to actions."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class _Reader:
                 return called
         translator = self.translator()
         worth = translator.value(node)
-        # The assignment this statement is stands last among the effects; what its parts change comes after it.
+        # The effects end with the statement's own assignment. Changes that its parts make come after it.
         ordered = translator.effects[-1:] + translator.effects[:-1] if _assigns(node) else translator.effects
         return ordered or ([changes.failing(worth)] if "fail(" in worth.text else [])
 
     def _call(self, node: Node) -> list[Action] | None:
-        """A call for what it does, not for what it is worth."""
+        """Translate a call as a statement: what it does, not the value that it returns."""
         callee = bare(part(node, "function"))
         arguments = part(node, "arguments")
         if self.script.of(callee) in ("console.log", "console.info", "console.warn", "console.error", "alert"):
@@ -92,7 +92,7 @@ class _Reader:
         inside = _Reader(self.scope, function.script, opened.locals, opened.nested)
         statements = named(function.body)
         if statements and statements[-1].type == "return_statement":
-            statements = statements[:-1]  # nobody takes what it returns
+            statements = statements[:-1]  # its return value is not used
         return translator.effects + inside.all(statements)
 
     def declaration(self, statement: Node) -> list[Action]:
@@ -127,7 +127,7 @@ class _Reader:
         return checking.settled(translator, node, found)
 
     def for_each(self, statement: Node) -> list[Action]:
-        """``for (x of list)`` and ``for (x in object)``."""
+        """Translate ``for (x of list)`` and ``for (x in object)``."""
         variable, over = part(statement, "left"), self._pure(part(statement, "right"))
         operator = self.script.of(part(statement, "operator"))
         if variable.type != "identifier" or self.nested:
@@ -144,7 +144,7 @@ class _Reader:
         return [{"foreach": {"in": over.text, "item": field.text, "do": self.all([body])}}]
 
     def count(self, statement: Node) -> list[Action]:
-        """``for (i = a; i < b; i++)``"""
+        """Translate ``for (i = a; i < b; i++)``."""
         counted = _counted(self.script, statement)
         if counted is None or self.nested:
             return self.loop(statement)
@@ -178,7 +178,7 @@ def _assigns(node: Node) -> bool:
 
 
 def _counted(script: Script, statement: Node) -> tuple[str, Node, Node, bool] | None:
-    """Name, first value, limit, and whether the limit is included."""
+    """Return name, first value, limit, and whether the limit is included."""
     start = statement.child_by_field_name("initializer")
     test, step = statement.child_by_field_name("condition"), statement.child_by_field_name("increment")
     if start is None or test is None or step is None:
@@ -199,7 +199,7 @@ def _counted(script: Script, statement: Node) -> tuple[str, Node, Node, bool] | 
 
 
 def _only(node: Node) -> Node:
-    """The one expression or declarator of a part of a ``for``."""
+    """Return the only expression or declarator in a part of a ``for``."""
     while node.type in _WRAPPERS:
         parts = named(node)
         if len(parts) != 1:
@@ -215,11 +215,11 @@ def _steps(name: str) -> tuple[str, ...]:
     return (f"{name}++", f"++{name}", f"{name}+=1", f"{name}={name}+1")
 
 
-# -- what a script brings into the world --------------------------------------------------------------
+# -- what a script declares ---------------------------------------------------------------------------
 
 
 def variables(script: Script, statements: list[Node]) -> Iterator[str]:
-    """Names the script declares, or assigns to without declaring them: both make a variable."""
+    """Yield the names that the script declares, or assigns to without a declaration. Both make a variable."""
     for statement in statements:
         for target in _assigned(statement):
             if target.type == "identifier" and script.of(target) not in platform.SYSTEM:
@@ -227,7 +227,7 @@ def variables(script: Script, statements: list[Node]) -> Iterator[str]:
 
 
 def functions(script: Script, statements: list[Node]) -> Iterator[tuple[str, Function | None, Node]]:
-    """Functions the script defines at its top, each with the place; None for one that cannot be written out."""
+    """Yield the functions at the top level of the script, each with its place; None for one that cannot be inlined."""
     for statement in statements:
         if statement.type in ("function_declaration", "generator_function_declaration"):
             yield script.of(part(statement, "name")), function_of(script, statement), statement
@@ -237,7 +237,7 @@ def functions(script: Script, statements: list[Node]) -> Iterator[tuple[str, Fun
 
 
 def values(statement: Node) -> Iterator[tuple[Node, Node]]:
-    """Names that a statement gives a value, each with it."""
+    """Yield each name that a statement assigns a value to, with the value."""
     if statement.type in ("variable_declaration", "lexical_declaration"):
         for declarator in named(statement):
             value = declarator.child_by_field_name("value")
@@ -250,7 +250,7 @@ def values(statement: Node) -> Iterator[tuple[Node, Node]]:
 
 
 def _assigned(top: Node) -> Iterator[Node]:
-    """Every node that is declared or assigned to, functions left out."""
+    """Yield every node that is declared or assigned to, except inside functions."""
     waiting = [top]
     while waiting:
         node = waiting.pop()

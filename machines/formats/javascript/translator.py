@@ -1,4 +1,4 @@
-"""Translates one expression of JavaScript, node by node: the same worth, and as plain as that allows."""
+"""Translates one expression of JavaScript, node by node, to one of the same value that is as plain as possible."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .operators import as_condition
 from .parsing import Node, Script, SyntaxProblem, bare, named, part
 from .scope import Action, Scope
 
-MAX_DEPTH = 60  # operators, calls and accesses inside one another, functions written out included
-MAX_CODE = 20_000  # characters: a function written out in a function, many times over, is stopped here
+MAX_DEPTH = 60  # nested operators, calls and accesses, inlined functions included
+MAX_CODE = 20_000  # characters: stops functions that are inlined in each other many times
 
 
 class Translator:
-    """Reads the expressions of one script. What cannot be said here is reported and stands as None.
+    """Translates the expressions of one script. What cannot be translated is reported and becomes None.
 
-    ``locals`` are the names that hold within a function being written out. ``effects`` collects what an
-    expression changes besides having a worth: ``x++``, ``list.pop()``.
+    ``locals`` are the local names of a function that is being inlined. ``effects`` collects the changes that an
+    expression makes: ``x++``, ``list.pop()``.
     """
 
     def __init__(self, scope: Scope, script: Script, locals: dict[str, Code] | None = None, depth: int = 0) -> None:
@@ -30,15 +30,15 @@ class Translator:
         self.locals = locals or {}
         self.effects: list[Action] = []
         self.depth = depth
-        self.nested = 0  # functions around, being written out
-        self.careful = False  # whether each part is looked at for what can never have a value
+        self.nested = 0  # the number of functions around that are being inlined
+        self.careful = False  # whether each part is checked for code that can never have a value
 
     def inner(self, script: Script, locals: dict[str, Code], *, loops: bool = True) -> Translator:
-        """What reads a function that is called here."""
+        """Return a translator for a function that is called here."""
         return Translator(self.scope.inside(loops=loops), script, locals, self.depth)
 
     def value(self, node: Node) -> Code:
-        """What the expression is worth."""
+        """Return the value of the expression."""
         if self.scope.is_stopped:
             return ABSENT
         node = bare(node)
@@ -60,7 +60,7 @@ class Translator:
         return [self.value(node) for node in nodes]
 
     def condition(self, node: Node) -> Code:
-        """An expression that is true in our sense exactly where ECMAScript holds the worth for true."""
+        """Return an expression that is true for us exactly where ECMAScript treats the value as true."""
         if self.scope.is_stopped:
             return ABSENT
         node = bare(node)
@@ -104,7 +104,7 @@ class Translator:
         self.scope.report.add("SB224", partial(self.script.where, node), message)
 
     def fails(self, node: Node, message: str) -> Code:
-        """Something that is wrong whenever it runs, and only then."""
+        """Return code that fails whenever it runs, and only then."""
         if not self.scope.may_fail:
             return self.refuse(node, message)
         self.warn(node, f"this fails whenever it runs: {message}")
@@ -187,7 +187,7 @@ class Translator:
         return code.choose(condition, self.value(part(node, "consequence")), self.value(part(node, "alternative")))
 
     def sequence(self, node: Node) -> Code:
-        """What the last one is worth; the others can only have had effects."""
+        """Return the value of the last expression. The others can only have effects."""
         return self.values(named(node))[-1]
 
     def member(self, node: Node) -> Code:
@@ -267,7 +267,7 @@ _NAMES = {
 
 
 def translate(scope: Scope, script: Script, node: Node, *, condition: bool = False) -> tuple[Code, list[Action]]:
-    """An expression with what it changes."""
+    """Translate an expression. Return it with the actions that it causes."""
     translator = Translator(scope, script)
     found = translator.condition(node) if condition else translator.value(node)
     if checking.wrong(found):

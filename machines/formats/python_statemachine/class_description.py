@@ -14,7 +14,7 @@ from contextlib import redirect_stdout
 
 
 def name_of(function):
-    """The name of a callback; of a lambda the line it stands in."""
+    """Return the name of a callback. A lambda is named after its line."""
     if isinstance(function, str):
         return function
     function = getattr(function, "fget", None) or function
@@ -24,7 +24,10 @@ def name_of(function):
 
 
 def callbacks(owner, machine):
-    """By group: names, and what each has to give. Those that are found by convention only where the class has them."""
+    """Return callbacks by group: each name, and whether it must return true or false.
+
+    Callbacks found by convention are included only if the class has them.
+    """
     found = {}
     for spec in getattr(owner, "_specs", ()):
         name = name_of(spec.func)

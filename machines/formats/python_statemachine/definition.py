@@ -1,4 +1,4 @@
-"""A machine as python-statemachine holds it, as a definition: conditions become data fields, callbacks messages."""
+"""Turns a machine of python-statemachine into a definition: conditions become data fields, callbacks messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from machines.engine.definitions.report import Path, Report, quote
 from machines.formats.conditions import Complain, Conditions
 from machines.formats.messages import event_name, handler_name, message_of
 
-ENGINE_EVENTS = ("error.execution",)  # which are called as in SCXML
+ENGINE_EVENTS = ("error.execution",)  # these have the names that SCXML uses
 
 
 @dataclass(eq=False, slots=True)
@@ -34,7 +34,7 @@ class Row:
     work: list[str] = field(default_factory=list)
 
     def walk(self) -> Iterator[Row]:
-        """The state and all in it."""
+        """Yield the state and all states in it."""
         waiting = [self]
         while waiting:
             at = waiting.pop()
@@ -50,9 +50,9 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A transition. ``event`` is empty for one that is taken at once; ``conditions`` are texts with what they must be.
+    """A transition. ``event`` is empty for one taken at once; ``conditions`` are texts with their required values.
 
-    ``is_internal``: nothing is left or entered, or nothing but what is inside.
+    ``is_internal``: no state is left or entered, except those inside.
     """
 
     path: Path
@@ -110,7 +110,7 @@ class Builder:
         self._keys[row] = found
 
     def _target(self, row: Row) -> str:
-        """By its key where no other state has it, else by all keys from the top."""
+        """Return a target by its key if the key is unique, else by all keys from the top."""
         if self._uses[self._keys[row]] == 1:
             return self._keys[row]
         keys = []
@@ -140,7 +140,7 @@ class Builder:
         return {key: value for key, value in found.items() if value}
 
     def _messages(self, names: list[str], path: Path) -> Any:
-        """A finding for the first use of each name."""
+        """Return a message for each name. Only the first use of a name adds a finding."""
         made = []
         for name in names:
             complain = self._complain(path) if name not in self._called else _silent
@@ -149,7 +149,7 @@ class Builder:
         return made[0] if len(made) == 1 else made
 
     def _body(self, row: Row) -> dict[str, Any]:
-        """The states in a state, and what leads out of it."""
+        """Return the states inside a state, and its transitions."""
         body: dict[str, Any] = {}
         if row.is_parallel and row.children:
             body["type"] = "parallel"
@@ -210,7 +210,7 @@ class Builder:
 
 
 def _shorten(body: dict[str, Any]) -> None:
-    """Lists of one transition are that transition."""
+    """Replace each list of one transition by that transition."""
     for key, found in body.get("on", {}).items():
         body["on"][key] = found[0] if len(found) == 1 else found
     for key in ("always", "onDone"):
@@ -219,4 +219,4 @@ def _shorten(body: dict[str, Any]) -> None:
 
 
 def _silent(code: str, text: str, hint: str) -> None:
-    """Said before."""
+    """Ignore a finding that has been reported before."""

@@ -1,5 +1,8 @@
-"""Classes of python-statemachine. They are Python: describing one runs its module, so it happens in a process of its
-own, and only where somebody asks for that by name. No page does, and no text is taken for a class."""
+"""Reads classes of python-statemachine.
+
+Describing a class runs its module, so it happens in a separate process, and only on explicit request. No page does it,
+and no text is read as a class.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,14 @@ from .definition import Builder, Move, Row, Table
 
 FORMAT = "python-statemachine"
 HINT = f"they are code: machine import module:Class --format {FORMAT} --run-code"
-SECONDS = 60  # that importing a module may take
+SECONDS = 60  # importing a module may take so long
 _SCRIPT = Path(__file__).with_name("class_description.py")
 _DONE = "done.state."
 _PREFIXES = (_DONE, "done.invoke.", "error.")
 
 
 def run(target: str, *, python: str = sys.executable) -> tuple[Any, list[Finding]]:
-    """The definition of a class, ``module:Class`` from the working folder. Runs the code of its module."""
+    """Return the definition of a class ``module:Class`` in the working folder. Runs the code of its module."""
     try:
         done = subprocess.run(
             [python, str(_SCRIPT), target], capture_output=True, timeout=SECONDS, check=False, stdin=subprocess.DEVNULL
@@ -47,7 +50,7 @@ def run(target: str, *, python: str = sys.executable) -> tuple[Any, list[Finding
 
 
 def read(described: dict[str, Any]) -> tuple[Any, list[Finding]]:
-    """The definition of what ``class_description`` says."""
+    """Return the definition of the class that ``class_description`` described."""
     if "error" in described:
         hint = "the interpreter that runs the command needs python-statemachine and the module"
         return None, [make_finding("SB136", "", f"the class cannot be imported: {described['error']}", hint)]
@@ -88,7 +91,7 @@ def _names(groups: dict[str, Any], *kinds: str) -> list[str]:
 
 
 def _moves(one: dict[str, Any], rows: list[Row], report: Report) -> list[Move]:
-    """A row for each event of a transition; the way into a compound state is its initial state."""
+    """Return a row for each event of a transition. A transition into a compound state sets its initial state."""
     source, groups = rows[one["source"]], one["callbacks"]
     targets = [rows[number] for number in one["targets"]]
     if one["initial"]:
@@ -117,13 +120,13 @@ def _moves(one: dict[str, Any], rows: list[Row], report: Report) -> list[Move]:
 
 
 def _dotted(name: str, prefix: str) -> str:
-    """An attribute such as ``done_state_x`` is the event ``done.state.x`` as well."""
+    """Return the dotted event name of an attribute: ``done_state_x`` is also the event ``done.state.x``."""
     alias = prefix.replace(".", "_")
     return prefix + name.removeprefix(alias) if name.startswith(alias) else ""
 
 
 def _spelled(text: str) -> str:
-    """The library also writes ``^`` for and, ``v`` for or."""
+    """Replace the operators ``^`` and ``v``, which the library also accepts, by ``and`` and ``or``."""
     words = {"^": "and", "v": "or"}
     return " ".join(words.get(word, word) for word in text.split())
 

@@ -1,7 +1,7 @@
-"""SCXML, the W3C's notation for state charts, with its ECMAScript data model; ours as such a document.
+"""Reads and writes SCXML, the W3C's notation for state charts, with its ECMAScript data model.
 
-``reading`` takes a document apart, ``writing`` puts one together; ``machines.formats.javascript`` reads expressions and
-scripts, without ever running one.
+``reading`` and ``writing`` are the two directions; ``machines.formats.javascript`` reads expressions and scripts, and
+never runs one.
 """
 
 from .reading.document import read

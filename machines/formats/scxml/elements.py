@@ -1,7 +1,7 @@
-"""XML to a tree of elements that know where they stand. No DTD, no entities of its own, nothing fetched.
+"""Parses XML to a tree of elements with their places. No DTD, no custom entities, and nothing is fetched.
 
-Document type declarations are refused as a whole: what they could say (entities that multiply, external
-files, default attributes) is either an attack or something no state chart needs.
+Document type declarations are refused: what they can contain (entities that multiply, external files, default
+attributes) is either an attack or not needed by any state chart.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ MACHINE_KEYS = (
 )
 """Those of a machine that SCXML has no place for: they go along as JSON."""
 
-OURS = "urn:signalbox:machines"  # what SCXML has no words for, written and read back by ourselves
-MACHINE = "urn:signalbox:machine:"  # before the name of a machine of its own, as what an <invoke> names
-MAX_DEPTH = 100  # elements inside one another
+OURS = "urn:signalbox:machines"  # for what SCXML does not have: only we write and read it
+MACHINE = "urn:signalbox:machine:"  # before the name of a separate machine that an <invoke> names
+MAX_DEPTH = 100  # nested elements
 MAX_ELEMENTS = 50_000  # in one document
 _ATTRIBUTE = re.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
 _TAG = re.compile(r"<[^\s/>]+")
@@ -50,7 +50,7 @@ class Text:
 
 @dataclass(slots=True, eq=False)
 class Element:
-    """``space`` and ``name`` are the two halves of its name; attributes without a prefix have the space ''."""
+    """``space`` and ``name`` are the two parts of its name; attributes without a prefix have the space ''."""
 
     source: Source
     space: str
@@ -68,7 +68,7 @@ class Element:
         return self.attributes.get((space, name))
 
     def all(self, *names: str) -> Iterator[Element]:
-        """The SCXML children of these names, in document order."""
+        """Return the SCXML children with these names, in document order."""
         return (child for child in self.children if child.space in (SCXML, "") and child.name in names)
 
     def first(self, name: str) -> Element | None:
@@ -78,7 +78,7 @@ class Element:
         return self.name == name and self.space in (SCXML, "")
 
     def where(self, attribute: str = "") -> str:
-        """``line 3, column 7``: of an attribute, where it has one of that name."""
+        """Return the place as ``line 3, column 7``: that of the attribute if there is one of that name."""
         start = self.source.offset(self.start)
         if attribute:
             tag = _TAG.match(self.source.text, start)
@@ -90,7 +90,7 @@ class Element:
         return self.source.place(start)
 
     def where_in_text(self, offset: int) -> str:
-        """The place of one character of ``text``."""
+        """Return the place of one character of ``text``."""
         for run in self.runs:
             if offset < len(run.characters):
                 return self.source.place(self.source.offset(run.start) + offset)
@@ -99,7 +99,7 @@ class Element:
 
 
 class Source:
-    """The text of one document, and what it is as bytes: that is how the parser counts."""
+    """The text of one document, also as bytes, because the parser counts in bytes."""
 
     def __init__(self, text: str, file: str = "") -> None:
         self.text = text
@@ -111,7 +111,7 @@ class Source:
         return byte if self._same else len(self.raw[:byte].decode(errors="ignore"))
 
     def place(self, offset: int) -> str:
-        """``line 3, column 7``, after the name of the file where it is not the one that is read."""
+        """Return ``line 3, column 7``, after the name of the file if it is not the main document."""
         return self._file + place(self.text, offset)
 
 
@@ -122,7 +122,10 @@ class _Refusal(Exception):
 
 
 def parse(text: str, file: str = "") -> Element | Finding:
-    """The root element, or what is wrong with the text. ``file``: its name, if it is not the document itself."""
+    """Return the root element, or what is wrong with the text.
+
+    ``file``: the name of the file, if it is not the document itself.
+    """
     if not text.strip():
         return make_finding("SB131", "", "the text is empty")
     builder = _Builder(Source(text, file))

@@ -1,7 +1,7 @@
-"""XState machine configs, version 5 and 4, as Stately exports them; ours as such a config.
+"""Reads and writes XState machine configs, versions 5 and 4, as Stately exports them.
 
-``reading`` takes a config apart, ``writing`` puts one together. Expressions travel in Stately's way, between
-double braces; ``DIALECT`` as the document's ``queryLanguage`` says that they are ours and not JavaScript.
+``reading`` and ``writing`` are the two directions. Expressions are written as Stately does, between double braces. If
+the document's ``queryLanguage`` is ``DIALECT``, they are our expressions and not JavaScript.
 """
 
 from .reading.document import read

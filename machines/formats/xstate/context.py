@@ -1,4 +1,4 @@
-"""What every part of the reader needs to know about the document at hand."""
+"""The state that all parts of the reader share."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ NO_CODE = 'write an expression there, such as "failed < 3"'
 
 @dataclass(slots=True)
 class Reading:
-    """``ours``: expressions are in our language. ``fields``: the data fields, by what the config calls them.
+    """``ours``: expressions are in our language. ``fields``: the data fields, by their names in the config.
 
-    ``given``: what ``input`` is called as data fields; ``first``: what sets fields at the start. ``constants`` and
-    ``functions`` are those of the script around the config.
+    ``given``: the data fields for the names of ``input``; ``first``: the expressions that set fields at the start.
+    ``constants`` and ``functions`` are those of the script around the config.
 
-    ``longer``: the events of the document that begin with another one of it and a dot. ``lookups``: how often names
-    were replaced by what they stand for.
+    ``longer``: event -> the events of the document that begin with it and a dot. ``lookups``: how often names were
+    resolved.
     """
 
     report: Report
@@ -46,7 +46,7 @@ class Reading:
     functions: dict[str, Function] | None = None
 
     def absolute(self, branch: Branch) -> str:
-        """A target that means this state wherever it stands."""
+        """Return a target that means this state wherever it is used."""
         return f"#{branch.name if branch.parent else self.machine}"
 
     def code_missing(self, place: Place, what: str, name: str) -> None:
@@ -59,13 +59,13 @@ class Reading:
         self.report.add("SB221", path, message, hint)
 
     def leave_out_unknown(self, place: Place, known: Collection[str]) -> None:
-        """Keys that no part of the reader looks at."""
+        """Report the keys that no part of the reader uses."""
         for key in place.value:
             if key not in known:
                 self.left_out(place.below(key), f"the key {quote(key)} has no meaning here")
 
     def input_field(self, name: str, place: Place) -> str:
-        """The data field that an instance is created with in place of an input."""
+        """Return the data field that replaces an input. It is set when an instance is created."""
         if name not in self.given:
             taken = name in self.fields
             self.given[name] = field_name(f"input_{name}" if taken else name, place.path, self)
@@ -74,7 +74,10 @@ class Reading:
         return self.given[name]
 
     def field(self, name: str, place: Place) -> str:
-        """The data field as the definition calls it. XState needs no declaration; a field of any type stands for it."""
+        """Return the data field's name in the definition.
+
+        XState needs no declaration, so a field that is not declared is added with any type.
+        """
         if name not in self.fields:
             self.fields[name] = field_name(name, place.path, self)
             self.undeclared.append(self.fields[name])
@@ -85,11 +88,11 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where an expression stands: below which state, and what it can see of the event.
+    """The place of an expression: its state, and what it can read from the event.
 
-    ``output``: what ``event.output`` is called here, on an event that has one. ``failing``: on the event of work that
-    failed. ``params``: what a named guard or action is called with, as expressions by name, or as one. ``loops``: where
-    an assignment collects the actions that have to run before it; None where no actions can stand.
+    ``output``: our expression for ``event.output``, if the event has one. ``failing``: whether the event reports failed
+    work. ``params``: the parameters of a named guard or action, as expressions by name, or as one. ``loops``: where an
+    assignment collects the actions that must run before it; None where no actions are possible.
     """
 
     reading: Reading
@@ -101,5 +104,5 @@ class Scope:
     loops: list[list[dict[str, Any]]] | None = field(default=None, compare=False)
 
     def finishing(self, output: str) -> Scope:
-        """On an event that says something is done."""
+        """Return the scope for an event that reports the end of work."""
         return replace(self, output=output)

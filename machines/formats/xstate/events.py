@@ -1,10 +1,10 @@
-"""Which events take which: a name takes the longer ones that begin with it and a dot, and so does its pattern."""
+"""Matches descriptors and events: a name, or its pattern, matches longer ones that begin with it and a dot."""
 
 from __future__ import annotations
 
 
 def covering(event: str) -> list[str]:
-    """What else takes this event: shorter names, patterns, and ``*``."""
+    """Return the other descriptors that match this event: shorter names, patterns, and ``*``."""
     base = event.removesuffix(".*")
     ends = [place for place, character in enumerate(base) if character == "."]
     shorter = [base[:end] for end in ends]

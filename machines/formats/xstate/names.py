@@ -1,4 +1,4 @@
-"""Names XState allows and machines here do not: changed to the nearest that will do, with a finding each."""
+"""Changes names that only XState allows to the nearest valid name, with a finding for each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def event_to_send(name: str, path: Path, reading: Reading) -> str:
-    """For raise, send and emit: none that only XState, or the engine here, makes itself."""
+    """Return an event name for raise, send and emit. Events that only XState or this engine creates are errors."""
     if limits.is_reserved_event(name) or name.startswith(_OF_XSTATE):
         message = f"the event {quote(name)} is the engine's own and cannot be raised, sent or emitted"
         reading.report.add("SB107", path, message, "write a name of your own")
@@ -34,7 +34,7 @@ def event_name(name: str, path: Path, reading: Reading) -> str:
 
 
 def descriptor(name: str, path: Path, reading: Reading) -> str:
-    """For ``on``: patterns stay patterns, and the engine's own events get the names they have here."""
+    """Return a descriptor for ``on``. Patterns stay the same, and the engine's own events get the names used here."""
     for prefix, ours in ((DONE_ACTOR, DONE_INVOKE), (ERROR_ACTOR, ERROR_INVOKE), (ERROR_PLATFORM, ERROR_INVOKE)):
         if name.startswith(prefix):
             return ours + name.removeprefix(prefix)
@@ -48,7 +48,10 @@ def descriptor(name: str, path: Path, reading: Reading) -> str:
 
 
 def _done_state(id: str, reading: Reading) -> str:
-    """XState names it by the state's id, the machine's included; here it has the state's own word."""
+    """Return the name of the event for the end of a state.
+
+    XState uses the state's id, which includes the machine's; here it is the state's own name.
+    """
     found = reading.states.identified(id)
     return DONE_STATE + (found.word if found and found.parent else id)
 

@@ -1,4 +1,4 @@
-"""What a target means to XState. The states themselves are the definition's own tree: both have the same shape."""
+"""Resolves targets as XState does. The tree of states has the same shape as the definition's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ESCAPED = re.compile(r"\\(.)|(\.)", re.DOTALL)
 
 
 class States:
-    """``machine`` is the id the config gives itself."""
+    """The states of a config. ``machine`` is the config's own id."""
 
     def __init__(self, machine: str, config: dict[str, Any]) -> None:
         self._tree = Tree(machine, config)
@@ -21,7 +21,7 @@ class States:
         self.names = frozenset(branch.name for branch in self._tree.branches)
 
     def resolve(self, source: Branch, target: str) -> Branch | None:
-        """``#id``, ``#id.child``, ``.child``, and what stands beside the source."""
+        """Find the state of ``#id``, ``#id.child``, ``.child``, or of a sibling of the source."""
         if target.startswith("#"):
             return self.identified(target[1:])
         if target.startswith("."):
@@ -29,7 +29,7 @@ class States:
         return _descend(source.parent or source, target)
 
     def identified(self, id: str) -> Branch | None:
-        """By an id of the config's own, or by the id every state has: the machine's, and the keys down to it."""
+        """Find a state by an explicit id, or by the default id: the machine's id and the keys down to the state."""
         if id in self._ids:
             return self._ids[id]
         if id == self._machine:
@@ -42,7 +42,7 @@ class States:
 
 
 def is_around(branch: Branch, other: Branch | None) -> bool:
-    """Whether the other one is this very state or stands below it."""
+    """Return whether the other one is this state or is inside it."""
     return other is not None and (other is branch or other.is_inside(branch))
 
 
@@ -59,7 +59,7 @@ def _descend(branch: Branch | None, path: str) -> Branch | None:
 
 
 def split(path: str) -> list[str]:
-    """The keys of a path: a dot ends one, a backslash takes the next character as it is."""
+    """Split a path into keys. A dot ends a key, and a backslash escapes the next character."""
     keys, start = [""], 0
     for match in _ESCAPED.finditer(path):
         keys[-1] += path[start : match.start()] + (match[1] or "")

@@ -14,7 +14,7 @@ from machines.management import library_command
 
 class Command(BaseCommand):
     help = library_command.ABOUT
-    requires_system_checks = []  # they ask for the library, and for rights that the deployment account has not
+    requires_system_checks = []  # they need the library, and rights that the deployment account does not have
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("action", choices=library_command.ACTIONS)

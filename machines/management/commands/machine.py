@@ -216,7 +216,7 @@ class Command(BaseCommand):
         self._hand_over(version.definition, format or formats.format_of(output or "", "json"), output)
 
     def _hand_over(self, definition: dict[str, Any], format: str, output: str | None) -> None:
-        """The definition in a format, with what that format does not carry on standard error."""
+        """Write the definition in a format. Findings about what the format leaves out go to standard error."""
         text, findings = formats.dump(definition, format)
         for finding in findings:
             self.stderr.write(str(finding))

@@ -62,7 +62,7 @@ def _scheduler(options: Options) -> Scheduler:
 
 
 def _duties(options: Options, scheduler: Scheduler) -> dict[str, Duty]:
-    """Return what it does beside jobs and timers."""
+    """Return the worker's duties beside jobs and timers."""
     if options.once or options.drain:
         return {}
     return make_shared_duties(get_engine().at_once()) | scheduler.duties

@@ -1,8 +1,8 @@
 """Tries out a machine on a real engine, and keeps a graph of what led where.
 
-An instance is driven on as long as something at its node is untried, else along known edges to the nearest node where
-something is; where there is none ahead, another instance begins. The clock stands still but for the waits that are
-tried, so that what happened once happens again.
+An instance tries whatever is untried at its node. Then it follows known edges to the nearest node where something is
+untried; if there is none ahead, another instance begins. The clock only moves for waits that are tried, so that the
+same steps have the same results.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""State diagrams of Mermaid in, definition out: lines, statements, a chart of them, a definition."""
+"""Reads state diagrams of Mermaid in four steps: lines, statements, a chart, a definition."""

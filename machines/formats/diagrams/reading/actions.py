@@ -1,5 +1,4 @@
-"""Actions as people write them on arrows: an assignment is one, ``raise event`` and ``emit message`` are; others are
-names."""
+"""Reads actions from arrows: assignments, ``raise event`` and ``emit message``. Any other text is a name."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ DONE, ERROR = "done", "error"
 
 
 def is_choice(links: Sequence[Link], *, choosing: bool = True) -> bool:
-    """Whether arrows out of one point say when each is taken: at most one has no condition."""
+    """Return whether the arrows from one point form a choice: at most one of them has no condition."""
     return sum(not labels.read(link.label, choosing=choosing).guard for link in links) <= 1
 
 
@@ -47,7 +47,7 @@ class Arrows:
         return lambda code, text, hint: self._report.add(code, line.place, text, hint)
 
     def add(self, state: dict[str, Any], node: Node, links: list[Link]) -> None:
-        """All arrows out of a state, those with a condition before those without."""
+        """Add all arrows that leave a state. Those with a condition come before those without."""
         choosing = node.kind == "choice" and is_choice(links)
         read = [(link, labels.read(link.label, choosing=choosing)) for link in links]
         for link, label in sorted(read, key=lambda pair: not pair[1].guard):
@@ -60,7 +60,7 @@ class Arrows:
                 state[key] = state[key][0]
 
     def add_internal(self, state: dict[str, Any], text: str, line: Line) -> None:
-        """``event [guard] / action`` inside a state: nothing is left or entered."""
+        """Add ``event [guard] / action`` inside a state: no state is left or entered."""
         label = labels.read(text)
         transition = self._transition(label, line)
         if label.delay:
@@ -86,7 +86,10 @@ class Arrows:
                 state["on"].setdefault(event_name(event, self._complain(link.line)), []).append(written)
 
     def _completes(self, state: dict[str, Any], node: Node, label: Label, written: Any) -> bool:
-        """Whether the arrow waits for no event: it is taken when the state is done, or when a condition holds."""
+        """Add an arrow that waits for no event and return True; return False for any other arrow.
+
+        Such an arrow is taken when the state is done, or when a condition holds.
+        """
         invoke = state.get("invoke")
         ends = self._has_ends(node)
         if label.events == (ERROR,) and isinstance(invoke, dict):

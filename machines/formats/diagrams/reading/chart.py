@@ -16,7 +16,7 @@ from .statements import MARK, Arrow, Close, Note, Region, State, Statement, Text
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A state. ``declared``: whether a line says where it belongs; else it is where it is mentioned first."""
+    """A state. ``declared``: a line declares it inside its parent; else it belongs where it is first mentioned."""
 
     id: str
     line: Line
@@ -36,7 +36,7 @@ class Node:
         return self.kind in ("history", "deep")
 
     def ancestors(self) -> Iterator[Node]:
-        """The state itself and those around it, up to the diagram."""
+        """Yield the state itself and the states around it, up to the diagram."""
         at: Node | None = self
         while at is not None:
             yield at
@@ -45,7 +45,7 @@ class Node:
 
 @dataclass(eq=False, slots=True)
 class Link:
-    """An arrow. ``source`` is None at a start, ``target`` at an end; ``home`` and ``region`` say whose it is then."""
+    """An arrow. ``source`` is None at a start, ``target`` at an end; ``home`` and ``region`` then name its owner."""
 
     line: Line
     source: Node | None
@@ -153,7 +153,7 @@ class Builder:
         self._links.append(Link(arrow.line, source, target, arrow.label, home, region))
 
     def _end(self, id: str, line: Line) -> Node | None:
-        """The state at one end of an arrow; None for a start or an end."""
+        """Return the state at one end of an arrow; None for a start or an end."""
         return None if id == MARK else self._mention(id, line)
 
     def _divide(self) -> None:
@@ -193,7 +193,7 @@ def _split(node: Node, chart: Chart) -> None:
 
 
 def add_region(node: Node, number: int, members: list[Node], chart: Chart, links: list[Link]) -> Node:
-    """A region of a parallel state, with its states and the arrows that are its own."""
+    """Add a region to a parallel state, with its states and its own arrows."""
     region = Node(f"{node.id or 'region'} {number}", members[0].line, node, declared=True, children=members)
     for member in members:
         member.parent, member.region = region, 0

@@ -1,4 +1,4 @@
-"""A chart of states and arrows as a definition."""
+"""Turns a chart of states and arrows into a definition."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Definition:
     def _complain(self, line: Line) -> Complain:
         return lambda code, text, hint: self._report.add(code, line.place, text, hint)
 
-    # -- the chart made fit ------------------------------------------------------------------------
+    # -- preparing the chart -----------------------------------------------------------------------
 
     def _sort_links(self) -> None:
         for link in self._chart.links:
@@ -55,7 +55,10 @@ class Definition:
                 self._out.setdefault(link.source, []).append(link)
 
     def _end_states(self) -> None:
-        """A state with nothing but an arrow to an end is final itself; other arrows lead to a state of their own."""
+        """Find the final states.
+
+        A state with only an arrow to an end is final itself. Other arrows to an end lead to a new final state.
+        """
         ends: dict[Node, Node] = {}
         for link in self._chart.links:
             if link.target is not None or link.source is None:
@@ -78,7 +81,7 @@ class Definition:
         return plain and idle and not link.label and self._out.get(node) == [link] and node not in first
 
     def _name(self, around: Node) -> None:
-        """Names are unique: the label's first line if it can be one, else the id."""
+        """Give each state a unique name: the label's first line if that is valid, else the id."""
         for node in [below for below in _walk(around) if below is not around]:
             lines = labels.lines_of(node.label)
             wanted = [*lines[:1], node.id]
@@ -93,7 +96,7 @@ class Definition:
     # -- states ------------------------------------------------------------------------------------
 
     def _inside(self, node: Node) -> dict[str, Any]:
-        """The states in a state, and where it begins."""
+        """Return the states inside a state, and its initial state."""
         if not node.children:
             return {}
         states = {self._names[child]: self._state(child) for child in node.children}
@@ -111,7 +114,7 @@ class Definition:
             return {"type": "final", **kept}
         if not node.children:
             for link in self._starts.get(node, ()):
-                self._start(node, link)  # says that it leads elsewhere
+                self._start(node, link)  # reports that it leads elsewhere
         inside = self._inside(node)
         if "type" in inside:
             state["type"] = inside.pop("type")
@@ -190,7 +193,7 @@ class Definition:
         return {"target": target, "actions": actions} if actions else target
 
     def _default(self, node: Node) -> str:
-        """Without a start: the first state that no arrow leads to."""
+        """Choose the initial state where none is marked: the first state that no arrow leads to."""
         reached = {link.target for link in self._chart.links if link.source is not link.target}
         states = [child for child in node.children if not child.is_history and child not in self._final]
         states = states or [child for child in node.children if not child.is_history] or node.children
@@ -202,7 +205,7 @@ class Definition:
 
 
 def _walk(node: Node) -> list[Node]:
-    """The state and all in it, those further out first."""
+    """Return the state and all states in it, outer states first."""
     found = [node]
     for at in found:
         found += at.children
@@ -210,7 +213,7 @@ def _walk(node: Node) -> list[Node]:
 
 
 def _state_name(text: str) -> str:
-    """Dots part the names of a path, so none may be in a name."""
+    """Return a text as a valid state name. Dots separate the names of a path, so a name cannot contain one."""
     name = "".join(character if character.isprintable() else " " for character in text).replace(".", "_")
     name = " ".join(name.split()).lstrip("#")[: limits.MAX_STATE_NAME].strip()
     return name if limits.check_state_name(name) is None else ""

@@ -1,4 +1,4 @@
-"""The whole diagram: its name, its states, its arrows."""
+"""Reads a whole diagram: its name, its states, its arrows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEAD = re.compile(r"^\s*(?:```+\s*\w+\s*)?stateDiagram", re.MULTILINE)
 
 
 def read(text: str, base: str | Path | None = None) -> tuple[Any, list[Finding]]:
-    """The definition, and all findings. Next to an error the definition is a draft to go on with."""
+    """Return the definition and all findings. Next to an error, the definition is a draft to continue from."""
     report = Report()
     source = lines.read(text, report)
     chart = Builder(report).build(parse(source, report))

@@ -1,4 +1,4 @@
-"""Forks and joins: what runs between them at the same time becomes a parallel state.
+"""Resolves forks and joins: states that are active at the same time between them become a parallel state.
 
 A fork into regions of a parallel state that is drawn stays a transition with several targets.
 """
@@ -16,7 +16,7 @@ _APART = "draw what runs at the same time as regions of one state, with -- betwe
 
 
 def resolve(chart: Chart, report: Report) -> None:
-    """Rewrite the chart; what cannot be said is reported and left as it is drawn."""
+    """Rewrite the chart. What cannot be expressed is reported and left as drawn."""
     forks = [node for node in chart.nodes if node.kind == "fork"]
     for fork in forks[:MAX_FORKS]:
         _fork(fork, chart, report)
@@ -28,7 +28,7 @@ def resolve(chart: Chart, report: Report) -> None:
 
 
 def regions_of(nodes: list[Node]) -> tuple[Node | None, list[Node]]:
-    """The innermost parallel state around them all, with the region of it that each is in; None where there is none."""
+    """Return the innermost parallel state around all nodes, and the region of each node; None if there is none."""
     for around in nodes[0].ancestors():
         if not around.is_parallel:
             continue
@@ -80,7 +80,7 @@ def _ends(link: Link) -> bool:
 
 
 def _take_over(join: Node, parallel: Node, chart: Chart) -> None:
-    """What follows a join follows the parallel state once all of its regions are done."""
+    """Move the arrows that leave a join to the parallel state, which is left once all of its regions are done."""
     for link in chart.links:
         if link.source is join:
             link.source = parallel
@@ -89,7 +89,7 @@ def _take_over(join: Node, parallel: Node, chart: Chart) -> None:
 
 
 def _path(start: Node, outgoing: dict[Node | None, list[Link]]) -> set[Node]:
-    """The states that are reached from one, up to a join."""
+    """Return the states that can be reached from a state, up to a join."""
     if start.kind == "join":
         return set()
     found, waiting = {start}, [start]
@@ -126,7 +126,7 @@ def _join(join: Node, chart: Chart, report: Report) -> None:
     arrows = [link for link in chart.links if link.target is join]
     sources = [link.source for link in arrows if link.source is not None]
     if not sources:
-        return  # taken over by its fork
+        return  # handled by its fork
     around, regions = regions_of(sources) if len(sources) > 1 else (None, [])
     states = [] if around is None else [node for node in around.children if not node.is_history]
     if around is None or len(sources) < len(arrows) or set(regions) != set(states):

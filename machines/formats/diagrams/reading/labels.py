@@ -1,4 +1,4 @@
-"""What is written on arrows and in states: ``event [guard] / action``, in the spelling of UML."""
+"""Reads the labels of arrows and the lines of states: ``event [guard] / action``, as in UML."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Label:
 
 
 def lines_of(label: str) -> list[str]:
-    """A label's lines, without markup and with its codes written out."""
+    """Return a label's lines, without markup and with its character codes decoded."""
     found = [_plain(line) for line in _BREAK.split(label)]
     return [line for line in found if line]
 
@@ -48,7 +48,10 @@ def _character(point: int) -> str:
 
 
 def read(text: str, *, choosing: bool = False) -> Label:
-    """``choosing``: on an arrow out of a choice, where a text without brackets is a condition."""
+    """Parse the label of an arrow.
+
+    ``choosing``: the arrow leaves a choice, where a text without brackets is a condition.
+    """
     lines = lines_of(text)
     whole = " ".join(lines)
     split = _ACTION.search(whole)
@@ -85,7 +88,7 @@ def _take_apart(head: str) -> tuple[str, str]:
 
 
 def _events(text: str) -> tuple[str, ...]:
-    """Several where a comma stands between words, as in ``stop, reset``."""
+    """Split events at commas between single words, as in ``stop, reset``."""
     parts = [part.strip() for part in text.split(",")]
     if all(part and " " not in part for part in parts):
         return tuple(parts)
@@ -93,7 +96,7 @@ def _events(text: str) -> tuple[str, ...]:
 
 
 def _actions(text: str) -> tuple[str, ...]:
-    """Parted by semicolons and by slashes between spaces, as each action on a line of its own is written."""
+    """Split actions at semicolons and at slashes after a space. Each action on its own line is written that way."""
     return tuple(part.strip() for part in re.split(r";| / ", text.replace(" /", " / ")) if part.strip(" /"))
 
 

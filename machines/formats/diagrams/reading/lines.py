@@ -1,4 +1,4 @@
-"""The lines of a diagram that say something: without comments, looks and whatever else is only for the drawing."""
+"""Reads the lines of a diagram, without comments, styles and other lines that only affect the drawing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from machines.formats.report import Report
 
-MAX_LINE = 4000  # characters: a longer line is no line of a diagram
+MAX_LINE = 4000  # characters: a longer line is refused
 
 _COMMENT = re.compile(r"%%")
 _DESCRIPTION = re.compile(r"accDescr\s*\{", re.IGNORECASE)  # for screen readers, over several lines
@@ -51,12 +51,15 @@ def read(text: str, report: Report) -> Source:
 
 
 def _is_statement(text: str) -> bool:
-    """Whether a line that begins like a look is about a state of that name: ``Class --> right``, ``class : text``."""
+    """Return whether a line is about a state that is named like a style command.
+
+    Examples are ``Class --> right`` and ``class : text``.
+    """
     return re.match(r"[^\s:]+\s*(?:-+>|:(?!:))", text) is not None and not text.startswith(("accTitle", "accDescr"))
 
 
 def _whole(text: str, report: Report) -> Iterator[Line]:
-    """Lines that are not empty."""
+    """Yield the lines that are not empty."""
     for number, raw in enumerate(_front(text), start=1):
         if len(raw) > MAX_LINE:
             report.add("SB111", f"line {number}, column 1", f"a line of more than {MAX_LINE} characters")
@@ -67,7 +70,7 @@ def _whole(text: str, report: Report) -> Iterator[Line]:
 
 
 def _front(text: str) -> Iterator[str]:
-    """The text's lines. The YAML before the diagram keeps its title and nothing else."""
+    """Yield the text's lines. Of the YAML before the diagram, only the title is kept."""
     inside, begun = False, False
     for line in text.splitlines():
         if not begun and _FRONT.match(line):

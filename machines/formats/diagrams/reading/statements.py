@@ -1,4 +1,4 @@
-"""What one line of a diagram says."""
+"""Parses the lines of a diagram into statements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MARK = "[*]"
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A declaration: ``label`` is what stands in quotes, ``text`` what stands after a colon."""
+    """A declaration: ``label`` is the text in quotes, ``text`` the text after a colon."""
 
     line: Line
     id: str
@@ -45,7 +45,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """``id``: the state it is about; empty for nothing in particular."""
+    """``id``: the state that the note is about; empty for a note on the whole diagram."""
 
     line: Line
     id: str
@@ -90,7 +90,7 @@ _HEAD = re.compile(r"stateDiagram(?:-v2)?\s*;?$")
 
 
 def parse(source: Source, report: Report) -> Iterator[Statement]:
-    """Lines that say something else than a state diagram can are errors, each at its place."""
+    """Yield the statements of a state diagram. A line that is not part of one is reported as an error at its place."""
     lines = iter(source.lines)
     for line in lines:
         if _HEAD.match(line.text):
@@ -106,7 +106,7 @@ def parse(source: Source, report: Report) -> Iterator[Statement]:
 
 
 def _statement(line: Line) -> list[Statement] | None:
-    """None for what is no line of a diagram."""
+    """Parse one line. Return None if it is not a line of a diagram."""
     text = line.text
     if text == "}":
         return [Close(line)]

@@ -1,1 +1,1 @@
-"""An SCXML document to a definition."""
+"""Reads an SCXML document to a definition."""

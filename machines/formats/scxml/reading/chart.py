@@ -1,4 +1,4 @@
-"""What all readers of one document share."""
+"""The state that all readers of one document share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EMPTY = object()
 
 @dataclass(slots=True)
 class Chart:
-    """One document on its way to a definition. ``late``: its data is bound when the state around it is entered."""
+    """One document that is being read. ``late``: its data is bound when the state around it is entered."""
 
     root: Element
     id: str
@@ -30,7 +30,7 @@ class Chart:
     scope: Scope
     library: Library
     late: bool = False
-    doubled: int = 0  # loops around what is being read that are written out twice
+    doubled: int = 0  # the loops around the current element that are written twice
 
     @property
     def report(self) -> Report:
@@ -41,7 +41,7 @@ class Chart:
         return self.scope.fields
 
     def refuse(self, element: Element, message: str, attribute: str = "", hint: str = "", code: str = "SB144") -> None:
-        """``code``: by default, that the document is not valid."""
+        """Report an error. ``code``: by default, that the document is not valid."""
         self.report.add(code, partial(element.where, attribute), message, hint)
 
     def refuse_change(self, element: Element, attribute: str) -> None:
@@ -59,7 +59,7 @@ class Chart:
             return problem
 
     def code(self, element: Element, attribute: str) -> Code:
-        """The value of an expression that must not change anything."""
+        """Return the code of an expression that must not change anything."""
         found, effects = self.code_and_effects(element, attribute)
         if effects:
             self.refuse_change(element, attribute)
@@ -76,7 +76,7 @@ class Chart:
         return translator.translate(self.scope, *parsed, condition=condition)
 
     def guard(self, element: Element, attribute: str = "cond") -> str | None:
-        """A condition as an expression; None where there is none or it is ``true``."""
+        """Return a condition as an expression; None where there is none or it is ``true``."""
         found, effects = self.guard_and_effects(element, attribute)
         if effects:
             self.refuse_change(element, attribute)
@@ -89,7 +89,7 @@ class Chart:
         return (None if found.text == "True" else found.text), effects
 
     def location(self, element: Element, attribute: str, value: Code) -> Action:
-        """The assignment of a value to the place an attribute names."""
+        """Return the action that assigns a value to the place that an attribute names."""
         parsed = self.parsed(element, attribute)
         if isinstance(parsed, SyntaxProblem):
             self.warn(element, f"this fails whenever it runs: {parsed.message}", attribute)
@@ -98,13 +98,13 @@ class Chart:
         return changes.assign_text(translator.Translator(self.scope, script), node, value)
 
     def field(self, element: Element, attribute: str) -> str | None:
-        """The data field an attribute names: a variable, and nothing inside one."""
+        """Return the data field that an attribute names. It must be a variable, not a part of one."""
         name = element.get(attribute) or ""
         found = self.scope.variable(name.strip())
         return found.text if found is not None else None
 
     def program(self, element: Element) -> list[Action]:
-        """What a <script> does."""
+        """Return the actions of a <script>."""
         found = self.survey.programs[element]
         if isinstance(found, SyntaxProblem):
             self.warn(element, f"this fails whenever it runs: {found.message}")
@@ -112,7 +112,7 @@ class Chart:
         return scripts.actions(self.scope, *found)
 
     def inline(self, element: Element) -> Any:
-        """What an element holds: EMPTY, a Code, or a JSON value."""
+        """Return what an element contains: EMPTY, a Code, or a JSON value."""
         inner = element.first("scxml")
         if inner is not None:
             return self.machine_name(self.library.embed(self, inner))
@@ -122,12 +122,12 @@ class Chart:
         return parsed_text(element.text)
 
     def machine_name(self, name: str | None) -> Code:
-        """The full name of an embedded machine, as an expression."""
+        """Return the full name of an embedded machine, as an expression."""
         return ABSENT if name is None else Code(f"instance.machine + '.{name}'", SUM)
 
 
 def more(chart: Chart, element: Element, *keys: str) -> dict[str, Any]:
-    """What only we have words for, as JSON: ``<sb:more>{"description": ...}</sb:more>``."""
+    """Read properties that SCXML does not have, as JSON: ``<sb:more>{"description": ...}</sb:more>``."""
     result: dict[str, Any] = {}
     for child in element.children:
         if child.space == OURS and child.name == "more":
@@ -140,7 +140,7 @@ def more(chart: Chart, element: Element, *keys: str) -> dict[str, Any]:
 
 
 def parsed_text(text: str) -> Any:
-    """JSON, or the text with its white space made single spaces (B.2.8.1 of the recommendation)."""
+    """Parse JSON, or return the text with its white space made single spaces (B.2.8.1 of the recommendation)."""
     if not text.strip():
         return EMPTY
     try:
@@ -154,7 +154,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def value_of(found: Any) -> Any:
-    """What an action or an output takes as its value: texts in it are expressions."""
+    """Return a value as actions and outputs take it: texts in it are expressions."""
     if isinstance(found, Code):
         return found.text
     if isinstance(found, str):

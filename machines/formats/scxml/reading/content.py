@@ -1,4 +1,4 @@
-"""Executable content: what stands in <onentry>, <onexit>, <transition>, <if>, <foreach>, <finalize>."""
+"""Reads executable content: the actions in <onentry>, <onexit>, <transition>, <if>, <foreach>, <finalize>."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from . import sends, timers
 from .chart import EMPTY, Chart, value_of
 from .survey import is_variable
 
-MAX_DOUBLED = 3  # loops inside one another that are written out for lists and for objects
+MAX_DOUBLED = 3  # nested loops that are written twice, for lists and for objects
 
 
 def read_blocks(chart: Chart, elements: Iterable[Element]) -> list[Action]:
-    """Several blocks stay apart: what fails in one does not keep the next from running."""
+    """Read the actions of several blocks. Blocks are kept separate: a failure in one does not stop the next."""
     found = [read(chart, timers.others(element)) for element in elements]
     blocks = [actions for actions in found if actions]
     return blocks[0] if len(blocks) == 1 else [{"block": actions} for actions in blocks]
@@ -49,7 +49,7 @@ def _read(chart: Chart, element: Element) -> list[Action]:
 
 
 def _ours(chart: Chart, element: Element) -> list[Action]:
-    """An action SCXML has no words for, as JSON."""
+    """Read an action that SCXML does not have, as JSON."""
     if element.name == "block":
         return [{"block": read(chart, element.children)}]
     if element.name == "more":
@@ -120,7 +120,7 @@ def _foreach(chart: Chart, element: Element) -> list[Action]:
 
 
 def _over_object(chart: Chart, element: Element, over: Code, loop: Action) -> Action:
-    """Also the fields of an object can be walked over, in the order of their names; the index is the name then."""
+    """Add a loop over the fields of an object, in the order of their names. The index is then the name."""
     chart.warn(element, "SCXML walks over arrays only; here, over the fields of an object as well", "array")
     name = element.get("index") or f"{element.get('item')}_name"
     chart.fields.declare(name)
@@ -164,7 +164,7 @@ def _assign(chart: Chart, element: Element) -> list[Action]:
 
 
 def assigned(chart: Chart, element: Element, attribute: str, found: object) -> Action:
-    """An assignment of what an element holds."""
+    """Return the assignment of an element's content."""
     value = found if isinstance(found, Code) else code.ABSENT if found is EMPTY else code.literal(found)
     action = chart.location(element, attribute, value)
     if "set" in action and isinstance(found, dict | list):

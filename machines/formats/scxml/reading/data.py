@@ -1,4 +1,4 @@
-"""<datamodel>: the variables of a document and how they come by their first values."""
+"""Reads <datamodel>: the variables of a document and how they get their first values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from .chart import EMPTY, Chart, parsed_text, value_of
 
 
 def declare(chart: Chart, *, open_: bool) -> None:
-    """Every variable becomes a data field. ``open_``: a parent may give those at the top any value."""
+    """Declare every variable as a data field.
+
+    ``open_``: a parent may give any value to the variables at the top level.
+    """
     top = set(at_the_top(chart))
     values = {
         element.get("id"): _plain(chart, element) for element in chart.survey.data if _is_early(chart, element, top)
@@ -35,7 +38,7 @@ def declare(chart: Chart, *, open_: bool) -> None:
 
 
 def at_the_top(chart: Chart) -> list[str]:
-    """The variables a parent may set: those of the document's own <datamodel>."""
+    """Return the variables that a parent may set: those of the document's own <datamodel>."""
     return [
         id
         for model in chart.root.all("datamodel")
@@ -49,7 +52,7 @@ def _is_early(chart: Chart, element: Element, top: set[str]) -> bool:
 
 
 def _plain(chart: Chart, element: Element) -> Any:
-    """A first value that need not be calculated; UNSET where it must be, or where there is none."""
+    """Return a first value that is a constant; UNSET if it must be calculated, or if there is none."""
     if element.get("src") is not None:
         return UNSET
     if element.get("expr") is not None:
@@ -65,7 +68,10 @@ def _plain(chart: Chart, element: Element) -> Any:
 
 
 def first_values(chart: Chart) -> list[Action]:
-    """What has to be calculated before the first state is entered: each in a block of its own, in document order."""
+    """Return the actions that calculate first values before the first state is entered.
+
+    Each has a block of its own, in document order.
+    """
     top = set(at_the_top(chart))
     blocks = []
     for element in chart.survey.data:
@@ -79,13 +85,13 @@ def first_values(chart: Chart) -> list[Action]:
 
 
 def _unless_given(chart: Chart, element: Element, action: Action) -> Action:
-    """Whoever starts the machine may bring values along: those hold."""
+    """Make an assignment apply only if no value was given when the machine was started."""
     field = chart.fields.names[element.get("id") or ""]
     return {"if": [{"guard": f"{field} == None", "do": [action]}]}
 
 
 def _set(chart: Chart, element: Element) -> Action | None:
-    """The assignment of a first value."""
+    """Return the assignment of a first value."""
     name = element.get("id") or ""
     if element.get("expr") is not None:
         value, effects = chart.code_and_effects(element, "expr")
@@ -119,7 +125,7 @@ def _from_file(chart: Chart, element: Element) -> Any:
 
 
 def late_values(chart: Chart, state: Element) -> list[Action]:
-    """With late binding: what is done when a state is entered for the first time."""
+    """Return what is done when a state is entered for the first time, with late binding."""
     if not chart.late or state is chart.root:
         return []
     own = [e for model in state.all("datamodel") for e in model.all("data") if e.get("id") in chart.survey.variables]
@@ -132,7 +138,7 @@ def late_values(chart: Chart, state: Element) -> list[Action]:
 
 
 def _flag(chart: Chart, state: Element) -> str:
-    """A field that tells whether the state's data is bound."""
+    """Return the field that records whether the state's data is bound."""
     name = f"bound_{chart.survey.names[state]}"
     chart.fields.declare(name)
     return chart.fields.names[name]

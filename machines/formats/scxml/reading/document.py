@@ -1,4 +1,4 @@
-"""The whole document. It is read until the kinds of its variables rest: see ``javascript.kinds``."""
+"""Reads a whole document, again until the kinds of its variables no longer change: see ``javascript.kinds``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _ROOM = 12  # characters of a machine's name that embedded machines may need
 
 
 def read(text: str, base: Path | str | None = None) -> tuple[dict[str, Any] | None, list[Finding]]:
-    """The definition, and what it says differently. ``base``: the document's file or folder, for files it names."""
+    """Return the definition, and findings about what it says differently.
+
+    ``base``: the document's file or folder, to find the files that it names.
+    """
     folder = Path(base) if base is not None else None
     stem = ""
     if folder is not None and folder.is_file():
@@ -51,7 +54,7 @@ def _machine_id(name: str) -> str:
 def _read(
     root: Element, library: Library, id: str, report: Report, *, inner_: bool = False
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """A definition, and the variables a parent may set with the fields they became."""
+    """Return a definition, and the variables that a parent may set, with their fields."""
     model = root.get("datamodel") or ""
     if model not in MODELS:
         report.add(
@@ -75,7 +78,7 @@ def _read(
 
 
 def _survey(root: Element, library: Library, report: Report) -> Survey:
-    """With the scripts that stand in files of their own."""
+    """Survey the document, with the scripts that have files of their own."""
     blank = Chart(root, "", Survey(root), Scope(report, Fields(), {}, {}, ""), library)
     texts: dict[Element, str] = {}
     for element in _scripts(root):
@@ -97,7 +100,7 @@ def _chart(root: Element, library: Library, id: str, found: Survey, report: Repo
 
 
 def _bring_along(chart: Chart) -> None:
-    """Machines that are brought along under their names, for an <invoke> that calculates them."""
+    """Embed the machines that the document contains by name, for an <invoke> that calculates which one it starts."""
     for element in chart.root.children:
         name = element.get("name") or ""
         if element.space == OURS and element.name == "machine" and limits.check_machine_name(name) is None:

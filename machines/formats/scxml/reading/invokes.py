@@ -1,4 +1,4 @@
-"""<invoke>: another document, run as an instance of its own while the state is active."""
+"""Reads <invoke>: another document, which runs as a separate instance while the state is active."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_invokes(chart: Chart, state: Element) -> list[Any]:
 
 
 def _handler(chart: Chart, element: Element) -> Action:
-    """Work for a handler, which is ours alone: as JSON."""
+    """Read work for a handler, which SCXML does not have, as JSON."""
     try:
         written = json.loads(element.text)
     except ValueError:
@@ -79,7 +79,7 @@ def _state_id(chart: Chart, state: Element) -> str:
 
 
 def _id(chart: Chart, state: Element, element: Element, number: int) -> str:
-    """An id that is not written is ``state.number`` (6.4.1 of the recommendation)."""
+    """Return the id of an invoke. The default is ``state.number`` (6.4.1 of the recommendation)."""
     id = element.get("id") or f"{_state_id(chart, state)}.{number}"
     if (why := limits.check_invoke_id(id)) is not None:
         chart.refuse(element, f"the id {id[:60]!r} {why}", "id")
@@ -94,7 +94,7 @@ def _id_location(chart: Chart, element: Element, invoke: Action) -> None:
 
 
 def _checked(chart: Chart, element: Element, source: Any) -> Any:
-    """A type that is calculated has to be one of ours when the time comes."""
+    """Return a source that fails at run time if the calculated type is not one of ours."""
     asked = chart.code(element, "typeexpr")
     name = Code(source["expr"], code.CHOICE) if isinstance(source, dict) else _full_name(source)
     known = Code(f"{asked.at(code.SUM)} in {list(TYPES)!r}", code.COMPARISON)
@@ -106,7 +106,7 @@ def _full_name(source: str) -> Code:
 
 
 def _source(chart: Chart, element: Element, stem: str) -> tuple[Any, list[str] | None]:
-    """``src`` of the invoke, and the names of the machines it may be; None for one that is not part of the document."""
+    """Return ``src`` of the invoke and the names of its possible machines; None for a machine outside the document."""
     inner = element.first("content")
     if inner is not None and (element.get("src") is not None or element.get("srcexpr") is not None):
         chart.refuse(inner, '<content> and "src" exclude each other')
@@ -135,7 +135,7 @@ def _embedded(name: str | None) -> tuple[Any, list[str] | None]:
 
 def _from_content(chart: Chart, inner: Element, stem: str) -> tuple[Any, list[str] | None]:
     if inner.get("expr") is not None:
-        # What can stand there is the name of a document that was assigned to a variable.
+        # The value can be the name of a document that was assigned to a variable.
         return {"expr": chart.code(inner, "expr").text}, list(chart.library.machines)
     document = inner.first("scxml")
     if document is None and inner.text.lstrip().startswith("<"):
@@ -148,7 +148,7 @@ def _from_content(chart: Chart, inner: Element, stem: str) -> tuple[Any, list[st
 
 
 def _calculated(chart: Chart, element: Element) -> tuple[Any, list[str] | None]:
-    """The files that texts of the document name are brought along; which of them it is, shows when it runs."""
+    """Embed every file that a text of the document names. Which of them is invoked is decided at run time."""
     asked = chart.code(element, "srcexpr")
     names: dict[str, str] = {}
     for written in chart.survey.files:
@@ -165,7 +165,7 @@ def _calculated(chart: Chart, element: Element) -> tuple[Any, list[str] | None]:
 
 
 def _input(chart: Chart, element: Element, names: list[str] | None, invoke: Action) -> dict[str, str]:
-    """Parameters whose names the child declares. The others go nowhere, but what fails in them ends the invoke."""
+    """Return the parameters that the child declares. The others are dropped, but an error in one ends the invoke."""
     if names is None:
         return {name: value.text for name, value in sends.parameters(chart, element).items()}
     known: dict[str, str] = {}
@@ -181,7 +181,7 @@ def _input(chart: Chart, element: Element, names: list[str] | None, invoke: Acti
 
 
 def _taken_back(chart: Chart, element: Element) -> list[Action]:
-    """An empty <finalize> puts what comes back under the same names where it came from."""
+    """Return the assignments of an empty <finalize>: each returned value is stored where its parameter came from."""
     places = {name: name for name in (element.get("namelist") or "").split()}
     for param in element.all("param"):
         if param.get("location") is not None:

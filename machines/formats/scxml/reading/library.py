@@ -1,4 +1,4 @@
-"""What a document brings along: documents inside it, and files next to it."""
+"""Embeds the documents that a document contains, and files next to it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from machines.formats.text import decode
 if TYPE_CHECKING:
     from .chart import Chart
 
-MAX_NESTED = 5  # documents inside one another
-MAX_MACHINES = 50  # that one document brings along
+MAX_NESTED = 5  # nested documents
+MAX_MACHINES = 50  # that one document embeds
 MAX_STEM = 12  # characters: names of embedded machines are joined, and must stay within MAX_NAME
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A machine that another one brings along. ``inputs``: its variables that a parent may set, and their fields."""
+    """A machine inside another one. ``inputs``: its variables that a parent may set, and their fields."""
 
     name: str
     definition: dict[str, Any]
@@ -35,9 +35,9 @@ Read = Callable[[Element, "Library", str], tuple[dict[str, Any], dict[str, str]]
 
 @dataclass(slots=True)
 class Library:
-    """``read`` turns an inner document into a definition; ``above`` are the files being read, to see circles.
+    """``read`` turns an inner document into a definition; ``above`` are the files being read, to detect cycles.
 
-    ``machine`` is the full name of the one that brings all this along.
+    ``machine`` is the full name of the machine that contains the others.
     """
 
     base: Path | None
@@ -52,7 +52,7 @@ class Library:
         return {one.name: one.definition for one in self.found.values()}
 
     def embed(self, chart: Chart, inner: Element, stem: str = "", *, exact: str = "") -> str | None:
-        """The name of the machine an inner <scxml> becomes: ``exact``, or one like its own."""
+        """Embed an inner <scxml> and return the name of its machine: ``exact``, or one like its own name."""
         return self._add(chart, inner, inner, inner.get("name") or stem or "child", self.above, exact)
 
     def embed_file(self, chart: Chart, element: Element, attribute: str, named: str) -> str | None:
@@ -85,7 +85,7 @@ class Library:
             return None
         name = exact if exact and exact not in self.machines else self._free(stem)
         inside = Library(self.base, self.read, f"{self.machine}.{name}", self.depth + 1, above)
-        self.found[key] = Embedded(name, {}, {})  # taken: what is read now must not take the name
+        self.found[key] = Embedded(name, {}, {})  # reserves the name while the inner document is read
         definition, inputs = self.read(root, inside, name)
         self.found[key] = Embedded(name, definition, inputs)
         return name
@@ -101,7 +101,7 @@ class Library:
         return name
 
     def path(self, chart: Chart, element: Element, attribute: str, named: str) -> Path | None:
-        """A file below the base. Nothing is fetched from anywhere else."""
+        """Return the path of a file below the base. Nothing is fetched from anywhere else."""
         relative = named.strip().removeprefix("file:").removeprefix("//")
         if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", relative) or relative.startswith("/"):
             chart.refuse(
@@ -119,7 +119,7 @@ class Library:
         return path
 
     def missing(self, chart: Chart, element: Element, attribute: str, path: Path) -> str:
-        """Why a file cannot be had when the machine runs; empty when it is there."""
+        """Return why a file is not available when the machine runs; an empty text if it exists."""
         if path.is_file():
             return ""
         message = f"there is no file {path.name}"

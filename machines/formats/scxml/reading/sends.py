@@ -1,4 +1,4 @@
-"""<send> and <cancel>, and the data that events, children and final states are given."""
+"""Reads <send> and <cancel>, and the data of events, children and final states."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def refuse_reserved(chart: Chart, element: Element, event: str, attribute: str) 
 
 
 class Wrong(Exception):
-    """What is said fails whenever it runs; why."""
+    """The element fails whenever it runs. The message is the reason."""
 
 
 def read_send(chart: Chart, element: Element) -> list[Action]:
@@ -68,7 +68,7 @@ def _parts(chart: Chart, element: Element) -> Action | None:
 
 
 def both(chart: Chart, element: Element, *names: str) -> None:
-    """Attributes that are written out or calculated, never both."""
+    """Refuse an element that has an attribute both written out and calculated."""
     for name in names:
         calculated = "idlocation" if name == "id" else f"{name}expr"
         if element.get(name) is not None and element.get(calculated) is not None:
@@ -114,7 +114,7 @@ def _id(chart: Chart, element: Element, parts: Action) -> None:
 
 
 def id_location(chart: Chart, element: Element) -> str:
-    """The field an id is to be put into."""
+    """Return the field that receives an id."""
     field = chart.field(element, "idlocation")
     if field is None:
         raise Wrong(f"idlocation: {(element.get('idlocation') or '')[:60]} is no variable")
@@ -156,14 +156,14 @@ def _data(chart: Chart, element: Element) -> Any:
 
 
 def content_of(chart: Chart, content: Element) -> Any:
-    """What a <content> holds: EMPTY, a Code or a JSON value."""
+    """Return what a <content> contains: EMPTY, a Code or a JSON value."""
     if content.get("expr") is not None:
         return chart.code(content, "expr")
     return chart.inline(content)
 
 
 def parameters(chart: Chart, element: Element) -> dict[str, Code]:
-    """What ``namelist`` and <param> give, by name. The later of two with one name holds."""
+    """Return the values of ``namelist`` and <param>, by name. If a name occurs twice, the later value applies."""
     found: dict[str, Code] = {}
     for name in (element.get("namelist") or "").split():
         found[name] = _located(chart, element, "namelist", name)

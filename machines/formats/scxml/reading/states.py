@@ -1,4 +1,4 @@
-"""<state>, <parallel>, <final> and <history>."""
+"""Reads <state>, <parallel>, <final> and <history>."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _read(chart: Chart, element: Element) -> dict[str, Any]:
 
 
 def behaviour(chart: Chart, element: Element) -> dict[str, Any]:
-    """What a state does, and on what; of the document as a whole, this is more than the recommendation has."""
+    """Return what a state does, and on which events. The document as a whole may do more than SCXML allows."""
     entry = _entry(chart, element)
     exit = content.read_blocks(chart, element.all("onexit"))
     on, always, timed = transitions.read_transitions(chart, element)
@@ -79,7 +79,10 @@ def _entry(chart: Chart, element: Element) -> list[Action]:
 
 
 def read_initial(chart: Chart, element: Element, before: list[Action]) -> Any:
-    """Where a compound state or the document begins. ``before``: what is done on the way, ahead of anything else."""
+    """Return the initial state of a compound state or of the document.
+
+    ``before``: actions that run on the way, before all others.
+    """
     inner = list(element.all("state", "parallel", "final"))
     if element.name not in ("scxml", "state") or not inner or inner[0] not in chart.survey.names:
         return None

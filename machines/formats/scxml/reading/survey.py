@@ -1,4 +1,4 @@
-"""A first walk over a document, before anything is translated: what its states, variables and functions are called."""
+"""Walks over a document before it is translated, and names its states, variables and functions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Survey:
     variables: dict[str, Element] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     programs: dict[Element, tuple[Script, list[Node]] | SyntaxProblem] = field(default_factory=dict)
-    files: list[str] = field(default_factory=list)  # names of documents that stand in quotes anywhere
+    files: list[str] = field(default_factory=list)  # names of documents in quotes, anywhere in the text
     body: Element = field(init=False)
 
     def __post_init__(self) -> None:
@@ -60,7 +60,7 @@ class Survey:
 
 
 def survey(root: Element, machine: str, report: Report, texts: dict[Element, str]) -> Survey:
-    """``machine``: its full name; ``texts``: what scripts hold that stand in files of their own."""
+    """Survey a document. ``machine``: its full name; ``texts``: the contents of scripts in files of their own."""
     found = Survey(root, files=list(dict.fromkeys(_FILE.findall(root.source.text))))
     elements = list(_own(root))
     _name_states(found, elements, report)
@@ -78,7 +78,7 @@ def survey(root: Element, machine: str, report: Report, texts: dict[Element, str
 
 
 def _own(element: Element) -> Iterator[Element]:
-    """Every element but those of documents inside this one."""
+    """Yield every element except those of nested documents."""
     for child in element.children:
         if not child.is_scxml("scxml"):
             yield child
@@ -103,7 +103,10 @@ def _name_states(found: Survey, elements: list[Element], report: Report) -> None
 
 
 def _name_body(found: Survey, machine: str, report: Report) -> None:
-    """The state that stands for the machine itself is none of the definition, but can be a target, or be asked for."""
+    """Name the machine's own element.
+
+    It is not a state of the definition, but it can be a target, or be tested with In().
+    """
     id = found.body.get("id")
     if found.body is found.root or not id:
         return
@@ -129,7 +132,7 @@ def _data(found: Survey, element: Element, report: Report) -> None:
 
 
 def _function_value(element: Element) -> Function | None:
-    """A function as the value of a variable: it is written out where it is called."""
+    """Return the function that is a variable's value. It is inlined where it is called."""
     expression = element.get("expr")
     if expression is None or ("=>" not in expression and "function" not in expression):
         return None

@@ -1,4 +1,4 @@
-"""``after``: a <send>, a <cancel> and transitions that wear ``sb:after="true"`` are a timer of their state."""
+"""Reads ``after``: a <send>, a <cancel> and transitions with ``sb:after="true"`` are a timer of their state."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ def is_part(element: Element) -> bool:
 
 
 def others(block: Element) -> list[Element]:
-    """What stands in an <onentry> or <onexit> and belongs to no timer."""
+    """Return the parts of an <onentry> or <onexit> that do not belong to a timer."""
     return [child for child in block.children if not (is_part(child) and child.is_scxml(_PLACES.get(block.name, "")))]
 
 
 def read_after(chart: Chart, state: Element, timed: list[tuple[Element, Any]]) -> dict[str, Any]:
-    """``after`` of a state. ``timed``: its transitions that wait for timers, with what they became."""
+    """Return ``after`` of a state.
+
+    ``timed``: its transitions that wait for timers, each with its definition.
+    """
     waiting: dict[str, list[tuple[Element, Any]]] = {}
     for element, body in timed:
         waiting.setdefault(element.get("event") or "", []).append((element, body))
@@ -50,7 +53,10 @@ def _parts(state: Element, place: str) -> list[Element]:
 
 
 def _key(chart: Chart, send: Element, taken: dict[str, Any]) -> str:
-    """The delay. Brackets keep apart what says the same: they make it an expression, worth what it was before."""
+    """Return the delay as a key.
+
+    Brackets tell equal delays apart: they turn the delay into an expression of the same value.
+    """
     sends.both(chart, send, "delay")
     more = [name for space, name in send.attributes if not space and name not in _SAID]
     if more or send.children:

@@ -1,4 +1,4 @@
-"""<transition>: descriptors, targets, guards, and the order in which transitions are asked."""
+"""Reads <transition>: descriptors, targets, guards, and the order in which transitions are tried."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from . import content, timers
 from .chart import Chart, more
 
 Transition = dict[str, Any]
-MAX_ORDERED = 20_000  # transitions of one state, each counted under every descriptor it stands for
+MAX_ORDERED = 20_000  # transitions of one state, each counted once for every descriptor
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """``events`` are descriptors without a closing ``.*``: here as there, a name stands for all that begin with it."""
+    """``events`` are descriptors without a closing ``.*``: as in SCXML, a name matches all that begin with it."""
 
     events: tuple[str, ...]
     body: Transition | str
 
 
 def read_transitions(chart: Chart, state: Element) -> tuple[dict[str, Any], list[Any], list[tuple[Element, Any]]]:
-    """What becomes ``on``, what becomes ``always``, and what waits for timers of the state."""
+    """Return the transitions for ``on``, those for ``always``, and those that wait for timers of the state."""
     inner = {chart.survey.names[one] for one in states_below(chart, state)}
     found = [(element, _read(chart, state, element, inner)) for element in state.all("transition")]
     timed = [(element, transition.body) for element, transition in found if timers.is_part(element)]
@@ -37,7 +37,7 @@ def read_transitions(chart: Chart, state: Element) -> tuple[dict[str, Any], list
 
 
 def _read(chart: Chart, state: Element, element: Element, inner: set[str]) -> Read:
-    """``inner``: the names of the states inside the one the transition belongs to."""
+    """Read a transition. ``inner``: the names of the states inside the transition's own state."""
     body: Transition = {}
     targets = _targets(chart, element)
     if targets:
@@ -58,7 +58,7 @@ def _read(chart: Chart, state: Element, element: Element, inner: set[str]) -> Re
 
 
 def unlisted(actions: list[Action]) -> Any:
-    """One action stands for itself."""
+    """Return one action as it is, and several as a list."""
     return actions[0] if len(actions) == 1 else actions
 
 
@@ -74,7 +74,10 @@ def _descriptors(chart: Chart, element: Element) -> tuple[str, ...]:
 
 
 def _ended(chart: Chart, event: str) -> str:
-    """The end of a state is told under its id; here that is its name, made fit for an event."""
+    """Return the name of the event for the end of a state.
+
+    SCXML uses the state's id; here it is the state's name, with characters that an event cannot have replaced.
+    """
     id = event.removeprefix("done.state.")
     name = chart.survey.by_id.get(id, id)
     if id == event or name == id:
@@ -88,7 +91,7 @@ def _targets(chart: Chart, element: Element) -> list[str]:
 
 
 def named(chart: Chart, element: Element, attribute: str, ids: str) -> Any:
-    """One target, or several."""
+    """Return one target, or several as a list."""
     found = []
     for id in ids.split():
         if id in chart.survey.by_id:
@@ -99,17 +102,20 @@ def named(chart: Chart, element: Element, attribute: str, ids: str) -> Any:
 
 
 def _written(chart: Chart, name: str) -> str:
-    """Only with # can a target be the machine itself."""
+    """Write a target. If it is the machine itself, it needs a #."""
     return f"#{name}" if name == chart.survey.names.get(chart.survey.body) else written(name)
 
 
 def written(name: str) -> str:
-    """A state's name as a target: with # where it would be read as a path."""
+    """Write a state's name as a target, with # if it would be read as a path."""
     return f"#{name}" if "." in name or name.startswith("#") else name
 
 
 def _reenters(chart: Chart, state: Element, element: Element, inner: set[str]) -> bool:
-    """Whether a transition leaves its own state although all its targets are there; for any other this says nothing."""
+    """Return whether a transition leaves its own state although all its targets are in that state.
+
+    False for any other transition.
+    """
     targets = {chart.survey.by_id.get(id) for id in (element.get("target") or "").split()}
     # A history state anywhere may stand for the state itself, or for one inside.
     if state is chart.root or not targets <= inner | {chart.survey.names.get(state)} | chart.survey.histories:
@@ -133,10 +139,11 @@ def states_below(chart: Chart, state: Element) -> list[Element]:
 
 
 def by_event(chart: Chart, state: Element, transitions: list[Read]) -> dict[str, Any]:
-    """``on``: each descriptor with its transitions. The first that matches and is open is taken, in document order.
+    """Return ``on``: the transitions of each descriptor.
 
-    Two descriptors can match one event. Where listing each transition under its own would ask them in another
-    order, the narrower descriptor gets those of the wider ones as well.
+    The first transition that matches and whose guard holds is taken, in document order. Two descriptors can match one
+    event. If listing each transition only under its own descriptor would change the order, the narrower descriptor also
+    gets the transitions of the wider ones.
     """
     places: dict[str, list[int]] = {}
     for place, transition in enumerate(transitions):
@@ -153,14 +160,14 @@ def by_event(chart: Chart, state: Element, transitions: list[Read]) -> dict[str,
 
 
 def _covering(places: dict[str, list[int]], event: str) -> list[str]:
-    """The descriptors that match an event of that name: itself, those it begins with, and *."""
+    """Return the descriptors that match an event of that name: itself, its prefixes, and *."""
     words = event.split(".")
     wider = {"*", *(".".join(words[:end]) for end in range(1, len(words) + 1))}
     return [name for name in wider if name in places]
 
 
 def _in_order(places: dict[str, list[int]], event: str, order: dict[str, int]) -> bool:
-    """Whether the transitions for an event come in document order when descriptors are asked in theirs."""
+    """Return whether an event's transitions are tried in document order when the descriptors are tried in theirs."""
     asked = [place for name in sorted(_covering(places, event), key=order.__getitem__) for place in places[name]]
     return list(dict.fromkeys(asked)) == sorted(set(asked))
 

@@ -1,1 +1,1 @@
-"""A definition to an SCXML document."""
+"""Writes a definition as an SCXML document."""

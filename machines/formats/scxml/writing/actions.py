@@ -1,4 +1,4 @@
-"""Actions as executable content."""
+"""Writes actions as executable content."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def write_actions(writing: Writing, actions: Iterable[Action]) -> list[Tag]:
 
 
 def write_block(writing: Writing, name: str, actions: tuple[Action, ...]) -> list[Tag]:
-    """<onentry> or <onexit>: several where the actions are nothing but blocks."""
+    """Write <onentry> or <onexit>: several of them if all actions are blocks."""
     if not actions:
         return []
     if all(action.verb == "block" for action in actions):
@@ -39,7 +39,7 @@ def _set(writing: Writing, action: Action) -> list[Tag]:
 
 
 def _own(writing: Writing, action: Action) -> list[Tag]:
-    """What SCXML has no words for."""
+    """Write an action that SCXML does not have."""
     writing.ours(action.path, f"action {action.verb}")
     named = writing.at(action.path)
     if action.verb in ("unset", "append"):
@@ -68,7 +68,7 @@ def _data(writing: Writing, action: Action) -> list[Tag]:
 
 
 def write_data(writing: Writing, value: Value | None, path: Path) -> list[Tag]:
-    """Parameters for an object, else <content>."""
+    """Write parameters for an object, else <content>."""
     if value is None:
         return []
     translator, tree = Translator(writing, path), value.tree

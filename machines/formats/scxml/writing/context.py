@@ -1,4 +1,4 @@
-"""What the writers of one document share: the machine, names that fit SCXML, and what it cannot say."""
+"""The state that the writers of one document share: the machine, valid names for SCXML, and findings."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _OWN = ("Signalbox", "Math", "JSON", "Object", "Array", "Number", "String", "Dat
 
 @dataclass(slots=True)
 class Writing:
-    """``document`` is the plain copy of the definition, ``ids`` and ``variables`` are what names are in the text.
+    """``document`` is the plain copy of the definition; ``ids`` and ``variables`` map names to those in the text.
 
-    ``events``: what timers and ends of states are called there. ``embedded``: machines written where they are invoked.
+    ``events``: the names in the text of timers and of ends of states. ``embedded``: machines written where they are
+    invoked.
     """
 
     machine: Machine
@@ -50,8 +51,11 @@ class Writing:
         self._name_events()
 
     def _name_events(self) -> None:
-        """Timers get a first word that nothing listens for. ``after.`` would not do: tools that drop what they do not
-        know make plain sends of them, and a plain send of that name would not be read."""
+        """Choose names for the events of states.
+
+        The names of timers begin with a word that no transition listens for. That word is not ``after``: tools that
+        drop what they do not know turn timers into plain sends, and a plain send of that name would not be read.
+        """
         events = (event for state in self.machine.states.values() for t in state.transitions for event in t.events)
         timer = Names(event.partition(".")[0] for event in events).take("timer")
         for state in self.machine.states.values():
@@ -63,30 +67,30 @@ class Writing:
                 self.events[event] = f"{timer}.{id}.{number}"
 
     def at(self, path: Path) -> Any:
-        """The JSON that stands at a path."""
+        """Return the JSON at a path."""
         found: Any = self.document
         for part in path:
             found = found[part]
         return found
 
     def once(self, code: str, path: Path, message: str, hint: str = "") -> None:
-        """Says the same thing only where it comes first."""
+        """Add a finding at its first place, and not again."""
         if message not in self._said:
             self._said.add(message)
             self.report.add(code, path, message, hint)
 
     def ours(self, path: Path, what: str) -> None:
-        """Something is written in our own namespace."""
+        """Report that something is written in our own namespace."""
         self.once("SB222", path, f"SCXML has no {what}: it stands in our own namespace, where only Signalbox reads it")
 
 
 def more(found: dict[str, Any]) -> list[Tag]:
-    """Keys that only we know, as JSON in an element of ours."""
+    """Write properties that SCXML does not have, as JSON in an element of ours."""
     return [Tag("sb:more", text=compact(found))] if found else []
 
 
 def compact(value: Any) -> str:
-    """JSON without characters that XML refuses."""
+    """Write JSON without characters that XML refuses."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f").translate(_REFUSED)
 
 

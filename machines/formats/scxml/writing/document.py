@@ -1,4 +1,4 @@
-"""The whole document."""
+"""Writes a whole document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .states import write_initial, write_state
 
 
 def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
-    """Raises DefinitionError for a definition that has errors."""
+    """Return the definition as SCXML. Raises DefinitionError for a definition that has errors."""
     machine, report = read_document(definition)
     if machine is None or report.has_errors:
         raise DefinitionError(report.findings())
@@ -88,7 +88,7 @@ def _data(writing: Writing, field: Field) -> Tag:
 
 
 def _embed(writing: Writing) -> None:
-    """Machines that this one brings along are written where they are invoked."""
+    """Embed the machines that this one contains, where it invokes them."""
     for name, inner in list_embedded(writing.document).items():
         full = f"{writing.machine.id}.{name}"
         machine, report = read_document(inner | {"id": full})

@@ -1,4 +1,4 @@
-"""Our expressions as ECMAScript: in its own words where they mean the same, else as ``Signalbox.name(...)``."""
+"""Writes our expressions as ECMAScript: with its own syntax if that means the same, else as ``Signalbox.name(...)``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NULL = frozenset(["null"])
 
 
 class Translator:
-    """``path`` is where the expression stands, for what has to be said about it."""
+    """Translates expressions. ``path`` is the place of the expression, for findings."""
 
     def __init__(self, writing: Writing, path: Path) -> None:
         self.writing = writing
@@ -33,7 +33,7 @@ class Translator:
         return self._inference.types(node)
 
     def only(self, node: Node, allowed: frozenset[str]) -> bool:
-        """Whether whatever is there is of these types."""
+        """Return whether every present value is of these types."""
         found = self.types(node)
         return found is not None and found - _NULL <= allowed
 
@@ -44,7 +44,7 @@ class Translator:
         return self.value(node).text
 
     def condition(self, node: Node) -> Code:
-        """Something that ECMAScript holds for true exactly where we do."""
+        """Return code that is true in ECMAScript exactly where the condition is true for us."""
         if node[0] == "because":
             return self.condition(node[2])
         if node[0] in ("and", "or"):
@@ -58,7 +58,7 @@ class Translator:
         return self.value(node)
 
     def ours(self, name: str, *arguments: Node) -> Code:
-        """A call of a function that only Signalbox has."""
+        """Write a call of a function that only Signalbox has."""
         self.writing.once(
             "SB222", self.path, f"ECMAScript has no {name}() of ours: Signalbox.{name}() is read by Signalbox only"
         )
@@ -66,7 +66,7 @@ class Translator:
 
 
 def literal(value: object) -> str:
-    """A JSON value; texts in single quotes, so that they stay readable in attributes."""
+    """Write a JSON value. Texts have single quotes, which are readable in attributes."""
     if isinstance(value, str):
         inner = json.dumps(value, ensure_ascii=False)[1:-1].replace('\\"', '"').replace("'", "\\'")
         return "'" + inner.replace("\x7f", "\\x7f").replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff") + "'"
@@ -116,7 +116,7 @@ _WHOLE_EVENT = ["and", ["trigger"], ["call", "put", ["trigger"], ["str", "data"]
 
 
 def _logic(translator: Translator, node: Node) -> Code:
-    """Gives an operand back; lists and objects that are empty are false to us only."""
+    """Write ``and`` and ``or``, which return an operand. Only for us are empty lists and objects false."""
     if node == _WHOLE_EVENT:
         return Code("_event")
     *before, last = node[1:]
@@ -148,7 +148,7 @@ def _link(translator: Translator, left: Node, operator: str, right: Node) -> Cod
     if operator in ("in", "not in"):
         return _membership(translator, left, operator, right)
     if operator in ("==", "!="):
-        loose = ["null"] in (left, right)  # null and undefined are one to us
+        loose = ["null"] in (left, right)  # null and undefined are the same to us
         sign = operator if loose else f"{operator}="
         return Code(f"{translator.value(left).at(RELATION)} {sign} {translator.value(right).at(RELATION)}", EQUALITY)
     return Code(f"{translator.value(left).at(SUM)} {operator} {translator.value(right).at(SUM)}", RELATION)
@@ -171,7 +171,7 @@ def _arithmetic(translator: Translator, node: Node) -> Code:
         return Code(f"Math.floor({a.at(PRODUCT)} / {b.at(SIGN)})")
     if operator == "**":
         return Code(f"Math.pow({a.text}, {b.text})")
-    if operator == "%":  # with the sign of the divisor
+    if operator == "%":  # our remainder has the sign of the divisor
         return Code(f"({a.at(PRODUCT)} % {b.at(SIGN)} + {b.at(PRODUCT)}) % {b.at(SIGN)}", PRODUCT)
     level = SUM if operator == "-" else PRODUCT
     return Code(f"{a.at(level)} {operator} {b.at(level + 1)}", level)
@@ -204,7 +204,7 @@ Write = Callable[..., Code | None]
 
 
 def _global(name: str) -> Write:
-    """A function of ECMAScript that does the same."""
+    """Return a writer that calls a function of ECMAScript with the same result."""
 
     def write(translator: Translator, *arguments: Node) -> Code | None:
         return Code(f"{name}({', '.join(translator.text(argument) for argument in arguments)})")
@@ -238,7 +238,7 @@ def _any_length(translator: Translator, owner: Node) -> Code:
 
 
 def _extreme(name: str) -> Write:
-    """Of several numbers; of a list, or of texts, only ours knows."""
+    """Return a writer for several numbers. A list, or texts, need our own function."""
 
     def write(translator: Translator, *arguments: Node) -> Code | None:
         if len(arguments) < 2 or not all(translator.only(argument, _NUMBERS) for argument in arguments):
@@ -249,7 +249,7 @@ def _extreme(name: str) -> Write:
 
 
 def _as_text(translator: Translator, value: Node) -> Code | None:
-    """What is absent is called otherwise in ECMAScript."""
+    """Write the conversion to text. An absent value has a different text in ECMAScript."""
     found = translator.types(value)
     return Code(f"String({translator.text(value)})") if found is not None and found <= _TEXT | _NUMBERS else None
 
@@ -262,7 +262,7 @@ def _truth(translator: Translator, value: Node) -> Code | None:
 
 
 def _item(translator: Translator, owner: Node, key: Node) -> Code | None:
-    if key[0] == "str":  # which is read back as the access that may fail
+    if key[0] == "str":  # this is read back as an access that may fail
         return None
     return Code(f"{translator.value(owner).at(ATOM)}[{translator.text(key)}]")
 
@@ -276,7 +276,7 @@ def _filled(translator: Translator, value: Node) -> Code | None:
 
 
 def _put(translator: Translator, owner: Node, key: Node, value: Node) -> Code | None:
-    """The whole event."""
+    """Write the whole event as ``_event``."""
     whole = owner == ["trigger"] and key == ["str", "data"] and value == ["event"]
     return Code("_event") if whole else None
 

@@ -1,4 +1,4 @@
-"""XML, written out."""
+"""Writes XML."""
 
 from __future__ import annotations
 

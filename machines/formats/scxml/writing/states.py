@@ -1,4 +1,4 @@
-"""States, with all that stands inside them."""
+"""Writes states with everything inside them."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _parameters(writing: Writing, value: Value | None, path: Path) -> list[Tag]:
 
 
 def _own_invoke(writing: Writing, invoke: Invoke) -> Tag:
-    """Work for a handler, or a machine whose name is calculated."""
+    """Write work for a handler, or an invoke of a machine whose name is calculated."""
     writing.ours(invoke.path, "work for handlers" if not invoke.is_machine else "calculated machine")
     body = {key: value for key, value in writing.at(invoke.path).items() if key not in ("onDone", "onError", "id")}
     return Tag("invoke", {"type": OURS, "id": invoke.id}, text=compact(body))

@@ -1,4 +1,4 @@
-"""Transitions, wherever the definition has them, in the order in which they are asked."""
+"""Writes the transitions of a definition, in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -47,12 +47,15 @@ def _event(writing: Writing, event: str) -> str:
 
 
 def _target(writing: Writing, state: State, transition: Transition) -> dict[str, str | None]:
-    """SCXML leaves a state whose transition leads to itself or inside, unless it is of the type internal."""
+    """Write the target of a transition.
+
+    SCXML leaves a state whose transition leads to itself or inside it, unless its type is internal.
+    """
     targets, machine = transition.targets, writing.machine
     if not targets:
         return {}
     if targets == (state.name,) and state.kind == "atomic" and not transition.reenter:
-        return {}  # the state is not left: what is done is all there is
+        return {}  # the state is not left: the transition only has actions
     found: dict[str, str | None] = {"target": " ".join(writing.ids[name] for name in targets)}
     histories = [name for name in targets if machine.states[name].kind == "history"]
     if transition.reenter or not all(name in histories or machine.contains(state.name, name) for name in targets):
@@ -65,7 +68,7 @@ def _target(writing: Writing, state: State, transition: Transition) -> dict[str,
 
 
 def timers(writing: Writing, state: State) -> Iterator[tuple[Tag, Tag]]:
-    """The send that starts each timer of a state, and the cancel that ends it."""
+    """Yield the send that starts each timer of a state, and the cancel that ends it."""
     for transition in state.transitions:
         if transition.delay is not None:
             message = "SCXML has no timers of states: in the text, an event that anyone may send stands for each"

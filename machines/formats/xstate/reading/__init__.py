@@ -1,1 +1,1 @@
-"""XState in, definition out."""
+"""Reads an XState config to a definition."""

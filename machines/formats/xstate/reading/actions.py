@@ -1,4 +1,4 @@
-"""Actions. XState's own have an equivalent here or a finding; a name alone becomes a message of that name."""
+"""Reads actions. XState's own have an equivalent here or a finding; a mere name becomes a message of that name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Action = dict[str, Any]
 
 
 def read_actions(place: Place | None, scope: Scope) -> list[Action]:
-    """One action or a list of them."""
+    """Read one action or a list of them."""
     if place is None or place.value is None:
         return []
     return [action for one in place.one_or_many() for action in _read_action(one, scope)]
@@ -43,7 +43,7 @@ def _read_action(place: Place, scope: Scope) -> list[Action]:
 
 
 def _coded(place: Place, code: str, scope: Scope) -> list[Action]:
-    """A function: it may do anything, so whoever gets the message has to know what."""
+    """Read an action that is a function. It becomes a message with the code, for its receiver to implement."""
     if code.isidentifier():
         return _named(place, code, None, scope)
     message = "the action is code; it is now a message that holds it"
@@ -52,7 +52,7 @@ def _coded(place: Place, code: str, scope: Scope) -> list[Action]:
 
 
 def _named(place: Place, name: str, params: Place | None, scope: Scope) -> list[Action]:
-    """What the text implements is translated; the rest becomes a message, so that something outside can do it."""
+    """Read a named action. It is translated if the text implements it, else it becomes a message to act on outside."""
     found = implementations.of("actions", name, scope)
     if found is not None and not scripts.is_code(found.value):
         return read_actions(found, implementations.deeper(scope, read_params(params, scope)))

@@ -1,4 +1,4 @@
-"""XState's own actions. They say what they do in ``params``, or beside ``type`` as older tools write them."""
+"""Reads XState's own actions. Their arguments are in ``params``, or beside ``type`` as older tools write them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _INSTEAD = {
 
 
 def read(place: Place, name: str, scope: Scope, read_actions: Read) -> list[Action]:
-    """``read_actions`` reads the actions inside a choice."""
+    """Read a built-in action. ``read_actions`` reads the actions inside a choice."""
     if name == "choose":
         return _choose(place, scope, read_actions)
     reader = _READERS.get(name)
@@ -52,7 +52,7 @@ class _Arguments:
         self._homes = [home for home in (params, place) if home is not None and isinstance(home.value, dict)]
 
     def get(self, *names: str) -> Place | None:
-        """The first of these that is there."""
+        """Return the first of these arguments that has a value."""
         return next(
             (home.at(n) for n in names for home in self._homes if n in home and home.value[n] is not None), None
         )
@@ -76,7 +76,7 @@ def _assign(arguments: _Arguments, scope: Scope) -> list[Action]:
 
 
 def _computed(place: Place, scope: Scope) -> list[Action]:
-    """``assign(({context}) => ({field: value}))``"""
+    """Read ``assign(({context}) => ({field: value}))``."""
     code = braced(place.value) or place.value
     found = scripts.fields_of(code, scope, place)
     if isinstance(found, dict):
@@ -88,7 +88,10 @@ def _computed(place: Place, scope: Scope) -> list[Action]:
 
 
 def _in_order(values: dict[str, Any], place: Place, scope: Scope) -> dict[str, Any]:
-    """XState computes all values before it sets any field; here one after the other: who reads a field goes first."""
+    """Sort assignments so that a field is read before it is set.
+
+    XState computes all values before it sets any field; here they are set one after the other.
+    """
     readers: dict[str, list[str]] = {name: [] for name in values}
     for name, value in values.items():
         for read in _fields_read(value):
@@ -114,7 +117,7 @@ def _fields_read(value: Any) -> set[str]:
 
 
 def _event(arguments: _Arguments, scope: Scope) -> dict[str, Any]:
-    """``event`` and ``data`` of a raise or a send."""
+    """Return ``event`` and ``data`` of a raise or a send."""
     place = arguments.get("event")
     if place is None:
         scope.reading.cannot(arguments.place, "no event is named", 'write {"event": {"type": "name"}}')
@@ -130,7 +133,7 @@ def _event(arguments: _Arguments, scope: Scope) -> dict[str, Any]:
 
 
 def _computed_event(place: Place, code: str, scope: Scope) -> dict[str, Any]:
-    """``raise(({context}) => ({type: "name", field: value}))``"""
+    """Read ``raise(({context}) => ({type: "name", field: value}))``."""
     fields = {} if scope.reading.ours else scripts.fields_of(code, scope, place)
     if not isinstance(fields, dict) or "type" not in fields:
         whole = read_expression(place, code, scope)
@@ -158,7 +161,7 @@ def _event_object(place: Place, scope: Scope) -> dict[str, Any]:
 
 
 def _name_or_expression(place: Place, scope: Scope) -> Any:
-    """The id of a send or a cancel."""
+    """Return the id of a send or a cancel."""
     text = place.text("an id")
     code = braced(text) if text else None
     return text if code is None else {"expr": read_expression(place, code, scope)}
@@ -174,7 +177,7 @@ def _with_options(event: dict[str, Any], arguments: _Arguments, scope: Scope) ->
 
 
 def _raise(arguments: _Arguments, scope: Scope) -> list[Action]:
-    """Now: an internal event. Later: one from outside, which is what XState makes of it, too."""
+    """Read a raise. Without a delay it is an internal event; with one it is an external event, as in XState."""
     event = _with_options(_event(arguments, scope), arguments, scope)
     if "delay" in event:
         return [{"send": event}]
@@ -207,7 +210,7 @@ def _send(arguments: _Arguments, scope: Scope, to: str | None) -> list[Action]:
 
 
 def _actor(place: Place, scope: Scope) -> str:
-    """An actor is reached by the id of its invoke."""
+    """Return the target of an actor, which is the id of its invoke."""
     text = place.text("the id of an actor")
     if text is None:
         return literal("")
@@ -245,7 +248,7 @@ def _custom(arguments: _Arguments, scope: Scope) -> list[Action]:
 
 
 def _choose(place: Place, scope: Scope, read_actions: Read) -> list[Action]:
-    """XState 4: the actions of the first branch whose guard holds."""
+    """Read the choice of XState 4: the actions of the first branch whose guard holds."""
     branches = []
     conditions = _Arguments(place).get("conds", "guards", "branches")
     for one in conditions.one_or_many() if conditions else ():

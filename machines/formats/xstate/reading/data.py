@@ -1,4 +1,4 @@
-"""``context`` by example, and the JSON Schemas that Stately keeps below ``schemas``."""
+"""Reads ``context`` by example, and the JSON Schemas that Stately writes below ``schemas``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Context = dict[str, Any]
 
 
 def read_context(place: Place, reading: Reading) -> Context:
-    """The data fields: by JSON Schema where there is one, else by example."""
+    """Read the data fields: by JSON Schema where there is one, else by example."""
     found = place.get("context")
     if found is not None and scripts.is_code(found.value):
         return _computed(found, reading)
@@ -32,7 +32,10 @@ def read_context(place: Place, reading: Reading) -> Context:
 
 
 def _computed(place: Place, reading: Reading) -> Context:
-    """``({input}) => ({...})``: what is an input is given when an instance is created; the rest is set at its start."""
+    """Read ``({input}) => ({...})``.
+
+    Inputs are given when an instance is created; the other fields are set at its start.
+    """
     code = braced(place.value) or ""
     found = scripts.initial_fields(code, Scope(reading, reading.states.top), place)
     if isinstance(found, scripts.Untranslated):
@@ -60,7 +63,7 @@ def _name(name: str, reading: Reading) -> str:
 
 
 def with_undeclared(context: Context, reading: Reading, *, schema: bool) -> Context:
-    """With the fields that are used and declared nowhere, in the form that cannot be misread."""
+    """Add the fields that are used and not declared, in a form that cannot be mistaken for a schema."""
     if schema:
         further = {name: {"default": None} for name in reading.undeclared}
         return {**context, "properties": {**context["properties"], **further}}
@@ -71,7 +74,7 @@ def with_undeclared(context: Context, reading: Reading, *, schema: bool) -> Cont
 
 
 def _kinds(example: Any) -> Kinds:
-    """What a field of that type can hold, as long as nothing removes it."""
+    """Return what a field of that type can hold, as long as nothing removes it."""
     return ANY if example is None else kinds_of(example)
 
 
@@ -80,7 +83,7 @@ def has_schema(place: Place) -> bool:
 
 
 def read_events(place: Place, reading: Reading) -> dict[str, Any]:
-    """Payloads by JSON Schema, where Stately has them."""
+    """Read payloads by JSON Schema, if Stately wrote any."""
     events = {}
     for name, schema in _schema(place, "events").items():
         path = ("schemas", "events", name)
@@ -89,7 +92,7 @@ def read_events(place: Place, reading: Reading) -> dict[str, Any]:
 
 
 def _event(schema: dict[str, Any], reading: Reading) -> dict[str, Any]:
-    """XState counts the event's name among its fields."""
+    """Read an event's payload. XState includes the event's name in its fields, which is removed."""
     event: dict[str, Any] = {key: schema[key] for key in ("description", "meta") if schema.get(key)}
     payload = {key: value for key, value in schema.items() if key not in event}
     if not isinstance(payload.get("properties"), dict):

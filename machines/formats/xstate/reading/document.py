@@ -1,4 +1,4 @@
-"""The whole config: its name, its data, its events, and the states in it."""
+"""Reads a whole config: its name, its data, its events, and its states."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ONLY = "active"  # the state of a machine without states
 
 
 class ConfigReport(Report):
-    """Calls a piece of a script what it is, where something else is expected."""
+    """Describes a piece of a script in the message where something else is expected."""
 
     def add(self, code: str, path: Path, message: str, hint: str = "", *, later: bool = False) -> None:
         if message.endswith("found text"):
@@ -45,7 +45,7 @@ class ConfigReport(Report):
 
 
 def read(text: str, base: str | FilePath | None = None) -> tuple[Any, list[Finding]]:
-    """The definition, and all findings. Next to an error the definition is a draft to go on with."""
+    """Return the definition and all findings. Next to an error, the definition is a draft to continue from."""
     config, findings = _config(text)
     if not isinstance(config, dict):
         return config, findings
@@ -67,7 +67,7 @@ def read(text: str, base: str | FilePath | None = None) -> tuple[Any, list[Findi
 
 
 def _config(text: str) -> tuple[Any, list[Finding]]:
-    """JSON, or the object inside ``createMachine({...})``."""
+    """Return the config: JSON, or the object inside ``createMachine({...})``."""
     if exported_config.is_script(text):
         return exported_config.read(text)
     return read_json(text)
@@ -96,7 +96,7 @@ def _definition(config: dict[str, Any], report: Report, name: str) -> dict[str, 
 
 
 def _begin(place: Place, report: Report, name: str) -> Reading:
-    """``name`` is the machine's where the config has none."""
+    """Return a new reading of the config. ``name``: the machine's name if the config has none."""
     config = place.value
     given = config.get("id") or config.get("key")
     named = isinstance(given, str) and given
@@ -123,7 +123,7 @@ def _begin(place: Place, report: Report, name: str) -> Reading:
 
 
 def _begin_with(body: dict[str, Any], reading: Reading, *, parallel: bool) -> None:
-    """What is computed from the input is set before anything else happens. A machine without states gets one."""
+    """Add the actions that set computed inputs first. A machine without states gets one state."""
     if not body.get("states"):
         message = f"the machine has no states; it is always in the state {quote(ONLY)}"
         reading.report.add("SB224", ("states",), message)
@@ -144,7 +144,7 @@ def _as_list(found: Any) -> list[Any]:
 
 
 def _listened(config: Any) -> list[str]:
-    """Every key of an ``on``, anywhere."""
+    """Return every key of an ``on``, at any level."""
     if not isinstance(config, dict):
         return []
     on, below = config.get("on"), config.get("states")
@@ -169,7 +169,7 @@ def _check_root(place: Place, body: dict[str, Any], reading: Reading) -> None:
 
 
 def _lifted(definition: dict[str, Any], reading: Reading) -> dict[str, Any]:
-    """What the writer put below ``meta`` goes back to its place."""
+    """Restore what the writer stored below ``meta``."""
     meta = definition.get("meta")
     ours = meta.get(OURS) if reading.ours and isinstance(meta, dict) else None
     if not isinstance(ours, dict):

@@ -1,4 +1,4 @@
-"""Delays: milliseconds, ISO 8601 durations, names."""
+"""Reads delays: milliseconds, ISO 8601 durations, names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNITS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1
 
 
 def read_delay(place: Place, scope: Scope) -> Any:
-    """As ``send`` takes it: a number of ms, a duration, or an expression that gives ms."""
+    """Read a delay as ``send`` takes it: a number of ms, a duration, or an expression that gives ms."""
     if isinstance(place.value, int | float) and not isinstance(place.value, bool):
         return place.value
     text = place.text("a delay", "write milliseconds")
@@ -33,7 +33,7 @@ def read_delay(place: Place, scope: Scope) -> Any:
 
 
 def fixed_delay(text: str) -> int | float | str | None:
-    """Milliseconds, or a duration as people write it; None where the text is something else."""
+    """Return milliseconds, or a duration as people write it; None for any other text."""
     trimmed = text.strip()
     if re.fullmatch(r"\d{1,15}", trimmed):
         return int(trimmed)

@@ -1,4 +1,4 @@
-"""Guards: an expression where the text holds one, a named guard otherwise, and XState's and, or, not and stateIn."""
+"""Reads guards: expressions, named guards, and XState's and, or, not and stateIn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = {"and": " and ", "or": " or "}
 
 
 def read_guard(place: Place, scope: Scope) -> str | bool:
-    """The guard as text. One that cannot be read is an error, and the draft keeps its name."""
+    """Return the guard as text. A guard that cannot be read is an error, and the draft keeps its name."""
     if isinstance(place.value, bool):
         return place.value
     if isinstance(place.value, str):
@@ -36,7 +36,7 @@ def _text(place: Place, text: str, scope: Scope) -> str:
 
 
 def _named(place: Place, name: str, scope: Scope) -> str:
-    """A name that has an implementation, or is an expression itself, or stands for code we do not have."""
+    """Read a named guard: one with an implementation, an expression, or a name for code that is missing."""
     found = implementations.guard(name, scope, place, read_guard)
     if isinstance(found, str):
         return found
@@ -92,7 +92,7 @@ def _bracketed(guard: str | bool) -> str:
 
 
 def state_in(place: Place, scope: Scope) -> str:
-    """``In("name")`` for a state's id, its path, or a state value such as ``{"upload": "idle"}``."""
+    """Return ``In("name")`` for a state's id, its path, or a state value such as ``{"upload": "idle"}``."""
     names = []
     if not _paths(place.value):
         place.report.add("SB104", place.path, "no state is named", 'write "#id", a path, or {"state": "child"}')

@@ -1,6 +1,4 @@
-"""``invoke``: actors become jobs of a handler of that name, or child machines where the source says ``machine:``.
-
-What a state does when something ends, where it listens for everything else as well.
+"""Reads ``invoke``: actors become jobs of a handler of that name, or child machines for a source ``machine:...``.
 
 For XState ``onDone`` comes before ``*``, because it is the more exact; here it comes after all of ``on``. So it moves
 into ``on``, under the name of its event.
@@ -26,7 +24,7 @@ CHILD = "machine:"
 
 
 def read_invokes(place: Place | None, scope: Scope) -> Any:
-    """One invoke or a list of them; None where there is none."""
+    """Read one invoke or a list of them; return None where there is none."""
     if place is None or place.value in (None, []):
         return None
     found = [_read_invoke(one, scope) for one in place.one_or_many() if one.is_object("an invoke", "name its src")]
@@ -83,7 +81,7 @@ def _named_by_state(place: Place, scope: Scope) -> str:
 
 
 def _kept(place: Place, scope: Scope) -> dict[str, Any]:
-    """What is for people, and what the writer put below ``meta`` because XState has no place for it."""
+    """Return the description and ``meta``, and what the writer stored below ``meta`` for lack of another place."""
     kept = {key: place.value[key] for key in ("description", "meta") if place.value.get(key) not in (None, {})}
     meta = kept.get("meta")
     if not scope.reading.ours or not isinstance(meta, dict) or not isinstance(meta.get(OURS), dict):
@@ -94,7 +92,7 @@ def _kept(place: Place, scope: Scope) -> dict[str, Any]:
 
 
 def before_wildcard(parts: dict[str, Any], branch: Branch) -> dict[str, Any]:
-    """The parts of a state with nothing left for ``*`` to take that is meant for something else."""
+    """Return the parts of a state such that ``*`` takes no event that another part of the state handles."""
     found: dict[str, Any] = {}
     if parts["onDone"] not in (None, []):
         found[DONE_STATE + branch.word] = parts["onDone"]

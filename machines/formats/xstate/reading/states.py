@@ -1,4 +1,4 @@
-"""States at any depth, and the machine as the state around them all."""
+"""Reads states at any depth, and the machine as the state around them all."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _read_state(place: Place, branch: Branch, reading: Reading) -> dict[str, Any
 
 
 def kind_of(place: Place) -> str:
-    """The type, where it says more than the states below do."""
+    """Return the type of a state, if it says more than the states below it."""
     kind = place.value.get("type")
     if place.value.get("parallel") is True:
         return "parallel"
@@ -67,7 +67,7 @@ def kind_of(place: Place) -> str:
 
 
 def inside(place: Place, branch: Branch, reading: Reading) -> dict[str, Any]:
-    """All that a state does, and the states below it."""
+    """Read everything that a state does, and the states below it."""
     scope = Scope(reading, branch)
     on, always = read_on(place.get("on"), scope)
     parts: dict[str, Any] = {
@@ -94,7 +94,7 @@ def for_people(place: Place) -> dict[str, Any]:
 
 
 def _kept(place: Place, reading: Reading) -> dict[str, Any]:
-    """What is for people, and what the writer put below ``meta`` because XState has no place for it."""
+    """Return the description and ``meta``, and what the writer stored below ``meta`` for lack of another place."""
     kept = for_people(place)
     meta = kept.get("meta")
     if not reading.ours or not isinstance(meta, dict) or not isinstance(meta.get(OURS), dict):
@@ -114,7 +114,7 @@ def _eventless(first: list[Any], more: Any) -> Any:
 
 
 def _initial(place: Place, scope: Scope) -> Any:
-    """A name, or a target with actions; a parallel state enters all of its regions in any case."""
+    """Read the initial state: a name, or a target with actions. A parallel state always enters all of its regions."""
     found = place.get("initial")
     if found is None or found.value is None:
         return None
@@ -131,7 +131,10 @@ def _initial(place: Place, scope: Scope) -> Any:
 
 
 def _child(target: Any, scope: Scope) -> Any:
-    """``#machine.state.child`` is how a machine that was written out names its first state."""
+    """Return an initial target by the child's key, if it names a child.
+
+    An expanded machine writes its initial state as ``#machine.state.child``.
+    """
     named = isinstance(target, str) and target.startswith("#")
     found = scope.reading.states.identified(target[1:]) if named else None
     return found.key if found is not None and found.parent is scope.state else target
@@ -148,7 +151,7 @@ def _history(place: Place, scope: Scope) -> dict[str, Any]:
 
 
 def _final(place: Place, scope: Scope) -> dict[str, Any]:
-    """XState 4 calls the output ``data``."""
+    """Read a final state. XState 4 calls its output ``data``."""
     output = _either(place, "output", "data")
     entry = read_actions(_either(place, "entry", "onEntry"), scope)
     exit = read_actions(_either(place, "exit", "onExit"), scope)

@@ -24,7 +24,7 @@ from .values import read_value
 
 
 def in_order(place: Place, scope: Scope) -> list[tuple[str, Place]]:
-    """What is listened for, in our words: exact names before the patterns that cover them."""
+    """Return the descriptors in our terms: exact names before the patterns that match them."""
     found = [(descriptor(event, below.path, scope.reading) if event else "", below) for event, below in place.items()]
     if scope.reading.ours:
         return found
@@ -35,7 +35,7 @@ def in_order(place: Place, scope: Scope) -> list[tuple[str, Place]]:
 
 
 def scope_of(event: str, scope: Scope) -> Scope:
-    """What can be seen of this event: some have an output, some an error."""
+    """Return the scope for a transition's event: some events have an output, some an error."""
     if event.startswith(DONE_INVOKE):
         return scope.finishing("event.result")
     if event.startswith(DONE_STATE):
@@ -44,7 +44,7 @@ def scope_of(event: str, scope: Scope) -> Scope:
 
 
 def _comes_late(events: Iterable[str]) -> bool:
-    """Whether something stands after what covers it."""
+    """Return whether an event comes after a descriptor that also matches it."""
     seen: set[str] = set()
     for event in events:
         if event != "*" and any(one in seen for one in covering(event)):
@@ -54,7 +54,7 @@ def _comes_late(events: Iterable[str]) -> bool:
 
 
 def _check(found: list[tuple[str, Place]], scope: Scope) -> None:
-    """A name also takes the longer ones that begin with it and a dot, which XState leaves alone."""
+    """Report names that also match longer ones that begin with the name and a dot. XState does not do that."""
     here = dict(found)
     for event, place in found:
         if not event or event.endswith("*") or event.startswith((DONE_INVOKE, ERROR_INVOKE)):
@@ -96,7 +96,7 @@ Transition = str | dict[str, Any]
 
 
 def read_on(place: Place | None, scope: Scope) -> tuple[dict[str, Any], list[Any]]:
-    """``on``, and the eventless transitions that XState 4 keeps under the empty event."""
+    """Read ``on``, and the eventless transitions that XState 4 keeps under the empty event."""
     if place is None or not place.is_object("an object of events and transitions"):
         return {}, []
     on: dict[str, Any] = {}
@@ -111,7 +111,7 @@ def read_on(place: Place | None, scope: Scope) -> tuple[dict[str, Any], list[Any
 
 
 def read_transitions(place: Place | None, scope: Scope) -> Any:
-    """One transition or a list of them, in the order they are tried; None where there is nothing."""
+    """Read one transition or a list, in the order in which they are tried; return None where there is none."""
     if place is None:
         return None
     if place.value is None:
@@ -123,7 +123,7 @@ def read_transitions(place: Place | None, scope: Scope) -> Any:
 
 
 def read_after(place: Place | None, scope: Scope) -> dict[str, Any]:
-    """Delayed transitions: an object, or the list XState 4 allows."""
+    """Read delayed transitions: an object, or the list that XState 4 allows."""
     if place is None or place.value is None:
         return {}
     after: dict[str, Any] = {}
@@ -178,7 +178,7 @@ def _read_transition(place: Place, scope: Scope) -> Transition:
 
 
 def _guard(place: Place, scope: Scope) -> str | bool | None:
-    """``guard`` and XState 4's ``cond`` and ``in``, which has to hold as well."""
+    """Read ``guard``, and XState 4's ``cond`` and ``in``, which must hold as well."""
     found = place.get("guard") or place.get("cond")
     guard = read_guard(found, scope) if found is not None and found.value is not None else None
     if (within := place.get("in")) is None:
@@ -188,7 +188,7 @@ def _guard(place: Place, scope: Scope) -> str | bool | None:
 
 
 def _assigned(place: Place | None, scope: Scope) -> list[dict[str, Any]]:
-    """Stately's short way to assign: ``context`` on a transition."""
+    """Read Stately's short form of an assignment: ``context`` on a transition."""
     if place is None or not place.is_object("an object of fields and values"):
         return []
     values = {scope.reading.field(name, value): read_value(value, scope) for name, value in place.items()}
@@ -196,7 +196,7 @@ def _assigned(place: Place | None, scope: Scope) -> list[dict[str, Any]]:
 
 
 def _for_people(place: Place, guard: str | bool | None) -> dict[str, Any]:
-    """With what a guard is called with that is still only a name, for whoever writes the expression."""
+    """Return the description and ``meta``. The parameters of a guard without an expression are added to ``meta``."""
     kept = {key: place.value[key] for key in ("description", "meta") if place.value.get(key) not in (None, {})}
     named = place.value.get("guard") or place.value.get("cond")
     if isinstance(named, dict) and named.get("params") and named.get("type") == guard:
@@ -206,7 +206,7 @@ def _for_people(place: Place, guard: str | bool | None) -> dict[str, Any]:
 
 
 def _kept(for_people: dict[str, Any], scope: Scope) -> dict[str, Any]:
-    """With what the writer put below ``meta`` because XState has no place for it."""
+    """Restore what the writer stored below ``meta`` for lack of another place."""
     meta = for_people.get("meta")
     if not scope.reading.ours or not isinstance(meta, dict) or not isinstance(meta.get(OURS), dict):
         return for_people
@@ -216,7 +216,7 @@ def _kept(for_people: dict[str, Any], scope: Scope) -> dict[str, Any]:
 
 
 def _target(place: Place, internal: object, scope: Scope) -> tuple[Any, bool]:
-    """The target as we write it, and whether XState 4 would leave the source and enter it again."""
+    """Return the target in our form, and whether XState 4 would leave and re-enter the source."""
     places = place.one_or_many()
     targets = [read_target(one, scope) for one in places]
     reenter = scope.reading.four and any(_enters_again(one, internal, scope) for one in places)
@@ -224,7 +224,7 @@ def _target(place: Place, internal: object, scope: Scope) -> tuple[Any, bool]:
 
 
 def read_target(place: Place, scope: Scope) -> str:
-    """One target as we write it."""
+    """Return one target in our form."""
     text = place.text("the name of a state")
     if text is None:
         return ""
@@ -234,7 +234,10 @@ def read_target(place: Place, scope: Scope) -> str:
 
 
 def _enters_again(place: Place, internal: object, scope: Scope) -> bool:
-    """In version 4 a transition is external unless it says otherwise, or its target begins with a dot."""
+    """Return whether a target re-enters the source.
+
+    In version 4 a transition is external unless it is marked internal, or its target begins with a dot.
+    """
     text = place.value if isinstance(place.value, str) else ""
     found = scope.reading.states.resolve(scope.state, text)
     inside = scope.state.parent is not None and is_around(scope.state, found)

@@ -1,4 +1,4 @@
-"""Values: plain JSON stands for itself, text between double braces is an expression."""
+"""Reads values: plain JSON is used as it is, and text between double braces is an expression."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from machines.formats.xstate.source import scripts
 
 
 def literal(text: str) -> str:
-    """A text as an expression that means itself."""
+    """Return the text as an expression whose value it is."""
     return repr(text)
 
 
 def read_value(place: Place, scope: Scope) -> Any:
-    """As actions, inputs and outputs take it."""
+    """Read a value as actions, inputs and outputs take it."""
     value = place.value
     if isinstance(value, str):
         code = braced(value)
@@ -32,7 +32,7 @@ def read_value(place: Place, scope: Scope) -> Any:
 
 
 def read_object(place: Place, scope: Scope, key: str) -> dict[str, Any]:
-    """Where only an object will do; anything else becomes the value of one key."""
+    """Read an object. Any other value becomes the value of its only key."""
     code = braced(place.value) if isinstance(place.value, str) and not scope.reading.ours else None
     value: Any = scripts.fields_of(code, scope, place) if code is not None else None
     value = value if isinstance(value, dict) else read_value(place, scope)
@@ -43,7 +43,7 @@ def read_object(place: Place, scope: Scope, key: str) -> dict[str, Any]:
 
 
 def read_params(place: Place | None, scope: Scope) -> Any:
-    """What a named guard or action is called with: expressions by name, one expression, or nothing."""
+    """Read the parameters of a named guard or action: expressions by name, one expression, or None."""
     if place is None or place.value is None:
         return None
     if isinstance(place.value, dict):
@@ -60,7 +60,7 @@ def read_params(place: Place | None, scope: Scope) -> Any:
 
 
 def expression_of(value: Any) -> str:
-    """A value as actions take it, in which each text is an expression, as one expression."""
+    """Return a value as one expression. In the value, each text is an expression."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -71,7 +71,10 @@ def expression_of(value: Any) -> str:
 
 
 def read_expression(place: Place, code: str, scope: Scope, *, condition: bool = False) -> str:
-    """Ours as it is; a script is translated. What cannot be is an error, and the draft keeps the script as it is."""
+    """Read an expression. Ours is unchanged, and a script is translated.
+
+    A script that cannot be translated is an error, and the draft keeps it.
+    """
     if scope.reading.ours:
         return code
     found = scripts.translate(code, scope, place, condition=condition)
@@ -83,7 +86,7 @@ def read_expression(place: Place, code: str, scope: Scope, *, condition: bool = 
 
 
 def is_expression(text: str, scope: Scope) -> bool:
-    """Whether a text that stands where a name may stand makes sense as an expression of ours."""
+    """Return whether a text is a valid expression of ours. Used where a name could also be meant."""
     found = expressions.read(text, guard=True)
     if found.problems or not text.strip():
         return False

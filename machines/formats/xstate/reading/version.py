@@ -1,4 +1,4 @@
-"""Which XState a config was written for: version 4 leaves and enters a state where version 5 stays in it."""
+"""Finds the XState version of a config: version 4 leaves and re-enters a state where version 5 stays in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DATA = ("meta", "context", "params", "input", "data", "schemas", "types", "sche
 
 
 def sign_of_four(config: Any) -> Path | None:
-    """Where the text says that it is of version 4, if it does and nothing in it is of version 5."""
+    """Return the path of a sign of version 4; None if there is none, or if anything is of version 5."""
     signs = list(_signs(config, ()))
     if any(path[-1] in FIVE for path in signs):
         return None

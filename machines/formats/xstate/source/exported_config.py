@@ -1,6 +1,6 @@
-"""``createMachine({...})`` in a script: the object inside, read as the data it is. Nothing of the script is run.
+"""Reads the object inside ``createMachine({...})`` in a script as data. No part of the script is run.
 
-Functions and whatever else is no data become text between double braces, as Stately writes them.
+Functions and anything else that is not data become text between double braces, as Stately writes them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from machines.formats.javascript.parsing import (
 from machines.formats.text import place
 from machines.formats.xstate.dialect import braced
 
-SETUP = "setup"  # the key of the config that what `setup({...})` implements is kept under
+SETUP = "setup"  # the key of the config for the implementations of `setup({...})`
 _MAKERS = ("createMachine", "Machine")
 _IMPLEMENTED = ("guards", "actions", "delays")
 MAX_DECLARED = 500  # functions, and constants, of a script that expressions can use
@@ -39,7 +39,7 @@ def is_script(text: str) -> bool:
 
 
 def read(text: str) -> tuple[Any, list[Finding]]:
-    """The first config in the script, with what is implemented around it."""
+    """Return the first config in the script, with the implementations around it."""
     try:
         script, _ = parse_program(text, typed=True)
     except SyntaxProblem as problem:
@@ -58,7 +58,7 @@ def read(text: str) -> tuple[Any, list[Finding]]:
 
 
 def _calls(node: Node) -> Iterator[Node]:
-    """Calls in document order, from the outside in."""
+    """Yield calls in document order, outer calls first."""
     waiting = [node]
     while waiting:
         found = waiting.pop()
@@ -79,12 +79,12 @@ class _Reader:
         self._values = 0
 
     def callee(self, call: Node) -> str:
-        """The last name of what is called: ``createMachine`` of ``setup({...}).createMachine``."""
+        """Return the last name of the called function: ``createMachine`` for ``setup({...}).createMachine``."""
         function = part(call, "function")
         return self._script.of(part(function, "property") if function.type == "member_expression" else function)
 
     def implemented(self, made: Node, further: list[Node]) -> dict[str, Any]:
-        """Of ``setup({...})`` before the call, of its second argument, of ``provide({...})`` anywhere."""
+        """Return the implementations in ``setup({...})``, the call's second argument, and any ``provide({...})``."""
         calls = [call for call in _calls(self._script.root) if self.callee(call) in ("setup", "provide", "withConfig")]
         nodes = [argument for call in calls for argument in arguments_of(call)[:1]] + further[:1]
         found: dict[str, Any] = {}
@@ -96,7 +96,7 @@ class _Reader:
         return found
 
     def beside(self) -> dict[str, Any]:
-        """The functions of the script, as text, and the constants that are plain values."""
+        """Return the functions of the script, as text, and the constants that are plain values."""
         declared = islice(scripts.functions(self._script, self._statements), MAX_DECLARED)
         functions = {name: self._code(bare(node)) for name, _, node in declared}
         values = {name: plain(self._script, node) for name, node in islice(self._constants.items(), MAX_DECLARED)}
@@ -166,7 +166,7 @@ class _Reader:
         return self._script.of(node)
 
     def _constant(self, node: Node) -> Any:
-        """What a ``const`` of the script holds; code where it is none of those, or defined by itself."""
+        """Return the value of a ``const`` of the script; code if there is no such constant or it refers to itself."""
         name = self._script.of(node)
         found = self._constants.get(name)
         if found is None or name in self._open:
@@ -199,7 +199,7 @@ class _Reader:
 
 
 def _statements(root: Node) -> list[Node]:
-    """Those at the top of the script, exported or not."""
+    """Return the statements at the top of the script, exported or not."""
     return [
         inner
         for statement in named(root)
@@ -208,7 +208,10 @@ def _statements(root: Node) -> list[Node]:
 
 
 def _action(name: str, *parameters: str) -> Callable[..., dict[str, Any]]:
-    """``{"type": "xstate.name", "params": {...}}``; the last argument may be an object of options."""
+    """Return a function that builds ``{"type": "xstate.name", "params": {...}}``.
+
+    Its last argument may be an object of options.
+    """
 
     def made(*arguments: Any) -> dict[str, Any]:
         params = dict(zip(parameters, arguments, strict=False))

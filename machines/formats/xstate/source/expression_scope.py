@@ -1,4 +1,4 @@
-"""What an expression of a config can name: ``context``, ``event``, ``params``, ``input``, and names of the script."""
+"""The names that an expression of a config can use: ``context``, ``event``, ``params``, ``input``, and the script's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from machines.formats.xstate.dialect import braced
 CONTEXT, EVENT, PARAMS = Code("\0context"), Code("event", kinds=ANY), Code("\0params")
 BOTH, INPUT = Code("\0both"), Code("\0input")
 MAX_FUNCTIONS = 200  # of one script
-MAX_CALLS = 1000  # of functions written out in one expression, the elements of written lists included
+MAX_CALLS = 1000  # of functions inlined in one expression, elements of written lists included
 _OTHERS = "only context, event and params mean something here"
 _OF_ACTORS = ("spawn", "self", "system", "enqueue", "check")
 
@@ -33,8 +33,7 @@ class Untranslated:
 
 
 class Notes(Report):
-    """What the translator has to say: the first refusal counts, warnings are passed on. ``calls``: how many functions
-    were written out."""
+    """The translator's findings: only the first refusal counts. ``calls``: how many functions were inlined."""
 
     def __init__(self, place: Place) -> None:
         super().__init__()
@@ -55,7 +54,7 @@ class Notes(Report):
 
 
 class ExpressionScope(scope.Scope):
-    """Knows ``context.field``, ``event.field`` and ``params.name``. Once something cannot be translated nothing is."""
+    """Translates ``context.field``, ``event.field`` and ``params.name``. It stops after the first refusal."""
 
     def __init__(self, where: Scope, place: Place) -> None:
         reading = where.reading
@@ -79,7 +78,7 @@ class ExpressionScope(scope.Scope):
 
     @property
     def names(self) -> dict[str, Code]:
-        """What each expression can name."""
+        """Return the names that each expression can use."""
         return {"context": CONTEXT, "event": EVENT, "params": self.params}
 
     @property
@@ -100,7 +99,10 @@ class ExpressionScope(scope.Scope):
             undeclared.append(name)
 
     def undeclared(self, translator: Translator, node: Node, name: str) -> Code:
-        """A constant of the script; some tools write a data field without ``context.`` before it."""
+        """Translate a name that is not declared.
+
+        It is a constant of the script, or a data field: some tools omit ``context.`` before it.
+        """
         reading = self._where.reading
         if name in reading.constants:
             return literal(reading.constants[name])
@@ -139,7 +141,7 @@ class ExpressionScope(scope.Scope):
         return _parameter(params[name])
 
     def _of_event(self, name: str) -> Code | None:
-        """The name of an event, the output of what was done and an error have other names here."""
+        """Translate a member of the event: its name, the output of finished work, or an error have other names here."""
         four = self._where.reading.four
         if name == "type":
             return Code("trigger.name", kinds=STRING)
@@ -148,7 +150,7 @@ class ExpressionScope(scope.Scope):
         return Code("event.error", kinds=STRING) if name == "data" and four and self._where.failing else None
 
     def whole(self, text: str) -> str:
-        """An expression in which context and parameters stand for all that is in them."""
+        """Replace whole contexts and parameters in an expression by an object of all their fields."""
         reading = self._where.reading
         if CONTEXT.text in text:
             fields = ", ".join(f"{name!r}: {field}" for name, field in reading.fields.items())
@@ -160,15 +162,17 @@ class ExpressionScope(scope.Scope):
 
 
 def _parameter(text: str) -> Code:
-    """An expression that was given; of a literal it is known what kind of value it is."""
+    """Return an expression that was given as a parameter. The kind is known only for a literal."""
     tree = expressions.read(text).tree
     kinds = {"num": NUMBER, "str": STRING, "bool": BOOLEAN}.get(str(tree[0]), ANY)
     return Code(text, ATOM if kinds is not ANY and text[:1] != "-" else CHOICE, kinds)
 
 
 def _functions_of(reading: Reading) -> dict[str, scope.Function]:
-    """Functions that the script declares beside its machine and whose parameters are plain names; parsed when the first
-    expression is read."""
+    """Return the functions beside the machine whose parameters are plain names.
+
+    They are parsed when the first expression is read.
+    """
     if reading.functions is None:
         place = reading.implementations.get("functions") if reading.implementations else None
         texts = list((place.value if place else {}).items())[:MAX_FUNCTIONS]

@@ -1,4 +1,4 @@
-"""What the names in a config stand for, where the text says it: ``setup({guards, actions, delays})``."""
+"""Finds the implementations of a config's names, if the text has them: ``setup({guards, actions, delays})``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from machines.formats.xstate.dialect import braced
 
 from . import scripts
 
-MAX_DEPTH = 8  # names that stand for names
-MAX_LOOKUPS = 5000  # in one document: names of many names each would otherwise multiply
+MAX_DEPTH = 8  # names that refer to names
+MAX_LOOKUPS = 5000  # in one document: names that refer to many names would otherwise multiply
 
 
 def of(kind: str, name: str, scope: Scope) -> Place | None:
-    """The implementation of a name; None where there is none, or where names stand for each other for ever."""
+    """Return the implementation of a name; None if there is none, or if names refer to each other without end."""
     found = scope.reading.implementations
     kinds = found.get(kind) if found and isinstance(found.value, dict) else None
     scope.reading.lookups += 1
@@ -33,7 +33,7 @@ def deeper(scope: Scope, params: Any = None) -> Scope:
 
 
 def guard(name: str, scope: Scope, place: Place, read_guard: Callable[[Place, Scope], str | bool]) -> str | None:
-    """The expression a named guard stands for. Where its code cannot be translated, that is said."""
+    """Return the expression of a named guard. Code that cannot be translated is reported."""
     found = of("guards", name, scope)
     if found is None:
         return None

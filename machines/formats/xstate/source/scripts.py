@@ -1,4 +1,4 @@
-"""JavaScript where a config has it: between double braces, and as the implementation of a name. Never run."""
+"""Translates the JavaScript of a config: between double braces, and as the implementation of a name. Never runs it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WHOLE = {"\0both": "its argument", "\0input": "the input", "\0context": "the co
 
 
 def translate(text: str, scope: Scope, place: Place, *, condition: bool = False) -> str | Untranslated:
-    """A script's expression, or what its function returns, as an expression of ours."""
+    """Translate a script's expression, or what its function returns, to an expression of ours."""
     found = _begin(text, scope, place)
     if isinstance(found, Untranslated):
         return found
@@ -46,7 +46,7 @@ def translate(text: str, scope: Scope, place: Place, *, condition: bool = False)
 
 
 def fields_of(text: str, scope: Scope, place: Place) -> dict[str, str] | Untranslated:
-    """The object a function returns, as an expression for each of its keys."""
+    """Return the object that a function returns, as an expression for each key."""
     found = _begin_object(text, scope, place)
     if isinstance(found, Untranslated):
         return found
@@ -61,7 +61,10 @@ def fields_of(text: str, scope: Scope, place: Place) -> dict[str, str] | Untrans
 
 
 def initial_fields(text: str, scope: Scope, place: Place) -> list[tuple[str, Any, str | None]] | Untranslated:
-    """``context: ({input}) => ({...})``: name, value at first, and the expression that sets it where one has to."""
+    """Read ``context: ({input}) => ({...})``.
+
+    Return each name, its first value, and the expression that sets it where one is needed.
+    """
     found = _begin_object(text, scope, place)
     if isinstance(found, Untranslated):
         return found
@@ -86,7 +89,7 @@ def initial_fields(text: str, scope: Scope, place: Place) -> list[tuple[str, Any
 
 
 def _is_input(translator: Translator, node: Node, key: str) -> bool:
-    """Whether a field is what is given by that name, or a fixed value where nothing is."""
+    """Return whether a field is the input of that name, or a constant where there is no such input."""
     node = bare(node)
     if node.type == "binary_expression" and translator.operator(node) in ("??", "||"):
         if plain(translator.script, part(node, "right")) in (NOT_PLAIN, UNDEFINED):
@@ -109,8 +112,10 @@ def _default(translator: Translator, node: Node) -> Any:
 
 
 def _begin_object(text: str, scope: Scope, place: Place) -> tuple[Translator, dict[str, Node]] | Untranslated:
-    """A translator, and the names and values of the object that a function returns; the context that is spread in it is
-    there anyway."""
+    """Return a translator, and the names and values of the object that a function returns.
+
+    A context that is spread into the object is skipped, because its fields exist anyway.
+    """
     found = _begin(text, scope, place)
     if isinstance(found, Untranslated):
         return found
@@ -153,7 +158,7 @@ def _finish(value: Code, translator: Translator) -> str | Untranslated:
 
 
 def _begin(text: str, scope: Scope, place: Place) -> tuple[Translator, Node] | Untranslated:
-    """A translator, and what it is to read: an expression, or the body of a function."""
+    """Return a translator, and what it is to translate: an expression, or the body of a function."""
     try:
         script, node = parse_expression(text, typed=True)
     except SyntaxProblem as problem:
@@ -173,7 +178,10 @@ def _scope(translator: Translator) -> ExpressionScope:
 
 
 def _bind(function: Node, translator: Translator, four: bool) -> bool:
-    """Version 5 calls with ``({context, event}, params)``, version 4 with ``(context, event)``."""
+    """Bind the parameters of a function. Return whether all of them could be bound.
+
+    Version 5 calls with ``({context, event}, params)``, version 4 with ``(context, event)``.
+    """
     single = function.child_by_field_name("parameter")
     listed = function.child_by_field_name("parameters")
     patterns = [single] if single is not None else [pattern_of(one) for one in named(listed)] if listed else []
@@ -203,5 +211,5 @@ def describe(value: Any) -> str:
 
 
 def is_code(value: Any) -> bool:
-    """Whether a value of a config is a function or another piece of a script."""
+    """Return whether a value of a config is a function or another piece of a script."""
     return isinstance(value, str) and value.startswith("{{")

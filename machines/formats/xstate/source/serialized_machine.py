@@ -1,7 +1,7 @@
-"""``JSON.stringify(machine)``: a machine as XState writes it out, made a config again as far as it says enough.
+"""Turns ``JSON.stringify(machine)``, a machine that XState has expanded, back into a config as far as possible.
 
-It repeats itself, spells out what is the default, turns ``after`` into events that actions raise and cancel, and
-says nothing about ``always``, about where a history state leads, and about what built-in actions do.
+Such a text repeats itself, contains the defaults, turns ``after`` into events that actions raise and cancel, and lacks
+``always``, the targets of history states and the arguments of built-in actions.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def is_expanded(config: dict[str, Any]) -> bool:
 
 
 def shortened(state: dict[str, Any], default_id: str) -> dict[str, Any]:
-    """``default_id``: what XState calls the state if nobody named it."""
+    """Shorten a state. ``default_id``: the id that XState gives a state without one."""
     short = {key: value for key, value in state.items() if key not in _REPEATED and value not in ([], {}, False)}
     if short.get("id") == default_id and "." in default_id:
         del short["id"]
@@ -36,7 +36,7 @@ def shortened(state: dict[str, Any], default_id: str) -> dict[str, Any]:
 
 
 def _without_timers(state: dict[str, Any], on: dict[str, Any]) -> dict[str, Any]:
-    """``on`` and ``after``, and the actions without those that raise and cancel timers."""
+    """Return ``on`` and ``after``, and the actions except those that raise and cancel timers."""
     timers = {event: _listed(found) for event, found in on.items() if event.startswith(_AFTER)}
     after: dict[str, Any] = {}
     for transitions in timers.values():
@@ -63,7 +63,7 @@ def _plain(transition: Any) -> Any:
 
 
 def _without(actions: Any, name: str, count: int) -> Any:
-    """Less the last ones that are nothing but this name."""
+    """Remove the last ``count`` actions that consist of only this name."""
     kept = list(actions) if isinstance(actions, list) else []
     for place in reversed(range(len(kept))):
         if count and kept[place] == {"type": name}:

@@ -1,1 +1,1 @@
-"""Definition in, XState out."""
+"""Writes a definition as an XState config."""

@@ -1,4 +1,4 @@
-"""Actions: XState's own where there is one that means the same, else a named action that only we understand."""
+"""Writes actions: one of XState's own if it means the same, else a named action that only we understand."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ def _builtin(name: str, **params: Any) -> list[Action]:
 
 
 def _set(fields: dict[str, Any]) -> list[Action]:
-    """XState computes all values of an assign before it sets any: what reads a field set before it comes apart."""
+    """Write assignments. A value that reads a field set before it starts a new ``assign``.
+
+    XState computes all values of an ``assign`` before it sets any field.
+    """
     groups: list[dict[str, Any]] = [{}]
     for name, value in fields.items():
         if fields_read(value) & set(groups[-1]):
@@ -44,7 +47,7 @@ def _set(fields: dict[str, Any]) -> list[Action]:
 
 
 def _event(argument: Any) -> dict[str, Any] | None:
-    """XState keeps an event's fields beside its type; None where they cannot stand there."""
+    """Write an event. XState keeps its fields beside its type; return None if they cannot be written there."""
     if isinstance(argument, str):
         return {"type": argument}
     name, data = argument.get("event"), argument.get("data")
@@ -56,7 +59,7 @@ def _event(argument: Any) -> dict[str, Any] | None:
 
 
 def _name(value: Any) -> Any:
-    """An id, given or computed."""
+    """Write an id, given or computed."""
     return write_expression(value["expr"]) if isinstance(value, dict) else value
 
 
@@ -69,7 +72,7 @@ def _raise(argument: Any) -> list[Action] | None:
 
 
 def _send(argument: Any) -> list[Action] | None:
-    """To the parent, to what a state invoked, or later to itself; anything else XState does in code."""
+    """Write a send to the parent, to an invoked actor, or later to itself. XState does any other send in code."""
     if isinstance(argument, str) or {"type", "idlocation"} & set(argument):
         return None
     event, to = _event(argument), argument.get("to")

@@ -1,4 +1,4 @@
-"""What every part of the writer needs to know, and the findings, each kind once."""
+"""The state that all parts of the writer share, and the findings, each kind once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from machines.engine.definitions.scope import Branch, Tree
 
 @dataclass(slots=True)
 class Writing:
-    """``events``: every event somebody listens for or sends, sorted, to know which name begins another one."""
+    """``events``: every event that is listened for or sent, sorted, to find names that begin with another name."""
 
     report: Report
     tree: Tree
@@ -20,25 +20,25 @@ class Writing:
     _said: set[str] = field(default_factory=set)
 
     def longer(self, event: str) -> str | None:
-        """An event that begins with this one and a dot."""
+        """Return an event whose name begins with this one and a dot."""
         place = bisect_left(self.events, f"{event}.")
         found = self.events[place] if place < len(self.events) else ""
         return found if found.startswith(f"{event}.") else None
 
     def once(self, code: str, path: Path, message: str, hint: str = "") -> None:
-        """At the first place it is true of."""
+        """Add a finding at the first place that it applies to."""
         if message not in self._said:
             self._said.add(message)
             self.report.add(code, path, message, hint)
 
     def id(self, branch: Branch) -> str:
-        """The id XState gives the state."""
+        """Return the id that XState gives the state."""
         if branch.explicit or branch.parent is None:
             return branch.explicit or self.tree.machine
         return ".".join([self.tree.machine, *map(escaped, branch.keys)])
 
     def target(self, text: str, source: Branch, near: Branch) -> str:
-        """A target in XState's words: the key of a sibling, or the state's id."""
+        """Write a target for XState: the key of a sibling, or the state's id."""
         found = self.tree.find(text, source, near)
         if found is None:
             return text
@@ -48,7 +48,7 @@ class Writing:
 
 
 def escaped(key: str) -> str:
-    """A key in a target, where XState takes a dot for the way down and a backslash for a dot that is none."""
+    """Escape a key in a target. In XState a dot separates keys, and a backslash makes it part of one."""
     return key.replace("\\", "\\\\").replace(".", "\\.")
 
 

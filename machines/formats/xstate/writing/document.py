@@ -1,4 +1,4 @@
-"""The whole config."""
+"""Writes a whole config."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .values import write_value
 
 
 def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
-    """Raises DefinitionError for a definition that has errors."""
+    """Return the definition as an XState config. Raises DefinitionError for a definition that has errors."""
     drawn = outline(definition)
     report = Report()
     report.document = document = PlainCopier(report.add).copy(definition)
@@ -42,7 +42,7 @@ def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
 
 
 def _ours(document: dict[str, Any], writing: Writing) -> dict[str, Any]:
-    """What has no other place: below ``meta``."""
+    """Write properties that XState has no place for below ``meta``."""
     elsewhere = ("events", "context")
     kept = {key: document[key] for key in MACHINE_KEYS if key in document and key not in elsewhere}
     for key in kept:
@@ -53,7 +53,7 @@ def _ours(document: dict[str, Any], writing: Writing) -> dict[str, Any]:
 
 
 def _events(states: dict[str, Any]) -> Iterator[str]:
-    """What is listened for, raised or sent, anywhere below."""
+    """Yield the events that are listened for, raised or sent, at any level."""
     for value in _objects(states):
         on = value.get("on")
         if isinstance(on, dict):

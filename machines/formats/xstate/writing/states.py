@@ -1,4 +1,4 @@
-"""States at any depth, and the machine as the state around them all."""
+"""Writes states at any depth, and the machine as the state around them all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .values import write_value
 
 
 def write_state(body: dict[str, Any], path: Path, branch: Branch, writing: Writing) -> dict[str, Any]:
-    """All of a state but its name; of the machine, all that it shares with states."""
+    """Write a state except for its name. For the machine, write what it shares with states."""
     written: dict[str, Any] = {}
     if branch.explicit:
         written["id"] = branch.explicit
@@ -59,7 +59,7 @@ def _moves(body: dict[str, Any], path: Path, branch: Branch, writing: Writing) -
 
 
 def _initial(initial: Any, path: Path, branch: Branch, writing: Writing) -> Any:
-    """XState begins with one state right below; a further one can only be named by its id."""
+    """Write the initial state. XState starts in one direct child; any other state can only be named by its id."""
     actions = write_actions(initial.get("actions"), (*path, "actions"), writing) if isinstance(initial, dict) else []
     named = one_or_many(initial.get("target") if isinstance(initial, dict) else initial)
     targets = []

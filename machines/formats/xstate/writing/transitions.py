@@ -1,4 +1,4 @@
-"""Transitions, wherever they stand."""
+"""Writes all kinds of transitions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def write_transitions(transitions: Any, path: Path, source: Branch, writing: Wri
 
 
 def write_after(after: dict[str, Any], path: Path, source: Branch, writing: Writing) -> dict[str, Any]:
-    """Under milliseconds, or under the expression that gives them."""
+    """Write delayed transitions by milliseconds, or by the expression that gives them."""
     written: dict[str, Any] = {}
     for delay, transitions in after.items():
         text = delay.strip()
@@ -79,7 +79,7 @@ def _write(transition: Any, path: Path, source: Branch, writing: Writing) -> dic
 
 
 def _descriptor(event: str, path: Path, writing: Writing) -> str:
-    """The engine's own events have other names there."""
+    """Write a descriptor. The engine's own events have other names in XState."""
     for prefix, theirs in ((DONE_INVOKE, DONE_ACTOR), (ERROR_INVOKE, ERROR_ACTOR)):
         if event.startswith(prefix):
             return theirs + event.removeprefix(prefix)
@@ -97,7 +97,10 @@ def _descriptor(event: str, path: Path, writing: Writing) -> str:
 
 
 def _check_order(names: list[str], path: Path, writing: Writing) -> None:
-    """Here the first in the document is tried first, there the most exact one alone."""
+    """Report patterns that XState tries in another order.
+
+    Here the first one in the document is tried first; XState tries only the most exact one.
+    """
     places = {name: place for place, name in enumerate(names)}
     for other, other_place in places.items():
         for pattern in covering(other):

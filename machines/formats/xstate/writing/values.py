@@ -1,4 +1,4 @@
-"""Values: a text is an expression and gets its braces; what means itself stands as it is."""
+"""Writes values: a text is an expression and gets braces; any other value stays as it is."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def write_expression(text: str) -> str:
 
 
 def write_guard(guard: Any) -> Any:
-    """None for a guard that always holds."""
+    """Write a guard. Return None for a guard that always holds."""
     if guard is None or guard is True:
         return None
     return write_expression(guard if isinstance(guard, str) else "False")
 
 
 def text_meant(expression: str) -> str | None:
-    """The text an expression is nothing but, as in ``"'calm'"``."""
+    """Return the text of an expression that is only a text, as in ``"'calm'"``; None for any other."""
     tree = expressions.read(expression).tree
     return tree[1] if tree[0] == "str" else None
 
 
 def fields_read(value: Any) -> set[str]:
-    """The data fields a value depends on."""
+    """Return the data fields that a value depends on."""
     if isinstance(value, str):
         return {use.name for use in expressions.read(value).uses if use.kind == "data"}
     items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
