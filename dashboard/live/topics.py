@@ -116,7 +116,7 @@ class Topic:
 
 
 def parse(text: object) -> Topic:
-    """The topic a text names; ``str()`` of it is the text again."""
+    """Return the topic that a text names; ``str()`` of the topic is the text again."""
     if not isinstance(text, str) or not text:
         raise BadTopic("a topic is a text such as machine:activation")
     if text in PLAIN:

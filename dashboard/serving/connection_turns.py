@@ -29,7 +29,7 @@ class ConnectionTurns:
         self._lines: OrderedDict[str, deque[Callable[[], None]]] = OrderedDict()
 
     def add(self, address: str, read: Callable[[], None]) -> None:
-        """``read`` is called when its turn comes: in the next round, unless many came with it."""
+        """Add a connection. ``read`` is called when its turn comes: in the next round, unless many came with it."""
         if not self._lines:
             self._loop.call_soon(self._round)
         self._lines.setdefault(address, deque()).append(read)

@@ -46,7 +46,7 @@ class Logins:
 
     @contextmanager
     def one(self, address: str) -> Iterator[None]:
-        """Raises TooManyLogins."""
+        """Wait for a turn, and hold it during the block. Raises TooManyLogins."""
         until = time.monotonic() + self._patience
         with self._changed:
             while self._under_way[address] >= self._each or self._under_way.total() >= self._all:

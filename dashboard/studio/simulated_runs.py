@@ -197,7 +197,7 @@ def _make_input(do: str, post: Any) -> dict[str, Any]:
 
 
 def _make_message(sender: str, event: str, payload: Any) -> dict[str, Any]:
-    """``sender``: "child" and its invoke, or "instance" and its machine and id."""
+    """Make a message. ``sender``: "child" and its invoke, or "instance" and its machine and id."""
     kind, _, name = sender.partition(" ")
     if kind == "child":
         return {"child": name, "event": event, "payload": payload}

@@ -127,7 +127,7 @@ def _may_play(request: HttpRequest, run: Run) -> bool:
 
 
 def _refuse_for_now(trial: VersionTrial) -> VersionTrial:
-    """The page keeps the run, and plays nothing."""
+    """Refuse the trial for now: the page keeps the run, and plays nothing."""
     trial.mistake = "Nothing was played: too many runs in a short time. Load the page again in a minute (SB684)"
     trial.status, trial.records, trial.at = 429, [], len(trial.run.steps)
     return trial
