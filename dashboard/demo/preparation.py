@@ -59,8 +59,8 @@ SCHEDULES: tuple[dict[str, object], ...] = (
 
 
 def redis(stack: ExitStack, *, cluster: bool = False) -> Server | Cluster | None:
-    """Start a Valkey of our own, or a cluster, which ends with us. Return None if another Redis was named. The server
-    answers and is fit for us."""
+    """Start a Valkey of our own, or a cluster, which ends with us. Return None if another Redis was named. Raises
+    DemoFailed unless the server answers and is fit for us."""
     server: Server | Cluster | None = None
     if not of_process().secret("REDIS_URL"):
         server = stack.enter_context(_cluster() if cluster else Server(conf.HOME / "valkey"))

@@ -30,7 +30,7 @@ class Requests:
         self._next = 0
 
     def move(self) -> None:
-        """Move the next request of the ring. One that waits for a worker, or for an operator to redrive its dead job,
+        """Move the next request of the ring. One that waits for a worker, or for an operator to re-drive its dead job,
         is left."""
         id = request_id(self._next)
         self._next = (self._next + 1) % REQUESTS

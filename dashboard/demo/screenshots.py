@@ -70,7 +70,7 @@ NAMES = (*ADDRESSES, *FIRST)
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """``whole``: the page to its end, and not what a window shows of it; ``after``: seconds of traffic before."""
+    """``whole``: the page to its end, not just one window; ``after``: seconds of traffic before."""
 
     folder: Path
     names: tuple[str, ...]

@@ -67,8 +67,8 @@ class Outbox:
         self._pending.pop(topic, None)
 
     def status(self, frame: Frame, *, good: bool) -> None:
-        """Announce the state of the live view. ``good``: the frame confirms the values sent so far, which a muted
-        socket must not get."""
+        """Announce the state of the live view. ``good``: the frame says that the values sent so far are
+        current, so a muted socket does not get it."""
         self._status, self._status_is_good = frame, good
         self._announce()
 

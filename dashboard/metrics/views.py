@@ -40,7 +40,7 @@ CHALLENGE = 'Bearer realm="signalbox"'
 @never_cache
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Answer a scrape: 200, 401 and 403 by the setting, 404 if it is off; 503 with ``signalbox_up 0`` while Redis is
+    """Answer 200, 401 or 403 as the setting demands, 404 if it is off; 503 with ``signalbox_up 0`` while Redis is
     away."""
     if conf.METRICS == "off":
         raise Http404("Metrics are disabled.")

@@ -21,7 +21,7 @@ AT_ONCE = 8  # first requests that are read in one round
 
 
 class ConnectionTurns:
-    """Of one event loop."""
+    """Holds the turns of one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, at_once: int = AT_ONCE) -> None:
         self._loop = loop

@@ -37,7 +37,7 @@ class TooManyLogins(Exception):
 
 
 class Logins:
-    """Who is logging in at the moment, by address. Safe to share between threads."""
+    """Counts the logins under way, by address. Safe to share between threads."""
 
     def __init__(self, each: int = EACH, all: int = ALL, patience: float = PATIENCE) -> None:
         self._each, self._all, self._patience = each, all, patience

@@ -37,8 +37,8 @@ class Slots:
 
     @classmethod
     def of(cls, threads: int) -> Slots:
-        """Return the slots: an address gets half of the threads, a caller a quarter, and 16, 4 and 8 times as many may
-        wait."""
+        """Return the slots: an address gets half of the threads, a caller a quarter. The number of requests that may
+        wait is 16 times the threads in all, 4 times of an address, and twice of a caller."""
         address, caller = max(1, threads // 2), max(1, threads // 4)
         return cls(threads, address, caller, 16 * threads, 4 * threads, 2 * threads)
 
@@ -73,7 +73,7 @@ async def _waited_for(gate: ConcurrencyLimits, address: str, caller: str) -> Tur
 
 
 class Turn:
-    """One request's: ``granted`` is done when it may be worked on; ``leave`` gives the place to the next."""
+    """Holds the turn of one request. ``granted`` is done when work may begin; ``leave`` gives the place to the next."""
 
     __slots__ = ("_gate", "_left", "address", "caller", "granted")
 
@@ -91,7 +91,7 @@ class Turn:
 
 
 class ConcurrencyLimits:
-    """Of one event loop. A caller is one of their address: the same cookie from two addresses is two callers."""
+    """Limits the requests of one event loop. The same cookie from two addresses counts as two callers."""
 
     def __init__(self, room: Slots) -> None:
         self._room = room

@@ -53,7 +53,8 @@ class Asked(logging.Filter):
 
 
 class Refusals(logging.Filter):
-    """A right that is missing is no fault of the site: one line with who lacks which right where, no traceback."""
+    """Logs a missing permission in one line, with account, permission and place, and without a traceback: it is not a
+    fault of the site."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None

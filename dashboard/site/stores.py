@@ -63,7 +63,7 @@ def is_cluster(url: str) -> bool:
 
 def session_engine(choice: str, cache_url: str) -> str:
     """Return ``SESSION_ENGINE`` for SIGNALBOX_SESSIONS. Without a choice sessions stay off a cluster: while a shard is
-    away, the people whose sessions lie there could not see the other shards."""
+    away, the people whose sessions it holds could not see the others."""
     return SESSION_ENGINES[choice or ("sql" if is_cluster(cache_url) else "redis")]
 
 
@@ -83,7 +83,7 @@ def make_cache_key(key: str, prefix: str, version: int) -> str:
 
 
 def caches(url: str, prefix: str) -> dict[str, Any]:
-    """Return ``CACHES`` on django-redis. One quick second try: a page must say "Redis is down" soon, not after a
+    """Return ``CACHES`` on django-redis, with one quick retry: a page must say "Redis is down" soon, not after a
     minute."""
     several = {
         "CONNECTION_FACTORY": "dashboard.serving.cache_connections.ConnectionFactory",

@@ -35,7 +35,7 @@ PER_BYTES = 64 * 1024
 @require("view")
 @require_POST
 def check(request: HttpRequest, machine: str) -> JsonResponse:
-    """Check the text. Smaller limits hold for an account that may not publish, which can only read it."""
+    """Check the text. An account that may not publish can only read it, and has smaller limits."""
     may = Actor.of(request).may("publish", machine)
     return _answer(request, MAX_DEFINITION if may else VIEWERS_DEFINITION, CPU if may else VIEWERS_CPU)
 

@@ -55,7 +55,7 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
 
 @require("view")
 def step(request: HttpRequest, machine: str) -> HttpResponse:
-    """Add a step to a run, in place of those that followed, and lead to the address of the new run."""
+    """Add a step to a run, which replaces the later ones, and redirect to the new run."""
     if request.method != "POST":
         return redirect("signalbox:try", machine)
     trial = _open(request, machine, request.POST)

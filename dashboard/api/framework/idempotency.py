@@ -101,7 +101,7 @@ def revealed(actor: Actor, machine: str) -> list[str]:
 
 
 def settle(made: Claim, response: HttpResponse | None) -> None:
-    """Keep the answer, or let go of the key; None: there is no answer."""
+    """Keep the answer of a success for repeats; else release the key. ``response`` is None if there is no answer."""
     cache = get_shared_cache()
     if response is None or not 200 <= response.status_code < 300 or len(response.content) > MAX_BODY:
         cache.delete(made.slot)

@@ -1,13 +1,14 @@
 """Wraps every operation. In this order: authentication, rate limit, permission, and the check for a repeated request.
 
-An operation says all of it where it is declared::
+The declaration of an operation states everything::
 
     group = Group("instances", "What happens to one instance.")
 
     @group.post("/machines/{name:machine}/instances/{instance:id}/events", id="fireEvent", right="fire", answers=...)
     def fire(request, machine: str, id: str, body: Firing): ...
 
-Who may not read is refused here; who may not change something, by the service, which puts that into the audit.
+Reading without permission is refused here. A change without permission is refused by the service, which records it in
+the audit.
 """
 
 from __future__ import annotations
@@ -44,9 +45,10 @@ View = Callable[..., Any]
 class Operation:
     """``right``: asked of the machine in the path; without one, of any machine, or ``everywhere`` of all of them.
 
-    ``changes``: whether it does something; ``once``: whether an Idempotency-Key tells a repeat from a second wish;
-    ``recorded``: whether its service refuses it by itself, and says so in the audit; ``costly``: whether its body is
-    read at length, so that its size counts in the budget; ``most``: bytes of the body for who may not publish.
+    ``changes``: whether it does something; ``once``: whether an Idempotency-Key marks a repeat of the same request;
+    ``recorded``: whether its service refuses it by itself, and records that in the audit; ``costly``: whether its body
+    is read at length, so that its size counts in the budget; ``most``: bytes of the body for an account that may not
+    publish.
     """
 
     id: str

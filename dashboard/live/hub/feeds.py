@@ -163,7 +163,7 @@ class Feeds:
         return {source for source in self.plan() if source not in self._world.readings}
 
     def first(self, most: int) -> set[Source]:
-        """Return as many of the unread sources as may be read in one go; those who watch them take turns."""
+        """Return as many of the unread sources as may be read in one go; the people who watch them take turns."""
         unread = self.unread()
         if len(unread) <= most:
             return unread

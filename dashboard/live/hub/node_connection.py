@@ -80,7 +80,7 @@ class NodeConnection:
         return answers
 
     def take_busy(self) -> float | None:
-        """Return the seconds of its processor that the server took for what was sent since the last call; None where it
+        """Return the seconds of processor time that the server took for what was sent since the last call; None if it
         did not say."""
         busy, self._busy = self._busy, 0.0
         return busy

@@ -93,8 +93,8 @@ class Subscriber:
         return True
 
     async def _may_hear(self, channel: bytes) -> bool:
-        """Try a channel on a connection of its own, since a refusal by the access list ends the connection's
-        listening."""
+        """Return whether the account may listen to a channel. It tries on a connection of its own, since a refusal
+        would end the listening."""
         pubsub = self._client.pubsub()
         try:
             await pubsub.ssubscribe(channel)

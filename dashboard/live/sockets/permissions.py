@@ -71,8 +71,8 @@ AT_ONCE, TOGETHER = 2, 50  # looks under way, and sessions in one
 
 
 class Asking:
-    """The rights of a session as they are after somebody asked: who asks before a look begins has a part in it, so
-    that many commands of a person cost one look after the other, and not one each."""
+    """Looks up the rights of sessions in batches: all who ask before a look begins share its result, so that many
+    commands of a person do not cost one look each."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, asyncio.Future[Rights | None]] = {}

@@ -29,10 +29,10 @@ class Watched(Protocol):
     session: str
 
     def found(self, rights: Rights | None) -> None:
-        """Take what the session may do now; None: nobody is signed in."""
+        """Receive what the session may do now; None: nobody is signed in."""
 
     def doubted(self) -> None:
-        """Mute the socket: its permissions are unknown at present."""
+        """React to permissions that are unknown at present."""
 
 
 class SessionMonitor:
