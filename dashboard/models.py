@@ -46,7 +46,7 @@ class SavedView(models.Model):
         return self.name
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Raises ValidationError for a page that is none, a name that is taken, and one view too many."""
+        """Save the view. Raises ValidationError for an unknown page, a name that is taken, and one view too many."""
         self.full_clean()
         if self._state.adding and SavedView.objects.filter(owner=self.owner).count() >= MOST:
             raise ValidationError({"name": f"{MOST} views per person is the maximum: delete one"})
@@ -54,7 +54,7 @@ class SavedView(models.Model):
 
     @classmethod
     def for_all(cls, owner: Any, page: str, query: str) -> SavedView:
-        """One that is not kept, by the rules of a shared one. Raises ValidationError."""
+        """Return a view that is not kept, by the rules of a shared one. Raises ValidationError."""
         view = cls(owner=owner, name="a link", page=page, query=query, shared=True)
         view.clean_fields()
         return view
@@ -70,14 +70,14 @@ class SavedView(models.Model):
         return f"{self.url}#instances" if self.machine else self.url
 
     def demand(self, user: Any) -> None:
-        """Raises Forbidden for who may not open the page: the rule of ``visible_to`` for one view."""
+        """Raise Forbidden if the user may not open the page: the rule of ``visible_to`` for one view."""
         right = "audit" if self.page == AUDIT else "view"
         scope = scope_of(user, right)
         if not (self.machine in scope if self.machine else scope):
             raise Forbidden(right, self.machine)
 
     def clean(self) -> None:
-        """The page is one of ours; the query is written anew, without where in a list it stood."""
+        """Check that the page is one of ours; write the query anew, without the position in a list."""
         try:
             self.page, found = find_page(self.page)
         except Resolver404 as error:
@@ -95,8 +95,8 @@ class SavedView(models.Model):
             raise ValidationError({"shared": told}) from error
 
     def hides_from(self, user: Any, reveal: bool) -> bool:
-        """Whether its terms hold what is hidden from a person who is not its owner: a field may have been marked since
-        it was shared. ``reveal``: whether they may see what is sensitive of its machine."""
+        """Return whether its terms hold what is hidden from a person who is not its owner: a field may have been marked
+        since it was shared. ``reveal``: whether the person may see sensitive fields of its machine."""
         if self.owner_id == user.pk:
             return False
         try:
@@ -106,7 +106,7 @@ class SavedView(models.Model):
         return False
 
     def _demand_findable(self, reveal: bool) -> None:
-        """Raises Concealed where its terms would tell what a sensitive field, or a handler's error, holds."""
+        """Raise Concealed if its terms would reveal the content of a sensitive field or of a handler's error."""
         terms = parse_qsl(self.query)
         fields = [text for name, text in terms if name == "by"]
         errors = [text.strip() for name, text in terms if name == "error"]
@@ -119,7 +119,8 @@ class SavedView(models.Model):
 
     @classmethod
     def visible_to(cls, user: Any) -> QuerySet[SavedView]:
-        """Their own, and shared ones, of pages they may open; ``shown_to`` leaves out what they may not read."""
+        """Return a user's own views, and shared ones, of pages the user may open; ``shown_to`` leaves out what they may
+        not read."""
         if not user.is_authenticated or not anywhere(user, "view"):
             return cls.objects.none()
         found = cls.objects.filter(Q(owner_id=user.pk) | Q(shared=True)).select_related("owner")
@@ -130,8 +131,9 @@ class SavedView(models.Model):
 
     @classmethod
     def shown_to(cls, user: Any, reveals: Callable[[str], bool] | None = None, **wanted: Any) -> Iterator[SavedView]:
-        """Those of ``visible_to`` whose terms hide nothing from them. ``reveals``: whether they see what is sensitive
-        of a machine, where less than the user's own right counts; ``wanted``: columns."""
+        """Yield the views of ``visible_to`` whose terms hold nothing that is hidden from the user. ``reveals``: whether
+        they may see sensitive fields of a machine, if less than the user's own permission counts; ``wanted``:
+        columns."""
         sees = reveals or (lambda machine: allows(user, "reveal", machine))
         for view in cls.visible_to(user).filter(**wanted):
             if not view.hides_from(user, sees(view.machine)):

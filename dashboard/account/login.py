@@ -59,12 +59,12 @@ class LoginAttempt:
         return 0.0
 
     def _audit_throttled(self, name: str, per: int) -> None:
-        """Audit a throttled attempt, once per window: an attacker can send a million."""
+        """Record a throttled attempt in the audit, once per window: an attacker can send a million."""
         if get_throttle().count(TOLD, f"{name} {self.keys[name]}", limit=1, per=per).allowed:
             self.write("login.throttled", REFUSED, by=name.rpartition(".")[2])
 
     def record_success(self) -> None:
-        """Audit the login and reset the limit of the name. The limit of the address stays."""
+        """Record the login in the audit and reset the limit of the name. The limit of the address stays."""
         get_throttle().forget(BY_NAME, self.keys[BY_NAME])
         record(self.request.user, "login", outcome=DONE, source=source_of(self.request))
 
@@ -128,7 +128,8 @@ def answer_throttled(request: HttpRequest, wait: float) -> HttpResponse:
 
 
 def digest_of(name: str) -> str:
-    """Hash a username for the key of its limit, normalized as accounts are compared. Redis does not show the name."""
+    """Return the hash of a username for the key of its limit, normalized as accounts are compared. Redis does not show
+    the name."""
     folded = unicodedata.normalize("NFKC", name).strip().casefold()
     return hashlib.sha256(folded.encode("utf-8", "backslashreplace")).hexdigest()[:32]
 
@@ -144,7 +145,8 @@ class Login(LoginView):
 
 class Logout(LogoutView):
     def get_default_redirect_url(self) -> str:
-        """A project without LOGOUT_REDIRECT_URL has no page of ours to say goodbye on: its login follows."""
+        """Return LOGOUT_REDIRECT_URL, or the login page if the project does not set it, since we have no logout
+        page."""
         return str(resolve_url(settings.LOGOUT_REDIRECT_URL or settings.LOGIN_URL))
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

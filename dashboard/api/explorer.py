@@ -99,7 +99,7 @@ def sections() -> list[Section]:
 
 @lru_cache(maxsize=1)
 def schemas() -> dict[str, tuple[str, list[Field]]]:
-    """Every schema that is answered or sent: what it is, and its fields."""
+    """Return the schemas of all requests and responses: for each name the description and the fields."""
     named = document()["components"]["schemas"]
     return {name: (one.get("description", ""), list(_fields(one))) for name, one in sorted(named.items())}
 
@@ -133,7 +133,7 @@ def _fields(schema: Mapping[str, Any]) -> Iterator[Field]:
 
 
 def _type(schema: Mapping[str, Any], depth: int = 0) -> str:
-    """In words: ``text``, ``list of InstanceOut``, ``whole number or null``."""
+    """Describe a type in words: ``text``, ``list of InstanceOut``, ``whole number or null``."""
     if "$ref" in schema:
         return str(schema["$ref"]).removeprefix(REF)
     if "enum" in schema:
@@ -150,7 +150,7 @@ def _type(schema: Mapping[str, Any], depth: int = 0) -> str:
 
 
 def _name(schema: Mapping[str, Any]) -> str:
-    """The schema it refers to, itself or by its items."""
+    """Return the name of the schema that this one refers to, itself or through its items; "" if there is none."""
     found = schema.get("$ref") or schema.get("items", {}).get("$ref")
     if not found:
         found = next((one["$ref"] for one in schema.get("anyOf", ()) if "$ref" in one), "")

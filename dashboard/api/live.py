@@ -52,7 +52,7 @@ def show(request: HttpRequest) -> JsonResponse:
 
 
 def _note(request: HttpRequest, sight: Topic, value: Value) -> None:
-    """What it shows in clear of sensitive fields, for the audit."""
+    """Record in the audit which sensitive fields the value shows in clear."""
     if sight.kind in topics.REDACTED and not sight.redacted:
         seen = RevealAudit(viewer(request.user, request.META.get("REMOTE_ADDR")), sight.machine)
         instance = sight.name if sight.kind == "instance" else str(value.get("instance", ""))
@@ -60,7 +60,7 @@ def _note(request: HttpRequest, sight: Topic, value: Value) -> None:
 
 
 def read(engine: Engine, topic: Topic) -> tuple[Value, int]:
-    """The topic's value and the Redis time of the read, ms."""
+    """Read the topic's value. Return it with the Redis time of the read, ms."""
 
     def send(commands: Iterable[Command]) -> list[Any]:
         return routing.send(engine.client, [(key or engine.keys.machines, words) for key, words in commands])

@@ -14,7 +14,7 @@ converters.register()
 
 
 def _operations() -> list[URLPattern]:
-    """The framework's own patterns, each behind the edge, and what answers for all other addresses."""
+    """Return the framework's own patterns, each wrapped by ``responses.around``, and one for all other addresses."""
     found = [pattern for pattern in api.urls[0] if pattern.name != "api-root"]
     for pattern in found:
         pattern.callback = responses.around(pattern.callback)

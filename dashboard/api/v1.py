@@ -125,5 +125,5 @@ def _away(request: HttpRequest, error: Exception) -> HttpResponse:
 
 @api.exception_handler(Exception)
 def _fault(request: HttpRequest, error: Exception) -> Any:
-    """Nobody's: Django logs it, and answers for it."""
+    """Raise the error again: Django logs it and answers it."""
     raise error

@@ -122,7 +122,7 @@ def start(request: HttpRequest, machine: str, body: Starting) -> Status:
 
 
 def _named(key: str | None) -> str | None:
-    """The same Idempotency-Key is the same bulk, even where the first answer was lost."""
+    """Return the name of the bulk. The same Idempotency-Key names the same bulk, even if the first answer was lost."""
     return hashlib.sha256(key.encode()).hexdigest()[:16] if key else None
 
 

@@ -61,7 +61,7 @@ class Demo:
         self._server: Server | Cluster | None = None
 
     def run(self) -> None:
-        """Returns when it was told to stop, with every process it started gone."""
+        """Run the demo until it is asked to stop, and end every process that it started."""
         with ExitStack() as stack, _stoppable():
             try:
                 self._play(stack)
@@ -156,7 +156,7 @@ class Demo:
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """Ctrl-C, TERM and a closed terminal all end the show, from wherever it is."""
+    """Let Ctrl-C, TERM and a closed terminal end the demo, whatever it is doing."""
     before = {number: signal.getsignal(number) for number in STOPPING}
     for number, handler in before.items():
         if number != signal.SIGHUP or handler is not signal.SIG_IGN:  # ignored under nohup, which is meant
@@ -173,7 +173,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def _deaf() -> None:
-    """While things are being ended, asking again changes nothing."""
+    """Ignore the signals, so that asking again changes nothing while the processes end."""
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
 
@@ -192,7 +192,7 @@ def _healthy(url: str) -> bool:
     connection = http.client.HTTPConnection(host, timeout=2)
     try:
         connection.request("GET", "/healthz")
-        return connection.getresponse().status in (200, 400)  # 400: it has been told not to answer to this name
+        return connection.getresponse().status in (200, 400)  # 400: its settings do not allow this host name
     except (OSError, http.client.HTTPException):
         return False
     finally:
@@ -215,7 +215,7 @@ class Parent:
         return os.getppid() != self._pid or (self._caught and not self._catches())
 
     def _catches(self) -> bool:
-        """Whether it has a handler for SIGINT; False where the system does not tell (macOS)."""
+        """Return whether the process has a handler for SIGINT; False if the system does not say (macOS)."""
         try:
             status = Path(f"/proc/{self._pid}/status").read_text()
         except OSError:

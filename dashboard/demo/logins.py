@@ -33,13 +33,13 @@ class Login:
 
 
 def prepare(folder: Path) -> list[Login]:
-    """Makes the accounts that are not there. Passwords are generated once and kept in ``folder``/logins.json."""
+    """Make the missing accounts. Passwords are generated once and kept in ``folder``/logins.json."""
     kept = _kept(folder / "logins.json")
     return [Login(name, _account(name, kept[name]), may) for name, may in ACCOUNTS.items()]
 
 
 def _account(name: str, password: str) -> str:
-    """The password that works for the account, or an empty one when ours does not."""
+    """Return the password that works for the account, or an empty one when ours does not."""
     user, created = get_user_model().objects.get_or_create(
         username=name, defaults={"is_staff": name == ADMIN, "is_superuser": name == ADMIN}
     )
@@ -52,7 +52,8 @@ def _account(name: str, password: str) -> str:
 
 
 def _kept(path: Path) -> dict[str, str]:
-    """The passwords of earlier starts; new ones where there are none. The file is its owner's alone."""
+    """Return the passwords of earlier starts, with new ones where they are missing. Only its owner may read the
+    file."""
     fresh = {name: secrets.token_urlsafe(9) for name in ACCOUNTS}
     text = home.keep(path, json.dumps(fresh, indent=2))
     os.chmod(path, 0o600)

@@ -15,7 +15,8 @@ class NightShift:
         self._engine = engine
 
     def look(self) -> int:
-        """How many dead jobs were seen to. May raise what the engine raises."""
+        """Handle queues with too many jobs: re-drive the dead ones, purge the handled ones. Return how many jobs that
+        were. May raise what the engine raises."""
         again = [self._redrive(*queue) for queue in AGAIN if self._is_full(*queue, "dead")]
         over = [self._purge(*queue) for queue in OVER if self._is_full(*queue, "handled")]
         return sum(again) + sum(over)

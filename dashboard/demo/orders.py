@@ -61,7 +61,7 @@ class Orders:
             self._engine.fire("delivery", id, event, actor=ACTOR)
 
     def _begin(self) -> None:
-        """Under the next number: an order that is over does not come back."""
+        """Begin an order under the next number: an order that is over does not come back."""
         numbers = [int(id.removeprefix(PREFIX)) for id in self._ids if id.removeprefix(PREFIX).isdecimal()]
         id = f"{PREFIX}{max(numbers, default=FIRST - 1) + 1}"
         article = self._random.choice(list(ARTICLES))
@@ -77,7 +77,7 @@ class Orders:
                 self._engine.delete("payment", payment.id, actor=ACTOR, reason="long over")
 
     def _pay(self, order: Instance) -> None:
-        """What the customer does in the bank's app; the bank's own part is a worker's."""
+        """Do what the customer does in the bank's app; a worker does the bank's own part."""
         child = order.children.get("payment")
         if child is None or self._engine.get("payment", child["id"]).state != "Confirming":
             return

@@ -59,8 +59,8 @@ SCHEDULES: tuple[dict[str, object], ...] = (
 
 
 def redis(stack: ExitStack, *, cluster: bool = False) -> Server | Cluster | None:
-    """A Valkey of our own that ends with us, or a cluster of them, or None where another Redis was named. It answers
-    and is fit for us."""
+    """Start a Valkey of our own, or a cluster, which ends with us. Return None if another Redis was named. Raises
+    DemoFailed unless the server answers and is fit for us."""
     server: Server | Cluster | None = None
     if not of_process().secret("REDIS_URL"):
         server = stack.enter_context(_cluster() if cluster else Server(conf.HOME / "valkey"))
@@ -79,7 +79,7 @@ def redis(stack: ExitStack, *, cluster: bool = False) -> Server | Cluster | None
 
 
 def _cluster() -> Cluster:
-    """With a password of its own, since its ports are open to every user of this machine."""
+    """Return a cluster with a password of its own, since its ports are open to every user of this machine."""
     folder = conf.HOME / "cluster"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / "password"
@@ -90,7 +90,7 @@ def _cluster() -> Cluster:
 
 
 def _point_at(url: str) -> None:
-    """This process and those it starts use the server that has just been started."""
+    """Make this process, and those that it starts, use the server that has just been started."""
     os.environ["REDIS_URL"] = url
     settings.SIGNALBOX = settings.SIGNALBOX | {"REDIS_URL": url}
     if not of_process().secret("CACHE_URL"):
@@ -99,7 +99,7 @@ def _point_at(url: str) -> None:
 
 
 def database() -> str:
-    """Brings the tables up to date. Says what that took."""
+    """Bring the tables up to date. Return a sentence that says what that took."""
     try:
         executor = MigrationExecutor(connection)
         plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -115,7 +115,7 @@ def database() -> str:
 
 
 def machines(folders: Sequence[Path] = SAMPLES) -> str:
-    """Publishes the samples; what was published before comes back into a Redis that has lost it."""
+    """Publish the samples. Machines that were published before come back into a Redis that has lost them."""
     try:
         restore()
         files = [file for folder in folders for file in sorted(folder.glob("*.json"))]
@@ -126,7 +126,8 @@ def machines(folders: Sequence[Path] = SAMPLES) -> str:
 
 
 def drafts(folder: Path = DRAFTS) -> str:
-    """Saves the sample drafts, each once: one that was published or discarded does not come back. Says what is open."""
+    """Save the sample drafts, each once: one that was published or discarded does not come back. Return which are
+    open."""
     try:
         for file in sorted(folder.glob("*.json")):
             if not Draft.objects.filter(machine=file.stem, author=AUTHOR.name).exists():

@@ -56,7 +56,7 @@ class Processes:
         return member
 
     def look(self) -> None:
-        """Makes one pass over the processes: notices those that ended, restarts those that are due."""
+        """Make one pass over the processes: notice those that ended, restart those that are due."""
         now = time.monotonic()
         for member in self.members:
             if member.guarded is None:
@@ -66,7 +66,7 @@ class Processes:
                 self._ended(member, code, now)
 
     def stop(self) -> None:
-        """All are asked at once, then each is waited for."""
+        """Ask all processes to stop at once, then wait for each."""
         for member in self.members:
             if member.guarded:
                 member.guarded.ask()
@@ -97,7 +97,7 @@ class Processes:
         self._say(f"  {member.name:<10} ended by itself (code {code}), last word: {last}; again in {pause:g} s")
 
     def _close(self, member: Process) -> str:
-        """Returns the member's last words."""
+        """Close the member. Return its last words."""
         if member.guarded is None or member.output is None:
             return ""
         member.guarded.stop()
@@ -118,11 +118,11 @@ class Output:
         self._thread.start()
 
     def last_words(self) -> str:
-        """The last lines; all of them once the source has ended."""
+        """Return the last lines; all of them once the source has ended."""
         return "\n".join(self._last)
 
     def close(self) -> None:
-        """Waits for what is still on its way. Call it when the process is gone."""
+        """Wait for what is still on its way. Call it when the process is gone."""
         self._thread.join(timeout=5)
         self._source.close()
 

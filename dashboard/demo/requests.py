@@ -30,7 +30,8 @@ class Requests:
         self._next = 0
 
     def move(self) -> None:
-        """The next of the ring. One that waits for a worker, or for an operator to re-drive its dead job, is left."""
+        """Move the next request of the ring. One that waits for a worker, or for an operator to re-drive its dead job,
+        is left."""
         id = request_id(self._next)
         self._next = (self._next + 1) % REQUESTS
         try:
@@ -55,7 +56,7 @@ class Requests:
         self._engine.fire(MACHINE, request.id, "correct", {"token": account.data.get("token", "")}, actor=ACTOR)
 
     def _waiting(self, id: str) -> Instance:
-        """The account, after the device asked for a code where it had none."""
+        """Return the account, after the device asked for a code if it had none."""
         account = self._engine.get("activation", id)
         if account.state == "New":
             return self._engine.fire("activation", id, "activate", {"token": ""}, actor=ACTOR)

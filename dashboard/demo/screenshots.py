@@ -70,7 +70,7 @@ NAMES = (*ADDRESSES, *FIRST)
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """``whole``: the page to its end, and not what a window shows of it; ``after``: seconds of traffic before."""
+    """``whole``: the page to its end, not just one window; ``after``: seconds of traffic before."""
 
     folder: Path
     names: tuple[str, ...]
@@ -80,7 +80,8 @@ class Wish:
 
 
 def take(wish: Wish, say: Callable[[str], None]) -> int:
-    """How many were written, as ``<name>-<look>.png``. Raises DemoFailed where there is no browser to be driven."""
+    """Take the screenshots and write each as ``<name>-<look>.png``. Return how many were written. Raises DemoFailed if
+    there is no browser that can be driven."""
     playwright = _playwright()
     wish.folder.mkdir(parents=True, exist_ok=True)
     with _demo() as (url, password), playwright() as driver:
@@ -124,7 +125,7 @@ def _ask(page: Any, state: str) -> None:
 
 
 def _act(page: Any) -> None:
-    """Something for the audit to tell of: two are forced, one is suspended."""
+    """Give the audit something to show: force two instances, suspend one."""
     for state in ("Active", "Suspended"):
         page.goto(_address(page, "force"))
         _ask(page, state)
@@ -154,13 +155,14 @@ def _playwright() -> Callable[[], Any]:
 
 
 def _chromium() -> str | None:
-    """The system's; without one Playwright takes its own, and says how to install it where there is none."""
+    """Return the system's Chromium. Without one Playwright takes its own, and says how to install it if it is
+    missing."""
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @contextmanager
 def _demo() -> Iterator[tuple[str, str]]:
-    """A demo in a folder that is gone afterwards: its URL, and the password of who looks."""
+    """Run a demo in a folder that is gone afterwards. Yield its URL and the password to log in with."""
     with tempfile.TemporaryDirectory(prefix="signalbox-", ignore_cleanup_errors=True) as home:
         log = Path(home) / "said"
         environment = {name: value for name, value in os.environ.items() if name not in ("REDIS_URL", "DATABASE_URL")}

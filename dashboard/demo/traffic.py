@@ -69,7 +69,7 @@ class Traffic:
         }
 
     def populate(self) -> int:
-        """Gives every id of the activation machine a start, so that the page is not empty. Returns how many are new."""
+        """Start every id of the activation machine, so that the page is not empty. Return how many are new."""
         new = 0
         for number in range(ACTIVATIONS):
             id = activation_id(number)
@@ -83,7 +83,7 @@ class Traffic:
         return new
 
     def beat(self) -> bool:
-        """Whether anything moved."""
+        """Make one beat. Return whether anything moved."""
         self._beats += 1
         for every, move in self._now_and_then:
             if self._beats % every == 0:
@@ -97,7 +97,7 @@ class Traffic:
         return self._attempt(lambda: self._move(id))
 
     def _attempt(self, move: Callable[[], object]) -> bool:
-        """An operator may have been quicker, or the machine has changed: then this beat does nothing."""
+        """Attempt a move. Do nothing if an operator was quicker or the machine has changed."""
         try:
             move()
         except EngineUnavailable:
@@ -137,7 +137,7 @@ class Traffic:
         self._engine.create("activation", id, actor=ACTOR)
 
     def _device(self) -> None:
-        """The next device of the ring comes in. One that still waits for a worker is left alone."""
+        """Bring in the next device of the ring. One that still waits for a worker is left alone."""
         id = device_id(self._next_device)
         self._next_device = (self._next_device + 1) % DEVICES
         try:
@@ -159,14 +159,14 @@ class Traffic:
         self._engine.fire("activation", id, event, payload, actor=ACTOR)
 
     def _own_token(self) -> str:
-        """A code of the device's own, or none: then the machine makes one."""
+        """Return a code of the device's own, or "": then the machine makes one."""
         if self._random.random() >= OWN_TOKEN:
             return ""
         return "".join(self._random.choices("ABCDEFGHJKLMNPQRSTUVWXYZ23456789", k=6))
 
 
 def activation_id(number: int) -> str:
-    """``ATV-017:ABC``: five services on each device."""
+    """Return an id such as ``ATV-017:ABC``: five services on each device."""
     return f"ATV-{number // len(SERVICES):03d}:{SERVICES[number % len(SERVICES)]}"
 
 

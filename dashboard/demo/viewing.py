@@ -32,7 +32,7 @@ class Viewing:
         self._services = services
 
     def move(self) -> None:
-        """One at a time: while the workers are away, runs do not pile up."""
+        """Start one run at a time: while the workers are away, runs do not pile up."""
         self._clear()
         if self._engine.find(RUN, state="mapping", limit=1).instances:
             return

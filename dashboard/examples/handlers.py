@@ -1,12 +1,12 @@
-"""The work the sample machines ask for.
+"""Does the work that the sample machines ask for.
 
 ``new_device.json``: a new device walks through five queues, and its service gets activated.
 ``service_activation.json``: a service is activated while marketing looks for offers. ``payment.json``: the bank is
-asked. ``delivery.json``: someone takes the article from its shelf, and the customer is told. And viewing figures for
-map-reduce.
+asked. ``delivery.json``: someone takes the article from its shelf, and the customer gets a mail. It also has the
+viewing figures for map-reduce.
 
 Each step may run more than once (its worker may die before saying so), so each call into the
-``activation`` machine carries the job's key: said twice, it moves the account once.
+``activation`` machine carries the job's key: sent twice, it moves the account once.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ OVERRUN = {"Arte": 0.2}  # how often a partner cannot cope with everybody who wa
 
 @handler("do_start")
 def do_start(job: Job) -> dict[str, Any]:
-    """The request is recorded: it must name a device and a service."""
+    """Record the request, which must name a device and a service."""
     _work(job)
     return {"account": _account(job)}
 
 
 @handler("do_activate")
 def do_activate(job: Job) -> dict[str, Any]:
-    """Activates the service for the device and returns the code, a random one if the request had none."""
+    """Activate the service for the device. Return the code, a random one if the request had none."""
     _work(job)
     account = _account(job)
     engine = get_engine()
@@ -62,7 +62,7 @@ def do_activate(job: Job) -> dict[str, Any]:
 
 @handler("do_entitlement")
 def do_entitlement(job: Job) -> dict[str, Any]:
-    """The provider is asked, with the code the device shows."""
+    """Ask the provider, with the code that the device shows."""
     _work(job)
     if _happens(SILENT, job):
         raise TimeoutError(f"the provider of {job.data['service']} does not answer")
@@ -74,7 +74,7 @@ def do_entitlement(job: Job) -> dict[str, Any]:
 
 @handler("do_finish")
 def do_finish(job: Job) -> dict[str, Any]:
-    """Says what became of the account."""
+    """Return the final state of the account."""
     _work(job)
     account: Instance = get_engine().get(ACCOUNTS, _account(job))
     log.info("%s is %s", account.id, account.state)
@@ -83,21 +83,21 @@ def do_finish(job: Job) -> dict[str, Any]:
 
 @handler("do_close")
 def do_close(job: Job) -> None:
-    """The books are closed over a request that came to its end; its instance may be gone by then."""
+    """Close the books on a request that has ended; its instance may be gone by then."""
     _work(job)
     log.info("%(request)s is closed: %(service)s on %(device)s", job.payload)
 
 
 @handler("process_todo")
 def process_todo(job: Job) -> dict[str, Any]:
-    """The next request: it must name a device and a service."""
+    """Take the next request, which must name a device and a service."""
     _work(job)
     return {"account": _account(job)}
 
 
 @handler("add_device")
 def add_device(job: Job) -> dict[str, Any]:
-    """The device becomes eligible for offers: each partner is asked for one."""
+    """Make the device eligible for offers: each partner is asked for one."""
     for asked, partner in enumerate(PARTNERS):
         job.progress(asked, len(PARTNERS), f"asking {partner}")
         _work(job, 0.5)
@@ -108,7 +108,7 @@ def add_device(job: Job) -> dict[str, Any]:
 
 @handler("charge_card")
 def charge_card(job: Job) -> dict[str, Any]:
-    """Small amounts are taken at once; for large ones the bank wants to hear from the customer."""
+    """Charge small amounts at once; for large ones the bank wants to hear from the customer."""
     _work(job)
     approved = job.data["amount"] < CONFIRM_FROM
     return {"approved": approved, "receipt": f"B-{crc32(job.key.encode()) % 10**6:06d}" if approved else ""}
@@ -116,21 +116,21 @@ def charge_card(job: Job) -> dict[str, Any]:
 
 @handler("pick")
 def pick(job: Job) -> dict[str, Any]:
-    """One article is always out of stock until someone fills up its shelf."""
+    """Pick the article from its shelf. One article is always out of stock until someone fills its shelf."""
     _work(job)
     return {"found": job.data["restocked"] or job.data["article"] not in OUT_OF_STOCK}
 
 
 @handler("tell")
 def tell(job: Job) -> None:
-    """A mail to the customer, if this were a real shop."""
+    """Send a mail to the customer, if this were a real shop."""
     _work(job)
     log.info("%s: your %s is on its way", job.instance, job.data["article"])
 
 
 @mapper
 def minutes_watched(views: list[list[Any]]) -> dict[str, int]:
-    """Service -> minutes, of views that are [device, service, minutes]."""
+    """Return service -> minutes, of views that are [device, service, minutes]."""
     time.sleep(_pace())
     found: Counter[str] = Counter()
     for _device, service, minutes in views:
@@ -140,7 +140,7 @@ def minutes_watched(views: list[list[Any]]) -> dict[str, int]:
 
 @reducer
 def add_up(parts: list[dict[str, int]]) -> dict[str, int]:
-    """Service -> minutes, of all chunks together, the most watched first."""
+    """Return service -> minutes, of all chunks together, the most watched first."""
     total: Counter[str] = Counter()
     for part in parts:
         total.update(part)
@@ -148,7 +148,7 @@ def add_up(parts: list[dict[str, int]]) -> dict[str, int]:
 
 
 def _account(job: Job) -> str:
-    """The id of the account's instance: device:service."""
+    """Return the id of the account's instance: device:service."""
     device, service = job.data["device"], job.data["service"]
     if not device or not service:
         raise ValueError("a new device needs a device and a service")
@@ -160,11 +160,11 @@ def _happens(chances: dict[str, float], job: Job) -> bool:
 
 
 def _work(job: Job, share: float = 1.0) -> None:
-    """Takes as long as real work would, so that there is a queue to look at."""
+    """Work as long as a real handler would, so that there is a queue to look at."""
     if pace := _pace():
         job.wait(pace * share)
 
 
 def _pace() -> float:
-    """Seconds of work, around the demo's pace; none outside of it."""
+    """Return the seconds of work, around the demo's pace; none outside of the demo."""
     return conf.DEMO_PACE / 1000 * random.uniform(0.5, 1.5)

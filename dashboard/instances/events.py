@@ -69,7 +69,7 @@ def list_event_actions(
     groups: Groups = None,
 ) -> list[EventAction]:
     """List events of the current state first, then the others. ``explained``: what ``list_events`` would do;
-    ``tried``: an event whose form stays filled; ``groups``: those of the person, None for one who may take any
+    ``tried``: an event whose form stays filled; ``groups``: those of the person, None if they may take any
     transition."""
     names = list_events(plan, instance.configuration)
     actions = [_make_action(plan, instance, name, number, tried) for number, name in enumerate(names)]
@@ -154,7 +154,7 @@ def list_routes(
     plan: VersionView, explanation: Explanation, *, payload_known: bool = False, groups: Groups = None
 ) -> Iterator[Route]:
     """Yield the candidates in document order. With ``payload_known`` no result depends on the payload any more.
-    ``groups``: those of the person, None for one who may take any transition."""
+    ``groups``: those of the person, None if they may take any transition."""
     for candidate in explanation.candidates:
         kind = _kind(candidate, payload_known)
         why = [str(because) for because in candidate.because] if kind in ("fails", "error") or payload_known else []

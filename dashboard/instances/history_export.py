@@ -33,7 +33,7 @@ COLUMNS = (
 @require("view")
 @require_safe
 def export(request: HttpRequest, machine: str, id: str) -> StreamingHttpResponse:
-    """Stream all steps that are kept as CSV, the newest first."""
+    """Send all stored steps as CSV, the newest first."""
     rows = _read_rows(request, machine, id)
     return stream_csv(request, _list_lines(rows), f"{_name_file(machine, id)}.csv")
 
@@ -41,7 +41,7 @@ def export(request: HttpRequest, machine: str, id: str) -> StreamingHttpResponse
 @require("view")
 @require_safe
 def export_json(request: HttpRequest, machine: str, id: str) -> StreamingHttpResponse:
-    """Stream all steps that are kept as JSON, the newest first."""
+    """Send all stored steps as JSON, the newest first."""
     rows = _read_rows(request, machine, id)
     answer = stream_csv(request, _list_json(machine, id, rows), f"{_name_file(machine, id)}.json")
     answer["Content-Type"] = "application/json"

@@ -16,7 +16,7 @@ class HistoryWords:
     def __init__(
         self, machine: str, version: int, outline: Outline | None, versions: Mapping[int, int] | None = None
     ) -> None:
-        """``version``, ``outline``: what the instance has now."""
+        """Set up the words. ``version``, ``outline``: those that the instance has now."""
         self._machine = machine
         self._version = version
         self._versions = versions or {}

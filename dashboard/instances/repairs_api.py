@@ -127,7 +127,7 @@ def _preview(name: str, body_type: type[Body]) -> Callable[..., Any]:
 
 
 def _typed(view: Callable[..., Any], body_type: type[Body]) -> Callable[..., Any]:
-    """With what the framework reads of a view: its body's type differs from repair to repair."""
+    """Give the view the annotations that the framework reads: the type of the body differs from repair to repair."""
     view.__annotations__ = {
         "request": HttpRequest, "response": HttpResponse, "machine": str, "id": str, "body": body_type,
     }  # fmt: skip

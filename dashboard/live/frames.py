@@ -53,7 +53,7 @@ class Command:
 
 
 def read_command(frame: str | bytes, *, limit: int) -> Command:
-    """The command in a frame of at most ``limit`` bytes; raises BadFrame."""
+    """Return the command in a frame of at most ``limit`` bytes; raises BadFrame."""
     raw = frame.encode(errors="surrogatepass") if isinstance(frame, str) else frame
     if len(raw) > limit:
         raise BadFrame(ErrorCode.FRAME_TOO_LARGE, f"a frame of {len(raw)} bytes; a command has at most {limit}")
@@ -79,7 +79,7 @@ def _object(raw: bytes) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> None:
-    """NaN and Infinity, which Python reads and JSON does not have."""
+    """Refuse NaN and Infinity, which Python reads and JSON does not have."""
     raise ValueError(f"{name} is not JSON")
 
 
@@ -88,12 +88,12 @@ def _echo(value: object) -> str:
 
 
 def value(kind: str, topic: Topic, *, epoch: str, seq: int, data: Mapping[str, Any], at: int) -> dict[str, Any]:
-    """A snapshot or delta; ``at`` is Redis time in ms."""
+    """Build a snapshot or delta; ``at`` is Redis time in ms."""
     return {"type": kind, "topic": str(topic), "epoch": epoch, "seq": seq, "data": data, "at": at}
 
 
 def status(state: str, *, epoch: str, at: int, every: float) -> dict[str, Any]:
-    """``every`` is in seconds and goes out in milliseconds."""
+    """Build a status frame; ``every`` is in seconds and goes out in milliseconds."""
     return {"type": "status", "state": state, "epoch": epoch, "at": at, "every": round(every * 1000)}
 
 
@@ -103,5 +103,5 @@ def error(code: ErrorCode, message: str, topic: str | None = None) -> dict[str, 
 
 
 def encode(frame: Mapping[str, Any]) -> Frame:
-    """As compact ASCII: a lone surrogate in someone's data must not break the socket."""
+    """Encode a frame as compact ASCII: a lone surrogate in someone's data must not break the socket."""
     return Frame(json.dumps(frame, separators=(",", ":")))

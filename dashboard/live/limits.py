@@ -79,7 +79,7 @@ class Limits:
 
 
 def limits() -> Limits:
-    """The limits in force: the defaults and what the settings say otherwise."""
+    """Return the limits in force: the defaults, changed by the settings."""
     given = conf.LIVE
     known = {field.name for field in fields(Limits)}
     unknown = sorted(set(given) - known)
@@ -91,7 +91,7 @@ def limits() -> Limits:
 
 
 def _of_person(sockets: int) -> dict[str, int | float]:
-    """What follows from how many sockets one person may have; an address is shared by ten or more."""
+    """Derive limits from the number of sockets one person may have; an address is shared by ten or more."""
     return {
         "sockets_per_person": sockets,
         "sockets_per_address": 10 * sockets,

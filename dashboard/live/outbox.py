@@ -67,12 +67,13 @@ class Outbox:
         self._pending.pop(topic, None)
 
     def status(self, frame: Frame, *, good: bool) -> None:
-        """``good``: it says that what was sent is true, which a muted socket cannot be told."""
+        """Announce the state of the live view. ``good``: the frame says that the values sent so far are
+        current, so a muted socket does not get it."""
         self._status, self._status_is_good = frame, good
         self._announce()
 
     def notice(self, frame: Frame) -> None:
-        """An error frame. When too many wait, ``overflowed`` is set and the frame dropped."""
+        """Add an error frame. When too many wait, ``overflowed`` is set and the frame dropped."""
         if len(self._notices) >= self._most_notices:
             self.overflowed = True
             return
@@ -80,7 +81,7 @@ class Outbox:
         self._announce()
 
     def mute(self, muted: bool) -> None:
-        """While muted no value goes out, only errors and bad news."""
+        """Mute or unmute the socket. While muted no value goes out, only errors and bad news."""
         self._muted = muted
         self._announce()
 
@@ -120,7 +121,7 @@ class Outbox:
         self._direct = self._writer = None
 
     async def next(self) -> Frame:
-        """The next frame to send; waits for one."""
+        """Return the next frame to send; wait for one."""
         self._taken = False
         while True:
             frame = self._take()

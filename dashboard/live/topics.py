@@ -89,9 +89,9 @@ class BadTopic(ValueError):
 class Topic:
     """``name`` is the id of an instance or a job, or a queue's name.
 
-    Who may see less gets less under the same text: ``scope`` are the machines that are in it, of an instance those of
+    The same text shows less to an account that may see less: ``scope`` are the machines in it, for an instance those of
     its parent and children; ``redacted``, of an instance or a job, says that sensitive fields are masked. Sockets that
-    see the same share one value. Of an overview or queues ``name`` lists machines, with commas; "" stands for all.
+    see the same share one value. For an overview or queues ``name`` lists machines, with commas; "" stands for all.
     """
 
     kind: str
@@ -116,7 +116,7 @@ class Topic:
 
 
 def parse(text: object) -> Topic:
-    """The topic a text names; ``str()`` of it is the text again."""
+    """Return the topic that a text names; ``str()`` of the topic is the text again."""
     if not isinstance(text, str) or not text:
         raise BadTopic("a topic is a text such as machine:activation")
     if text in PLAIN:

@@ -256,7 +256,7 @@ def publish(request: HttpRequest, body: Publishing) -> Status:
 
 
 def _read(request: HttpRequest, body: Submitted, *, whole: bool = False) -> submissions.Submission:
-    """``whole``: with all that publishing it takes."""
+    """Read the submitted definition. ``whole``: with all that publishing it takes."""
     if (body.definition is None) == (body.text is None):
         raise Mistaken("give either definition or text")
     actor = actor_of(request)

@@ -29,7 +29,7 @@ TRUNCATED = f"more than {MAX_ROWS:,} instances match: narrow the filter"
 @require("view")
 @require_safe
 def export_csv(request: HttpRequest, machine: str) -> StreamingHttpResponse:
-    """Stream the list as CSV: its facts, then a column for each data field of the current version."""
+    """Send the list as CSV: its facts, then a column for each data field of the current version."""
     _, fields, pages = _open(request, machine)
     return stream_csv(request, _list_lines(pages, fields), f"{_name_file(machine)}.csv")
 
@@ -37,7 +37,7 @@ def export_csv(request: HttpRequest, machine: str) -> StreamingHttpResponse:
 @require("view")
 @require_safe
 def export_json(request: HttpRequest, machine: str) -> StreamingHttpResponse:
-    """Stream the list as JSON: ``{"machine", "filter", "instances": [...], "complete"}``."""
+    """Send the list as JSON: ``{"machine", "filter", "instances": [...], "complete"}``."""
     listing, _, pages = _open(request, machine)
     answer = stream_csv(request, _list_json(machine, listing, pages), f"{_name_file(machine)}.json")
     answer["Content-Type"] = "application/json"

@@ -113,7 +113,7 @@ class Snapshot(Collector):
 
 
 def registry(snapshot: Snapshot) -> CollectorRegistry:
-    """One of its own for each scrape: nothing of one is left for the next."""
+    """Return a registry of its own for each scrape, so that nothing is left for the next."""
     found = CollectorRegistry(auto_describe=False)
     found.register(snapshot)
     return found
@@ -160,7 +160,7 @@ def _of_states(lives: list[Live]) -> Iterator[Metric]:
 
 
 def _flow(lives: list[Live]) -> Iterator[Metric]:
-    """Each edge of the current version alone: those of all versions would become ever more."""
+    """Count each edge of the current version alone: the edges of all versions would grow without end."""
     all_of = _counter("transitions", "Transitions taken, all versions.", "machine")
     edges = _counter(
         "edge_transitions", "Transitions taken by the current version, by edge.", "machine", "version", "edge"
@@ -175,7 +175,7 @@ def _flow(lives: list[Live]) -> Iterator[Metric]:
 
 
 def _refused(lives: list[Live]) -> Metric:
-    """Events that nothing listens for stand together under an empty name, so the number of series is bounded."""
+    """Count refused events. Events that no state handles share an empty name, so the number of series is bounded."""
     family = _counter("events_refused", "Events refused.", "machine", "event")
     for live in lives:
         for event, count in live.refused.items():
@@ -192,7 +192,7 @@ def _compile_failures(lives: list[Live]) -> Metric:
 
 
 def _active(activity: Activity | None, people: Counts | None) -> Iterator[Metric]:
-    """Of the UTC day, week and month that run: they fall back to nothing when the next one begins."""
+    """Count activity in the current UTC day, week and month: the figures fall to zero when the next one begins."""
     if activity is not None:
         told = "Unique instances that changed state."
         moved = _gauge("instances_moved", told, labels=["machine", "period"])
@@ -228,7 +228,8 @@ def _of_queues(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:
 
 
 def _times(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:
-    """No sums: what a time was is known by its magnitude alone, and a made-up sum would be taken for a true one."""
+    """Build the histograms of times, without sums: only the magnitude of a time is known, and a made-up sum would be
+    taken for a true one."""
     for name, (meaning, attribute) in TIMES.items():
         family = HistogramMetricFamily(f"signalbox_{name}", meaning, labels=["machine", "queue"])
         for machine, stats in queues:
@@ -240,7 +241,7 @@ def _times(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:
 
 
 def _buckets(counted: dict[int, int]) -> list[tuple[str, float]]:
-    """Magnitude n stands for less than 2^n ms; Prometheus wants each bucket with all those below it."""
+    """Return cumulative buckets, as Prometheus wants them: magnitude n stands for less than 2^n ms."""
     found, so_far = [], 0
     for magnitude in range(MAGNITUDES):
         so_far += counted.get(magnitude, 0)

@@ -40,7 +40,8 @@ CHALLENGE = 'Bearer realm="signalbox"'
 @never_cache
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """200, 401 and 403 as the setting has it, 404 where it is off; 503 with ``signalbox_up 0`` while Redis is away."""
+    """Answer 200, 401 or 403 as the setting demands, 404 if it is off; 503 with ``signalbox_up 0`` while Redis is
+    away."""
     if conf.METRICS == "off":
         raise Http404("Metrics are disabled.")
     if not _scope(request):
@@ -58,8 +59,8 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _kept() -> tuple[dict[str, int] | None, int | None]:
-    """What stands in SQL: approvals that wait, by machine, and when statistics were last taken, ms. A database that is
-    away costs these, and no others."""
+    """Read what is in SQL: open approvals by machine, and when statistics were last taken, ms. If the database is away,
+    only these figures are missing."""
     try:
         waiting = approval_queries.find_open().order_by().values_list("machine").annotate(Count("pk"))
         return dict(waiting), SamplingTurn.objects.filter(at__gt=0).values_list("at", flat=True).first()
@@ -77,7 +78,8 @@ def _read_if_possible(read: Callable[[], Found]) -> Found | None:
 
 
 def _scope(request: HttpRequest) -> Scope:
-    """The machines to tell of. The token is looked at first: who sends it needs no session, and so no cache."""
+    """Return the machines to report. The token is checked first: a request with a token needs no session, and so no
+    cache."""
     mode = conf.METRICS
     if mode == "open" or has_token(request):
         return EVERYTHING
@@ -85,7 +87,7 @@ def _scope(request: HttpRequest) -> Scope:
 
 
 def _refusal(request: HttpRequest) -> HttpResponse:
-    """Answers 403 to an account without the permission, 401 without an account."""
+    """Answer 403 to an account without the permission, 401 without an account."""
     if conf.METRICS == "login" and request.user.is_authenticated:
         return HttpResponse("permission denied\n", content_type="text/plain; charset=utf-8", status=403)
     answer = HttpResponse("a bearer token is required\n", content_type="text/plain; charset=utf-8", status=401)

@@ -1,7 +1,7 @@
 """Searches everything: instances of any machine by id, archived ones too, machines and queues by name, jobs by id.
 
 The search is bounded however much there is: the names of what is published, one command for each machine, and a page of
-the index of ids where a definition declares one. What a page leaves out is counted, or said to exist.
+the index of ids where a definition declares one. A page counts what it leaves out, or says that there is more.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def _render_form(
 
 
 def _is_taken(request: HttpRequest, name: str) -> bool:
-    """Whether the person sees a schedule of this name: a new one does not replace it."""
+    """Return whether the person sees a schedule of this name: a new one does not replace it."""
     try:
         queries.get(Actor.of(request), name)
     except (UnknownSchedule, Forbidden):

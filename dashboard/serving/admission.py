@@ -69,7 +69,8 @@ class Passage:
         self.refusal = too_large() if _says(scope["headers"]) > MOST else None
 
     async def receive(self) -> Message:
-        """The body's last part comes with the turn. A request that is turned away looks to Django as one that left."""
+        """Receive the next part. The body's last part comes when the request has its turn. To Django, a refused request
+        looks like one whose client left."""
         if self._turn is not None:
             return await self._later()
         message: Message = await self._receive()
@@ -96,7 +97,7 @@ class Passage:
         return await (ahead if ahead is not None else self._receive())
 
     async def _waited(self) -> bool:
-        """For the turn: whether it has come. False as well once the client is gone."""
+        """Wait for the turn. Return whether it has come; False as well once the client is gone."""
         try:
             self._turn = self._gate.enter(self._address, self._caller)
         except Crowded as error:
@@ -116,7 +117,7 @@ class Passage:
 
 
 def _says(headers: Headers) -> int:
-    """The length that a request says its body has."""
+    """Return the length that a request says its body has."""
     length = dict(headers).get(b"content-length", b"")
     return int(length) if length.isdigit() else 0
 

@@ -21,7 +21,7 @@ AT_ONCE = 8  # first requests that are read in one round
 
 
 class ConnectionTurns:
-    """Of one event loop."""
+    """Holds the turns of one event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, at_once: int = AT_ONCE) -> None:
         self._loop = loop
@@ -29,7 +29,7 @@ class ConnectionTurns:
         self._lines: OrderedDict[str, deque[Callable[[], None]]] = OrderedDict()
 
     def add(self, address: str, read: Callable[[], None]) -> None:
-        """``read`` is called when its turn comes: in the next round, unless many came with it."""
+        """Add a connection. ``read`` is called when its turn comes: in the next round, unless many came with it."""
         if not self._lines:
             self._loop.call_soon(self._round)
         self._lines.setdefault(address, deque()).append(read)

@@ -76,7 +76,7 @@ class EventLoopHandler(ASGIHandler):
                 closer()
 
     async def _secured(self, request: HttpRequest) -> HttpResponse:
-        """What the middleware of the same names does for pages."""
+        """Do what the middleware of the same names does for pages."""
         response = self._security.process_request(request) or await self._checked(request)
         return self._security.process_response(request, self._frames.process_response(request, response))
 
@@ -92,13 +92,13 @@ class EventLoopHandler(ASGIHandler):
 
 
 async def _nowhere(request: HttpRequest) -> HttpResponse:
-    """Behind the middleware that is asked directly. A static file that goes between two looks at it is one that is not
-    there."""
+    """Answer 404 behind the middleware that is called directly. A static file that disappears between two looks is
+    missing."""
     return HttpResponse(status=404)
 
 
 def refused(request: HttpRequest, refusal: Refusal) -> HttpResponse:
-    """A page or a problem, made without session, user or engine."""
+    """Answer with a page or a problem, made without session, user or engine."""
     known = codes.BY_CODE[refusal.code]
     if is_api_request(request):
         response = problems.answer_problem(request, refusal.code, refusal.message)

@@ -2,7 +2,7 @@
 
 ``/healthz``  is this process alive, and do Redis and the database answer it? Restart it when it does not answer at all.
 ``/readyz``   can it serve now? Send it no visitors on a 503: a store that it needs is away, its migrations are not
-              applied, the functions library cannot be loaded, the live view has lost Redis, or it was told to stop.
+              applied, the functions library cannot be loaded, the live view has lost Redis, or it is stopping.
 
 A cluster of which some shards answer is ``partial``: the site shows those, so it is alive and ready. ``missing`` then
 names the slots of the others. ``run`` is the command that loads the library, where this account may not.
@@ -61,9 +61,9 @@ class Partial(Exception):
 @never_cache
 @require_safe
 async def healthz(request: HttpRequest) -> JsonResponse:
-    """Answered on the event loop: it tells that this process is alive also while all of its threads are busy.
+    """Answer on the event loop, which shows that this process is alive even while all of its threads are busy.
 
-    ``?process`` asks for this alone: 200 whatever becomes of Redis and the database. An outage of them is no reason to
+    ``?process`` asks for this alone: 200, even while Redis and the database are away. Their outage is no reason to
     restart a process.
     """
     if "process" in request.GET:
@@ -106,7 +106,7 @@ def _state(name: str, probe: Callable[[], None], path: str) -> States:
 
 
 def _word(probe: Callable[[], None], path: str) -> str:
-    """``ok`` or a stable word: the text of an error may name hosts, and this page is public."""
+    """Return ``ok`` or a stable word: the text of an error may name hosts, and this page is public."""
     try:
         probe()
     except SignalboxError as error:

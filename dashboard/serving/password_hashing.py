@@ -37,7 +37,7 @@ class TooManyLogins(Exception):
 
 
 class Logins:
-    """Who is logging in at the moment, by address. Safe to share between threads."""
+    """Counts the logins under way, by address. Safe to share between threads."""
 
     def __init__(self, each: int = EACH, all: int = ALL, patience: float = PATIENCE) -> None:
         self._each, self._all, self._patience = each, all, patience
@@ -46,7 +46,7 @@ class Logins:
 
     @contextmanager
     def one(self, address: str) -> Iterator[None]:
-        """Raises TooManyLogins."""
+        """Wait for a turn, and hold it during the block. Raises TooManyLogins."""
         until = time.monotonic() + self._patience
         with self._changed:
             while self._under_way[address] >= self._each or self._under_way.total() >= self._all:

@@ -17,7 +17,7 @@ class PortTaken(Exception):
 
 
 def listen(host: str, port: int, *, tries: int = 1, backlog: int = 2048) -> socket.socket:
-    """A listener on ``port``, or on the first free one of ``tries`` that follow it. 0 takes any free port."""
+    """Return a listener on ``port``, or on the first free one of ``tries`` ports from there. 0 takes any free port."""
     tries = 1 if port == 0 else tries
     why = ""
     for candidate in range(port, min(port + tries, 65536)):
@@ -47,7 +47,7 @@ def _listen(host: str, port: int, backlog: int) -> socket.socket:
 
 
 def address(listener: socket.socket) -> str:
-    """The URL a browser on this machine opens."""
+    """Return the URL that a browser on this machine opens."""
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
     return f"http://{host}:{port}/"

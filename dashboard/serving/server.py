@@ -26,8 +26,8 @@ class Site(uvicorn.Server):
     """Fails ``/readyz`` as soon as it is asked to stop, while open requests get their answers."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """What is there from the start stays: to look through it for garbage would hold the loop for 0.1 s, again and
-        again while connections come and go."""
+        """Start the server, and exempt what exists then from garbage collection: a search through it would hold the
+        loop for 0.1 s, repeatedly while connections come and go."""
         await super().startup(sockets)
         gc.collect()
         gc.freeze()
@@ -38,7 +38,7 @@ class Site(uvicorn.Server):
 
 
 def server(*, log_level: str = "warning") -> Site:
-    """Ready to ``run(sockets=[...])``. No access log: the reverse proxy in front keeps one."""
+    """Return a server that is ready to ``run(sockets=[...])``. No access log: the reverse proxy in front keeps one."""
     return Site(
         uvicorn.Config(
             APPLICATION,
@@ -61,6 +61,6 @@ def server(*, log_level: str = "warning") -> Site:
 
 
 def run(listener: socket.socket) -> None:
-    """Serves until SIGTERM or SIGINT."""
+    """Serve until SIGTERM or SIGINT."""
     sys.setswitchinterval(SWITCH)
     server().run(sockets=[listener])

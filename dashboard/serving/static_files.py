@@ -45,7 +45,7 @@ class StaticFiles(WhiteNoiseMiddleware):
         return _streamed(self.serve(found, request))
 
     def _found(self, url: str) -> Any:
-        """The file as it is on disk now; None where there is none, or none any more."""
+        """Find the file as it is on disk now; None if there is none, or none any more."""
         if self.autorefresh:
             return self.find_file(url)
         if url in self._scanned:
@@ -61,8 +61,8 @@ class StaticFiles(WhiteNoiseMiddleware):
             self.files.pop(url, None)
 
     def get_static_file(self, path: str, url: str, stat_cache: dict[str, os.stat_result] | None = None) -> Any:
-        """Whitenoise's, with a note of what it is made from. The note is taken first: what changes in between is
-        seen the next time."""
+        """Return Whitenoise's file, and note what it is made from. The note is taken first: a change in between is seen
+        the next time."""
         self._scanned[url] = (path, _stamp(path, os.stat if stat_cache is None else stat_cache.__getitem__))
         return super().get_static_file(path, url, stat_cache=stat_cache)
 
@@ -86,9 +86,9 @@ def _size_and_time(path: str, look: Callable[[str], os.stat_result]) -> tuple[in
 
 
 def _streamed(response: HttpResponse) -> HttpResponse:
-    """The same response as an ASGI server takes it: a file read by an asynchronous iterator.
+    """Convert a response to what an ASGI server takes: a file read by an asynchronous iterator.
 
-    The answer to a HEAD, or for a file that did not change, has none: it is no stream then.
+    The answer to a HEAD, or for a file that did not change, has no file, and is no stream then.
     """
     file = response.file_to_stream
     copy = HttpResponse(status=response.status_code)

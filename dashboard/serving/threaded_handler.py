@@ -15,7 +15,7 @@ from django.http.response import HttpResponseBase
 
 class ThreadedHandler(ASGIHandler):
     def load_middleware(self, is_async: bool = True) -> None:
-        """The chain that a WSGI server would run."""
+        """Load the chain that a WSGI server would run."""
         super().load_middleware(is_async=False)
 
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:

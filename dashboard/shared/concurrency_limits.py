@@ -37,7 +37,8 @@ class Slots:
 
     @classmethod
     def of(cls, threads: int) -> Slots:
-        """One address gets half of the threads, one caller a quarter, and 16, 4 and 8 times as many may wait."""
+        """Return the slots: an address gets half of the threads, a caller a quarter. The number of requests that may
+        wait is 16 times the threads in all, 4 times of an address, and twice of a caller."""
         address, caller = max(1, threads // 2), max(1, threads // 4)
         return cls(threads, address, caller, 16 * threads, 4 * threads, 2 * threads)
 
@@ -49,7 +50,8 @@ AGAIN = 0.1  # seconds until a piece of an answer tries again for a turn
 
 @asynccontextmanager
 async def another_turn() -> AsyncIterator[None]:
-    """For a piece of an answer that is computed while the rest is sent: the turn of the request itself is over then."""
+    """Wait for a turn to compute a piece of an answer while the rest is sent: the turn of the request itself is over
+    then."""
     held = under.get()
     if held is None:
         yield
@@ -71,7 +73,7 @@ async def _waited_for(gate: ConcurrencyLimits, address: str, caller: str) -> Tur
 
 
 class Turn:
-    """One request's: ``granted`` is done when it may be worked on; ``leave`` gives the place to the next."""
+    """Holds the turn of one request. ``granted`` is done when work may begin; ``leave`` gives the place to the next."""
 
     __slots__ = ("_gate", "_left", "address", "caller", "granted")
 
@@ -82,14 +84,14 @@ class Turn:
         self.granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def leave(self) -> None:
-        """Whether it was granted or still waits; twice does no harm."""
+        """Leave, whether the turn was granted or still waits; a second call does no harm."""
         if not self._left:
             self._left = True
             self._gate._leave(self)
 
 
 class ConcurrencyLimits:
-    """Of one event loop. A caller is one of their address: the same cookie from two addresses is two callers."""
+    """Limits the requests of one event loop. The same cookie from two addresses counts as two callers."""
 
     def __init__(self, room: Slots) -> None:
         self._room = room
@@ -98,7 +100,7 @@ class ConcurrencyLimits:
         self._waits: Counter[tuple[str, ...]] = Counter()
 
     def enter(self, address: str, caller: str) -> Turn:
-        """Raises Crowded."""
+        """Return a turn, granted at once if there is room. Raises Crowded."""
         turn = Turn(self, address, caller)
         if self._has_room(turn):
             self._grant(turn)
@@ -150,7 +152,8 @@ class ConcurrencyLimits:
             self._grant(turn)
 
     def _next(self) -> Turn | None:
-        """Of the address that has waited longest for a turn, the caller that has; those at their limit are passed."""
+        """Return the next turn: of the address that has waited longest, that of the caller who has. Those at their
+        limit are passed over."""
         for address, lines in self._waiting.items():
             if self._running[(address,)] >= self._room.running_address:
                 continue

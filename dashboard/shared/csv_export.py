@@ -16,7 +16,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def stream_csv(request: HttpRequest, chunks: Iterator[str], name: str) -> StreamingHttpResponse:
-    """Stream pieces of CSV as a file called ``name``, each as soon as it is there."""
+    """Send pieces of CSV as a file called ``name``, each as soon as it is there."""
     chunks = _in_context(copy_context(), chunks)
     # Either server wants the kind of iterator it can wait on, and would gather all of the other kind first.
     content = _read_in_thread(chunks) if isinstance(request, ASGIRequest) else chunks

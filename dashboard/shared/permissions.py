@@ -44,7 +44,7 @@ def require_audited(
 
 
 def record_refusal(request: HttpRequest, action: str, error: Forbidden, **about: str) -> None:
-    """Audit a refusal. ``about``: as ``machines.audit.entries.record`` takes it."""
+    """Record a refusal in the audit. ``about``: as ``machines.audit.entries.record`` takes it."""
     record(
         request.user, action, reason=request.POST.get("reason", ""), source=source_of(request), outcome=REFUSED,
         detail={"error": error.message, "code": error.code}, **about,

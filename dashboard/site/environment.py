@@ -27,7 +27,7 @@ class Environment:
         self.names: list[str] = []
 
     def signalbox(self, **defaults: Any) -> dict[str, Any]:
-        """The dict ``SIGNALBOX``: each setting that has a variable. ``defaults``: in place of the table's."""
+        """Build the dict ``SIGNALBOX``: each setting that has a variable. ``defaults``: these replace the table's."""
         found: dict[str, Any] = {}
         for name, setting in SETTINGS.items():
             if setting.variable:
@@ -47,7 +47,7 @@ class Environment:
         return value or default
 
     def secret(self, name: str, default: str = "") -> str:
-        """The value of ``NAME``, or the content of the file that ``NAME_FILE`` names; never both."""
+        """Return the value of ``NAME``, or the content of the file that ``NAME_FILE`` names; never both."""
         value, path = self.text(name), self.text(f"{name}_FILE")
         if value and path:
             raise ImproperlyConfigured(f"{name} and {name}_FILE are both set; keep one of them")
@@ -60,22 +60,23 @@ class Environment:
         return int(self._read(name, Integer(low, high), default))
 
     def words(self, name: str, default: Iterable[str] = ()) -> list[str]:
-        """A list, separated by commas."""
+        """Read a list, separated by commas."""
         return list(self._read(name, Words(), []) or default)
 
     def integers(self, name: str, *, low: int, high: int) -> list[int]:
-        """A list of whole numbers, separated by commas."""
+        """Read a list of whole numbers, separated by commas."""
         return list(self._read(name, Integers(low, high), []))
 
     def choice(self, name: str, default: str, allowed: Iterable[str]) -> str:
         return str(self._read(name, Choice(tuple(allowed)), default))
 
     def url(self, name: str, default: str, schemes: Iterable[str]) -> str:
-        """A URL of one of ``schemes``, or ``""`` when there is none and no default. It may come from a file."""
+        """Read a URL of one of ``schemes``; return ``""`` when there is none and no default. It may come from a
+        file."""
         return str(self._read(name, Url(tuple(schemes)), default, secret=True))
 
     def checked(self, name: str, default: str, fits: Callable[[str], bool], wanted: str) -> str:
-        """A text for which ``fits`` holds; ``wanted`` says in words what that is."""
+        """Read a text for which ``fits`` holds; ``wanted`` says in words what that is."""
         return str(self._read(name, Checked(fits, wanted), default))
 
     def _read(self, name: str, kind: Kind, default: Any, *, secret: bool = False) -> Any:
@@ -94,7 +95,7 @@ class Environment:
 
 @lru_cache(maxsize=1)
 def of_process() -> Environment:
-    """The environment of this process, as the settings of Signalbox's own site read it."""
+    """Return the environment of this process, as the settings of Signalbox's own site read it."""
     return Environment(os.environ)
 
 

@@ -19,7 +19,7 @@ from . import private_files
 
 
 def make(folder: Path) -> Path:
-    """The folder, made if it is not there; only its owner may look inside, also where it was open before."""
+    """Make the folder if it is missing. Only its owner may look inside, even if it was open before."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
@@ -31,9 +31,9 @@ def make(folder: Path) -> Path:
 
 
 def keep(path: Path, content: str) -> str:
-    """What ``path`` holds; ``content`` is written first when there is no such file.
+    """Return the content of ``path``; write ``content`` first when there is no such file.
 
-    Of several processes that start at once, one writes and all read the same. Mode 600 from the first byte.
+    If several processes start at once, one writes and all read the same. Mode 600 from the first byte.
     """
     make(path.parent)
     draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
@@ -61,7 +61,7 @@ def _link(draft: Path, path: Path) -> None:
 
 
 def secret_key(folder: Path) -> str:
-    """Generated once, kept, and the same for every process of this folder."""
+    """Return the secret key: generated once, kept, and the same for every process of this folder."""
     kept = keep(folder / "secret_key", secrets.token_urlsafe(50))
     if len(kept) < 32:
         raise ImproperlyConfigured(f"{folder / 'secret_key'} is too short to be a key; delete it to get a new one")
@@ -69,7 +69,7 @@ def secret_key(folder: Path) -> str:
 
 
 def redis_url(folder: Path) -> str:
-    """Where the server or the cluster that runs in this folder answers, or Redis' own default place when none does."""
+    """Return the address of the server or cluster that runs in this folder, or Redis' own default when none does."""
     cluster = _read(folder / "cluster" / "url")
     if cluster and _listens(cluster):
         return cluster
@@ -86,7 +86,7 @@ def _read(file: Path) -> str:
 
 
 def _listens(url: str) -> bool:
-    """Whether any node of a cluster takes connections. A demo that was killed leaves its address behind."""
+    """Return whether any node of a cluster takes connections. A demo that was killed leaves its address behind."""
     for host, port in read_url(url).seeds:
         try:
             socket.create_connection((host, port), timeout=1).close()

@@ -14,13 +14,13 @@ SECRET = re.compile(r"(sb_[0-9a-f]{12}_|(?<!\d)\d{1,2}\.[0-9a-f]{16}\.)[A-Za-z0-
 
 
 def plain(text: str) -> str:
-    """The same with all that cannot be seen written out, as Python writes it in a string: controls, ends of lines,
-    what reorders or hides text, halves of surrogate pairs."""
+    """Write out all characters that cannot be seen, as Python does in a string: controls, ends of lines, what reorders
+    or hides text, halves of surrogate pairs."""
     return text if text.isprintable() else _seen(text)
 
 
 def closed(text: str) -> str:
-    """The same without secrets of tokens that stand in an address."""
+    """Remove the secrets of tokens that are part of an address."""
     return SECRET.sub(r"\1...", text)
 
 
@@ -53,7 +53,8 @@ class Asked(logging.Filter):
 
 
 class Refusals(logging.Filter):
-    """A right that is missing is no fault of the site: one line with who lacks which right where, no traceback."""
+    """Logs a missing permission in one line, with account, permission and place, and without a traceback: it is not a
+    fault of the site."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None

@@ -65,6 +65,6 @@ def find_page(path: str) -> tuple[str, ResolverMatch]:
 
 
 def _resolve(below: str) -> ResolverMatch:
-    """The resolver knows nothing of what the server puts in front."""
+    """Resolve an address without the prefix that the server adds, which the resolver does not know."""
     whole = mount_path().rstrip("/") + below
     return resolve(f"/{whole.removeprefix(get_script_prefix())}")

@@ -21,8 +21,8 @@ SQLITE_FILES = ("", "-wal", "-shm", "-journal")
 
 
 def database(path: Path) -> None:
-    """Makes the file of an SQLite database where there is none, with mode 600; tightens all its files. A file that
-    cannot be made is left to SQLite, which says so when it is opened."""
+    """Make the file of an SQLite database if there is none, with mode 600; tighten all its files. A file that cannot be
+    made is left to SQLite, which reports it when it is opened."""
     with contextlib.suppress(OSError):  # it is there, or cannot be
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     for ending in SQLITE_FILES:
@@ -30,8 +30,8 @@ def database(path: Path) -> None:
 
 
 def tighten(path: Path) -> None:
-    """Takes from others what they may do with a file or a folder, and from its group unless the group may write: then
-    it is shared on purpose. Opens nothing: a process that closes an SQLite file loses its locks on it."""
+    """Take from others what they may do with a file or a folder, and from its group unless the group may write: then it
+    is shared on purpose. Opens nothing: a process that closes an SQLite file loses its locks on it."""
     try:
         found = path.stat()
         mode = stat.S_IMODE(found.st_mode)

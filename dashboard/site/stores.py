@@ -32,7 +32,7 @@ SQLITE_OPTIONS = {
 
 
 def database(url: str, folder: Path) -> dict[str, Any]:
-    """``DATABASES["default"]`` for ``url``; none means SQLite in ``folder``, which is made then."""
+    """Return ``DATABASES["default"]`` for ``url``; without one, SQLite in ``folder``, which is made then."""
     if not url:
         file = home.make(folder) / "signalbox.sqlite3"
         private_files.database(file)
@@ -62,13 +62,14 @@ def is_cluster(url: str) -> bool:
 
 
 def session_engine(choice: str, cache_url: str) -> str:
-    """``SESSION_ENGINE`` for SIGNALBOX_SESSIONS. Without a choice sessions stay off a cluster: while one of its shards
-    is away, the people whose sessions lie there could not see the others."""
+    """Return ``SESSION_ENGINE`` for SIGNALBOX_SESSIONS. Without a choice sessions stay off a cluster: while a shard is
+    away, the people whose sessions it holds could not see the others."""
     return SESSION_ENGINES[choice or ("sql" if is_cluster(cache_url) else "redis")]
 
 
 def web_prefix(prefix: str) -> str:
-    """Cache and session keys, beside the engine's and never among them: ``sb:`` -> ``sb-web``."""
+    """Return the prefix of cache and session keys, beside the engine's keys and never among them: ``sb:`` ->
+    ``sb-web``."""
     return f"{prefix.rstrip(':')}-web"
 
 
@@ -82,7 +83,8 @@ def make_cache_key(key: str, prefix: str, version: int) -> str:
 
 
 def caches(url: str, prefix: str) -> dict[str, Any]:
-    """``CACHES`` on django-redis. One quick second try: a page must say "Redis is down" soon, not after a minute."""
+    """Return ``CACHES`` on django-redis, with one quick retry: a page must say "Redis is down" soon, not after a
+    minute."""
     several = {
         "CONNECTION_FACTORY": "dashboard.serving.cache_connections.ConnectionFactory",
         "CLIENT_CLASS": "dashboard.serving.cache_connections.CacheClient",

@@ -35,7 +35,7 @@ PER_BYTES = 64 * 1024
 @require("view")
 @require_POST
 def check(request: HttpRequest, machine: str) -> JsonResponse:
-    """Who may not publish can only read the text: smaller limits hold for them."""
+    """Check the text. An account that may not publish can only read it, and has smaller limits."""
     may = Actor.of(request).may("publish", machine)
     return _answer(request, MAX_DEFINITION if may else VIEWERS_DEFINITION, CPU if may else VIEWERS_CPU)
 
@@ -115,7 +115,8 @@ def answer(found: dict[str, Any], status: int = 200) -> JsonResponse:
 
 
 def list_known(actor: Actor) -> dict[str, Any]:
-    """``machines`` that the actor sees, ``handlers`` that those invoke or that this process has, and the language."""
+    """List what the editor may suggest: ``machines`` that the actor sees, ``handlers`` that those invoke or that this
+    process has, and the language."""
     names = dict(sorted(_current_versions(actor).items())[:MOST])
     found: dict[str, None] = dict.fromkeys(handlers)
     recorded = MachineVersion.objects.filter(machine__name__in=names)
@@ -133,7 +134,7 @@ def _current_versions(actor: Actor) -> dict[str, int]:
 
 
 def _invoked(part: Any) -> list[str]:
-    """Every ``src`` of a definition."""
+    """List every ``src`` of a definition."""
     if isinstance(part, dict):
         own = [part["src"]] if isinstance(part.get("src"), str) else []
         return own + [name for value in part.values() for name in _invoked(value)]

@@ -91,8 +91,8 @@ class Trial:
         self.mistake = f"Nothing happened: {said}"
 
     def proceed(self, post: Any) -> Run | None:
-        """Return the run with the step that a form asks for, in place of those that followed; None where a field is
-        wrong, which the form says then. Raises BadInput, ValidationError."""
+        """Return the run with the step that a form asks for, which replaces the later ones; None if a field is wrong,
+        which the form then says. Raises BadInput, ValidationError."""
         do = post.get("do", "")
         if do == "restart":
             self.start = self.start_form(post)
@@ -112,7 +112,7 @@ class Trial:
         return TypedForm(self.plan.outline.data, prefix="data", id_prefix="start", data=data)
 
     def describe(self) -> dict[str, Any]:
-        """Return what the templates show of it."""
+        """Return what the templates show of the trial."""
         return {
             "trial": self, "plan": self.plan, "now": self.now, "rows": self._list_rows(), "routes": self._list_routes(),
             "next_events": self._list_next(), "start": self.start or self.start_form(), "run": runs.encode(self.run),
@@ -164,7 +164,7 @@ class Trial:
         return found[::-1]
 
     def _list_senders(self) -> list[tuple[str, str]]:
-        """List who may send something now: children, then those that were sent something; value and label."""
+        """List the possible senders: children, then instances that were sent something; value and label."""
         if self.now is None or self.now.done:
             return []
         started = {one["invoke"]: one["machine"] for one in self.now.children}
@@ -197,7 +197,7 @@ def _make_input(do: str, post: Any) -> dict[str, Any]:
 
 
 def _make_message(sender: str, event: str, payload: Any) -> dict[str, Any]:
-    """``sender``: "child" and its invoke, or "instance" and its machine and id."""
+    """Make a message. ``sender``: "child" and its invoke, or "instance" and its machine and id."""
     kind, _, name = sender.partition(" ")
     if kind == "child":
         return {"child": name, "event": event, "payload": payload}

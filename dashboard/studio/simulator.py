@@ -55,7 +55,7 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
 
 @require("view")
 def step(request: HttpRequest, machine: str) -> HttpResponse:
-    """Add a step to a run, in place of those that followed, and lead to the address of the new run."""
+    """Add a step to a run, which replaces the later ones, and redirect to the new run."""
     if request.method != "POST":
         return redirect("signalbox:try", machine)
     trial = _open(request, machine, request.POST)
@@ -127,7 +127,7 @@ def _may_play(request: HttpRequest, run: Run) -> bool:
 
 
 def _refuse_for_now(trial: VersionTrial) -> VersionTrial:
-    """The page keeps the run, and plays nothing."""
+    """Refuse the trial for now: the page keeps the run, and plays nothing."""
     trial.mistake = "Nothing was played: too many runs in a short time. Load the page again in a minute (SB684)"
     trial.status, trial.records, trial.at = 429, [], len(trial.run.steps)
     return trial

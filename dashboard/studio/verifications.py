@@ -46,7 +46,7 @@ def verify_new(request: HttpRequest) -> JsonResponse:
 
 
 def _answer(request: HttpRequest, machine: str) -> JsonResponse:
-    """``?longer``: with a larger budget."""
+    """Answer a verification. ``?longer``: with a larger budget."""
     longer, format = "longer" in request.GET, request.GET.get("format", GUESS)
     cost = MORE_COST if longer else COST
     text = checks.read_text(request, MAX_DEFINITION, what="verified", cost=cost)

@@ -82,7 +82,7 @@ class Workspace:
 
 @require("publish")
 def new(request: HttpRequest) -> HttpResponse:
-    """A machine that is not there yet: empty, from a template, or from what is pasted."""
+    """Show a machine that does not exist yet: empty, from a template, or from pasted text."""
     starters = list_starters()
     if request.method != "POST":
         starter = starters.get(request.GET.get("template", ""), starters["empty"])
@@ -93,14 +93,14 @@ def new(request: HttpRequest) -> HttpResponse:
 
 @require("view")
 def edit(request: HttpRequest, machine: str) -> HttpResponse:
-    """A machine's definition: the draft of the address, else the newest that this person wrote, else the current
-    version. Who may not publish reads."""
+    """Show a machine's definition: the draft of the address, else the newest that this person wrote, else the current
+    version. An account that may not publish can read it."""
     return _page(request, _open(request, Actor.of(request), machine))
 
 
 @require_audited("publish", "draft.save")
 def submit(request: HttpRequest, machine: str) -> HttpResponse:
-    """What the form does without a script: check the text, convert it, or save it as a draft."""
+    """Do what the form does without a script: check the text, convert it, or save it as a draft."""
     if request.method != "POST":
         return redirect("signalbox:studio", machine)
     space = _open(request, Actor.of(request), machine)
@@ -189,7 +189,7 @@ def _format_of(space: Workspace) -> str:
 
 
 def _name(request: HttpRequest, space: Workspace) -> str:
-    """The name that a new text gives its machine."""
+    """Return the name that a new text gives its machine."""
     _check(request, space)
     name = str(space.checked.get("machine", ""))
     if not name or check_machine_name(name) is not None:
@@ -233,7 +233,7 @@ def _page(
 
 
 def _describe_versions(request: HttpRequest, machine: str) -> dict[str, Live | VersionCounts | None]:
-    """The tabs of a machine that is published."""
+    """Return what the tabs of a published machine need."""
     engine = redacted_engine(request)
     try:
         live = engine.live(machine) if machine else None

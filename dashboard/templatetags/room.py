@@ -55,19 +55,19 @@ BULK_MARK = re.compile(r" \[bulk ([^\]\s]{1,200})\]$")
 
 @register.simple_tag(takes_context=True)
 def ago(context: Context, ms: float | None) -> SafeString:
-    """``<time>3 min</time>`` with the exact time in its title; the script ticks it from ``data-at`` (ms)."""
+    """Return ``<time>3 min</time>`` with the exact time in its title; the script ticks it from ``data-at`` (ms)."""
     return _time(ms, context, "ago")
 
 
 @register.simple_tag(takes_context=True)
 def until(context: Context, ms: float | None) -> SafeString:
-    """The same for a time to come: ``in 12 s``, and ``overdue 3 s`` once it is past."""
+    """Return the same for a time to come: ``in 12 s``, and ``overdue 3 s`` once it is past."""
     return _time(ms, context, "until")
 
 
 @register.tag("url")
 def page_url(parser: Parser, token: Token) -> URLNode:
-    """Django's ``{% url %}``, which remembers the addresses of our pages."""
+    """Parse Django's ``{% url %}``, as a node that remembers the addresses of our pages."""
     node = defaulttags.url(parser, token)
     return AddressNode(node.view_name, node.args, node.kwargs, node.asvar)
 
@@ -98,7 +98,7 @@ def _app_of(context: Context) -> str | None:
 
 @register.simple_tag
 def request_of() -> str:
-    """The id of the request that is being answered."""
+    """Return the id of the request that is being answered."""
     return request_id.get()
 
 
@@ -108,7 +108,7 @@ def _time(ms: float | None, context: Context, kind: str) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def stamp(context: Context, name: str, value: Any) -> SafeString:
-    """The time that a data field's number says, in small print; nothing where it is no time."""
+    """Return the time that a data field's number stands for, in small print; nothing if it is no time."""
     stamps: TimeFields | None = context.get("stamps")
     ms = stamps.moment(name, value) if stamps else None
     if ms is None:
@@ -128,7 +128,8 @@ def job_url(job: Job) -> str:
 
 @register.simple_tag(takes_context=True)
 def id_link(context: Context, kind: str, *names: Any, text: str = "") -> SafeString:
-    """An id as a link to its page, or as plain text where the person may not open that. ``text``: instead of the id."""
+    """Return an id as a link to its page, or as plain text if the person may not open that. ``text``: shown for the
+    id."""
     request = context.get("request")
     shown = text or (names[-1] if names else "")
     user = getattr(request, "user", None)  # none on the page of a request that was refused early
@@ -142,8 +143,8 @@ def id_link(context: Context, kind: str, *names: Any, text: str = "") -> SafeStr
 
 @register.simple_tag(takes_context=True)
 def step_actor(context: Context, step: Step, machine: str) -> SafeString:
-    """The actor of a step. Where the engine wrote a job that ended (``job 0-1``), a parent or a child (``machine/id``),
-    it is a link."""
+    """Return the actor of a step. If the engine wrote a job that ended (``job 0-1``), a parent or a child
+    (``machine/id``), it is a link."""
     job, id = step.actor.removeprefix("job "), step.actor.partition("/")
     if not step.event.startswith(ENGINE_STEPS):
         return format_html("{}", step.actor or "–")
@@ -156,7 +157,7 @@ def step_actor(context: Context, step: Step, machine: str) -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def step_reason(context: Context, step: Step, machine: str) -> SafeString:
-    """The reason of a step. The bulk action behind it, which the engine writes at its end, is a link."""
+    """Return the reason of a step. The bulk action behind it, which the engine writes at its end, is a link."""
     written = BULK_MARK.search(step.reason)
     if not written:
         return format_html("{}", step.reason)
@@ -171,13 +172,13 @@ def pairs(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 @register.filter
 def figure(number: Any) -> str:
-    """12,345: the same grouping in every language, so that columns line up."""
+    """Format a number as 12,345: the same grouping in every language, so that columns line up."""
     return f"{number:,}" if isinstance(number, int) else str(number)
 
 
 @register.filter
 def size(bytes: int) -> str:
-    """How much memory: ``12 kB``, ``84 MB``, ``1.2 GB``; a dash where it is not known."""
+    """Format an amount of memory: ``12 kB``, ``84 MB``, ``1.2 GB``; a dash if it is unknown."""
     if bytes <= 0:
         return "–"
     if bytes < 999_500:
@@ -187,64 +188,64 @@ def size(bytes: int) -> str:
 
 @register.filter
 def value(anything: Any) -> str:
-    """A data value as its JSON text: a string keeps its quotes, so that "" and "3" cannot be mistaken.
+    """Return a data value as its JSON text: a string keeps its quotes, so that "" and "3" cannot be mistaken.
 
-    What is masked is no string.
+    A masked value is no string.
     """
     return MASK if anything == MASK else json.dumps(anything, ensure_ascii=False, default=str)
 
 
 @register.filter
 def masked(anything: Any) -> bool:
-    """Says whether a value is redacted."""
+    """Return whether a value is redacted."""
     return bool(anything == MASK)
 
 
 @register.filter
 def pretty(anything: Any) -> str:
-    """The same, over several lines."""
+    """Return a data value as JSON text over several lines."""
     return json.dumps(anything, ensure_ascii=False, indent=2, default=str)
 
 
 @register.filter
 def list_terms(terms: dict[str, Any]) -> list[tuple[str, str]]:
-    """What a bulk was found by, as pairs of words."""
+    """Describe a bulk's filter as pairs of words."""
     return instance_filter.describe_filter(terms)
 
 
 @register.filter
 def span(ms: float | None) -> str:
-    """How long something took."""
+    """Format a duration."""
     return "–" if ms is None else times.format_duration(ms)
 
 
 @register.filter
 def moment(ms: float) -> SafeString:
-    """``<time>21 Nov 2026, 03:22:03 UTC+1</time>``: in the person's zone, with UTC in its title."""
+    """Return ``<time>21 Nov 2026, 03:22:03 UTC+1</time>``: in the person's zone, with UTC in its title."""
     return times.format_element(ms)
 
 
 @register.filter
 def clock(ms: float) -> str:
-    """``03:22:03 UTC+1``: the time of day in the person's zone."""
+    """Format the time of day in the person's zone: ``03:22:03 UTC+1``."""
     return times.format_time_of_day(ms)
 
 
 @register.simple_tag
 def places_of(user: Any) -> list[NavigationLink]:
-    """What the bar links to."""
+    """List the links of the navigation bar."""
     return list_navigation_links(user)
 
 
 @register.simple_tag
 def live_url(request: HttpRequest | None) -> str:
-    """The address of the websocket; empty where the server that answers takes none, and the page polls."""
+    """Return the address of the websocket; empty if the server that answers takes none, and the page polls."""
     return live_path() if is_served_to(request) else ""
 
 
 @register.simple_tag
 def admin_url(user: Any) -> str:
-    """The address of the admin; empty where there is none, or the person may not use it."""
+    """Return the address of the admin; empty if there is none, or the person may not use it."""
     if not getattr(user, "is_staff", False):
         return ""
     with contextlib.suppress(NoReverseMatch):
@@ -254,25 +255,25 @@ def admin_url(user: Any) -> str:
 
 @register.simple_tag
 def logout_url() -> str:
-    """Where the button to log out leads: what the project names, or the view that ends the session."""
+    """Return where the button to log out leads: what the project names, or the view that ends the session."""
     return resolve_url(conf.LOGOUT_URL or "signalbox:logout")
 
 
 @register.simple_tag(takes_context=True)
 def theme(context: Context) -> str:
-    """``light`` or ``dark``; empty where the system's theme holds. An outage page has no request, but the theme."""
+    """Return ``light`` or ``dark``; empty if the system's theme holds. An outage page has no request, but the theme."""
     return str(context.get("theme") or theme_of(context.get("request")))
 
 
 @register.simple_tag
 def zone() -> str:
-    """``Europe/Paris``: the person's zone."""
+    """Return the person's zone: ``Europe/Paris``."""
     return timezone.get_current_timezone_name()
 
 
 @register.simple_tag
 def event_words(step: Step, words: HistoryWords | str | None = None, plain: bool = False) -> str:
-    """The event of a step in the words of the diagram; its name in the title. ``plain``: the words alone."""
+    """Return the event of a step in the words of the diagram; its name in the title. ``plain``: the words alone."""
     known = not isinstance(words, str) and words is not None
     said = words.describe(step) if known else EventWords().describe(step.event, step.payload)
     if plain:
@@ -284,61 +285,62 @@ def event_words(step: Step, words: HistoryWords | str | None = None, plain: bool
 
 @register.filter
 def left(step: Step) -> list[str]:
-    """The leaf states that a step left; in the other regions nothing happened."""
+    """List the leaf states that a step left; nothing happened in the other regions."""
     return [name for name in step.source or () if name not in step.configuration]
 
 
 @register.filter
 def entered(step: Step) -> list[str]:
-    """The leaf states that a step led to; all of them where it left none."""
+    """List the leaf states that a step led to; all of them if it left none."""
     return [name for name in step.configuration if name not in (step.source or ())] or step.configuration
 
 
 @register.simple_tag
 def querystring_of(**terms: Any) -> str:
-    """``?state=Waiting``: a query string with its values quoted."""
+    """Build a query string with its values quoted: ``?state=Waiting``."""
     return f"?{urlencode(terms)}"
 
 
 @register.filter
 def with_state(listing: InstanceList, state: str) -> str:
-    """The address of the same list for another state, from its first page."""
+    """Return the address of the same list for another state, from its first page."""
     return listing.url(state=state, cursor=None)
 
 
 @register.filter
 def at_moment(replay: Replay, revision: int) -> str:
-    """The address of the same instance as it was at a revision."""
+    """Return the address of the same instance as it was at a revision."""
     return replay.url(at=revision)
 
 
 @register.filter
 def against(replay: Replay, revision: int) -> str:
-    """The address of the moment shown, compared with another one."""
+    """Return the address of the revision shown, compared with another one."""
     return replay.url(**{"with": revision})
 
 
 @register.filter
 def before_revision(replay: Replay, revision: int) -> str:
-    """The address of the moment shown, with the steps before a revision in its list."""
+    """Return the address of the revision shown, with the steps before a revision in its list."""
     return replay.url(before=revision)
 
 
 @register.filter
 def in_mode(listing: InstanceList, mode: str) -> str:
-    """The address of the same list under a diagram that tells something else."""
+    """Return the address of the same list under a diagram in another mode."""
     return listing.url(mode=None if mode == DEFAULT.name else mode)
 
 
 @register.filter
 def of_version(listing: InstanceList, version: int | None) -> str:
-    """The address of the same list and diagram for one version, in all its states; None: for all versions."""
+    """Return the address of the same list and diagram for one version, in all its states; None: for all versions."""
     return listing.url(version=version, state=None, cursor=None, fold=None, view=None)
 
 
 @register.filter
 def of_state_elsewhere(listing: InstanceList, found: Elsewhere) -> str:
-    """The address of the instances in a state that the diagram does not have, on the diagram of their version."""
+    """Return the address of the instances in a state that the diagram does not have, on the diagram of their
+    version."""
     version = found.versions[0] if len(found.versions) == 1 else None
     return listing.url(version=version, state=found.state, cursor=None, fold=None, view=None)
 
@@ -350,13 +352,13 @@ def at_cursor(listing: InstanceList, cursor: str) -> str:
 
 @register.filter
 def of(rows: dict[str, Any], id: str) -> Any:
-    """What a table holds for an id; nothing where it holds none."""
+    """Return what a table holds for an id; nothing if it holds none."""
     return rows.get(id, ())
 
 
 @register.simple_tag(takes_context=True)
 def instance_rows(context: Context, table: InstanceTable, picks: bool) -> SafeString:
-    """The rows of a list of instances, in a table. ``picks``: with a box to select each."""
+    """Build the rows of a list of instances, in a table. ``picks``: with a box to select each."""
     now = context.get("now_ms") or time.time() * 1000
     return write_rows(
         table.page.instances, table.listing.columns, table.wrong, now=now, picks=picks, current_app=_app_of(context)

@@ -14,7 +14,7 @@ CODE = re.compile(r"``?([^`]+)``?")
 
 @register.filter
 def ticked(text: str) -> SafeString:
-    """What stands between backticks as code; everything is escaped."""
+    """Mark text between backticks as code; everything is escaped."""
     parts = CODE.split(text)
     return format_html_join("", "{}{}", (_pair(plain, number) for number, plain in enumerate(parts)))
 

@@ -1,4 +1,4 @@
-"""Compares two versions of a machine, or a draft with a version: the changes, painted on one diagram, and as text."""
+"""Compares two versions of a machine, or a draft with a version: the changes, in colours on a diagram, and as text."""
 
 from __future__ import annotations
 

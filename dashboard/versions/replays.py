@@ -1,4 +1,4 @@
-"""Replays recorded histories on a version: what it would have done otherwise, painted on both diagrams."""
+"""Replays recorded histories on a version: what it would have done differently, in colours on both diagrams."""
 
 from __future__ import annotations
 

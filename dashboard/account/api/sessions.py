@@ -70,7 +70,7 @@ def _current(request: HttpRequest) -> Session:
 
 
 def _tokens(request: HttpRequest) -> list[Token]:
-    """The caller's own token; of a person on the pages, all that hold."""
+    """Return the caller's own token, or every valid token of a person who uses the pages."""
     caller = caller_of(request)
     return [caller.token] if caller.token else list(Token.holding(caller.actor.user))
 

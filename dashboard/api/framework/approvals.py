@@ -44,7 +44,7 @@ class ApprovalOut(Out):
 
 
 def answers_of(done: Any) -> dict[int, Any]:
-    """Of an operation that may take a second person. ``done``: what it answers when it is done at once."""
+    """Return the responses of an operation that may need approval. ``done``: its response when it runs at once."""
     return {200: done, 202: ApprovalOut}
 
 
@@ -56,7 +56,7 @@ def shown(actor: Actor, approval: Approval) -> ApprovalOut:
 
 
 def filed(request: HttpRequest, needed: ApprovalNeeded) -> HttpResponse:
-    """202, with the request and where it is to be looked at."""
+    """Ask for approval of the request. Return 202 with the request, and its address in ``Location``."""
     actor: Actor = request.caller.actor  # type: ignore[attr-defined]
     approval = approvals.ask(actor, needed)
     response = HttpResponse(

@@ -52,7 +52,7 @@ class Caller:
 
 
 def authenticate(request: HttpRequest) -> Caller:
-    """Raises Unauthorized, NoCsrf, InAddress."""
+    """Return the caller whose credentials the request shows. Raises Unauthorized, NoCsrf, InAddress."""
     if SHOWN.search(request.get_full_path()):
         raise InAddress("the URL contains a token: send it as Authorization: Bearer, and revoke this one")
     header = request.headers.get("Authorization", "")

@@ -19,7 +19,7 @@ class BadCursor(Exception):
 
 
 def give(kind: str, place: str | int | None) -> str | None:
-    """``kind``: the list; ``place``: where its next page begins, None after the last."""
+    """Return a cursor. ``kind``: the list; ``place``: where its next page begins, None after the last."""
     if place is None:
         return None
     text = json.dumps([kind, place], separators=(",", ":"))
@@ -27,7 +27,7 @@ def give(kind: str, place: str | int | None) -> str | None:
 
 
 def text(kind: str, cursor: str | None) -> str | None:
-    """Raises BadCursor."""
+    """Return the text that a cursor holds, or None if there is no cursor. Raises BadCursor."""
     place = _place(kind, cursor)
     if place is not None and not isinstance(place, str):
         raise BadCursor
@@ -35,7 +35,7 @@ def text(kind: str, cursor: str | None) -> str | None:
 
 
 def number(kind: str, cursor: str | None) -> int | None:
-    """Raises BadCursor."""
+    """Return the number that a cursor holds, or None if there is no cursor. Raises BadCursor."""
     place = _place(kind, cursor)
     if place is not None and (not isinstance(place, int) or isinstance(place, bool) or place < 0):
         raise BadCursor

@@ -53,7 +53,8 @@ class Claim:
 
 
 def key_of(request: HttpRequest) -> str | None:
-    """As it was sent, with or without the quotes of a structured field; None where there is none. Raises BadKey."""
+    """Return the Idempotency-Key, which may be sent in the quotes of a structured field, or None without one. Raises
+    BadKey."""
     header = request.headers.get("Idempotency-Key")
     if header is None:
         return None
@@ -64,9 +65,10 @@ def key_of(request: HttpRequest) -> str | None:
 
 
 def claim(request: HttpRequest, caller: str, reveals: Callable[[], list[str]]) -> Claim | HttpResponse | None:
-    """None without a key; the first answer where there is one; else the claim, which ``settle`` has to end.
+    """Claim the key of a request. Return None if it has no key, the first answer if there is one, else the claim, which
+    ``settle`` has to end.
 
-    ``reveals``: see ``revealed``. Raises BadKey, OtherRequest, StillUnderWay, Forbidden where the first answer may hold
+    ``reveals``: see ``revealed``. Raises BadKey, OtherRequest, StillUnderWay, Forbidden if the first answer may hold
     what the caller may no longer see, and what the cache raises when Redis is away.
     """
     key = key_of(request)
@@ -91,7 +93,7 @@ def claim(request: HttpRequest, caller: str, reveals: Callable[[], list[str]]) -
 
 
 def revealed(actor: Actor, machine: str) -> list[str]:
-    """Where the actor sees what is sensitive: on the machine of the request, or of all where it names none."""
+    """List the machines on which the actor may see sensitive fields: the request's own, or all if it names none."""
     if machine:
         return [machine] if actor.may("reveal", machine) else []
     scope = actor.scope("reveal")
@@ -99,7 +101,7 @@ def revealed(actor: Actor, machine: str) -> list[str]:
 
 
 def settle(made: Claim, response: HttpResponse | None) -> None:
-    """Keep the answer, or let go of the key; None: there is no answer."""
+    """Keep the answer of a success for repeats; else release the key. ``response`` is None if there is no answer."""
     cache = get_shared_cache()
     if response is None or not 200 <= response.status_code < 300 or len(response.content) > MAX_BODY:
         cache.delete(made.slot)

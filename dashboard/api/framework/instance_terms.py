@@ -48,7 +48,7 @@ class Terms(Filter):
 
 
 def asked(actor: Actor, machine: str, terms: Filter) -> dict[str, Any]:
-    """As ``services.instances.find`` takes them. Raises BadInput, UnknownMachine."""
+    """Return the terms as ``services.instances.find`` takes them. Raises BadInput, UnknownMachine."""
     machines = RedactedEngine(actor).machines()
     current = machines.get(machine)
     if current is None:

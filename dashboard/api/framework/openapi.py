@@ -52,7 +52,7 @@ MATCH = {
 def described(
     operation: Operation, refusals: tuple[int, ...], *, matches: bool, example: Any, media_type: str
 ) -> dict[str, Any]:
-    """The ``openapi_extra`` of an operation."""
+    """Return the ``openapi_extra`` of an operation."""
     statuses = {400, 401, 403, 422, 429, 503, *refusals} | ({404} if "{" in operation.path else set())
     statuses |= {409} if operation.changes else set()
     statuses |= {412} if matches else set()

@@ -54,7 +54,7 @@ def text() -> str:
 
 @lru_cache(maxsize=256)
 def terms(operation: str) -> frozenset[str]:
-    """What an operation takes in the query of its address."""
+    """Return the names that an operation takes in the query of its address."""
     described = (one for methods in document()["paths"].values() for one in methods.values())
     found = next(one for one in described if one["operationId"] == operation)
     return frozenset(part["name"] for part in found["parameters"] if part["in"] == "query")

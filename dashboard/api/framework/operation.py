@@ -1,13 +1,14 @@
 """Wraps every operation. In this order: authentication, rate limit, permission, and the check for a repeated request.
 
-An operation says all of it where it is declared::
+The declaration of an operation states everything::
 
     group = Group("instances", "What happens to one instance.")
 
     @group.post("/machines/{name:machine}/instances/{instance:id}/events", id="fireEvent", right="fire", answers=...)
     def fire(request, machine: str, id: str, body: Firing): ...
 
-Who may not read is refused here; who may not change something, by the service, which puts that into the audit.
+Reading without permission is refused here. A change without permission is refused by the service, which records it in
+the audit.
 """
 
 from __future__ import annotations
@@ -44,9 +45,10 @@ View = Callable[..., Any]
 class Operation:
     """``right``: asked of the machine in the path; without one, of any machine, or ``everywhere`` of all of them.
 
-    ``changes``: whether it does something; ``once``: whether an Idempotency-Key tells a repeat from a second wish;
-    ``recorded``: whether its service refuses it by itself, and says so in the audit; ``costly``: whether its body is
-    read at length, so that its size counts in the budget; ``most``: bytes of the body for who may not publish.
+    ``changes``: whether it does something; ``once``: whether an Idempotency-Key marks a repeat of the same request;
+    ``recorded``: whether its service refuses it by itself, and records that in the audit; ``costly``: whether its body
+    is read at length, so that its size counts in the budget; ``most``: bytes of the body for an account that may not
+    publish.
     """
 
     id: str
@@ -69,7 +71,8 @@ class Group:
     """The operations of one noun."""
 
     def __init__(self, name: str, about: str, *, recorded: bool = True) -> None:
-        """``recorded``: its changes go through services, which refuse by themselves and record that."""
+        """Create the group. ``recorded``: services make its changes; they refuse by themselves and record the
+        refusal."""
         self.name = name
         self.about = about
         self.recorded = recorded
@@ -106,9 +109,9 @@ class Group:
         costly: bool = False,
         most: int | None = None,
     ) -> Callable[[View], View]:
-        """``refusals``: statuses of errors beside those of every operation; ``matches``: whether it takes If-Match;
-        ``once`` is False where the answer holds a secret, which is not kept for a repeat, or is one session's alone;
-        ``example``: of a body; ``media_type``: of an answer that is no JSON."""
+        """Register an operation. ``refusals``: statuses of errors beside those of every operation; ``matches``: whether
+        it takes If-Match; ``once`` is False if the answer holds a secret, which is not kept for a repeat, or belongs to
+        one session alone; ``example``: of a body; ``media_type``: of an answer that is not JSON."""
         made = Operation(
             id, method, path, right, everywhere, changes, changes and once, changes and self.recorded, costly, most
         )  # fmt: skip
@@ -164,7 +167,7 @@ def engine_of(request: HttpRequest) -> RedactedEngine:
 
 
 def engine_key(request: HttpRequest) -> str | None:
-    """What makes two sendings of this request one for the engine; None where the client named no key."""
+    """Return the key by which the engine recognizes a repeat of this request; None if the client named no key."""
     made: Claim | None = getattr(request, "claim", None)
     return made.engine_key if made else None
 
@@ -206,7 +209,7 @@ def _admitted(request: HttpRequest, operation: Operation) -> rate_limits.Limit |
 
 
 def charge(request: HttpRequest, cpu: float) -> None:
-    """What an operation took beyond its request counts in the caller's budget: ``cpu`` seconds of processor time."""
+    """Charge the caller's budget for what an operation took beyond its request: ``cpu`` seconds of processor time."""
     if (limit := rate_limits.charge(caller_of(request).key, cpu)) is not None:
         request.charged = limit  # type: ignore[attr-defined]
 
@@ -217,7 +220,7 @@ def _size(request: HttpRequest) -> int:
 
 
 def _check_size(request: HttpRequest, operation: Operation) -> None:
-    """Before the body is read as JSON. Raises TooLarge."""
+    """Check the size of the body before it is read as JSON. Raises TooLarge."""
     most = operation.most
     if most is None or max(_size(request), len(request.body)) <= most:
         return
@@ -226,13 +229,13 @@ def _check_size(request: HttpRequest, operation: Operation) -> None:
 
 
 def _check_terms(request: HttpRequest, operation: Operation) -> None:
-    """A slip of the pen must not look like a list that is not narrowed. Raises UnknownTerms."""
+    """Refuse unknown terms: a typing error must not look like a list without a filter. Raises UnknownTerms."""
     if request.GET and (unknown := sorted(set(request.GET) - terms(operation.id))):
         raise UnknownTerms(unknown)
 
 
 def _repeat(request: HttpRequest, operation: Operation, path: Mapping[str, Any]) -> HttpResponse | None:
-    """Asks for the right; then whether this came before."""
+    """Check the permission, then look for the first answer to the same request."""
     caller, machine = caller_of(request), path.get("machine", "")
     allowed = _may(caller.actor, operation, machine)
     if not allowed and not operation.recorded:
@@ -253,7 +256,8 @@ def _may(actor: Actor, operation: Operation, machine: str) -> bool:
 
 
 def _settle(request: HttpRequest, response: HttpResponse | None) -> None:
-    """``response`` is None where nobody knows what happened. Whatever happened stays so, even if this fails."""
+    """Settle the claim of a request. ``response`` is None if the outcome is unknown. A failure here changes nothing
+    else."""
     made: Claim | None = getattr(request, "claim", None)
     if made is None:
         return

@@ -22,7 +22,7 @@ class BadTag(Exception):
 
 
 def expected(request: HttpRequest) -> int | None:
-    """The revision the caller saw; None where it does not matter. Raises BadTag."""
+    """Return the revision that the caller saw; None if any revision will do. Raises BadTag."""
     header = request.headers.get("If-Match", "*").strip()
     if header == "*":
         return None

@@ -44,7 +44,7 @@ class Limit:
     verdict: Verdict
 
     def mark(self, response: HttpResponse) -> None:
-        """As the IETF's draft on RateLimit header fields has it, in its structured form."""
+        """Write the limit into the headers, in the structured form of the IETF's draft on RateLimit header fields."""
         response["RateLimit-Policy"] = f'"{self.name}";q={self.quota};w={self.window}'
         reset = math.ceil(self.verdict.reset_after)
         response["RateLimit"] = f'"{self.name}";r={self.verdict.remaining};t={reset}'
@@ -53,13 +53,13 @@ class Limit:
 
 
 def cost_of(size: int) -> int:
-    """In requests: of one whose body of so many bytes is read at length."""
+    """Return the cost, in requests, of a request whose body of ``size`` bytes is read at length."""
     return 1 + size // PER_BYTES
 
 
 def spend(key: str, address: str, cost: int = 1) -> Limit | None:
-    """A request of a known caller that counts as ``cost``; what their own budget is then, None where there is no limit.
-    Raises TooMany."""
+    """Charge a known caller for a request that counts as ``cost``. Return the caller's own budget after that, or None
+    if there is no limit. Raises TooMany."""
     parsed = rates.parse_rate(conf.API_RATE)
     if parsed is None:
         return None
@@ -71,7 +71,8 @@ def spend(key: str, address: str, cost: int = 1) -> Limit | None:
 
 
 def charge(key: str, cpu: float) -> Limit | None:
-    """So many seconds of processor time, counted once they are known; with less left than that, all that is left."""
+    """Charge ``cpu`` seconds of processor time, known only after the request. If less is left, take all that is
+    left."""
     parsed, cost = rates.parse_rate(conf.API_RATE), int(cpu / PER_CPU)
     if parsed is None or cost < 1:
         return None
@@ -83,7 +84,7 @@ def charge(key: str, cpu: float) -> Limit | None:
 
 
 def _spend_address(address: str, quota: int, window: float) -> None:
-    """So wide a budget may be taken ahead a little: few requests then ask Redis about it."""
+    """Charge the address. Part of so large a budget may be taken ahead, so that few requests ask Redis about it."""
     ahead = max(1, min(AHEAD, quota // 1000))
     verdict = spend_if_available(
         get_throttle().take, "api.address", network_of(address), limit=quota, per=window, ahead=ahead
@@ -92,7 +93,7 @@ def _spend_address(address: str, quota: int, window: float) -> None:
 
 
 def spend_stranger(request: HttpRequest) -> Limit:
-    """One request that showed nothing that holds. Raises TooMany."""
+    """Charge a request without valid credentials. Raises TooMany."""
     quota, window = STRANGERS
     address = network_of(request.META.get("REMOTE_ADDR") or "")
     verdict = spend_if_available(get_throttle().take, "api.stranger", address, limit=quota, per=window)

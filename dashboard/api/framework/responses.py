@@ -18,8 +18,8 @@ View = Callable[..., HttpResponse]
 
 
 def around(view: View) -> View:
-    """HEAD is answered as GET; a method that is not there, as a problem. Nothing is kept on the way, and no other
-    caller gets it."""
+    """Wrap a view. It answers HEAD like GET, and answers an unsupported method with a problem. No cache on the way
+    stores its answer or gives it to another caller."""
 
     @csrf_exempt  # sessions show their token at the door
     @wraps(view)

@@ -116,14 +116,14 @@ class HubConnections:
                 self._mend(self._topology)
 
     async def listen_to(self, roots: set[str]) -> None:
-        """Exactly these partitions from now on; when it returns, every later ring is heard."""
+        """Listen to exactly these partitions from now on; when it returns, every later ring is heard."""
         placed: dict[str, list[str]] = defaultdict(list)
         for root in roots:
             placed[self._owner(root)].append(root)
         await self._on_each(lambda name, node: node.listen_to(placed[name]))
 
     async def read(self, wanted: Sequence[Source]) -> World:
-        """The sources as they are now, in pipelines of bounded size."""
+        """Read the sources as they are now, in pipelines of bounded size."""
         seen = World()
         for part in _parts(wanted, self._limits.pipeline):
             latest = await self._read(part)
@@ -233,7 +233,7 @@ class HubConnections:
             pause = min(pause * 1.5, LONGEST_PAUSE)
 
     def _is_arranged(self, topology: Topology) -> bool:
-        """Whether each primary, and no other node, is connected, and the right one hears of definitions."""
+        """Return whether each primary, and no other node, is connected, and the right one hears of definitions."""
         if not topology.complete or self._nodes.keys() != topology.primaries.keys():
             return False
         return all(node.channel == self._channel_at(name, topology) for name, node in self._nodes.items())
@@ -276,5 +276,5 @@ class HubConnections:
 
 
 def _parts(wanted: Sequence[Source], size: int) -> Iterable[Sequence[Source]]:
-    """At least one, so that the clock and the directory are read when nothing else is."""
+    """Split the sources into parts; return at least one, so that the clock and the directory are always read."""
     return [wanted[start : start + size] for start in range(0, max(len(wanted), 1), size)]

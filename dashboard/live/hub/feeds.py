@@ -37,8 +37,8 @@ class Feed:
         self._snapshot: Frame | None = None
 
     def offer(self, value: dict[str, Any], at: int, disclosed: frozenset[str] = frozenset()) -> None:
-        """A value read at ``at`` (ms, Redis time), and what it shows in clear of sensitive fields. Tells the watchers
-        what changed, if anything did."""
+        """Take a value read at ``at`` (ms, Redis time), and the sensitive fields that it shows in clear. Send the
+        watchers what changed, if anything did."""
         self.disclosed |= disclosed
         old, self.value, self.at, self._snapshot = self.value, value, at, None
         if old is None:
@@ -56,11 +56,11 @@ class Feed:
             self._tell(patch)
 
     def turn(self, epoch: str) -> None:
-        """Numbers start again; the next value goes out as a snapshot."""
+        """Begin a new epoch: numbers start again, and the next value goes out as a snapshot."""
         self.epoch, self.seq, self.value, self._snapshot = epoch, 0, None, None
 
     def snapshot(self) -> Frame | None:
-        """The current value as a frame, encoded once for all who ask; None before the first read."""
+        """Return the current value as a frame, encoded once for all who ask; None before the first read."""
         if self._snapshot is None and self.value is not None:
             self._snapshot = frames.encode(self._frame("snapshot", self.value))
         return self._snapshot
@@ -104,7 +104,7 @@ class Feeds:
     # Who watches what
 
     def join(self, outbox: Outbox, topic: Topic) -> None:
-        """The socket gets the snapshot and then every delta. Raises Full."""
+        """Subscribe the socket: it gets the snapshot and then every delta. Raises Full."""
         feed = self._feeds.get(topic)
         if feed is None:
             if len(self._feeds) >= self._most:
@@ -125,7 +125,7 @@ class Feeds:
             self._stale_plan = True
 
     def snapshot(self, topic: Topic) -> Frame | None:
-        """The topic's snapshot as a frame; None while it has not been read."""
+        """Return the topic's snapshot as a frame; None while it has not been read."""
         feed = self._feeds.get(topic)
         return None if feed is None else feed.snapshot()
 
@@ -134,7 +134,7 @@ class Feeds:
         return feed is not None and feed.value is not None
 
     def disclosed(self, topic: Topic) -> tuple[str, frozenset[str]]:
-        """The instance that a topic is about, and which sensitive names it has shown of it in clear."""
+        """Return the instance that a topic is about, and which of its sensitive names the topic has shown in clear."""
         feed = self._feeds.get(topic)
         if feed is None or not feed.disclosed:
             return "", frozenset()
@@ -144,7 +144,7 @@ class Feeds:
     # What has to be read
 
     def plan(self) -> set[Source]:
-        """Returns every source that a watched topic needs."""
+        """Return every source that a watched topic needs."""
         if self._stale_plan:
             self._stale_plan = False
             self._needed = defaultdict(set)
@@ -163,7 +163,7 @@ class Feeds:
         return {source for source in self.plan() if source not in self._world.readings}
 
     def first(self, most: int) -> set[Source]:
-        """Of the unread ones so many as may be read in one go; those who watch them take turns."""
+        """Return as many of the unread sources as may be read in one go; the people who watch them take turns."""
         unread = self.unread()
         if len(unread) <= most:
             return unread
@@ -175,27 +175,28 @@ class Feeds:
         return set(islice((source for source in turns if source is not None), most))
 
     def unfed(self) -> bool:
-        """Says whether a socket still waits for a first value."""
+        """Return whether a socket still waits for a first value."""
         return any(feed.value is None for feed in self._feeds.values())
 
     def of(self, roots: Iterable[str]) -> set[Source]:
-        """The sources that may have changed when these partitions rang."""
+        """Return the sources that may have changed when these partitions rang."""
         rung = set(roots)
         return {source for source in self.plan() if source.root(self._keys) in rung}
 
     def roots(self) -> set[str]:
-        """The partitions to listen to."""
+        """Return the partitions to listen to."""
         return {root for source in self.plan() if (root := source.root(self._keys)) is not None}
 
     # What was read
 
     def take(self, seen: World) -> None:
-        """Lays new readings over the old ones and tells the watchers of every topic whose value changed."""
+        """Merge new readings into the old ones, and send the watchers of each topic its new value if that changed."""
         for topic in self.lay(seen):
             self.offer(topic)
 
     def lay(self, seen: World) -> list[Topic]:
-        """The first half of it: the topics whose value may have changed, to be offered one by one."""
+        """Do the first half: merge the readings. Return the topics whose value may have changed, to be offered one by
+        one."""
         if self._rewound(seen):
             self.turn()
         old = self._world
@@ -210,7 +211,8 @@ class Feeds:
         return touched | {topic for topic, feed in self._feeds.items() if feed.value is None}
 
     def offer(self, topic: Topic) -> None:
-        """The second half. A topic of which a source is still unread waits for it; one that nobody watches is past."""
+        """Do the second half: offer a topic's value. A topic waits while one of its sources is unread; one that nobody
+        watches is skipped."""
         if topic in self._feeds and all(source in self._world.readings for source in sources(topic, self._world)):
             found, feed = value(topic, self._world), self._feeds[topic]
             if found.get("unavailable") and feed.value is not None:
@@ -218,7 +220,7 @@ class Feeds:
             feed.offer(found, self._world.at, disclosed_in(topic, found, self._world))
 
     def turn(self) -> None:
-        """A new epoch: what is numbered so far is over, everyone gets snapshots."""
+        """Begin a new epoch: the numbers so far are over, and every watcher gets a snapshot."""
         self.epoch = _new_epoch()
         self._world = World()
         self._stale_plan = True
@@ -226,14 +228,14 @@ class Feeds:
             feed.turn(self.epoch)
 
     def _rewound(self, seen: World) -> bool:
-        """Whether the server went back in time: emptied, restored, or another one than before."""
+        """Return whether the server went back in time: emptied, restored, or another one than before."""
         if seen.at < self._world.at - CLOCK_SLACK or self._world.directory.keys() - seen.directory.keys():
             return True
         return any(_went_back(self._world.readings.get(source), new) for source, new in seen.readings.items())
 
 
 def _went_back(old: Any, new: Any) -> bool:
-    """Counters of flow, and of what happened on queues, only ever grow."""
+    """Return whether a counter fell. Counters of flow, and of what happened on queues, only ever grow."""
     if not isinstance(old, Live | Tally) or new is LOST:
         return False
     return new is None or any(_counters(new).get(name, 0) < times for name, times in _counters(old).items())
@@ -247,7 +249,7 @@ def _counters(reading: Live | Tally) -> dict[str, int]:
 
 
 def _reshaped(source: Source, old: World, seen: World) -> bool:
-    """Whether the new reading may ask for other sources than the old one did."""
+    """Return whether the new reading may ask for other sources than the old one did."""
     before, after = old.readings.get(source), seen.readings[source]
     if after is LOST:
         return False

@@ -70,8 +70,8 @@ class Hub:
     # What sockets ask for
 
     def enter(self, owner: str = "", direct: Direct | None = None) -> Outbox | None:
-        """Makes an outbox for a new socket; None when the process holds as many as it may. ``direct``: its connection,
-        where the server lets frames be written to it at once."""
+        """Make an outbox for a new socket; return None when the process holds as many as it may. ``direct``: its
+        connection, if the server lets frames be written to it at once."""
         if len(self._outboxes) >= self._limits.sockets:
             return None
         outbox = Outbox(
@@ -86,7 +86,7 @@ class Hub:
         return outbox
 
     async def exit(self, outbox: Outbox) -> None:
-        """The socket is gone; it has left its topics. The last one closes the hub."""
+        """Remove the outbox of a socket that is gone and has left its topics. The last one closes the hub."""
         outbox.detach()
         self._outboxes.discard(outbox)
         if not self._outboxes and self._task is not None:
@@ -95,7 +95,7 @@ class Hub:
             await asyncio.gather(task, return_exceptions=True)
 
     def subscribe(self, outbox: Outbox, topic: Topic) -> None:
-        """Raises Full."""
+        """Subscribe the outbox to the topic. Raises Full."""
         self._feeds.join(outbox, topic)
         if self._state == STALE and not self._feeds.has(topic):
             why = UNREACHABLE if self.denied is None else str(self.denied)
@@ -106,7 +106,7 @@ class Hub:
         self._feeds.leave(outbox, topic)
 
     def disclosed(self, topic: Topic) -> tuple[str, frozenset[str]]:
-        """The instance that a topic is about, and which sensitive names it has shown of it in clear."""
+        """Return the instance that a topic is about, and which of its sensitive names the topic has shown in clear."""
         return self._feeds.disclosed(topic)
 
     # One life of a link after the other
@@ -170,7 +170,7 @@ class Hub:
         return self._feeds.first(self._limits.first_reads)
 
     async def _take(self, seen: World) -> None:
-        """Hands out what was read; whatever else waits for the loop comes in between."""
+        """Offer what was read. Other work that waits for the loop gets its turn in between."""
         began = self._clock()
         for topic in self._feeds.lay(seen):
             self._feeds.offer(topic)
@@ -179,8 +179,8 @@ class Hub:
                 began = self._clock()
 
     def _rest_after(self, count: int, took: float, busy: float | None) -> float:
-        """Seconds from the start of a read to the earliest next one. ``took``: seconds until its answer, without the
-        sending; ``busy``: seconds of processor that the server took for it, None where it did not say.
+        """Return the seconds from the start of a read to the earliest next one. ``took``: seconds until its answer,
+        without the sending; ``busy``: seconds of processor that the server took for it, None if it did not say.
 
         What is read goes out to every socket. An answer that waits for others at the server costs it nothing, but is no
         reason to ask again at once.
@@ -190,7 +190,7 @@ class Hub:
         return max(self._limits.read_gap, self._sending(), min(max(share, 2 * took), longest))
 
     def _sending(self) -> float:
-        """Seconds between two reads that sending what was read to every socket takes its share of."""
+        """Return the seconds between two reads that keep the sending to every socket within its share."""
         return self.sockets / self._limits.frames
 
     async def _probe(self, link: HubConnections) -> None:
@@ -203,7 +203,7 @@ class Hub:
         return self._limits.reconcile if link.hints else self._limits.reconcile_without_hints
 
     async def _rest(self) -> None:
-        """Waits until something is due or the hub is woken."""
+        """Wait until something is due or the hub is woken."""
         _heed()
         now = self._clock()
         due = [self._reconcile_at, self._read_schedule.next() or self._reconcile_at]
@@ -223,8 +223,8 @@ class Hub:
         self._wake.set()
 
     def _published(self) -> None:
-        """Which machines there are, and what is current of them, is read now; a hub that missed the message does so
-        with the next reconcile."""
+        """Make the hub read now which machines there are and which versions are current. A hub that missed the message
+        does so with the next reconcile."""
         self._has_news = True
         self._wake.set()
 
@@ -250,8 +250,8 @@ class Hub:
 
 
 def _heed() -> None:
-    """Ends a task that was told to end and did not hear it: redis-py sends with ``wait_for``, which in Python 3.11
-    loses a cancellation when what it waits for is done at the same moment."""
+    """Raise CancelledError if the task was cancelled and did not notice: redis-py sends with ``wait_for``, which in
+    Python 3.11 loses a cancellation when what it waits for is done at the same moment."""
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
@@ -266,7 +266,7 @@ _hubs: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = weakref.WeakK
 
 
 def hub() -> Hub:
-    """The hub of the running event loop."""
+    """Return the hub of the running event loop."""
     loop = asyncio.get_running_loop()
     found = _hubs.get(loop)
     if found is None:
@@ -275,7 +275,7 @@ def hub() -> Hub:
 
 
 def sockets() -> int:
-    """How many are open in this process."""
+    """Count the open sockets of this process."""
     return sum(found.sockets for found in _list_hubs())
 
 
@@ -290,7 +290,8 @@ def denial() -> NotPermitted | None:
 
 
 def _list_hubs() -> list[Hub]:
-    """Those of loops that are there. One whose loop was closed under its sockets serves nobody, and is gone soon."""
+    """Return the hubs of loops that are open. A hub whose loop was closed under its sockets serves nobody, and is gone
+    soon."""
     return [found for loop, found in list(_hubs.items()) if not loop.is_closed()]
 
 
@@ -315,11 +316,11 @@ class ReadSchedule:
         self._due[root] = (min(first, now), now + self._settle)
 
     def next(self) -> float | None:
-        """When the next read is due; None while everything is quiet."""
+        """Return when the next read is due; None while everything is quiet."""
         return min((first for first, _ in self._due.values()), default=None)
 
     def take(self, now: float) -> set[str]:
-        """The roots to read now. Those whose silent steps are not over stay on."""
+        """Take the roots to read now. Those whose silent steps are not over stay in the schedule."""
         ripe = {root for root, (first, _) in self._due.items() if first <= now}
         for root in ripe:
             _, last = self._due.pop(root)
@@ -342,6 +343,6 @@ class ThreadTime:
         self._began, self._worked = clock(), busy()
 
     def seconds(self, spare: float) -> float:
-        """Since then; of the work of this thread up to ``spare`` seconds are not counted."""
+        """Return the seconds since then, without up to ``spare`` seconds of this thread's own work."""
         worked = max(0.0, self._busy() - self._worked)
         return max(0.0, self._clock() - self._began - min(worked, spare))

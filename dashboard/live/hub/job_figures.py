@@ -29,7 +29,7 @@ def of_queue(stats: QueueStats) -> dict[str, Any]:
 
 
 def of_worker(row: WorkerInfo, scope: Scope) -> dict[str, Any]:
-    """A worker's row with what concerns machines in scope."""
+    """Return a worker's row, limited to the machines in scope."""
     return (row if scope.all else row.only(scope)).as_dict()
 
 

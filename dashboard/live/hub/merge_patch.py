@@ -11,7 +11,7 @@ class Inexpressible(Exception):
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The patch that turns ``old`` into ``new``; empty when they are the same. Raises Inexpressible."""
+    """Return the patch that turns ``old`` into ``new``; empty when they are the same. Raises Inexpressible."""
     patch: dict[str, Any] = {key: None for key in old if key not in new}
     for key, value in new.items():
         if key not in old:
@@ -26,7 +26,7 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equality as JSON has it: true is not 1, at any depth."""
+    """Compare two values as JSON does: true is not 1, at any depth."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):
@@ -35,7 +35,8 @@ def same(left: Any, right: Any) -> bool:
 
 
 def _whole(value: Any) -> Any:
-    """A value that a patch sets. Lists are replaced as they are; objects merge, so nulls in them would be lost."""
+    """Return a value that a patch sets. Lists are replaced as they are; objects merge, so nulls in them would be lost.
+    Raises Inexpressible."""
     if value is None:
         raise Inexpressible
     if isinstance(value, dict):
@@ -45,7 +46,7 @@ def _whole(value: Any) -> Any:
 
 
 def merged(value: Any, patch: Any) -> Any:
-    """RFC 7396's MergePatch, what a client does with a delta. Leaves ``value`` as it was."""
+    """Apply RFC 7396's MergePatch, as a client does with a delta. Leaves ``value`` as it was."""
     if not isinstance(patch, Mapping):
         return patch
     result = dict(value) if isinstance(value, Mapping) else {}

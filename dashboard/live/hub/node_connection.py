@@ -40,7 +40,7 @@ class NodeConnection:
         self._ears = Subscriber(listening, limits, ring, published, channel)
 
     async def open(self) -> Self:
-        """Raises a RedisError or OSError."""
+        """Open the connections. Raises a RedisError or OSError."""
         await self._ears.open()
         return self
 
@@ -66,7 +66,7 @@ class NodeConnection:
         await self._ears.probe()
 
     async def listen_to(self, roots: Iterable[str]) -> None:
-        """Exactly these partitions from now on; when it returns, every later ring is heard."""
+        """Listen to exactly these partitions from now on; when it returns, every later ring is heard."""
         await self._ears.listen_to(roots)
 
     async def send(self, commands: Iterable[Words]) -> list[Any]:
@@ -80,14 +80,14 @@ class NodeConnection:
         return answers
 
     def take_busy(self) -> float | None:
-        """Return the seconds of its processor that the server took for what was sent since the last call; None where it
+        """Return the seconds of processor time that the server took for what was sent since the last call; None if it
         did not say."""
         busy, self._busy = self._busy, 0.0
         return busy
 
 
 def _seconds(began: Any, ended: Any) -> float | None:
-    """Of processor time between two answers to INFO; None where one of them does not say."""
+    """Return the seconds of processor time between two answers to INFO; None if one of them does not say."""
     if not isinstance(began, dict) or not isinstance(ended, dict):
         return None
     for names in SPENT:

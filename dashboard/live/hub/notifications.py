@@ -13,15 +13,16 @@ ALL = "g$lshzxetd"
 
 
 def sufficient(flags: str) -> bool:
-    """Whether pulses are heard with these flags."""
+    """Return whether pulses are heard with these flags."""
     return "K" in flags and ("$" in flags or "A" in flags)
 
 
 def merged(flags: str) -> str:
-    """The same flags and what is needed."""
+    """Return the same flags, with those that are needed."""
     return flags if sufficient(flags) else flags + "".join(flag for flag in NEEDED if flag not in flags)
 
 
 def channel(db: int, key: str) -> str:
-    """The exact channel of one key; never a pattern, which every other channel's message would be matched with."""
+    """Return the exact channel of one key; never a pattern, which Redis would match with every other channel's
+    message."""
     return f"__keyspace@{db}__:{key}"

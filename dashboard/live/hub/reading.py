@@ -42,7 +42,7 @@ class LibraryMissing(Exception):
 
 
 def commands(keys: Keys, wanted: Sequence[Source]) -> list[Command]:
-    """The clock, the directory, then each source."""
+    """List the commands: the clock, the directory, then each source."""
     sent = [
         ("HGETALL", keys.machines),
         ("HGETALL", keys.growth),
@@ -71,12 +71,12 @@ def _words(keys: Keys, source: Source) -> tuple[Any, ...]:
 
 
 def take_in(wanted: Sequence[Source], answers: Sequence[Any], directory: Mapping[str, int] | None = None) -> World:
-    """A world of just these readings, to be laid over the last one. ``directory``: as it was known last, for while its
-    server does not answer.
+    """Return a world of these readings alone, to be merged into the last one. ``directory``: the last known one, for
+    when its server does not answer.
 
-    Raises LibraryMissing, and the Redis error when no server can do anything now. What only one source suffers from
-    (a key of a foreign type in the way) leaves that source without a reading: None. Sources whose server does not
-    answer are LOST.
+    Raises LibraryMissing, and the Redis error when no server can do anything now. An error of one source alone (a key
+    of a foreign type in the way) leaves that source without a reading: None. Sources whose server does not answer are
+    LOST.
     """
     lost = [answer for answer in answers if _is_lost(answer)]
     clock, machines, growths, *rest = answers
@@ -103,7 +103,7 @@ def _require_rights(common: Sequence[Any], answers: Sequence[Any]) -> None:
 
 
 def _is_lost(answer: Any) -> bool:
-    """Whether a server can do nothing now. Raises LibraryMissing."""
+    """Return whether a server can do nothing now. Raises LibraryMissing."""
     if not isinstance(answer, Exception):
         return False
     if MISSING in str(answer):
@@ -124,13 +124,13 @@ def _read(source: Source, answer: Any) -> Any:
 
 
 def _milliseconds(clock: Any) -> int:
-    """TIME's seconds and microseconds; some clients have made a pair of numbers of it, some leave text."""
+    """Convert TIME's seconds and microseconds to ms. Some clients return a pair of numbers, some leave text."""
     seconds, micros = clock
     return int(seconds) * 1000 + int(micros) // 1000
 
 
 def _mapping(answer: Any) -> dict[str, Any]:
-    """HGETALL, whether the protocol gave a map or a flat list."""
+    """Return the mapping that HGETALL answered, whether the protocol gave a map or a flat list."""
     return answer if isinstance(answer, dict) else replies.read_pairs(answer)
 
 
@@ -139,7 +139,7 @@ def _keep(directory: Mapping[str, int] | None) -> Directory:
 
 
 def _directory(answer: Any, growths: Any) -> Directory:
-    """Machine -> number of partitions. What another hand wrote there is no machine."""
+    """Return machine -> number of partitions. Skip entries that the engine cannot have written."""
     counts = {name: int(count) for name, count in _mapping(answer).items() if re.fullmatch(r"[1-9]\d{0,4}", str(count))}
     found = Directory(counts)
     for name, text in () if _is_lost(growths) else _mapping(growths).items():
@@ -202,8 +202,8 @@ def read_once(
     send: Callable[[Iterable[Command]], list[Any]],
     directory: Callable[[], Mapping[str, int]] = dict,
 ) -> tuple[Value, int]:
-    """The topic's value right now and the Redis time of the read (ms); ``send`` is one pipelined round trip.
-    ``directory`` gives the machines as they were known last, where their list does not answer."""
+    """Return the topic's value right now and the Redis time of the read (ms); ``send`` is one pipelined round trip.
+    ``directory`` returns the last known machines, for when their list does not answer."""
     world, known = World(), directory()
     for _ in range(MOST_ROUNDS):
         wanted = [source for source in sources(topic, world) if source not in world.readings]

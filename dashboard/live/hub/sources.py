@@ -57,7 +57,7 @@ class Source:
         return int(self.name.partition(":")[0])
 
     def root(self, keys: Keys) -> str | None:
-        """The partition whose ring says that this may have changed; None where nothing rings."""
+        """Return the partition whose ring says that this may have changed; None if no ring does."""
         return keys.partition(self.machine, self.partition).root if self.kind in RINGING else None
 
 
@@ -116,7 +116,7 @@ Value = dict[str, Any]
 
 
 def sources(topic: Topic, world: World) -> Iterator[Source]:
-    """Every source the topic needs, as far as can be told from what has been read."""
+    """Yield every source that the topic needs, as far as the readings so far show it."""
     if topic.kind in REDACTED and topic.machine in world.directory:
         yield Source("sensitive" if topic.redacted else "marked", topic.machine)
     if topic.kind in ("machine", "queue"):
@@ -165,8 +165,8 @@ def _instance_sources(topic: Topic, world: World) -> Iterator[Source]:
 
 
 def value(topic: Topic, world: World) -> Value:
-    """The topic's absolute value; every one of its sources must have been read. Of a topic that no server answers for
-    only ``unavailable``."""
+    """Return the topic's absolute value; every one of its sources must have been read. A topic for which no server
+    answers has only ``unavailable``."""
     try:
         return VALUES[topic.kind](topic, world)
     except Unavailable:
@@ -282,7 +282,7 @@ def _job(topic: Topic, world: World) -> Value:
 
 
 def _redactor(topic: Topic, world: World) -> Redactor | None:
-    """Over an instance or a job; None where it cannot be told what is to be hidden, so that all is."""
+    """Return the redactor of an instance or a job; None if the sensitive fields are unknown, so that all is hidden."""
     if not topic.redacted:
         return Redactor()
     sensitive = _available(world.readings.get(Source("sensitive", topic.machine)))
@@ -290,7 +290,7 @@ def _redactor(topic: Topic, world: World) -> Redactor | None:
 
 
 def disclosed(topic: Topic, value: Value, hidden: frozenset[str]) -> frozenset[str]:
-    """What the value of a topic shows in clear of what is hidden from others. ``hidden``: names of sensitive fields."""
+    """Return the hidden fields that the value of a topic shows in clear. ``hidden``: names of sensitive fields."""
     if topic.redacted or topic.kind not in REDACTED or not hidden:
         return frozenset()
     if topic.kind == "instance":
@@ -317,8 +317,8 @@ def _in_scope(topic: Topic, world: World) -> list[str]:
 
 
 def _live(machine: str, world: World) -> Live | None:
-    """The machine as a whole, without partitions that do not answer; None where it is not published, or not all of
-    it. Added up anew only when a partition was read anew."""
+    """Return the machine as a whole, without partitions that do not answer; None if it is not published, or only in
+    part. Merged again only when a partition was read again."""
     parts = _answered([world.readings[source] for source in _partitions(machine, world, "partition")])
     held = world.merged.get(machine)
     if held is not None and len(held[0]) == len(parts) and all(map(operator.is_, held[0], parts)):
@@ -331,8 +331,8 @@ def _live(machine: str, world: World) -> Live | None:
 
 
 def _stats(machine: str, world: World) -> dict[str, QueueStats]:
-    """The machine's queues, without partitions that do not answer; none where it is not published, or not all of
-    it."""
+    """Return the machine's queues, without partitions that do not answer; none if it is not published, or only in
+    part."""
     parts = _answered([world.readings[source] for source in _partitions(machine, world, "stats")])
     return merge_stats([{"now": part.now, "queues": part.queues} for part in parts]) if None not in parts else {}
 

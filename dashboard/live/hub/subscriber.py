@@ -58,19 +58,19 @@ class Subscriber:
         await self._client.aclose()
 
     def check(self) -> None:
-        """Raises what ended the listening, if anything has."""
+        """Raise what ended the listening, if anything has."""
         if self._listening is not None and self._listening.done():
             self._listening.result()
             raise RedisConnectionError(ENDED)
 
     async def probe(self) -> None:
-        """Asks for a sign of life, within the deadline; renews ``run_id`` and ``hints``."""
+        """Ask for a sign of life, within the deadline; renew ``run_id`` and ``hints``."""
         await self._ping()
         self.run_id = str((await self._client.info("server"))["run_id"])
         self.hints = await self._ask_for_hints() or self.hints
 
     async def listen_to(self, roots: Iterable[str]) -> None:
-        """Exactly these partitions from now on; when it returns, every later ring is heard."""
+        """Listen to exactly these partitions from now on; when it returns, every later ring is heard."""
         db = int(self._client.connection_pool.connection_kwargs.get("db") or 0)
         wanted = {notifications.channel(db, Partition(root).pulse).encode(): root for root in roots}
         new, old = wanted.keys() - self._roots.keys(), self._roots.keys() - wanted.keys()
@@ -93,7 +93,8 @@ class Subscriber:
         return True
 
     async def _may_hear(self, channel: bytes) -> bool:
-        """Tried on a connection of its own: one that an access list refuses would end the listening."""
+        """Return whether the account may listen to a channel. It tries on a connection of its own, since a refusal
+        would end the listening."""
         pubsub = self._client.pubsub()
         try:
             await pubsub.ssubscribe(channel)
@@ -104,12 +105,13 @@ class Subscriber:
             await pubsub.aclose()
 
     def _ring_all(self, roots: Iterable[str]) -> None:
-        """A pulse nobody heard may be under way when listening begins, and the steps in its shadow do not ring."""
+        """Ring every root: a pulse that nobody heard may be under way when listening begins, and the silent steps after
+        it do not ring."""
         for root in roots:
             self._ring(root)
 
     async def _ping(self) -> None:
-        """A half-open connection takes the PING and never answers."""
+        """Send a PING and wait for its answer. A half-open connection takes the PING and never answers."""
         self.check()
         token = str(next(self._tokens)).encode()
         pong = self._pongs[token] = asyncio.get_running_loop().create_future()
@@ -123,7 +125,7 @@ class Subscriber:
             del self._pongs[token]
 
     async def _listen(self) -> None:
-        """Runs until the connection ends. A pending ping fails with the reason."""
+        """Run until the connection ends. A pending ping fails with the reason."""
         try:
             while True:
                 message = await self._pubsub.get_message(timeout=None)

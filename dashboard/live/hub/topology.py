@@ -54,7 +54,7 @@ class Topology:
         return next((name for first, last, name in self._ranges if first <= slot <= last), "")
 
     def _take(self, ranges: list[Any], host: str = "") -> None:
-        """Keep what a node said. A node without a name of its own is at ``host``, where it was asked."""
+        """Keep the answer of a node. A node that does not know its own name is at ``host``, where it answered."""
         found: list[tuple[int, int, str]] = []
         primaries: dict[str, Seed] = {}
         for first, last, *nodes in ranges:

@@ -1,8 +1,8 @@
 """Admits or refuses a websocket before it is opened: connection attempts of its address, open sockets of its address
 and session.
 
-Nothing has been asked of Redis or the database by then. Who comes too often gets a 403 in place of the handshake, which
-costs least; a socket over the limit is closed with a code, which a page can read.
+This happens before any call to Redis or the database. An address that connects too often gets a 403 instead of the
+handshake, which costs least; a socket over the limit is closed with a code, which a page can read.
 """
 
 from __future__ import annotations

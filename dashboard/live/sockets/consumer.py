@@ -72,7 +72,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             self.sender = asyncio.create_task(self._send_all(outbox), name="live sender")
 
     def _direct(self) -> Direct | None:
-        """The connection itself, where the server offers it; else every frame goes through ``send``."""
+        """Return the connection itself, if the server offers it; else every frame goes through ``send``."""
         connection = (self.scope.get("extensions") or {}).get(EXTENSION)
         if connection is None:
             return None
@@ -123,9 +123,10 @@ class LiveConsumer(AsyncWebsocketConsumer):
                 self._resync(command.topic)
 
     async def _sight(self, topic: Topic) -> Topic | None:
-        """The topic as the user may see it this very moment; tells the client if not at all.
+        """Return the topic as the user may see it at this moment; send the client an error if not at all.
 
-        When that cannot be told, the command is carried out and the socket muted until the session monitor knows more.
+        If the permissions are unknown, the command is carried out and the socket muted until the session monitor knows
+        more.
         """
         try:
             rights = await asking().ask(self.session, deadline=self.limits.recheck_deadline)
@@ -155,7 +156,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             self.topics[topic] = sight
 
     def _full(self, topic: Topic) -> str:
-        """Why no further topic may be watched; "" where it may. Asked before anything is looked up."""
+        """Return why no further topic may be watched; "" if it may. Called before anything is looked up."""
         limits = self.limits
         if topic in self.topics:
             return ""
@@ -204,9 +205,9 @@ class LiveConsumer(AsyncWebsocketConsumer):
     # What goes out
 
     async def _send_all(self, outbox: Outbox) -> None:
-        """Hands over one frame at a time; a client that does not take one in time is let go.
+        """Send one frame at a time; disconnect a client that does not take one in time.
 
-        Where frames are written directly, it sleeps while the client takes them.
+        If frames are written directly, it sleeps while the client takes them.
         """
         while True:
             frame = await outbox.next()
@@ -226,13 +227,13 @@ class LiveConsumer(AsyncWebsocketConsumer):
         self.disclosures.look(self.topics.values(), self.disclosed)
 
     def _end(self, code: CloseCode | None) -> None:
-        """Asks for the end of this socket; safe to call from anywhere, more than once."""
+        """Ask for the end of this socket; safe to call from anywhere, more than once."""
         if self.outbox is not None:
             self.outbox.mute(True)
         self.errands.put_nowait({"type": "live.close", "code": code})
 
     async def live_close(self, message: dict[str, Any]) -> None:
-        """A slow client is given some time to take the close frame, then it goes without."""
+        """Close the socket. A slow client is given some time to take the close frame, then it goes without."""
         if message["code"] is not None:
             with contextlib.suppress(Exception):
                 async with asyncio.timeout(self.limits.close_grace):

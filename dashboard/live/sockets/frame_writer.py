@@ -38,7 +38,8 @@ class TransportWriter:
 
     @classmethod
     def of(cls, protocol: Any) -> Self | None:
-        """None where frames need more than a header: extensions, such as compression, have a state of their own."""
+        """Return a writer; None if frames need more than a header: extensions, such as compression, have a state of
+        their own."""
         if any(not hasattr(protocol, name) for name in NEEDED) or protocol.conn.extensions:
             return None
         return cls(protocol)

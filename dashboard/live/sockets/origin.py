@@ -33,7 +33,7 @@ class SameOrigin:
 
 
 def allows(origin: str, host: str, scheme: str) -> bool:
-    """True when a page of ``origin`` may open a websocket (``scheme`` ws or wss) at ``host``."""
+    """Return whether a page of ``origin`` may open a websocket (``scheme`` ws or wss) at ``host``."""
     try:
         parts = urlsplit(origin)
         _ = parts.port

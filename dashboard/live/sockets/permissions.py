@@ -32,7 +32,7 @@ class Rights:
         return cls({right: scope_of(user, right) for right in set(RIGHTS.values())}, scope_of(user, "reveal"))
 
     def sight(self, topic: Topic) -> Topic | None:
-        """The topic as it may be watched; None where it may not be at all."""
+        """Return the topic as it may be watched; None if it may not be watched at all."""
         scope = self.held[topic.right]
         if topic.kind in PLAIN:
             return replace(topic, scope=scope) if scope else None
@@ -43,7 +43,7 @@ class Rights:
 
 
 def least(topic: Topic) -> Topic:
-    """The topic with the least that any account may watch: for an account whose permissions are unknown."""
+    """Return the topic with the least that any account may watch: for an account whose permissions are unknown."""
     if topic.kind in (*PLAIN, "instance"):
         topic = replace(topic, scope=NOTHING)
     return replace(topic, redacted=topic.kind in REDACTED)
@@ -58,7 +58,7 @@ class RightsUnknown(Exception):
 
 
 async def look(sessions: Sequence[str], *, deadline: float) -> Mapping[str, Rights | None]:
-    """For each session key the rights behind it, None where nobody is signed in (any more). Raises RightsUnknown."""
+    """Look up the permissions of each session key; None if nobody is signed in (any more). Raises RightsUnknown."""
     ask = database_sync_to_async(_look, thread_sensitive=False, executor=_threads)
     try:
         async with asyncio.timeout(deadline):  # not wait_for, which loses a cancellation in Python 3.11
@@ -71,15 +71,15 @@ AT_ONCE, TOGETHER = 2, 50  # looks under way, and sessions in one
 
 
 class Asking:
-    """The rights of a session as they are after somebody asked: who asks before a look begins has a part in it, so
-    that many commands of a person cost one look after the other, and not one each."""
+    """Looks up the rights of sessions in batches: all who ask before a look begins share its result, so that many
+    commands of a person do not cost one look each."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, asyncio.Future[Rights | None]] = {}
         self._looks: set[asyncio.Task[None]] = set()
 
     async def ask(self, session: str, *, deadline: float) -> Rights | None:
-        """Raises RightsUnknown."""
+        """Look up the permissions of a session; None if nobody is signed in. Raises RightsUnknown."""
         found = self._waiting.get(session)
         if found is None:
             found = self._waiting[session] = asyncio.get_running_loop().create_future()
@@ -107,7 +107,7 @@ _asking: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Asking] = weakref.
 
 
 def asking() -> Asking:
-    """That of the running event loop."""
+    """Return the ``Asking`` of the running event loop."""
     loop = asyncio.get_running_loop()
     if loop not in _asking:
         _asking[loop] = Asking()
@@ -120,10 +120,10 @@ def _look(sessions: Sequence[str]) -> dict[str, Rights | None]:
 
 
 def _user_of(key: str) -> Any:
-    """The active user a session belongs to, or None.
+    """Return the active user that a session belongs to, or None.
 
-    The same questions as ``django.contrib.auth.get_user``, which may also end or rename the session: that must not
-    happen here, where no cookie can be set.
+    It checks what ``django.contrib.auth.get_user`` checks. That function may also end or rename the session, which must
+    not happen here, where no cookie can be set.
     """
     session = import_module(settings.SESSION_ENGINE).SessionStore(key)
     try:
@@ -138,6 +138,6 @@ def _user_of(key: str) -> Any:
 
 
 def _is_theirs(given: str, user: Any) -> bool:
-    """False once the password was changed."""
+    """Compare the session's hash with the user's; return False once the password was changed."""
     valid = [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
     return any(constant_time_compare(given, hash) for hash in valid)

@@ -39,7 +39,7 @@ class Quotas:
         self._people: dict[str, Person] = {}
 
     def attempt(self, address: str) -> bool:
-        """One to connect; False where there were too many."""
+        """Count an attempt to connect; return False if there were too many."""
         budget = self._attempts.get(address)
         if budget is None:
             if len(self._attempts) >= KNOWN:
@@ -50,7 +50,7 @@ class Quotas:
         return budget.spend(1)
 
     def enter(self, address: str, session: str) -> bool:
-        """A connection of an address, with the session it shows; False where either has all that it may."""
+        """Count a connection of an address, with the session it shows; return False if either has reached its limit."""
         limits = self._limits
         if self._addresses[address] >= limits.sockets_per_address:
             return False
@@ -67,7 +67,7 @@ class Quotas:
                 del counter[key]
 
     def greet(self, who: str) -> Person | None:
-        """One more socket of theirs; None where they have all that they may."""
+        """Count one more socket of a person; return None if they have reached their limit."""
         person = self._people.get(who)
         if person is None:
             if len(self._people) >= KNOWN:
@@ -80,7 +80,8 @@ class Quotas:
 
     @staticmethod
     def part(person: Person) -> None:
-        """That socket is gone. What they spent on commands is remembered, so that another one brings nothing back."""
+        """Remove a socket of the person. What they spent on commands is remembered, so that another socket gains
+        nothing."""
         person.sockets -= 1
 
 
@@ -88,7 +89,7 @@ _quotas: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Quotas] = weakref.
 
 
 def quotas() -> Quotas:
-    """Those of the running event loop."""
+    """Return the quotas of the running event loop."""
     loop = asyncio.get_running_loop()
     found = _quotas.get(loop)
     if found is None:

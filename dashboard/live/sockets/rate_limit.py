@@ -17,7 +17,7 @@ class CommandRateLimit:
         self._seen = clock()
 
     def spend(self, cost: float) -> bool:
-        """Takes the cost; False when there was not enough, and then it is empty."""
+        """Take the cost; return False when there was not enough, and then nothing is left."""
         now = self._clock()
         self._left = min(self._capacity, self._left + (now - self._seen) * self._refill)
         self._seen = now

@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 
 def viewer(user: Any, address: str | None) -> Viewer:
-    """Who watches a page. Its sockets, and what it reads in the place of one, are the page."""
+    """Return the viewer of a page. The page's sockets, and what it reads when it polls, count as the page."""
     return Viewer(user, f"page {address or ''}".strip())
 
 
@@ -28,7 +28,8 @@ class SocketDisclosures:
         self._writing: set[asyncio.Task[None]] = set()
 
     def look(self, topics: Iterable[Topic], disclosed: Callable[[Topic], tuple[str, frozenset[str]]]) -> None:
-        """After a frame went out: what is new in it is written beside, so that no frame waits for the database."""
+        """Look for new disclosures after a frame went out. They are written in a task, so that no frame waits for the
+        database."""
         for topic in topics:
             if topic.redacted or topic.kind not in REDACTED:
                 continue

@@ -29,10 +29,10 @@ class Watched(Protocol):
     session: str
 
     def found(self, rights: Rights | None) -> None:
-        """What the session may do now; None: nobody is signed in."""
+        """Receive what the session may do now; None: nobody is signed in."""
 
     def doubted(self) -> None:
-        """It cannot be told at present."""
+        """React to permissions that are unknown at present."""
 
 
 class SessionMonitor:
@@ -54,7 +54,7 @@ class SessionMonitor:
             self._task = None
 
     def hurry(self) -> None:
-        """Some rights are unknown: the next pass comes soon."""
+        """Make the next pass come soon, because some permissions are unknown."""
         self._doubt.set()
 
     async def _run(self) -> None:
@@ -67,7 +67,7 @@ class SessionMonitor:
             await self.go_round()
 
     async def go_round(self) -> None:
-        """One pass over all sockets."""
+        """Make one pass over all sockets."""
         sockets = defaultdict(list)
         for socket in self._watched:
             sockets[socket.session].append(socket)

@@ -67,8 +67,8 @@ class TransitionRates:
     def estimate_stays(self, counts: Mapping[str, float]) -> dict[str, float]:
         """Estimate the mean time in each state, ms, by Little's law: instances in the state / exits per minute.
 
-        A state is left out where nothing leaves it, and where instances leave by a transition of an enclosing state or
-        in another version, since those cannot be told apart.
+        A state is left out if nothing leaves it, and if instances leave by a transition of an enclosing state or in
+        another version, since those exits cannot be counted separately.
         """
         if self.others:
             return {}

@@ -42,7 +42,7 @@ class Command(BaseCommand):
 
 
 def _until_it_works(step: Any, stop: threading.Event) -> None:
-    """Redis may go away and come back; so may we."""
+    """Repeat a step until it works: Redis may go away and come back; so may we."""
     while not stop.is_set():
         try:
             step()

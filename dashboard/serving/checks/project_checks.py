@@ -5,7 +5,7 @@ E018  a middleware is missing           W023  the package dashboard is somebody 
 E019  templates cannot be rendered      W024  LOGIN_URL leads nowhere
 W020  the backend of single machines    W025  guardian makes an account for strangers
 E021  the addresses are not included    W026  numbers would be written with separators
-I027  the live view needs ASGI; told by ``check --deploy`` alone, since a project under WSGI lacks nothing
+I027  the live view needs ASGI; shown by ``check --deploy`` alone, since a project under WSGI lacks nothing
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KINDS = {"E": Error, "W": Warning, "I": Info}
 
 @register(TAG)
 def project(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Everything that the project lacks; nothing on Signalbox's own site, whose settings have it all."""
+    """Report everything that the project lacks; nothing on Signalbox's own site, whose settings have it all."""
     if is_own_site():
         return []
     found = [*find_missing(), *_find_files(), *_find_addresses(), *_find_language()]

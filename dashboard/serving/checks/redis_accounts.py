@@ -34,7 +34,7 @@ class Account:
     reads: bool = False
 
     def rules(self, prefix: str = PREFIX, *, cluster: bool = False) -> list[str]:
-        """The words for ``ACL SETUSER <name>``, but for the password. ``cluster``: for each node of a cluster."""
+        """List the words for ``ACL SETUSER <name>``, except the password. ``cluster``: for each node of a cluster."""
         commands = (*self.commands, *CLUSTER) if cluster else self.commands
 
         def patterns(sign: str, given: tuple[str, ...]) -> list[str]:
@@ -80,12 +80,12 @@ ACCOUNTS = {
 
 
 def line(name: str, prefix: str = PREFIX, *, cluster: bool = False) -> str:
-    """What a person types, with a password in place of PASSWORD."""
+    """Return the command that a person types, with PASSWORD where the password belongs."""
     return " ".join(["ACL SETUSER", f"signalbox-{name}", *ACCOUNTS[name].rules(prefix, cluster=cluster), ">PASSWORD"])
 
 
 def wrapped(name: str) -> str:
-    """The same in lines of a page."""
+    """Return the same, wrapped into the lines of a page."""
     return textwrap.fill(line(name), 118, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
 
 

@@ -54,7 +54,7 @@ LOCAL = frozenset({"localhost", ".localhost", "127.0.0.1", "[::1]", "testserver"
 
 @register(TAG, WORKER_TAG)
 def redis_server(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """Everything about the server, or about each primary of a cluster."""
+    """Check the server, or each primary of a cluster."""
     from machines.connections import get_engine
 
     if find_problems():  # which machines/conf/project_check.py says
@@ -144,7 +144,7 @@ def _functions(client: Any) -> Iterator[CheckMessage]:
 
 
 def _library(client: Any) -> Iterator[CheckMessage]:
-    """Looks at the whole installation: of a cluster, at each primary that answers."""
+    """Look at the whole installation: of a cluster, at each primary that answers."""
     from machines.connections import get_engine
 
     try:
@@ -159,7 +159,7 @@ def _library(client: Any) -> Iterator[CheckMessage]:
 
 
 def _permissions(client: Any) -> Iterator[CheckMessage]:
-    """Asks for each command that a step may run: a step that lacks one is refused half-way."""
+    """Ask for each command that a step may run: a step that lacks one is refused half-way."""
     from machines.connections import get_prefix
 
     try:
@@ -201,7 +201,7 @@ def _persistence(client: Any) -> Iterator[CheckMessage]:
 
 
 def _replication(client: Any) -> Iterator[CheckMessage]:
-    """Looks at servers with replicas and at nodes of clusters, which fail over to a replica."""
+    """Look at servers with replicas and at nodes of clusters, which fail over to a replica."""
     info = client.info("replication")
     replicas = int(info.get("connected_slaves", 0))
     if not replicas and not client.info("cluster").get("cluster_enabled"):
@@ -221,7 +221,7 @@ def _replication(client: Any) -> Iterator[CheckMessage]:
 
 
 def _notifications(client: Any) -> Iterator[CheckMessage]:
-    """Asks by setting what is set already, which changes nothing."""
+    """Ask by setting what is set already, which changes nothing."""
     try:
         client.config_set("notify-keyspace-events", _config(client, "notify-keyspace-events") or "")
     except ResponseError:
@@ -234,7 +234,7 @@ def _notifications(client: Any) -> Iterator[CheckMessage]:
 
 
 def _senders(client: Any) -> Iterator[CheckMessage]:
-    """Machines that were published before there was ``accepts``."""
+    """Warn of machines that were published before there was ``accepts``."""
     from machines.catalog.accepted_senders import line
     from machines.connections import get_engine
 
@@ -289,7 +289,7 @@ INSTALLATION_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (_sen
 
 @register(TAG)
 def live_limits(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """The names of the limits of the live view, which are keys of ``SIGNALBOX["LIVE"]``."""
+    """Check the names of the limits of the live view, which are keys of ``SIGNALBOX["LIVE"]``."""
     if find_problems():  # which machines/conf/project_check.py says
         return []
     try:
@@ -301,7 +301,8 @@ def live_limits(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 @register(TAG, WORKER_TAG)
 def variables(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
-    """A misspelt variable does nothing, silently. Only ours are looked at; the environment holds much else."""
+    """Warn of misspelt variables, which would silently do nothing. Only ours are looked at; the environment holds much
+    else."""
     if not environment.is_own_site():  # another project has variables of its own
         return []
     known = [*environment.of_process().names, *OTHER_NAMES]
@@ -345,7 +346,8 @@ def debug(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
 
 
 def cache_rights() -> list[CheckMessage]:
-    """What the account in CACHE_URL lacks. Asked where a site starts: the account of a worker needs no cache."""
+    """Report what the account in CACHE_URL lacks. Called where a site starts: the account of a worker needs no
+    cache."""
     if not environment.is_own_site():
         return []
     try:
@@ -363,18 +365,18 @@ def cache_rights() -> list[CheckMessage]:
 
 
 def refusals() -> str:
-    """Why nothing may start on this installation, in words; empty when nothing stands against it."""
+    """Return why nothing may start on this installation, in words; "" if nothing prevents it."""
     found = [message for message in [*run_checks(tags=[TAG]), *cache_rights()] if message.level >= ERROR]
     return "\n".join(f"{message.msg} ({message.id}). {message.hint}" for message in found)
 
 
 def shown(url: str) -> str:
-    """The URL without its password."""
+    """Return the URL without its password."""
     return re.sub(r"(?<=://)([^/@]*:)[^/@]*@", r"\1***@", url)
 
 
 def _config(client: Any, name: str) -> str | None:
-    """A server setting, or None where CONFIG is forbidden."""
+    """Return a server setting, or None if CONFIG is forbidden."""
     try:
         found = client.config_get(name)
     except ResponseError:

@@ -50,7 +50,7 @@ ALWAYS = {"Permissions-Policy": PERMISSIONS, "Cross-Origin-Resource-Policy": "sa
 
 
 class ContentSecurityPolicy(CSPMiddleware):
-    """django-csp's, without a thread for each request: neither half of it waits for anything."""
+    """Runs the middleware of django-csp without a thread for each request: neither half of it waits for anything."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if iscoroutinefunction(self):

@@ -133,5 +133,5 @@ def _logged(request: HttpRequest, error: Exception, response: HttpResponse, text
 
 
 def _nothing(request: HttpRequest) -> HttpResponse:
-    """In place of a view, for layers that are asked for an answer to an error only."""
+    """Stand for a view in layers that are called only for the answer to an error."""
     raise NotImplementedError

@@ -1,6 +1,6 @@
 """Middleware: answers probes whatever the ``Host`` header says.
 
-An orchestrator or a balancer asks a process by its address (``Host: 10.42.0.7:8000``), which is no name of the site.
+An orchestrator or a balancer asks a process by its address (``Host: 10.42.0.7:8000``), which is not a name of the site.
 Every other path refuses a host that is not among ``ALLOWED_HOSTS``. ``/metrics`` is answered for a foreign host where
 anybody may read it, or to a request that carries the token: never by a session.
 """

@@ -38,7 +38,7 @@ class Ids:
         self.begin()
 
     def begin(self) -> None:
-        """As a process begins: a child has not the thread that its parent had."""
+        """Set up the state of a new process: a child does not have its parent's threads."""
         self._at_it = threading.Lock()
         self._not_before = 0.0
 
@@ -83,7 +83,8 @@ def _local() -> str:
 
 @contextmanager
 def named(given: str) -> Iterator[str]:
-    """The block works for a request; its id. ``given``: what its sender calls it, dropped unless it is a plain word."""
+    """Run the block for a request. Yield its id. ``given``: what its sender calls it, dropped unless it is a plain
+    word."""
     made = ids.take()
     ours, theirs = request_id.set(made), given_id.set(given if GIVEN.fullmatch(given) else "")
     try:
@@ -94,7 +95,7 @@ def named(given: str) -> Iterator[str]:
 
 
 def _mark(request: HttpRequest) -> None:
-    """Django writes its line about an answer when the block is over, and names the request in it."""
+    """Set the ids on the request, because Django logs the answer after the block, and its line names the request."""
     for kept in (request_id, given_id):
         setattr(request, kept.name, kept.get())
 
@@ -120,7 +121,7 @@ class RequestIds(AsyncMiddleware):
 
 
 class SocketIds:
-    """The same for a websocket: one id from its handshake to its end, told in the answer to the handshake."""
+    """Does the same for a websocket: one id from its handshake to its end, sent in the answer to the handshake."""
 
     def __init__(self, application: Callable[..., Awaitable[Any]]) -> None:
         self.application = application

@@ -46,7 +46,7 @@ class Overlay:
 
 
 class _OverlayWriter:
-    """Writes an overlay into a drawing in one pass over its tags, and tracks the part that it is inside of."""
+    """Writes an overlay into a drawing in one pass over its tags, and remembers which part it is inside of."""
 
     def __init__(self, overlay: Overlay) -> None:
         self._overlay = overlay

@@ -9,7 +9,7 @@ The engine's come from its classes, so that none is forgotten; those of the API 
     SB723 the same Idempotency-Key, another request     SB724 the first request of that key is still under way
     SB725 the budget of requests is spent      SB726 a header or cursor is none
 
-Errors as ``application/problem+json`` (RFC 9457): one place that writes them, whoever met them.
+Errors as ``application/problem+json`` (RFC 9457): one place writes them, for all layers.
 
 ``type`` is the code's entry in the API's own pages; ``code`` is the code alone, for programs; the facts of an engine's
 error stand beside them.
