@@ -16,8 +16,6 @@ from machines.people.prepared_queries import TIMES, PreparedQuery
 from .models import Approval
 
 State = Approval.State
-
-
 DECIDED = tuple(state for state in State.values if state != State.OPEN)
 
 
@@ -56,7 +54,8 @@ def find(actor: Actor, *, state: str = "open", machine: str = "", asker: str = "
 
 
 def get(actor: Actor, id: int, *, action: str = "") -> Approval:
-    """Raise Forbidden, also where there is no such request and the actor does not see every machine; DoesNotExist.
+    """Return a request. Raises Forbidden, also for one that does not exist where the actor does not see every
+    machine; else DoesNotExist.
 
     ``action``: of the audit, which then has the refusal."""
     found = Approval.objects.filter(pk=id).first()

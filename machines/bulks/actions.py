@@ -238,7 +238,7 @@ def pause(actor: Actor, id: str) -> Instance:
 
 
 def resume(actor: Actor, id: str) -> Instance:
-    """Raise ApprovalNeeded where nobody approved it so far, as ``run`` and ``retry`` do."""
+    """Go on after a pause. Raises ApprovalNeeded where nobody approved it so far, as ``run`` and ``retry`` do."""
     return _let(actor, id, "resume", "bulk.resume")
 
 

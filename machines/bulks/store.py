@@ -88,7 +88,7 @@ class Store:
         self._write(self._order, ("HSETNX", self._order, "order", order.encode()))
 
     def order(self) -> Order:
-        """Raise OrderLost."""
+        """Return what was ordered. Raises OrderLost."""
         text = self._storage.command("HGET", self._order, "order")
         if text is None:
             raise OrderLost(f"bulk {self._bulk} not found, or expired")

@@ -72,7 +72,7 @@ def list_unrecorded(wanted: Mapping[str, int]) -> dict[str, MachineVersion]:
 
 
 def outline_of(machine: str, version: int) -> Outline:
-    """Raise UnknownMachine."""
+    """Return the outline of a version. Raises UnknownMachine."""
     return outline_from(json.dumps(get_version(machine, version, without=("drawing",)).definition))
 
 

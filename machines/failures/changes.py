@@ -63,7 +63,7 @@ def demand_on_all(actor: Actor, id: int) -> list[str]:
 
 
 def check_reason(reason: str) -> str:
-    """Raise BadInput for a reason that is missing or too long."""
+    """Return the reason. Raises BadInput where it is missing or too long."""
     if not reason.strip():
         raise BadInput("give a reason: it is recorded in the audit", code=NO_REASON)
     if len(reason) > MAX_REASON:

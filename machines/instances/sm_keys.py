@@ -55,7 +55,7 @@ class MoveRefused(Exception):
 
 
 def get(actor: Actor, key: str) -> Kept:
-    """Raise Forbidden, and what ``read`` raises."""
+    """Return a key as the actor may see it. Raises Forbidden, and what ``read`` raises."""
     actor.demand("view")
     return read(key)
 
@@ -83,7 +83,7 @@ def _act(actor: Actor, action: str, right: str, key: str, state: str, seen: str,
 
 
 def read(key: str) -> Kept:
-    """Raise Http404 where no state machine can be read, whatever else may be there: that is nobody's business here."""
+    """Read a key that holds a state machine. Raises Http404 for any other key."""
     try:
         text = sm_commands.call(get_engine().client, "SM.GET", key)
     except exceptions.ResponseError as error:

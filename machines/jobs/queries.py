@@ -15,7 +15,7 @@ UNLISTED: dict[str, Any] = {"input": None, "data": {}, "unique": "", "trace": ""
 
 
 def get(actor: Actor, machine: str, job: str, *, redactor: Redactor | None = None) -> Job:
-    """Raise Forbidden, LookupFailed."""
+    """Return a job as the actor may see it. Raises Forbidden, LookupFailed."""
     actor.demand("view", machine)
     return (redactor or redactor_of(actor, machine)).job(get_engine().job(machine, job))
 

@@ -112,7 +112,7 @@ class Store:
         self._write(("SET", self._result, result, "EX", KEPT_AFTER), *ends)
 
     def result(self) -> Any:
-        """Raise ItemsLost."""
+        """Return the result of a run. Raises ItemsLost."""
         text = self._storage.command("GET", self._result)
         if text is None:
             raise ItemsLost(f"the result of run {self._run} is gone")

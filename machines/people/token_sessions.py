@@ -50,7 +50,7 @@ def check(text: str, *, now: datetime | None = None) -> tuple[Session, Token]:
 
 
 def put(session: Session, state: Mapping[str, Any], *, expect: int | None = None) -> Session:
-    """Raise Gone, Changed, BadInput, EngineUnavailable."""
+    """Store a session. Raises Gone, Changed, BadInput, EngineUnavailable."""
     return _sessions().put(session.token, state, expect=expect)
 
 

@@ -39,7 +39,7 @@ def list_schedules(actor: Actor, *, machine: str | None = None) -> PartialList[R
 
 
 def get(actor: Actor, name: str) -> Row:
-    """Raise Forbidden, UnknownSchedule."""
+    """Return a schedule. Raises Forbidden, UnknownSchedule."""
     return mask(actor, find_known(actor, name, "view"))
 
 

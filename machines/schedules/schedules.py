@@ -100,7 +100,7 @@ class Schedules:
     # Reading
 
     def get(self, name: str) -> Row:
-        """Raise UnknownSchedule."""
+        """Return a schedule. Raises UnknownSchedule."""
         order = self._store.get(name)
         try:
             return _read_row(order, self._engine.get(SCHEDULES, name))

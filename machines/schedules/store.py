@@ -89,7 +89,7 @@ class Store:
         return None if text is None else Order.decode(text)
 
     def get(self, name: str) -> Order:
-        """Raise UnknownSchedule."""
+        """Return a schedule. Raises UnknownSchedule."""
         order = self.find(name)
         if order is None:
             raise UnknownSchedule(name)

@@ -81,7 +81,8 @@ def list_drafts(actor: Actor, machine: str = "", *, state: str = "open") -> Quer
 
 
 def get(actor: Actor, id: int, *, action: str = "") -> Draft:
-    """Raise Forbidden, also where there is no such draft and the actor may not publish every machine; DoesNotExist.
+    """Return a draft. Raises Forbidden, also for one that does not exist where the actor may not publish every
+    machine; else DoesNotExist.
 
     ``action``: of the audit, which then has the refusal."""
     found = Draft.objects.filter(pk=id).first()

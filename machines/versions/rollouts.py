@@ -28,7 +28,7 @@ from machines.people.limits import rate_limit
 
 
 def get(actor: Actor, machine: str) -> VersionChoice:
-    """Raise Forbidden, UnknownMachine."""
+    """Return the roll-out of a machine. Raises Forbidden, UnknownMachine."""
     actor.demand("view", machine)
     return get_engine().version_choice(machine)
 

@@ -46,7 +46,7 @@ def gaps(actor: Actor) -> QuerySet[LogGap]:
 
 
 def get(actor: Actor, id: int) -> Webhook:
-    """Raise Forbidden, UnknownWebhook."""
+    """Return a webhook. Raises Forbidden, UnknownWebhook."""
     actor.demand(RIGHT)
     return _find(id)
 

@@ -60,7 +60,7 @@ class Helper:
         return self._process.poll() is None
 
     def do(self, task: str, text: str | bytes, words: dict[str, Any], cpu: float) -> Done:
-        """Raise Overrun; the process is then gone."""
+        """Have the process carry out a task, and return its answer. Raises Overrun; the process has then ended."""
         is_text, raw = frames.pack(text)
         until = time.monotonic() + cpu * SLACK
         try:

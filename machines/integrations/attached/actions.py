@@ -48,7 +48,7 @@ class Mirror:
 
 
 def describe_mirror(actor: Actor, machine: str) -> Mirror:
-    """Raise Forbidden."""
+    """Return what the page shows of a table and its mirror. Raises Forbidden."""
     actor.demand("view", machine)
     found = Reconciliation.objects.filter(machine=machine).first()
     if found is None:

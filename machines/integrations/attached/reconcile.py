@@ -86,7 +86,8 @@ class Reconcile:
         self.report = Report()
 
     def run(self) -> Report:
-        """Raise EngineUnavailable, DefinitionError; with ``dry_run`` UnknownMachine where nothing is mirrored yet."""
+        """Compare all pages. Raises EngineUnavailable, DefinitionError; with ``dry_run`` UnknownMachine where nothing
+        is mirrored yet."""
         for _ in self.pages():
             pass
         return self.report

@@ -117,7 +117,8 @@ def _send(field: MachineField, id: str, event: Event) -> Instance:
 
 
 def _put(field: MachineField, row: Model, id: str, using: str, event: Event) -> OutboxEntry:
-    """Raise Forbidden and UnknownEvent at once; the rules of transitions and approvals hold when it is sent."""
+    """Put an event into the outbox. Raises Forbidden and UnknownEvent at once; the rules of transitions and approvals
+    hold when it is sent."""
     event.check()
     name, user_id = event.actor, ""
     if event.user is not None:

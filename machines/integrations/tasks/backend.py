@@ -79,7 +79,8 @@ class SignalboxBackend(BaseTaskBackend):
             return engine.enqueue(MACHINE, src, payload, **arguments)
 
     def get_result(self, result_id: str) -> TaskResult:
-        """Raise TaskResultDoesNotExist: the result has expired, the job was withdrawn, or it never was."""
+        """Return the result of a task. Raises TaskResultDoesNotExist where it has expired, or the job was
+        withdrawn or never was."""
         return results.read_result(result_id, find_task)
 
     def check(self, **kwargs: Any) -> Iterable[CheckMessage]:

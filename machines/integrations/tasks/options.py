@@ -30,7 +30,7 @@ class Options:
 
 
 def read_options(given: object) -> Options:
-    """Raise InvalidOptions."""
+    """Return the options of a backend, checked. Raises InvalidOptions."""
     if not isinstance(given, Mapping):
         raise InvalidOptions(f"OPTIONS is a dict, not {type(given).__name__}")
     if unknown := sorted(str(name) for name in given if name not in (*OF_JOBS, MODULES)):
