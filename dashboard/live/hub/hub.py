@@ -39,6 +39,56 @@ LIVE, STALE = "live", "stale"
 UNREACHABLE = "Redis does not answer; the snapshot follows when it does"
 
 
+class ReadSchedule:
+    """Decides when a partition that sent a pulse is read: due times by its root, on a monotonic clock that the caller
+    brings (seconds).
+
+    A step rings at most once in 50 ms; the steps of the next 50 ms are silent. So each ring asks for two reads: one at
+    once, which has the step that rang, and one ``settle`` later, which has the silent ones. A later ring moves the
+    second read: its own first read has them, too, and a partition that rings all the time is read once for each ring.
+    """
+
+    def __init__(self, settle: float) -> None:
+        self._settle = settle
+        self._due: dict[str, tuple[float, float]] = {}  # root -> the next read, and the last one asked for
+
+    def ring(self, root: str, now: float) -> None:
+        first, _ = self._due.get(root, (now, now))
+        self._due[root] = (min(first, now), now + self._settle)
+
+    def next(self) -> float | None:
+        """Return when the next read is due; None while everything is quiet."""
+        return min((first for first, _ in self._due.values()), default=None)
+
+    def take(self, now: float) -> set[str]:
+        """Take the roots to read now. Those whose silent steps are not over stay in the schedule."""
+        ripe = {root for root, (first, _) in self._due.items() if first <= now}
+        for root in ripe:
+            _, last = self._due.pop(root)
+            if last > now:
+                self._due[root] = (last, last)
+        return ripe
+
+    def clear(self) -> None:
+        self._due.clear()
+
+
+class ThreadTime:
+    """Measures from its making how long an operation took without the time that the thread spent on other work: a loop
+    that sends to a thousand sockets while it awaits an answer is not kept waiting by the server that gives it."""
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, busy: Callable[[], float] = time.thread_time
+    ) -> None:
+        self._clock, self._busy = clock, busy
+        self._began, self._worked = clock(), busy()
+
+    def seconds(self, spare: float) -> float:
+        """Return the seconds since then, without up to ``spare`` seconds of this thread's own work."""
+        worked = max(0.0, self._busy() - self._worked)
+        return max(0.0, self._clock() - self._began - min(worked, spare))
+
+
 class Hub:
     def __init__(self, url: str, keys: Keys, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._url = url
@@ -296,53 +346,3 @@ def _list_hubs() -> list[Hub]:
 
 
 __all__ = ["Full", "Hub", "denial", "hub", "sockets", "well"]
-
-
-class ReadSchedule:
-    """Decides when a partition that sent a pulse is read: due times by its root, on a monotonic clock that the caller
-    brings (seconds).
-
-    A step rings at most once in 50 ms; the steps of the next 50 ms are silent. So each ring asks for two reads: one at
-    once, which has the step that rang, and one ``settle`` later, which has the silent ones. A later ring moves the
-    second read: its own first read has them, too, and a partition that rings all the time is read once for each ring.
-    """
-
-    def __init__(self, settle: float) -> None:
-        self._settle = settle
-        self._due: dict[str, tuple[float, float]] = {}  # root -> the next read, and the last one asked for
-
-    def ring(self, root: str, now: float) -> None:
-        first, _ = self._due.get(root, (now, now))
-        self._due[root] = (min(first, now), now + self._settle)
-
-    def next(self) -> float | None:
-        """Return when the next read is due; None while everything is quiet."""
-        return min((first for first, _ in self._due.values()), default=None)
-
-    def take(self, now: float) -> set[str]:
-        """Take the roots to read now. Those whose silent steps are not over stay in the schedule."""
-        ripe = {root for root, (first, _) in self._due.items() if first <= now}
-        for root in ripe:
-            _, last = self._due.pop(root)
-            if last > now:
-                self._due[root] = (last, last)
-        return ripe
-
-    def clear(self) -> None:
-        self._due.clear()
-
-
-class ThreadTime:
-    """Measures from its making how long an operation took without the time that the thread spent on other work: a loop
-    that sends to a thousand sockets while it awaits an answer is not kept waiting by the server that gives it."""
-
-    def __init__(
-        self, clock: Callable[[], float] = time.monotonic, busy: Callable[[], float] = time.thread_time
-    ) -> None:
-        self._clock, self._busy = clock, busy
-        self._began, self._worked = clock(), busy()
-
-    def seconds(self, spare: float) -> float:
-        """Return the seconds since then, without up to ``spare`` seconds of this thread's own work."""
-        worked = max(0.0, self._busy() - self._worked)
-        return max(0.0, self._clock() - self._began - min(worked, spare))
