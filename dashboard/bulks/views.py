@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from dashboard.machines.instance_list import InstanceList
 from dashboard.shared.access import View, allows, demand, require
+from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.approval_requests import redirect_to_request
 from dashboard.shared.csv_export import stream_csv
 from dashboard.shared.diagrams import version_view
@@ -169,10 +170,9 @@ def bulk_page(
 
 
 def _start(request: HttpRequest) -> int:
-    asked = request.GET.get("from", "0")
-    if not (asked.isascii() and asked.isdigit() and len(asked) <= 9):
+    if (start := parse_number(request.GET.get("from", "0"))) is None:
         raise Http404("Unknown page of this bulk action.")
-    return int(asked)
+    return start
 
 
 SUCCESS = {

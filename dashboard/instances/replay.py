@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 
+from dashboard.shared.addresses.numbers import REVISION_DIGITS, parse_number
 from dashboard.shared.addresses.page_addresses import find_page_address
 from dashboard.shared.diagrams.diagram_overlay import find_state_parts, find_transition_parts
 from dashboard.shared.diagrams.version_view import NO_VIEW, VersionView
@@ -18,7 +19,6 @@ from machines.engine import BadInput, Instance, Step
 from .history_words import HistoryWords
 
 MAX_STEPS = 500  # steps a page can go back to, at most
-DIGITS = 15
 MIGRATE = "(migrate)"  # event of a step that moved the instance to another version
 
 
@@ -237,6 +237,6 @@ def read_revision(request: HttpRequest, name: str) -> int | None:
     asked = request.GET.get(name, "")
     if not asked:
         return None
-    if asked.isascii() and asked.isdigit() and len(asked) <= DIGITS:
-        return int(asked)
-    raise BadInput(f"{asked[:100]!r} is not a revision; a revision is a whole number")
+    if (revision := parse_number(asked, REVISION_DIGITS)) is None:
+        raise BadInput(f"{asked[:100]!r} is not a revision; a revision is a whole number")
+    return revision

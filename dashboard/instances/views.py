@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from dashboard.shared.access import allows, require
+from dashboard.shared.addresses.numbers import REVISION_DIGITS, parse_number
 from dashboard.shared.approval_requests import redirect_to_request
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.diagrams.version_view import VersionView
@@ -40,7 +41,6 @@ from .presenters import ActionResult, list_children, list_deadlines, list_repair
 from .replay import MAX_STEPS, Replay
 
 STEPS = 50  # of the history on one page
-DIGITS = 9  # of the number of a version
 
 _events: dict[str, list[str]] = {}
 """Machine -> the events of the version that was shown last. A guess for the next page, and no more than that."""
@@ -156,7 +156,8 @@ def _before(request: HttpRequest) -> int | None:
     asked = request.GET.get("before", "")
     if not asked:
         return None
-    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= 15 else -1
+    before = parse_number(asked, REVISION_DIGITS)
+    return -1 if before is None else before
 
 
 @require_audited("fire", "fire", instance="id")
@@ -194,10 +195,9 @@ def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
 
 def _load_form_version(request: HttpRequest, machine: str, id: str) -> VersionView:
     """Load the version that the form was made for. For a form that names none, read the instance and load its."""
-    named = request.POST.get("version", "")
-    if named.isascii() and named.isdigit() and len(named) <= DIGITS and int(named):
+    if named := parse_number(request.POST.get("version", "")):
         with suppress(errors.LookupFailed):
-            return version_view.load_versions({machine: int(named)})[machine]
+            return version_view.load_versions({machine: named})[machine]
     return version_view.load_version(machine, instances.get(Actor.of(request), machine, id).version)
 
 

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from dashboard.shared.access import allows
+from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.addresses.saved_views import list_saved_views
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.diagrams.version_view import VersionView
@@ -33,8 +34,6 @@ from .diagrams.error_places import count_errors
 from .diagrams.transition_rates import read_rates
 from .forms import Creation
 from .instance_list import InstanceList, read_page
-
-DIGITS = 9  # of the number of a version
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +70,7 @@ class MachinePage:
         self.versions = count_versions(self._engine, machine, self.live)
         self.listing = InstanceList.from_request(request, count_states(self.plan, self.live), strict=False)
         page, self._tally, self.mistake = read_page(self.listing, self._engine)
-        shown, partial = narrow(self.live, self._tally), self._tally is not None and not self._tally.complete
-        self.track = count_states(self.plan, shown, partial=partial, named=self.listing.state)
+        self.track = count_found(self.plan, self.live, self.listing, self._tally)
         self.refused = self.mistake is not None or bool(self.listing.filter.mistakes)
         self.table = InstanceTable.read_problems(
             self._engine, self.listing, page, track=self.track, total=self.live.total, refused=self.refused
@@ -188,13 +186,18 @@ class MachinePage:
 def load_plan(request: HttpRequest, live: Live) -> VersionView:
     """Load the version that the address names, else the current one. Raise Http404 for one that is not there."""
     machine, fold, who = live.machine, version_view.read_folds(request.GET), str(request.user.pk)
-    asked = request.GET.get("version", "").strip()
-    if asked.isascii() and asked.isdigit() and len(asked) <= DIGITS and int(asked):
+    if asked := parse_number(request.GET.get("version", "").strip()):
         try:
-            return replace(version_view.load_version(machine, int(asked), fold=fold, who=who), chosen=True)
+            return replace(version_view.load_version(machine, asked, fold=fold, who=who), chosen=True)
         except errors.LookupFailed:
             raise Http404(f"Machine {machine} has no version {asked}.") from None
     return version_view.load_version(machine, live.version, fold=fold, who=who)
+
+
+def count_found(plan: VersionView, live: Live, listing: InstanceList, tally: Tally | None) -> StateCounts:
+    """Count the instances that a list finds by state. ``tally``: of its filter; None where it has none."""
+    partial = tally is not None and not tally.complete
+    return count_states(plan, narrow(live, tally), partial=partial, named=listing.state)
 
 
 def count_shown_errors(engine: RedactedEngine, plan: VersionView) -> dict[str, int]:

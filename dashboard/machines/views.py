@@ -12,11 +12,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import condition, require_safe
 
 from dashboard.shared.access import require
+from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.errors.panels import Panels
 from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.figures import charts
-from dashboard.shared.figures.state_counts import count_states, narrow
+from dashboard.shared.figures.state_counts import count_states
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
@@ -36,7 +37,7 @@ from .diagrams.error_places import count_errors
 from .diagrams.transition_rates import read_rates
 from .forms import Creation
 from .instance_list import InstanceList
-from .presenters import DIGITS, InstanceTable, MachinePage, count_shown_errors, describe_tally, load_plan
+from .presenters import InstanceTable, MachinePage, count_found, count_shown_errors, describe_tally, load_plan
 
 MONTH = 30 * 86400  # seconds: a published version never changes
 
@@ -100,8 +101,7 @@ def instances(request: HttpRequest, machine: str) -> HttpResponse:
     plan = load_plan(request, live)
     listing = InstanceList.from_request(request, count_states(plan, live))
     tally = listing.tally(engine) if listing.narrowed else None
-    partial = tally is not None and not tally.complete
-    track = count_states(plan, narrow(live, tally), partial=partial, named=listing.state)
+    track = count_found(plan, live, listing, tally)
     table = InstanceTable.read_problems(engine, listing, listing.read(engine), track=track, total=live.total)
     return render_page(request, "signalbox/machines/_instances.html", {"table": table, "now_ms": live.now})
 
@@ -199,9 +199,9 @@ def _version(request: HttpRequest, machine: str) -> int:
     asked = request.GET.get("version", "")
     if not asked:
         return redacted_engine(request).live(machine).version
-    if not asked.isascii() or not asked.isdigit() or len(asked) > DIGITS or not int(asked):
+    if not (version := parse_number(asked)):
         raise Http404("A version must be a whole number from 1.")
-    return int(asked)
+    return version
 
 
 def _file(svg: str) -> HttpResponse:

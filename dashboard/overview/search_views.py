@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from dashboard.shared.access import require
+from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.rendering import render_page
 from machines.engine.ids import codec
 from machines.engine.limits import MAX_INSTANCE_ID
@@ -37,9 +38,8 @@ def show(request: HttpRequest) -> HttpResponse:
 
 def _read_page(request: HttpRequest) -> int:
     """Read ``?page=``; 1 for what is no page."""
-    text = request.GET.get("page", "")
-    page = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else 1
-    return page if 1 <= page <= MAX_PAGE else 1
+    page = parse_number(request.GET.get("page", "")) or 1
+    return page if page <= MAX_PAGE else 1
 
 
 def _decode_id(text: str) -> codec.Decoded | None:

@@ -12,6 +12,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_POST
 
 from dashboard.shared.access import require
+from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.diagrams.diagram_overlay import find_state_parts, find_transition_parts
 from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.errors.statuses import status_of
@@ -153,7 +154,8 @@ def _simulate(engine: RedactedEngine, compiled: CompiledDefinition, run: Run) ->
 
 
 def _read_place(text: str, most: int) -> int:
-    return min(int(text), most) if text.isascii() and text.isdigit() and len(text) <= len(str(most)) else most
+    place = parse_number(text, len(str(most)))
+    return most if place is None else min(place, most)
 
 
 def _show(request: HttpRequest, trial: DraftTrial) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_POST
 
 from dashboard.shared.access import require
+from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.times.times import in_ms
@@ -20,8 +21,6 @@ from machines.people.actor import Actor
 from machines.people.errors import DraftChanged, DraftClosed
 from machines.versions import drafts, presence
 
-DIGITS = 9
-
 
 @require_audited("publish", "draft.save")
 @require_POST
@@ -29,7 +28,7 @@ def save(request: HttpRequest, machine: str) -> JsonResponse:
     """Keep the text of the body. ``?draft=N&expect=R``: in that draft, if it is at revision R; else in a new one, made
     from version ``base``. A draft that somebody else changed meanwhile answers 409, with what it is now."""
     actor, asked = Actor.of(request), request.GET
-    id, expect, base = (_number(asked.get(name, "")) for name in ("draft", "expect", "base"))
+    id, expect, base = (parse_number(asked.get(name, "")) for name in ("draft", "expect", "base"))
     format, note = asked.get("format", ""), asked.get("note", "")
     if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_DEFINITION:
         return _refuse(413, "SB713", f"A draft has at most {MAX_DEFINITION:,} bytes.")
@@ -56,7 +55,7 @@ def save(request: HttpRequest, machine: str) -> JsonResponse:
 @require_POST
 def note_presence(request: HttpRequest, machine: str) -> JsonResponse:
     """Say that this person is editing; answer who else is, and whether the draft was changed meanwhile."""
-    actor, id = Actor.of(request), _number(request.GET.get("draft", ""))
+    actor, id = Actor.of(request), parse_number(request.GET.get("draft", ""))
     if "leave" in request.GET:
         presence.leave(actor, machine)
         return _json({"others": []})
@@ -71,10 +70,6 @@ def _tell(draft: Draft, *, text: bool = False) -> dict[str, Any]:
         "at": in_ms(draft.updated_at), "note": draft.note,
     }  # fmt: skip
     return told | ({"text": draft.text} if text else {})
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS else None
 
 
 def _refuse(status: int, code: str, message: str, **facts: Any) -> JsonResponse:

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from dashboard.shared.access import require
+from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.diagrams.diagram_overlay import Overlay, find_state_parts, find_transition_parts
 from dashboard.shared.diagrams.version_view import VersionView
@@ -32,7 +33,6 @@ from machines.people.limits.rate_limit import spend_if_available
 
 from .simulated_runs import SECONDS, Trial
 
-DIGITS = 9
 TRIES, PER = 240, 60  # runs of one person in so many seconds; a long one counts as several
 STEPS_PER_TRY = 10
 
@@ -114,9 +114,9 @@ def _open(request: HttpRequest, machine: str, asked: Any) -> VersionTrial:
 def _number(text: str, name: str) -> int | None:
     if not text:
         return None
-    if not (text.isascii() and text.isdigit() and len(text) <= DIGITS):
+    if (number := parse_number(text)) is None:
         raise Http404(f"{name} is a whole number.")
-    return int(text)
+    return number
 
 
 def _may_play(request: HttpRequest, run: Run) -> bool:

@@ -15,6 +15,7 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.shared.access import require
+from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.figures.version_counts import VersionCounts, count_versions
 from dashboard.shared.permissions import require_audited
@@ -37,7 +38,6 @@ from machines.versions import drafts, presence
 from . import verifications
 
 CPU = 6.0
-DIGITS = 9
 OPEN = 10  # drafts of others that are named
 
 
@@ -131,11 +131,11 @@ def _open(request: HttpRequest, actor: Actor, machine: str) -> Workspace:
 
 
 def _find(actor: Actor, machine: str, asked: str) -> Draft:
-    """Raise Http404 for a draft of another machine."""
-    if not asked.isascii() or not asked.isdigit() or len(asked) > DIGITS:
+    """Return a draft of this machine. Raises Http404."""
+    if (number := parse_number(asked)) is None:
         raise Http404("The number of a draft is a whole number.")
     try:
-        found = drafts.get(actor, int(asked))
+        found = drafts.get(actor, number)
     except Draft.DoesNotExist:
         found = None
     if found is None or found.machine != machine:
@@ -164,7 +164,7 @@ def _submit(request: HttpRequest, space: Workspace) -> HttpResponse:
 
 
 def _save(request: HttpRequest, space: Workspace) -> HttpResponse:
-    actor, draft, expect = Actor.of(request), space.draft, request.POST.get("expect", "")
+    actor, draft = Actor.of(request), space.draft
     machine = space.machine or _name(request, space)
     if space.mistake:
         return _page(request, space, status=400)
@@ -172,7 +172,7 @@ def _save(request: HttpRequest, space: Workspace) -> HttpResponse:
         made = drafts.save(
             actor, machine, space.text, format=_format_of(space), note=space.note,
             id=draft.pk if draft is not None else None,
-            expect=int(expect) if expect.isascii() and expect.isdigit() and len(expect) <= DIGITS else None,
+            expect=parse_number(request.POST.get("expect", "")),
             base=space.base if draft is None else None,
         )  # fmt: skip
     except (DraftChanged, DraftClosed, BadInput) as error:

@@ -12,6 +12,7 @@ from typing import Any
 from django.http import Http404
 from django.utils.safestring import SafeString
 
+from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.diagrams.diagram_overlay import Overlay
 from dashboard.shared.redacted_engine import RedactedEngine
 from machines import diagrams
@@ -28,7 +29,6 @@ PARTS = ("states", "transitions")
 VAST = 30  # states of a diagram that is not scaled to the page
 EFFECTS = ("needs a mapping", "changes what runs", "compatible")
 DRAFT = "draft-"  # before the number of a draft in an address
-DIGITS = 9
 DRAWING_CPU = 5.0  # seconds of processor time that one diagram may take
 MAX_CACHED = 32  # diagrams in the memory of a process
 TEXT_LINES = 2_000  # of the text diff on a page
@@ -82,21 +82,19 @@ def read_side(actor: Actor, machine: str, name: str) -> Side:
         number = name.removeprefix(DRAFT)
         draft = None
         with suppress(Draft.DoesNotExist):
-            draft = drafts.get(actor, int(number)) if _is_number(number) else None
+            id = parse_number(number)
+            draft = drafts.get(actor, id) if id else None
         if draft is None or draft.machine != machine:
             raise Http404(f"Machine {machine} has no such draft.")
         found = drafts.read(actor, draft)
         if found.definition is None:
             raise Http404(f"Draft {number} cannot be read: see its findings.")
-        return Side(name, f"draft {number}", found.definition, draft=int(number))
-    if not _is_number(name) or int(name) not in RedactedEngine(actor).versions(machine):
+        return Side(name, f"draft {number}", found.definition, draft=draft.pk)
+    version = parse_number(name)
+    if not version or version not in RedactedEngine(actor).versions(machine):
         raise Http404(f"Machine {machine} has no version {name[:20]}.")
-    row = get_version(machine, int(name), without=("drawing",))
-    return Side(name, f"version {name}", row.definition, version=int(name))
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= DIGITS and int(text) > 0
+    row = get_version(machine, version, without=("drawing",))
+    return Side(name, f"version {name}", row.definition, version=version)
 
 
 def group_changes(diff: DefinitionDiff) -> list[Changes]:

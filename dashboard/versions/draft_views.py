@@ -105,7 +105,7 @@ def show(request: HttpRequest, machine: str, id: int) -> HttpResponse:
 
 
 def _get(request: HttpRequest, machine: str, id: int) -> Draft:
-    """Raise Http404 for a draft of another machine."""
+    """Return a draft of this machine. Raises Http404."""
     try:
         found = drafts.get(Actor.of(request), id)
     except Draft.DoesNotExist:

@@ -130,7 +130,7 @@ def _number(text: str) -> int:
 
 
 def _stored(request: HttpRequest, machine: str, id: int) -> StoredPlan:
-    """Raise Http404 for a plan of another machine."""
+    """Return a stored plan of this machine. Raises Http404."""
     try:
         found = services.get(Actor.of(request), id)
     except StoredPlan.DoesNotExist:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from django.http import HttpRequest, QueryDict
 
+from dashboard.shared.addresses.numbers import REVISION_DIGITS, parse_number
 from machines.connections import get_pattern
 from machines.engine import BadInput
 from machines.engine.connection.client import Client
@@ -97,6 +98,6 @@ def read_choice(form: QueryDict, name: str, allowed: Sequence[str]) -> str:
 
 def read_number(form: QueryDict, name: str) -> int:
     text = form.get(name, "")
-    if not text.isascii() or not text.isdigit() or len(text) > 15:
+    if (number := parse_number(text, REVISION_DIGITS)) is None:
         raise BadInput(f"{name} is a whole number, not {text!r:.40}", code="SB402")
-    return int(text)
+    return number
