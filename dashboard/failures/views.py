@@ -133,7 +133,8 @@ def _run(actor: Actor, id: int, name: str, given: dict[str, Any]) -> str:
     if name in ("redrive", "skip"):
         started = getattr(failures, name)(actor, id, **given)
         return f"Started: {started.total:,} jobs, at most {started.rate} a second"
-    getattr(changes, name)(actor, id, reason=given["reason"])
+    act = failures.stop if name == "stop" else getattr(changes, name)
+    act(actor, id, reason=given["reason"])
     return SUCCESS[name]
 
 

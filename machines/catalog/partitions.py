@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from machines.connections import get_engine
-from machines.engine.connection.routing import name_nodes
 from machines.engine.definitions import CompiledDefinition, Finding
 from machines.engine.errors import UnknownMachine
 from machines.engine.keys import get_machine
@@ -47,4 +46,4 @@ def count_missing(roots: Iterable[str], *, of: bool = True) -> MissingPartitions
         return None
     engine = get_engine()
     total = sum(engine.count_partitions(name) for name in {get_machine(root) for root in found}) if of else 0
-    return MissingPartitions(len(found), total, tuple(name_nodes(engine.client, found)))
+    return MissingPartitions(len(found), total, tuple(engine.name_nodes(found)))

@@ -18,6 +18,7 @@ from .connection.library_loader import Visit
 from .connection.partition_check import PartitionFault, check_partitions
 from .connection.redirects import get_root
 from .connection.replies import Status
+from .connection.routing import name_nodes
 from .definitions import CompiledDefinition
 from .errors import EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
 from .ids.generator import Claims, Generator, make_instance_id
@@ -140,6 +141,15 @@ class Engine(
     def ping(self) -> None:
         """Raise EngineUnavailable unless Redis answers, of a cluster at least one primary."""
         self._caller.everywhere("PING")
+
+    def read_clock(self) -> int:
+        """Return the time of Redis in ms, of a cluster that of any node. Raises EngineUnavailable."""
+        seconds, micros = self._caller.everywhere("TIME")[0]
+        return int(seconds) * 1000 + int(micros) // 1000
+
+    def name_nodes(self, keys: Sequence[str]) -> list[str]:
+        """List the nodes of a cluster that hold these keys, as ``host:port``; none for a single server."""
+        return name_nodes(self.client, keys)
 
     def load_library(self, *, again: bool = True) -> list[Visit]:
         """Load the functions library now, in place of the one the server has, unless that is a newer release's; return

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from machines.connections import get_engine
 from machines.engine import BadInput, WorkerInfo
-from machines.engine.connection.calls import translate
-from machines.engine.connection.client import FAILURES
-from machines.engine.connection.routing import send_everywhere
 from machines.engine.records import PartialList
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
@@ -25,12 +22,8 @@ def list_workers(actor: Actor) -> PartialList[WorkerInfo]:
 
 
 def read_clock() -> int:
-    """Return the time of Redis, in ms, by which workers report."""
-    try:
-        seconds, micros = send_everywhere(get_engine().client, ("TIME",))[0]  # of a cluster, of any node
-    except FAILURES as error:
-        translate(error)
-    return int(seconds) * 1000 + int(micros) // 1000
+    """Return the time of Redis, in ms, by which workers report. Raises EngineUnavailable."""
+    return get_engine().read_clock()
 
 
 def direct(actor: Actor, worker: str, order: str, *, reason: str) -> None:

@@ -191,6 +191,14 @@ class AsyncEngine(AsyncCalls):
         """Raise EngineUnavailable unless Redis answers, of a cluster at least one primary."""
         await self._call(Engine.ping)
 
+    async def read_clock(self) -> int:
+        """Return the time of Redis in ms, of a cluster that of any node. Raises EngineUnavailable."""
+        return await self._call(Engine.read_clock)
+
+    async def name_nodes(self, keys: Sequence[str]) -> list[str]:
+        """List the nodes of a cluster that hold these keys, as ``host:port``; none for a single server."""
+        return await self._call(Engine.name_nodes, keys)
+
     async def load_library(self, *, again: bool = True) -> list[Visit]:
         """Load the functions library now, in place of the one the server has, unless that is a newer release's; return
         what became of each server. ``again``: also over this very one. Normally the first call does this. Raises

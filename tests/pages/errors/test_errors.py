@@ -68,6 +68,16 @@ def test_a_redrive_by_the_page_moves_the_jobs_once(as_, group, engine):
     assert engine.stats("errand")["work"].depth["ready"] == 3
 
 
+def test_a_redrive_is_stopped_by_the_page(as_, group, engine):
+    boss, page = as_("supervisor"), reverse("signalbox:error-group", args=[group])
+    form = {"expect": "3", "rate": "1", "reason": "fixed"}
+    assert boss.post(f"{page}redrive/", form).status_code == 302
+    assert boss.post(f"{page}stop/", {"reason": "worse"}).status_code == 302
+    assert FailureAction.objects.get().state == "stopped"
+    PacedActions(engine).look(FailureAction.objects.get().started + 60_000)
+    assert engine.stats("errand")["work"].depth["ready"] == 0
+
+
 def test_a_skip_takes_a_result(as_, group, engine):
     boss, page = as_("supervisor"), reverse("signalbox:error-group", args=[group])
     form = {"expect": "3", "rate": "20", "reason": "by hand", "result": '{"ok": true}'}
