@@ -1189,7 +1189,7 @@ class AsyncEngine(AsyncCalls):
     ) -> Tally:
         """Count the instances that ``find`` would list for the same arguments, by leaf state and in all.
 
-        State and age alone are counted exactly. Else the narrowest index is walked, in calls of some 4 ms, and ``most``
+        State and age alone are counted exactly. Else the narrowest index is walked, in calls of a few ms, and ``most``
         instances at most are compared: beyond that the tally is not complete and says "at least". Raises as ``find``.
         """
         return await self._call(

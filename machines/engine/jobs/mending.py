@@ -22,7 +22,7 @@ from machines.engine.errors import EngineFault
 from machines.engine.keys import Keys
 
 KEYS = 1000  # keys that one step scans: well below a millisecond of the server's time
-JOBS = 500  # jobs that one call checks: a few milliseconds
+JOBS = 250  # jobs that one call checks: a few milliseconds
 PAGES = 4  # pages of places that one step checks, each of about as many members
 
 Call = tuple[str, str, tuple[Any, ...]]

@@ -13,7 +13,7 @@ from machines.engine.records import Instance
 from .finder import Finder, Query
 from .results import IndexProgress
 
-BATCH = 200  # instances of one page; the calls that add them to the index take some ms each
+BATCH = 100  # instances of one page; the calls that add them to the index take some ms each
 HELD_MS = 60_000  # a process that fills an index and reports nothing for so long has died
 
 

@@ -25,7 +25,7 @@ from .history_walk import History, HistoryWalk
 from .recorded_migration import RecordedMove, map_states
 
 TOGETHER = 100  # instances of which the histories are read and replayed together
-STEPS = 100  # of one call, which ends after some 4 ms in any case: those that are left are sent again
+STEPS = 100  # of one call, which ends after a few ms in any case: those that are left are sent again
 MOST_SAMPLE = 10_000_000
 SHARE = 0.5  # of the server's time
 EXAMPLES = 10

@@ -12,7 +12,7 @@
 --          a queue that was not listed), why, ...}: last the repairs that failed · {BADARG, why}
 -- Notifies:<root>:pulse after a repair
 -- Cost:    O(jobs * log(queue))
-local MOST = 500
+local MOST, PAGE = 500, 250 -- jobs that are named in a call; members of a place that it reads
 
 local function check_arguments(ARGV)
     local queue, place, first = ARGV[2] or '', ARGV[3] or '', ARGV[4] or ''
@@ -31,7 +31,7 @@ return function(KEYS, ARGV)
     local now, clock = arguments.read_now(ARGV[1])
     local tally, next_cursor = job_repair.new_tally(), '0'
     if ARGV[2] ~= '' then
-        next_cursor = job_repair.repair_members(root, ARGV[2], ARGV[3], ARGV[4], MOST, now, tally)
+        next_cursor = job_repair.repair_members(root, ARGV[2], ARGV[3], ARGV[4], PAGE, now, tally)
     else
         for i = 4, #ARGV do job_repair.repair_job(root, ARGV[i], now, tally) end
     end

@@ -9,7 +9,7 @@
 --          are '' when there are no more; a score is the ms at which the instance entered the state · {NOMACHINE} · {BADARG,
 --          why}
 -- Notifies: nothing
--- Cost:    O(log(instances in the state) + those checked); a page ends early after 4 MiB or some 4 ms
+-- Cost:    O(log(instances in the state) + those checked); a page ends early after 4 MiB or some ms
 local MAX_LOOK = 2000
 local MAX_LIMIT = 1001 -- one more than a page: it tells whether there is a next one
 

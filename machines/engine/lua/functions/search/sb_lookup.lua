@@ -10,7 +10,7 @@
 --          first is '' when there are no more. A position is hexadecimal and sorts like the values, also across partitions.
 --          Texts are indexed by their first 64 bytes: the caller compares the data itself · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(log(instances with the field) + those checked); a page ends early after 4 MiB or some 4 ms
+-- Cost:    O(log(instances with the field) + those checked); a page ends early after 4 MiB or some ms
 local MAX_LIMIT, MAX_LOOK = 1001, 2000
 
 return function(KEYS, ARGV)

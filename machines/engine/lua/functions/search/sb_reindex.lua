@@ -2,7 +2,7 @@
 -- sb_reindex: adds instances that are older than the declaration of an indexed field to its index; at last, marks the index
 -- as complete.
 -- KEYS:    1 root of the partition
--- ARGV:    1 '' for all ids, 'slice' for as many as some 4 ms allow · 2.. ids (at most 1000) · or 1 the fields that are
+-- ARGV:    1 '' for all ids, 'slice' for as many as some ms allow · 2.. ids (at most 1000) · or 1 the fields that are
 --          complete now, as sb_weigh answers them
 -- Returns: {OK, how many were read, the first ones} · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: <root>:pulse when the fields are complete

@@ -9,7 +9,7 @@
 -- Returns: {OK, next cursor ('' = at the end), how many were checked, instances found, leaf, found there, ...} · {NOMACHINE}
 --          · {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(states + those checked), for some 4 ms at most
+-- Cost:    O(states + those checked), for some ms at most
 local MAX_LOOK, EVERY = 2000, 16
 
 local function parse_leaves(row)

@@ -9,7 +9,7 @@
 --          with alphabet ({event, payload}, ...), results (invoke -> results of its job or child), properties (expression
 --          trees) and first (number of the input of the first snapshot to begin with)
 -- Returns: {OK, JSON, record (JSON), ...}: {done: inputs that are over, snapshot to continue from, or absent when the instance
---          could not begin}; then a record for each step, in some 4 ms; for expand {done: snapshots,
+--          could not begin}; then a record for each step, in some ms; for expand {done: snapshots,
 --          following: the input with which the last one goes on} and for each the JSON of what it is and of what each
 --          input leads to · {BADPAYLOAD, why, field} the data does not fit · {BADARG, why}
 -- Notifies: nothing

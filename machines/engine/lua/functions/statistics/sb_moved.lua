@@ -7,7 +7,7 @@
 --          400), and how far back the first call goes · 4 now (ms, or '')
 -- Returns: {OK, how many were checked, whether there are more 1|0} · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(states * log(partition) + those checked), for some 4 ms at most
+-- Cost:    O(states * log(partition) + those checked), for some ms at most
 local MAX_LOOK, MAX_EXACT, MAX_KEEP = 1000, 10000, 400
 
 -- Parses where the last call stopped in a state, as {score, id}; at first, where kept days begin.

@@ -4,7 +4,7 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 instances | jobs | counters · 2 an id, then further ones (at most 500)
 -- Returns: {OK, record, ...} in order, '' for one that is gone, or for a job that is part of its instance's record. A reply of
---          more than 4 MiB, or after some 4 ms, ends early: it answers for the first ones only · {FULL, messages} more than
+--          more than 4 MiB, or after some ms, ends early: it answers for the first ones only · {FULL, messages} more than
 --          2,000 messages of the partition are not delivered yet · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
 -- Cost:    O(size of the records)

@@ -10,7 +10,7 @@
 --          regions is found by the first of its leaves, and by each in list · {STALE, why}: a version of the plan is not
 --          published here with this content · {NOMACHINE} · {BADARG, why}
 -- Notifies: nothing
--- Cost:    O(states + log(instances in a state) + those on the page), for some 4 ms
+-- Cost:    O(states + log(instances in a state) + those on the page), for some ms
 local EVERY, CHUNK, LISTED = 8, 64, 10000
 
 -- Tells whether this is the leaf by which an instance counts: the first of its configuration.

@@ -12,7 +12,7 @@
 --          moved the instance · {STALE, why}: a version of the plan is not published here with this content ·
 --          {NOINSTANCE}, {MOVED, ...} as sb_fire, where the first id is elsewhere · {NOMACHINE} · {BADARG, why}
 -- Notifies: <root>:pulse, at most once in 50 ms
--- Cost:    O(fields of each instance + log(instances in its state)); for some 4 ms
+-- Cost:    O(fields of each instance + log(instances in its state)); for some ms
 local MAX_IDS = 500
 local MODES = { move = true, back = true, dry = true, ['move again'] = true, ['back again'] = true }
 

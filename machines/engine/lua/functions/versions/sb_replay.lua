@@ -5,7 +5,7 @@
 -- ARGV:    1 the version as `<version>:<digest>`, or the program of a draft (JSON) · 2 recorded version -> how it corresponds
 --          (JSON): same, def, states, events, transitions, fields, timers · then id, snapshot (JSON), steps (JSON array of
 --          history entries, oldest first), id, snapshot, steps, ... (at most 200 instances and 4000 steps)
--- Returns: {OK, JSON, ...} in order, one for each instance that was begun, in some 4 ms: {done, compared, untold: reason ->
+-- Returns: {OK, JSON, ...} in order, one for each instance that was begun, in one slice (time_limit): {done, compared, untold: reason ->
 --          steps, divergence or absent, snapshot}; `done`: steps that need no further call; the snapshot continues behind
 --          them · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: nothing
@@ -60,7 +60,7 @@ local function replay(run, entries, is_over)
 end
 
 return function(KEYS, ARGV)
-    local root, count = KEYS[1], (#ARGV - 2) / 3
+    local root, count, over = KEYS[1], (#ARGV - 2) / 3, time_limit.start()
     if count < 1 or count > MAX_INSTANCES or count % 1 ~= 0 then
         return { replies.BAD_ARGUMENT, 'each instance comes with its snapshot and its steps, 1 to ' .. MAX_INSTANCES }
     end
@@ -69,7 +69,7 @@ return function(KEYS, ARGV)
     if redis.call('EXISTS', keys.meta(root)) == 0 then return { replies.NO_MACHINE } end
     local program, missing = replays.load(root, ARGV[1])
     if not program then return { replies.BAD_ARGUMENT, missing } end
-    local reply, steps, over = { replies.OK }, 0, time_limit.start()
+    local reply, steps = { replies.OK }, 0
     for i = 1, count do
         local at = i * 3
         local found, bad = parse_instance(program, rules, ARGV[at], ARGV[at + 1], ARGV[at + 2])

@@ -10,7 +10,7 @@
 --          instance that was looked at}
 -- Notifies: nothing
 -- Cost:    O(versions + transitions + instances looked at)
-local MAX_SAMPLE, MAX_ALL = 1000, 1500 -- some 4 ms
+local MAX_SAMPLE, MAX_ALL = 1000, 1500 -- some ms
 
 -- Selects instances of a state at even distances, the longest there first.
 local function select_instances(index, count, sample)
