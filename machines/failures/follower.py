@@ -26,6 +26,7 @@ SOME = 500
 log = logging.getLogger(__name__)
 
 PAUSE = 5.0  # seconds
+PRUNE = 60.0  # seconds
 PAGE = 200  # jobs of one transaction
 PAGES = 20  # of one pass: the other duties get their turn
 OVERLAP = 60_000  # ms before the position that are read again: a server that took over may have an older clock
@@ -44,6 +45,7 @@ class FailureFollower:
         self._changes = engine.wakeups.watch_changes(whole=WHOLE)
         self._listed: tuple[str, float, dict[str, tuple[str, int]]] | None = None  # revision, moment, partitions
         self._changed: set[str] = set()  # roots of partitions that changed and were not read to their end
+        self._pruned = -PRUNE  # moment
         self._database = DatabaseRetry(log, "failures are not counted while the database is away: %s")
 
     def once(self) -> bool:
@@ -73,7 +75,9 @@ class FailureFollower:
             self._seen[name] = newest
         self._changed.clear()
         refresh_some(self._jobs, now=_now())
-        prune(_now())
+        if (now := time.monotonic()) - self._pruned >= PRUNE:
+            prune(_now())
+            self._pruned = now
         return False
 
     def _list_partitions(self) -> dict[str, tuple[str, int]]:

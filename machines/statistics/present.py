@@ -47,6 +47,11 @@ class Storm:
     events: list[str]
 
 
+def select_noisy(lives: Mapping[str, Live]) -> dict[str, Live]:
+    """Return the machines that refused enough events, ever, for ``storms`` to say anything of them."""
+    return {name: live for name, live in lives.items() if sum(live.refused.values()) * 60_000 >= STORM * LEAST}
+
+
 def present(lives: Mapping[str, Live]) -> dict[str, Present]:
     """Return machine -> its rates; those that nobody measured lately are missing. Raises EngineUnavailable."""
     return {name: _rates(counted, window) for name, (counted, window) in _count_lately(lives, MINUTES).items()}

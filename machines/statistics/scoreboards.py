@@ -81,21 +81,21 @@ class ScoreboardUpdate:
     def once(self) -> bool:
         """Make one pass. There is never more to do at once: False."""
         with self._database.around():
-            lives = self._engine.survey(trust=True).lives
-            measured = self._list_measured()
             current_versions = self._engine.recent_versions()
             roots = self._engine.wakeups.roots(current_versions)
             now = time.monotonic()
             self._changed |= {roots[root][0]: now for root in self._changes.find(roots)}
-            for machine, current in current_versions.items():
-                if now - self._all_at < QUIET and now - self._changed.get(machine, now) > RECENT:
-                    continue
-                version = int(current.partition(":")[0])
+            is_whole = now - self._all_at >= QUIET
+            due = [name for name in current_versions if is_whole or now - self._changed.get(name, now) <= RECENT]
+            lives = self._engine.survey(trust=True).lives if due else {}
+            measured = self._list_measured() if due else set()
+            for machine in due:
+                version = int(current_versions[machine].partition(":")[0])
                 try:
                     self._filled |= self.fill(machine, version, live=lives.get(machine), measured=machine in measured)
                 except SignalboxError as error:
                     log.info("the scoreboards of %s cannot be filled: %s", machine, error)
-            if now - self._all_at >= QUIET:
+            if is_whole:
                 self._all_at = now
         return False
 

@@ -110,7 +110,7 @@ class ServedQueues:
         changed which queues are served. Without ``news`` all versions are read only when the list of machines changed,
         or after some minutes."""
         before, current = self.heard, self._read_versions(news)
-        changed = current != self._current
+        changed, bare = current != self._current, self._bare
         added: set[str] = set()
         if changed:
             known = self._current or {}
@@ -118,7 +118,7 @@ class ServedQueues:
             self._forget({name for name, named in known.items() if named != current.get(name)})
             for machine in added:
                 self._learn(machine)
-        fed = self._read_fed_queues()
+        fed = self._read_fed_queues() if changed else self._fed_queues
         if names or added:
             looked = added | (self._next_machines(current) if names else set())
             kept = {r for r in self._bare if r.machine in current and r.machine not in looked}
@@ -126,7 +126,8 @@ class ServedQueues:
         self._current = current
         if changed:
             self.machines = sorted(current)
-        self._choose(fed)
+        if changed or self._bare != bare:
+            self._choose(fed)
         return self.heard != before
 
     def _read_versions(self, news: bool) -> dict[str, str]:
@@ -163,8 +164,8 @@ class ServedQueues:
             self._met[route] = now
             if not self._has_work(route):
                 return False
-        self._bare.add(route)
-        self._choose(self._read_fed_queues())
+        self._bare = self._bare | {route}
+        self._choose(self._fed_queues)
         return True
 
     def _forget(self, machines: set[str]) -> None:
