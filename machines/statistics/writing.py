@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, Q
 
 from machines.conf.database_retry import delete_some
@@ -101,11 +101,19 @@ class Written:
         return True
 
     def save(self) -> None:
-        MeasuredStretch.objects.filter(pk__in=[row.pk for row in self._rows]).delete()
-        MeasuredStretch.objects.bulk_create(
-            [MeasuredStretch(machine=machine, begin=a, end=b) for machine, held in self._held.items() for a, b in held],
-            batch_size=BATCH,
-        )
+        kept = {(row.machine, row.begin): row for row in self._rows}
+        later, fresh = defaultdict(list), []
+        for machine, held in self._held.items():
+            for begin, end in held:
+                row = kept.pop((machine, begin), None)
+                if row is None:
+                    fresh.append(MeasuredStretch(machine=machine, begin=begin, end=end))
+                elif row.end != end:
+                    later[end].append(row.pk)
+        for end, pks in later.items():  # few: machines that are sampled together end together
+            MeasuredStretch.objects.filter(pk__in=pks).update(end=end)
+        MeasuredStretch.objects.filter(pk__in=[row.pk for row in kept.values()]).delete()
+        MeasuredStretch.objects.bulk_create(fresh, batch_size=BATCH)
 
 
 def write(batch: Batch) -> None:
@@ -138,9 +146,10 @@ def _write_parts(parts: list[Part]) -> None:
         log.warning(
             "statistics: %d of %d minutes were written before and are left out", len(parts) - len(taken), len(parts)
         )
-    if taken:
-        _add(taken, last)
-        written.save()
+    busy = {part.machine for part in taken if part.numbers or part.end < last[part.machine]}
+    _add([part for part in taken if part.machine in busy], last)
+    _add_idle([part for part in taken if part.machine not in busy])
+    written.save()
 
 
 def _parts(entries: Iterable[Entry]) -> list[Part]:
@@ -181,6 +190,26 @@ def _add(parts: list[Part], last: dict[str, int]) -> None:
     Measurement.objects.bulk_create(
         rows.values(), batch_size=BATCH, update_conflicts=True, unique_fields=list(KEY), update_fields=fields
     )
+
+
+def _add_idle(parts: list[Part]) -> None:
+    """Add parts in which nothing happened, of many machines each minute: without reading the rows they belong to.
+    All parts of a machine are given, the newest last."""
+    if not parts:
+        return
+    names = ("machine", "period", "at", "covered", "instances", "numbers", *SUMS)
+    table, columns = Measurement._meta.db_table, ", ".join(names)
+    insert = f"INSERT INTO {table} ({columns}) VALUES ({', '.join(['%s'] * len(names))})"  # noqa: S608  our own names
+    added = f"covered = {table}.covered + excluded.covered, instances = excluded.instances"
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"{insert} ON CONFLICT (machine, period, at) DO UPDATE SET {added}",
+            [
+                (part.machine, int(period), at, part.covered, part.instances, "{}", *[0] * len(SUMS))
+                for part in parts
+                for period, at in part.places()
+            ],
+        )
 
 
 def _there(keys: set[tuple[str, int, int]]) -> dict[tuple[str, int, int], Measurement]:

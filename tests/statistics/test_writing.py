@@ -32,6 +32,16 @@ def test_an_hour_without_a_database_is_minutes_and_no_gap_and_few_transactions(s
     assert (rows(MINUTES)[-1], stretches()) == ((60, 4), [(0, 61)])
 
 
+def test_minutes_in_which_nothing_happens_are_measured_and_add_to_an_hour_that_has_counts(sample, rounds):
+    sample(0)
+    for minute, busy in ((1, 0), (2, 3), (3, 0)):
+        rounds(busy)
+        sample(minute)
+    hour, newest = Measurement.objects.get(period=HOURS), Measurement.objects.filter(period=MINUTES).latest("at")
+    assert (hour.covered, hour.transitions, hour.instances) == (3 * MINUTE, 6, newest.instances)
+    assert (rows(MINUTES), stretches()) == ([(0, 0), (1, 6), (2, 0)], [(0, 3)])
+
+
 def test_more_than_may_wait_becomes_a_gap_and_is_said_once(box, sample, rounds, monkeypatch, caplog):
     monkeypatch.setattr(recording, "MOST", 3)
     moment = START / 1000
