@@ -115,7 +115,7 @@ CSRF_FAILURE_VIEW = "dashboard.shared.errors.pages.stale_form"
 LANGUAGE_CODE = "en"
 USE_I18N = False  # one language: a template need not ask for each number which one it is to be written in
 USE_TZ = True
-TIME_ZONE = _env.checked("TIME_ZONE", "UTC", lambda zone: zone in available_timezones(), "a name such as Europe/Paris")
+TIME_ZONE = _env.check("TIME_ZONE", "UTC", lambda zone: zone in available_timezones(), "a name such as Europe/Paris")
 
 # Static files come straight from where they are written: no build, no collectstatic.
 STATIC_URL = "/static/"

@@ -128,5 +128,5 @@ def _pattern(make: Callable[[Client, str], Any], engine: Engine) -> Any:
 
 
 def get_throttle() -> Throttle:
-    """Limits that all processes of this installation share."""
+    """Return the limits that all processes of this installation share."""
     return get_pattern(Throttle)

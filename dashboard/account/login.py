@@ -80,7 +80,7 @@ def throttle(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
     @sensitive_post_parameters()
     @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def admit(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.method != "POST":
             return view(request, *args, **kwargs)
         attempt = LoginAttempt(request)
@@ -92,7 +92,7 @@ def throttle(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
         except EngineUnavailable as error:
             return redis_outage.answer(request, error)
 
-    return guarded
+    return admit
 
 
 def _log_in(attempt: LoginAttempt, view: Callable[..., HttpResponse], *args: Any, **kwargs: Any) -> HttpResponse:

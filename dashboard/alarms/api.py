@@ -92,9 +92,9 @@ class Snoozing(OfAlarm):
 
 @group.get("/alarms", id="listAlarms", right="view", answers=Alarms, summary="List what needs attention")
 def list_all(request: HttpRequest, snoozed: bool = False) -> dict[str, Any]:
-    """As the overview shows it, the worst first and the oldest of each severity first: dead jobs, missing handlers,
-    service levels, storms of refusals, late timers, forgotten pauses, open approvals. `snoozed`: those that are snoozed
-    in place of the others."""
+    """List alarms as the overview shows them, the worst first and the oldest of each severity first: dead jobs, missing
+    handlers, service levels, storms of refusals, late timers, forgotten pauses, open approvals. `snoozed`: those that
+    are snoozed in place of the others."""
     actor = actor_of(request)
     scope = actor.scope("view")
     survey = engine_of(request).survey()
@@ -117,7 +117,7 @@ def list_history(
     limit: int = Query(50, ge=1, le=500),
     cursor: str | None = None,
 ) -> dict[str, Any]:
-    """Newest first. Events of the whole installation are for accounts that see every machine."""
+    """List events of alarms, newest first. Events of the whole installation are for accounts that see every machine."""
     found = alarms.history(actor_of(request), machine=machine, kind=kind, event=event, key=key).order_by("-id")
     before = cursors.number("alarms", cursor)
     rows = list(found.filter(Q(id__lt=before) if before is not None else Q())[: limit + 1])
@@ -144,7 +144,7 @@ def _out(actor: Actor, alarm: Alarm) -> AlarmOut:
     summary="Acknowledge an alarm",
 )
 def acknowledge(request: HttpRequest, body: OfAlarm) -> AlarmOut:
-    """Notes that this account knows of it, until the alarm is over. A second time changes nothing."""
+    """Record that this account knows of the alarm, until it is over. A second time changes nothing."""
     actor = actor_of(request)
     return _out(actor, alarms.acknowledge(actor, body.key))
 
@@ -154,7 +154,7 @@ def acknowledge(request: HttpRequest, body: OfAlarm) -> AlarmOut:
     summary="Assign an alarm",
 )  # fmt: skip
 def assign(request: HttpRequest, body: AlarmAssigning) -> AlarmOut:
-    """To an active account that may see the machine, or to nobody."""
+    """Assign the alarm to an active account that may see the machine, or to nobody."""
     actor = actor_of(request)
     return _out(actor, alarms.assign(actor, body.key, body.owner))
 
@@ -164,7 +164,7 @@ def assign(request: HttpRequest, body: AlarmAssigning) -> AlarmOut:
     summary="Snooze an alarm",
 )  # fmt: skip
 def snooze(request: HttpRequest, body: Snoozing) -> AlarmOut:
-    """For a minute to seven days, or until its severity rises."""
+    """Hide the alarm for a minute to seven days, or until its severity rises."""
     actor = actor_of(request)
     return _out(actor, alarms.snooze(actor, body.key, timedelta(minutes=body.minutes), reason=body.reason))
 
@@ -178,6 +178,6 @@ def snooze(request: HttpRequest, body: Snoozing) -> AlarmOut:
     summary="End the snooze of an alarm",
 )
 def wake(request: HttpRequest, body: OfAlarm) -> AlarmOut:
-    """Before its time."""
+    """End the snooze before its time."""
     actor = actor_of(request)
     return _out(actor, alarms.wake(actor, body.key))

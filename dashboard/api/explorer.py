@@ -93,7 +93,7 @@ def sections() -> list[Section]:
     found: dict[str, list[Shown]] = {tag["name"]: [] for tag in document()["tags"]}
     for path, methods in document()["paths"].items():
         for method, described in methods.items():
-            found[described["tags"][0]].append(_shown(method.upper(), path, described))
+            found[described["tags"][0]].append(_describe(method.upper(), path, described))
     return [Section(tag["name"], tag["description"], found[tag["name"]]) for tag in document()["tags"]]
 
 
@@ -104,7 +104,7 @@ def schemas() -> dict[str, tuple[str, list[Field]]]:
     return {name: (one.get("description", ""), list(_fields(one))) for name, one in sorted(named.items())}
 
 
-def _shown(method: str, path: str, described: Mapping[str, Any]) -> Shown:
+def _describe(method: str, path: str, described: Mapping[str, Any]) -> Shown:
     content = described.get("requestBody", {}).get("content", {}).get("application/json", {})
     schema = content.get("schema", {})
     example = json.dumps(content.get("example", {}), indent=2) if content else ""
@@ -113,7 +113,7 @@ def _shown(method: str, path: str, described: Mapping[str, Any]) -> Shown:
     path = mount_path().rstrip("/") + path
     return Shown(
         described["operationId"], method, path, described["summary"], about.strip(), f"Needs the right {right}",
-        terms, list(_fields(_resolved(schema))), _name(schema), example,
+        terms, list(_fields(_resolve(schema))), _name(schema), example,
         [_reply(status, one) for status, one in sorted(described["responses"].items(), key=lambda item: str(item[0]))],
         _curl(method, path, example),
     )  # fmt: skip
@@ -157,7 +157,7 @@ def _name(schema: Mapping[str, Any]) -> str:
     return str(found).removeprefix(REF)
 
 
-def _resolved(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     name = _name(schema)
     resolved: Mapping[str, Any] = document()["components"]["schemas"][name] if name else schema
     return resolved

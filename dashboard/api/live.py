@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 
 from dashboard.live import frames, topics
 from dashboard.live.hub.reading import Command, LibraryMissing, read_once
-from dashboard.live.hub.sources import Value, disclosed
+from dashboard.live.hub.sources import Value, find_disclosed
 from dashboard.live.protocol import HTTP_STATUS, ErrorCode
 from dashboard.live.sockets.permissions import Rights
 from dashboard.live.sockets.reveals import viewer
@@ -56,7 +56,7 @@ def _note(request: HttpRequest, sight: Topic, value: Value) -> None:
     if sight.kind in topics.REDACTED and not sight.redacted:
         seen = RevealAudit(viewer(request.user, request.META.get("REMOTE_ADDR")), sight.machine)
         instance = sight.name if sight.kind == "instance" else str(value.get("instance", ""))
-        seen.note(disclosed(sight, value, seen.hidden_from_others), instance)
+        seen.note(find_disclosed(sight, value, seen.hidden_from_others), instance)
 
 
 def read(engine: Engine, topic: Topic) -> tuple[Value, int]:

@@ -23,7 +23,7 @@ from machines.people.errors import ApprovalNeeded, DraftChanged
 
 from .framework import idempotency, rate_limits
 from .framework.api import api
-from .framework.approvals import filed
+from .framework.approvals import file_request
 from .framework.authentication import InAddress, NoCsrf, Unauthorized
 from .framework.cursors import BadCursor
 from .framework.operation import TooLarge, UnknownTerms
@@ -66,13 +66,13 @@ def _engine(request: HttpRequest, error: SignalboxError) -> HttpResponse:
 @api.exception_handler(ApprovalNeeded)
 def _takes_two(request: HttpRequest, error: ApprovalNeeded) -> HttpResponse:
     try:
-        return filed(request, error)
+        return file_request(request, error)
     except SignalboxError as refused:
         return problems.answer_error(request, refused)
 
 
 @api.exception_handler(sm_keys.Moved)
-def _moved(request: HttpRequest, error: sm_keys.Moved) -> HttpResponse:
+def _answer_moved(request: HttpRequest, error: sm_keys.Moved) -> HttpResponse:
     told = f"It stands in {error.now.current!r} now: somebody else moved it first."
     return problems.answer_problem(
         request, Conflict.code, told, status=409, title=title_of(Conflict), actual=error.now.current
@@ -80,7 +80,7 @@ def _moved(request: HttpRequest, error: sm_keys.Moved) -> HttpResponse:
 
 
 @api.exception_handler(sm_keys.MoveRefused)
-def _no_way(request: HttpRequest, error: sm_keys.MoveRefused) -> HttpResponse:
+def _answer_move_refused(request: HttpRequest, error: sm_keys.MoveRefused) -> HttpResponse:
     return problems.answer_problem(request, Refused.code, str(error), status=422, title=title_of(Refused))
 
 
@@ -106,24 +106,24 @@ def _mistaken(request: HttpRequest, error: Mistaken) -> HttpResponse:
 
 
 @api.exception_handler(UnknownTerms)
-def _unknown(request: HttpRequest, error: UnknownTerms) -> HttpResponse:
+def _answer_unknown_terms(request: HttpRequest, error: UnknownTerms) -> HttpResponse:
     told = {"msg": "the operation takes no such parameter", "type": "extra_forbidden"}
     return problems.answer_invalid(request, [{"loc": ("query", name[:100]), **told} for name in error.names])
 
 
 @api.exception_handler(HttpError)
-def _said(request: HttpRequest, error: HttpError) -> HttpResponse:
+def _answer_http_error(request: HttpRequest, error: HttpError) -> HttpResponse:
     return problems.answer_problem(request, BAD_REQUEST, str(error), status=error.status_code)
 
 
 @api.exception_handler(RedisError)
 @api.exception_handler(ConnectionInterrupted)
-def _away(request: HttpRequest, error: Exception) -> HttpResponse:
+def _answer_redis_error(request: HttpRequest, error: Exception) -> HttpResponse:
     denied = find_denial(error)
     return problems.answer_unavailable(request) if denied is None else problems.answer_error(request, denied)
 
 
 @api.exception_handler(Exception)
-def _fault(request: HttpRequest, error: Exception) -> Any:
+def _answer_fault(request: HttpRequest, error: Exception) -> Any:
     """Raise the error again: Django logs it and answers it."""
     raise error

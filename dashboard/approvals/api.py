@@ -13,7 +13,7 @@ from ninja import Query
 from pydantic import Field
 
 from dashboard.api.framework import cursors
-from dashboard.api.framework.approvals import ApprovalOut, shown
+from dashboard.api.framework.approvals import ApprovalOut, describe
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Body, Listed, Reason, Why
 from machines.approvals import actions as approvals
@@ -40,45 +40,45 @@ class Declining(Body):
 
 
 @group.get("/approvals", id="listApprovals", right="view", answers=Approvals, summary="List approval requests")
-def listed(
+def list_all(
     request: HttpRequest, state: States = "open", machine: Text = "", asker: Text = "",
     limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Newest first, on machines the caller may see. `decided` stands for all but open ones."""
+    """List requests on machines the caller may see, newest first. `decided` stands for all but open ones."""
     actor = actor_of(request)
     found = approval_queries.find(actor, state="" if state == "any" else state, machine=machine, asker=asker)
     found = found.order_by("-id")
     before = cursors.number("approvals", cursor)
     rows = list(found.filter(Q(id__lt=before) if before is not None else Q())[: limit + 1])
     further = rows[limit - 1].pk if len(rows) > limit else None
-    return {"items": [shown(actor, row) for row in rows[:limit]], "next": cursors.give("approvals", further)}
+    return {"items": [describe(actor, row) for row in rows[:limit]], "next": cursors.give("approvals", further)}
 
 
 @group.get(APPROVAL, id="getApproval", right="view", answers=ApprovalOut, summary="Get a request")
 def one(request: HttpRequest, approval: int) -> ApprovalOut:
     actor = actor_of(request)
-    return shown(actor, approval_queries.get(actor, approval))
+    return describe(actor, approval_queries.get(actor, approval))
 
 
-def _decided(request: HttpRequest, decide: Callable[..., Approval], approval: int, note: str) -> ApprovalOut:
+def _decide(request: HttpRequest, decide: Callable[..., Approval], approval: int, note: str) -> ApprovalOut:
     actor: Actor = actor_of(request)
-    return shown(actor, decide(actor, approval, note=note))
+    return describe(actor, decide(actor, approval, note=note))
 
 
 @group.post(f"{APPROVAL}/approve", id="approve", right="view", answers=ApprovalOut, summary="Approve a request")
 def approve(request: HttpRequest, approval: int, body: Deciding) -> ApprovalOut:
-    """For an account that holds the action's own right and did not file the request. It runs at once, as it was asked
-    for, on the version that was seen then; `state` and `outcome` say the result."""
-    return _decided(request, approvals.approve, approval, body.note)
+    """Approve a request: for an account that holds the action's own right and did not file it. The action runs at once,
+    as it was asked for, on the revision that was seen then; `state` and `outcome` say the result."""
+    return _decide(request, approvals.approve, approval, body.note)
 
 
 @group.post(f"{APPROVAL}/decline", id="decline", right="view", answers=ApprovalOut, summary="Decline a request")
 def decline(request: HttpRequest, approval: int, body: Declining) -> ApprovalOut:
-    """For an account that could approve it."""
-    return _decided(request, approvals.decline, approval, body.note)
+    """Decline a request: for an account that could approve it."""
+    return _decide(request, approvals.decline, approval, body.note)
 
 
 @group.post(f"{APPROVAL}/withdraw", id="withdraw", right="view", answers=ApprovalOut, summary="Withdraw a request")
 def withdraw(request: HttpRequest, approval: int, body: Deciding) -> ApprovalOut:
-    """For the account that filed the request."""
-    return _decided(request, approvals.withdraw, approval, body.note)
+    """Withdraw a request: for the account that filed it."""
+    return _decide(request, approvals.withdraw, approval, body.note)

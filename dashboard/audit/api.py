@@ -57,8 +57,9 @@ class Terms(BaseModel):
 
 
 @group.get("/audit", id="listAudit", right="audit", answers=Entries, summary="List audit entries, newest first")
-def listed(request: HttpRequest, terms: Query[Terms]) -> dict[str, Any]:
-    """All terms have to hold. Whoever may not see every machine gets those of theirs."""
+def list_entries(request: HttpRequest, terms: Query[Terms]) -> dict[str, Any]:
+    """List the entries for which all terms hold. An account that may not see every machine gets those of its
+    machines."""
     asked = audit_filter.AuditFilter(terms.model_dump(exclude={"limit", "cursor"}), actor_of(request).scope("audit"))
     if not asked.is_valid():
         name, told = next(iter(asked.errors.items()))
@@ -67,7 +68,7 @@ def listed(request: HttpRequest, terms: Query[Terms]) -> dict[str, Any]:
     cursor = cursors.text("audit", terms.cursor)
     rows = list((_older(entries, cursor) if cursor else entries)[: terms.limit + 1])
     further = audit_filter.make_cursor(rows[terms.limit - 1]) if len(rows) > terms.limit else None
-    return {"items": [_shown(row) for row in rows[: terms.limit]], "next": cursors.give("audit", further)}
+    return {"items": [_describe(row) for row in rows[: terms.limit]], "next": cursors.give("audit", further)}
 
 
 def _older(entries: Any, cursor: str) -> Any:
@@ -77,7 +78,7 @@ def _older(entries: Any, cursor: str) -> Any:
         raise cursors.BadCursor from None
 
 
-def _shown(entry: AuditEntry) -> dict[str, Any]:
+def _describe(entry: AuditEntry) -> dict[str, Any]:
     names = ("actor", "action", "machine", "instance", "queue", "target", "reason", "source", "request", "outcome")
     facts = {name: getattr(entry, name) for name in names}
     return facts | {"id": entry.pk, "at": in_ms(entry.at), "detail": entry.facts}

@@ -88,7 +88,7 @@ class Rating(Body):
     rate: int = Field(ge=0, le=MAX_RATE, description="max instances per second; 0: no limit")
 
 
-def shown(actor: Actor, now: Instance, order: Order) -> dict[str, Any]:
+def describe(actor: Actor, now: Instance, order: Order) -> dict[str, Any]:
     data, facts = now.data, order.facts()
     return facts | {
         "filter": redactor_of(actor, order.machine).value(facts["filter"]),
@@ -109,19 +109,19 @@ def shown(actor: Actor, now: Instance, order: Order) -> dict[str, Any]:
              "reason": "the bank is back"},
 )  # fmt: skip
 def start(request: HttpRequest, machine: str, body: Starting) -> Status:
-    """It answers at once; the dry run goes on by workers. An event also needs the right `fire`."""
+    """Start a bulk action and answers at once; workers make the dry run. An event also needs the right `fire`."""
     actor, key = actor_of(request), engine_key(request)
     # Before the filter is read: that takes the definition, which is none of the business of those without the right.
     actor.demand("operate", machine, action="bulk.start", reason=body.reason)
     asked = body.model_dump(exclude={"filter", "action", "reason"})
     made = bulks.start(
-        actor, machine, body.action, reason=body.reason, filter=instance_terms.asked(actor, machine, body.filter),
-        id=_named(key), **asked,
+        actor, machine, body.action, reason=body.reason, filter=instance_terms.read_filter(actor, machine, body.filter),
+        id=_make_id(key), **asked,
     )  # fmt: skip
-    return Status(201, shown(actor, *bulks.get(actor, made.id)))
+    return Status(201, describe(actor, *bulks.get(actor, made.id)))
 
 
-def _named(key: str | None) -> str | None:
+def _make_id(key: str | None) -> str | None:
     """Return the name of the bulk. The same Idempotency-Key names the same bulk, even if the first answer was lost."""
     return hashlib.sha256(key.encode()).hexdigest()[:16] if key else None
 
@@ -129,7 +129,7 @@ def _named(key: str | None) -> str | None:
 @group.get(BULK, id="getBulk", right="view", answers=BulkOut, summary="Get progress")
 def one(request: HttpRequest, id: str) -> dict[str, Any]:
     actor = actor_of(request)
-    return shown(actor, *bulks.get(actor, id))
+    return describe(actor, *bulks.get(actor, id))
 
 
 @group.get(
@@ -138,7 +138,7 @@ def one(request: HttpRequest, id: str) -> dict[str, Any]:
 def results(
     request: HttpRequest, id: str, limit: int = Query(100, ge=1, le=500), cursor: str | None = None
 ) -> dict[str, Any]:
-    """In the order in which they are moved."""
+    """List the items in the order in which they are moved."""
     actor = actor_of(request)
     now, _ = bulks.get(actor, id)
     start = cursors.number("bulk", cursor) or 0
@@ -182,7 +182,7 @@ def _make_operation(act: Callable[[Actor, str], Instance], about: str) -> Callab
         actor = actor_of(request)
         order = bulks.find_order(id)  # before: one that is removed may be gone afterwards
         now = act(actor, id)
-        return shown(actor, now, order) if order else shown(actor, *bulks.get(actor, id))
+        return describe(actor, now, order) if order else describe(actor, *bulks.get(actor, id))
 
     operation.__doc__ = about
     return operation
@@ -199,7 +199,7 @@ for _name in OPERATIONS:
 def rate(request: HttpRequest, id: str, body: Rating) -> dict[str, Any]:
     actor = actor_of(request)
     bulks.rate(actor, id, body.rate)
-    return shown(actor, *bulks.get(actor, id))
+    return describe(actor, *bulks.get(actor, id))
 
 
 @group.post(
@@ -208,7 +208,7 @@ def rate(request: HttpRequest, id: str, body: Rating) -> dict[str, Any]:
     example={"reason": "the bank is back once more"},
 )  # fmt: skip
 def again(request: HttpRequest, id: str, body: Acting) -> Status:
-    """Of the same kind, with a dry run of its own."""
+    """Start a bulk action of the same kind, with a dry run of its own."""
     actor = actor_of(request)
-    made = bulks.again(actor, id, reason=body.reason, new=_named(engine_key(request)))
-    return Status(201, shown(actor, *bulks.get(actor, made.id)))
+    made = bulks.again(actor, id, reason=body.reason, new=_make_id(engine_key(request)))
+    return Status(201, describe(actor, *bulks.get(actor, made.id)))

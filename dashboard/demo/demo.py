@@ -16,7 +16,7 @@ from types import FrameType
 from django.conf import settings
 
 from dashboard.serving import port
-from dashboard.serving.checks.system_checks import shown
+from dashboard.serving.checks.system_checks import hide_password
 from dashboard.site import folders
 from machines.conf import conf
 from machines.server import Cluster, FolderInUse, Server
@@ -180,7 +180,7 @@ def _deaf() -> None:
 
 def _describe(server: Server | Cluster | None) -> str:
     if server is None:
-        return shown(conf.REDIS_URL)
+        return hide_password(conf.REDIS_URL)
     if isinstance(server, Cluster):
         copies = len(server.nodes) - server.primaries
         return f"cluster of {server.primaries} primaries and {copies} replicas, in {server.folder}"

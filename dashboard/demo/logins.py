@@ -34,7 +34,7 @@ class Login:
 
 def prepare(folder: Path) -> list[Login]:
     """Make the missing accounts. Passwords are generated once and kept in ``folder``/logins.json."""
-    kept = _kept(folder / "logins.json")
+    kept = _keep_passwords(folder / "logins.json")
     return [Login(name, _account(name, kept[name]), may) for name, may in ACCOUNTS.items()]
 
 
@@ -51,7 +51,7 @@ def _account(name: str, password: str) -> str:
     return password if user.check_password(password) else ""
 
 
-def _kept(path: Path) -> dict[str, str]:
+def _keep_passwords(path: Path) -> dict[str, str]:
     """Return the passwords of earlier starts, with new ones where they are missing. Only its owner may read the
     file."""
     fresh = {name: secrets.token_urlsafe(9) for name in ACCOUNTS}

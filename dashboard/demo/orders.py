@@ -54,7 +54,7 @@ class Orders:
             return
         if order.done:
             if self._chance(AGAIN):
-                self._over(order)
+                self._replace(order)
         elif order.configuration == ["Paying"]:
             self._pay(order)
         elif (event := self._next(order.configuration)) is not None:
@@ -68,7 +68,7 @@ class Orders:
         self._engine.create("delivery", id, {"article": article, "amount": ARTICLES[article]}, actor=ACTOR)
         self._ids.append(id)
 
-    def _over(self, order: Instance) -> None:
+    def _replace(self, order: Instance) -> None:
         self._begin()
         self._engine.delete("delivery", order.id, actor=ACTOR, reason="a new order begins")
         self._ids.remove(order.id)

@@ -72,7 +72,7 @@ def redis(stack: ExitStack, *, cluster: bool = False) -> Server | Cluster | None
     except NotPermitted as error:
         raise DemoFailed(str(error)) from None
     except EngineUnavailable as error:
-        raise DemoFailed(f"Redis does not answer at {system_checks.shown(conf.REDIS_URL)}: {error}") from None
+        raise DemoFailed(f"Redis does not answer at {system_checks.hide_password(conf.REDIS_URL)}: {error}") from None
     if refusals := system_checks.refusals():
         raise DemoFailed(refusals)
     return server

@@ -63,7 +63,7 @@ class Processes:
                 if now >= member.due:
                     self._begin(member)
             elif (code := member.guarded.poll()) is not None:
-                self._ended(member, code, now)
+                self._schedule_restart(member, code, now)
 
     def stop(self) -> None:
         """Ask all processes to stop at once, then wait for each."""
@@ -86,7 +86,7 @@ class Processes:
         assert member.guarded.output is not None
         member.output = Output(member.guarded.output, self._logs / f"{member.name}.log")
 
-    def _ended(self, member: Process, code: int, now: float) -> None:
+    def _schedule_restart(self, member: Process, code: int, now: float) -> None:
         words = self._close(member)
         if member.vital:
             raise DemoFailed(f"the {member.name} ended by itself (code {code}); it said:\n{words}")

@@ -122,7 +122,7 @@ def pick(job: Job) -> dict[str, Any]:
 
 
 @handler("tell")
-def tell(job: Job) -> None:
+def send_mail(job: Job) -> None:
     """Send a mail to the customer, if this were a real shop."""
     _work(job)
     log.info("%s: your %s is on its way", job.instance, job.data["article"])

@@ -92,7 +92,7 @@ class Skipping(Redriving):
     result: Any = Field(None, description="what each job is taken to have returned")
 
 
-def _shown(view: GroupView) -> dict[str, Any]:
+def _describe(view: GroupView) -> dict[str, Any]:
     row = view.group
     names = ("count", "attempts", "open", "recent", "first_seen", "last_seen", "versions")
     stored = ("handler", "kind", "shape", "state", "assignee")
@@ -116,25 +116,25 @@ def _action(row: FailureAction) -> dict[str, Any]:
 
 
 @group.get("/errors", id="listErrors", right="view", answers=FailureGroups, summary="List failure groups")
-def listed(
+def list_groups(
     request: HttpRequest, state: Literal["open", "muted", "resolved", "all"] = "open", machine: Text = "",
     assignee: Text = "", query: Text = "", limit: int = Query(50, ge=1, le=500),
     page: int = Query(1, ge=1, le=MAX_PAGE),
 ) -> dict[str, Any]:  # fmt: skip
-    """Regressions first, then groups with open jobs, then by the failures of the last day. `assignee` takes a user,
-    `me` or `none`; `query` finds in handler, exception and shape."""
+    """List regressions first, then groups with open jobs, then by the failures of the last day. `assignee` takes a
+    user, `me` or `none`; `query` finds in handler, exception and shape."""
     found = queries.list_groups(
         actor_of(request), state=state, machine=machine, assignee=assignee, query=query, page=page, size=limit
     )
-    return {"items": [_shown(view) for view in found.items], "total": found.total, "more": found.more}
+    return {"items": [_describe(view) for view in found.items], "total": found.total, "more": found.more}
 
 
 @group.get(GROUP, id="getError", right="view", answers=FailureGroupDetail, summary="Get a failure group")
 def one(request: HttpRequest, group: int) -> dict[str, Any]:
-    """With its latest actions."""
+    """Return the group with its latest actions."""
     actor = actor_of(request)
     view = queries.get(actor, group)
-    return _shown(view) | {"actions": [_action(row) for row in queries.running_actions(actor, group)]}
+    return _describe(view) | {"actions": [_action(row) for row in queries.running_actions(actor, group)]}
 
 
 @group.post(
@@ -142,13 +142,13 @@ def one(request: HttpRequest, group: int) -> dict[str, Any]:
     example={"assignee": "ann"},
 )  # fmt: skip
 def assign(request: HttpRequest, group: int, body: Assigning) -> dict[str, Any]:
-    """Needs the right on every machine of the group."""
-    return _shown(changes.assign(actor_of(request), group, body.assignee, reason=body.reason))
+    """Assign the group. Needs the right on every machine of the group."""
+    return _describe(changes.assign(actor_of(request), group, body.assignee, reason=body.reason))
 
 
 def _change(name: str, summary: str, about: str, change: Callable[..., GroupView]) -> None:
     def view(request: HttpRequest, group: int, body: Acting) -> dict[str, Any]:
-        return _shown(change(actor_of(request), group, reason=body.reason))
+        return _describe(change(actor_of(request), group, reason=body.reason))
 
     view.__doc__ = f"{about} Needs the right on every machine of the group."
     group.post(
@@ -167,7 +167,7 @@ _change("reopen", "Open a group again", "Ends the mute, or takes back that it is
     summary="Re-drive the open jobs", refusals=(409,), example={"reason": "the provider is back", "rate": 20},
 )  # fmt: skip
 def redrive(request: HttpRequest, group: int, body: Redriving) -> Status:
-    """A worker goes through them at the rate. Jobs of machines without the right are left out."""
+    """Make a worker re-drive the jobs at the rate. Jobs of machines without the right are left out."""
     return Status(201, _action(failures.redrive(actor_of(request), group, **body.model_dump())))
 
 
@@ -177,7 +177,7 @@ def redrive(request: HttpRequest, group: int, body: Redriving) -> Status:
     example={"reason": "done by hand", "result": {"ok": True}},
 )  # fmt: skip
 def skip(request: HttpRequest, group: int, body: Skipping) -> Status:
-    """Moves the waiting instances as if the jobs had returned `result`. Jobs without an instance are passed over."""
+    """Move the waiting instances as if the jobs had returned `result`. Jobs without an instance are passed over."""
     return Status(201, _action(failures.skip(actor_of(request), group, **body.model_dump())))
 
 
@@ -186,7 +186,7 @@ def skip(request: HttpRequest, group: int, body: Skipping) -> Status:
     example={"reason": "it makes things worse"},
 )  # fmt: skip
 def stop(request: HttpRequest, group: int, body: Acting) -> dict[str, Any]:
-    """What was moved stays moved. `stopped` is null where none runs."""
+    """Stop a re-drive. What was moved stays moved. `stopped` is null where none runs."""
     actor: Actor = actor_of(request)
     found = failures.stop(actor, group, reason=body.reason)
     return {"stopped": found and _action(found)}

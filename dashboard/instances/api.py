@@ -11,7 +11,7 @@ from pydantic import Field
 from dashboard.api.framework import cursors, instance_terms
 from dashboard.api.framework.approvals import answers_of
 from dashboard.api.framework.operation import Group, actor_of, engine_key, engine_of
-from dashboard.api.framework.preconditions import expected, tagged
+from dashboard.api.framework.preconditions import read_expected, set_etag
 from dashboard.api.framework.schemas import Body, Data, Listed, Ms, Out, Why
 from dashboard.shared.errors.problems import redact_facts
 from machines.engine import EngineUnavailable, Instance, SignalboxError
@@ -73,14 +73,14 @@ class Counts(Out):
     complete: bool = Field(description="false: there are at least as many")
 
 
-class TroubleOut(Out):
+class ProblemOut(Out):
     cause: str = Field(description="a dead job, or what stands for a timer that could not be carried out")
     kind: str = Field(description="of the exception; `timer` for a timer")
     text: str
 
 
-class Troubles(Out):
-    items: list[TroubleOut]
+class Problems(Out):
+    items: list[ProblemOut]
 
 
 class StepOut(Out):
@@ -184,23 +184,23 @@ class Waits(Out):
     items: list[JobLine]
 
 
-def shown(instance: Instance) -> InstanceOut:
+def describe(instance: Instance) -> InstanceOut:
     return InstanceOut.model_validate(instance)
 
 
 @group.get(INSTANCES, id="findInstances", right="view", answers=Instances, summary="Find instances")
 def find(request: HttpRequest, machine: str, terms: Query[instance_terms.Terms]) -> dict[str, Any]:
-    """Those that have been longest in their state first. All terms have to hold; one index leads, the rest is
-    compared, so that a page may come back short, or empty, with a `next` that goes on."""
+    """Find instances, those that have been longest in their state first. All terms have to hold; one index leads, the
+    rest is compared, so that a page may come back short, or empty, with a `next` that goes on."""
     page = instances.find(
         actor_of(request),
         machine,
-        **instance_terms.asked(actor_of(request), machine, terms),
+        **instance_terms.read_filter(actor_of(request), machine, terms),
         limit=terms.limit,
         cursor=cursors.text("instances", terms.cursor),
         newest=terms.order == "newest",
     )
-    items, further = [shown(found) for found in page], cursors.give("instances", page.cursor)
+    items, further = [describe(found) for found in page], cursors.give("instances", page.cursor)
     return {"items": items, "next": further, "missing": len(page.missing)}
 
 
@@ -208,8 +208,8 @@ def find(request: HttpRequest, machine: str, terms: Query[instance_terms.Terms])
     "/machines/{name:machine}/counts", id="countInstances", right="view", answers=Counts, summary="Count instances"
 )
 def count(request: HttpRequest, machine: str, terms: Query[instance_terms.Filter]) -> Counts:
-    """How many instances `findInstances` would list for the same terms, by leaf state and in all."""
-    found = engine_of(request).tally(machine, **instance_terms.asked(actor_of(request), machine, terms))
+    """Count the instances that `findInstances` would list for the same terms, by leaf state and in all."""
+    found = engine_of(request).tally(machine, **instance_terms.read_filter(actor_of(request), machine, terms))
     return Counts(counts=found.counts, total=found.total, complete=found.complete and not found.missing)
 
 
@@ -218,19 +218,19 @@ def count(request: HttpRequest, machine: str, terms: Query[instance_terms.Filter
     summary="Create an instance", example={"id": "o-17", "data": {"amount": 20}},
 )  # fmt: skip
 def create(request: HttpRequest, response: HttpResponse, machine: str, body: Creating) -> Status:
-    """In its initial state. An id that is taken answers 409."""
+    """Create an instance in its initial state. An id that is taken answers 409."""
     made = instances.create(actor_of(request), machine, body.id, body.data, key=engine_key(request), reason=body.reason)
-    tagged(response, made)
-    return Status(201, shown(made))
+    set_etag(response, made)
+    return Status(201, describe(made))
 
 
 @group.get(INSTANCE, id="getInstance", right="view", answers=InstanceOut, summary="Get an instance")
 def one(request: HttpRequest, response: HttpResponse, machine: str, id: str) -> InstanceOut:
-    """Its revision is also the ETag: give it back as If-Match with what changes it. An instance that Redis has let go
-    comes from the archive, with `archived`."""
+    """Return the instance. Its revision is also the ETag: give it back as If-Match with what changes it. An instance
+    that Redis has let go comes from the archive, with `archived`."""
     found = instances.get(actor_of(request), machine, id)
-    tagged(response, found)
-    return shown(found)
+    set_etag(response, found)
+    return describe(found)
 
 
 @group.post(
@@ -238,14 +238,14 @@ def one(request: HttpRequest, response: HttpResponse, machine: str, id: str) -> 
     summary="Fire an event", example={"event": "pay", "payload": {"amount": 20}, "reason": "paid by phone"},
 )  # fmt: skip
 def fire(request: HttpRequest, response: HttpResponse, machine: str, id: str, body: Firing) -> InstanceOut:
-    """One atomic step. Where no transition takes it: 422, with every candidate and why it was not taken. Where the
-    definition asks for a second person: 202 with the request that now waits for one."""
+    """Make one atomic step. Where no transition takes the event: 422, with every candidate and why it was not taken.
+    Where the definition asks for a second person: 202 with the request that now waits for one."""
     after = instances.fire(
         actor_of(request), machine, id, body.event, body.payload,
-        expect=expected(request), key=engine_key(request), reason=body.reason,
+        expect=read_expected(request), key=engine_key(request), reason=body.reason,
     )  # fmt: skip
-    tagged(response, after)
-    return shown(after)
+    set_etag(response, after)
+    return describe(after)
 
 
 @group.post(
@@ -253,8 +253,8 @@ def fire(request: HttpRequest, response: HttpResponse, machine: str, id: str, bo
     summary="Fire many events", example={"calls": [{"id": "o-17", "event": "pay"}, {"id": "o-18", "event": "pay"}]},
 )  # fmt: skip
 def fire_many(request: HttpRequest, machine: str, body: Firings) -> dict[str, Any]:
-    """Up to a hundred, each a step of its own: one that is refused does not stop the others. What asks for a second
-    person is refused here; send it alone."""
+    """Fire up to a hundred events, each a step of its own: one that is refused does not stop the others. What asks for
+    a second person is refused here; send it alone."""
     key = engine_key(request)
     return {"items": [_one_of(request, machine, call, key and f"{key}:{n}") for n, call in enumerate(body.calls)]}
 
@@ -269,7 +269,7 @@ def _one_of(request: HttpRequest, machine: str, call: Call, key: str | None) -> 
         raise
     except SignalboxError as error:
         return {"id": call.id, "error": redact_facts(request, error)}
-    return {"id": call.id, "instance": shown(after)}
+    return {"id": call.id, "instance": describe(after)}
 
 
 @group.post(
@@ -277,7 +277,7 @@ def _one_of(request: HttpRequest, machine: str, call: Call, key: str | None) -> 
     summary="Preview an event", example={"event": "pay", "payload": {"amount": 20}},
 )  # fmt: skip
 def explain(request: HttpRequest, machine: str, id: str, body: Asking) -> ExplanationOut:
-    """The same code as firing, without the commit."""
+    """Run the same code as firing, without the commit."""
     told = instances.explain(actor_of(request), machine, id, body.event, body.payload)
     return ExplanationOut.model_validate(told)
 
@@ -288,7 +288,7 @@ def explain(request: HttpRequest, machine: str, id: str, body: Asking) -> Explan
 def history(
     request: HttpRequest, machine: str, id: str, limit: int = Query(100, ge=1, le=500), cursor: str | None = None
 ) -> dict[str, Any]:
-    """As far as they are kept."""
+    """List the steps, as far as they are kept."""
     before = cursors.number("history", cursor)
     steps = instances.history(actor_of(request), machine, id, limit=limit + 1, before=before)
     further = steps[limit - 1].revision if len(steps) > limit else None
@@ -300,12 +300,12 @@ def history(
 
 @group.get(f"{INSTANCE}/waits", id="getWaits", right="view", answers=Waits, summary="List jobs it waits for")
 def waits(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
-    """For each invoke of an active state where its job is, and which repairs make sense."""
+    """Return for each invoke of an active state where its job is, and which repairs make sense."""
     return {"items": [JobLine.model_validate(wait) for wait in engine_of(request).waits(machine, id)]}
 
 
-@group.get(f"{INSTANCE}/troubles", id="getTroubles", right="view", answers=Troubles, summary="List current failures")
-def troubles(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
-    """What `error=` finds it by."""
+@group.get(f"{INSTANCE}/problems", id="getProblems", right="view", answers=Problems, summary="List current failures")
+def problems(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
+    """List what `error=` finds the instance by."""
     found = find_problems(actor_of(request), machine, id)
     return {"items": [{"cause": one.cause, "kind": one.kind, "text": one.text} for one in found]}

@@ -59,7 +59,7 @@ class ActionResult:
     changes: dict[str, Any] = field(default_factory=dict)
     reason: str = ""
 
-    def redacted(self, redactor: Redactor) -> ActionResult:
+    def redact(self, redactor: Redactor) -> ActionResult:
         """Return the result without values that are hidden from the viewer."""
         return replace(self, meanwhile=redactor.steps(self.meanwhile), changes=redactor.data(self.changes))
 

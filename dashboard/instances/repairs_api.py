@@ -10,11 +10,11 @@ from pydantic import Field
 
 from dashboard.api.framework.approvals import answers_of
 from dashboard.api.framework.operation import Group, actor_of, engine_key
-from dashboard.api.framework.preconditions import expected, tagged
+from dashboard.api.framework.preconditions import read_expected, set_etag
 from dashboard.api.framework.schemas import Body, Data, Out, Reason
 from machines.instances import actions as instances
 
-from .api import INSTANCE, InstanceOut, shown
+from .api import INSTANCE, InstanceOut, describe
 
 group = Group("repairs", "Operator actions on one instance. Each has a preview that changes nothing.")
 Invoke = Annotated[str, Field(description="the invoke whose job is meant; see its waits")]
@@ -107,14 +107,14 @@ def _repair(name: str, body_type: type[Body]) -> Callable[..., Any]:
         reason = asked.pop("reason")
         after = instances.repair(
             actor_of(request), name, machine, id,
-            reason=reason, expect=expected(request), key=engine_key(request), **asked,
+            reason=reason, expect=read_expected(request), key=engine_key(request), **asked,
         )  # fmt: skip
         if name != "delete":
-            tagged(response, after)
-        return shown(after)
+            set_etag(response, after)
+        return describe(after)
 
     repair.__doc__ = "The instance afterwards; of a deletion, as it was. 202 if the definition requires approval."
-    return _typed(repair, body_type)
+    return _annotate(repair, body_type)
 
 
 def _preview(name: str, body_type: type[Body]) -> Callable[..., Any]:
@@ -123,10 +123,10 @@ def _preview(name: str, body_type: type[Body]) -> Callable[..., Any]:
         return PreviewOut.model_validate(found)
 
     preview.__doc__ = "Runs the repair without the commit; refused where the repair would be refused."
-    return _typed(preview, body_type)
+    return _annotate(preview, body_type)
 
 
-def _typed(view: Callable[..., Any], body_type: type[Body]) -> Callable[..., Any]:
+def _annotate(view: Callable[..., Any], body_type: type[Body]) -> Callable[..., Any]:
     """Give the view the annotations that the framework reads: the type of the body differs from repair to repair."""
     view.__annotations__ = {
         "request": HttpRequest, "response": HttpResponse, "machine": str, "id": str, "body": body_type,

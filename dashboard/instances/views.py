@@ -64,7 +64,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     before = _before(request)
     if before == -1:
         return bad_request(request)
-    attempt = attempt.redacted(engine.redactor(machine).of(id)) if attempt else None
+    attempt = attempt.redact(engine.redactor(machine).of(id)) if attempt else None
     closed = instance.archived or plan.is_system
     told = {} if closed else _explain_events(engine, plan, seen)
     tried, groups = attempt.tried if attempt else None, rules.groups_among(Actor.of(request), plan.outline)

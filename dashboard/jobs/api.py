@@ -66,13 +66,13 @@ class Done(Out):
 
 @group.get(JOB, id="getJob", right="view", answers=JobOut, summary="Get a job")
 def one(request: HttpRequest, machine: str, job: str) -> JobOut:
-    """Finished and withdrawn jobs are gone: 404."""
+    """Return the job. Finished and withdrawn jobs are gone: 404."""
     return JobOut.model_validate(job_queries.get(actor_of(request), machine, job))
 
 
 @group.post(f"{JOB}/redrive", id="redriveJob", right="operate", answers=Done, summary="Retry a dead job")
 def redrive(request: HttpRequest, machine: str, job: str, body: Retrying) -> dict[str, str]:
-    """A handled job answers 409 with SB443 unless `force` is true."""
+    """Make the job ready again. A handled job answers 409 with SB443 unless `force` is true."""
     jobs.redrive(actor_of(request), machine, job, reason=body.reason, force=body.force)
     return {"job": job, "done": "redriven"}
 
@@ -85,6 +85,6 @@ def move(request: HttpRequest, machine: str, job: str, body: Acting) -> dict[str
 
 @group.post(f"{JOB}/withdraw", id="withdrawJob", right="operate", answers=Done, summary="Withdraw a job")
 def withdraw(request: HttpRequest, machine: str, job: str, body: Acting) -> dict[str, str]:
-    """Its instance gets `error.invoke` with the kind Withdrawn."""
+    """Withdraw the job. Its instance gets `error.invoke` with the kind Withdrawn."""
     jobs.withdraw(actor_of(request), machine, job, reason=body.reason)
     return {"job": job, "done": "withdrawn"}

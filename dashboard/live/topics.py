@@ -131,7 +131,7 @@ def parse(text: object) -> Topic:
     machine, slash, name = rest.partition("/")
     if (why := limits.check_machine_name(machine)) is not None:
         raise BadTopic(f"the machine name {machine[:70]!r} {why}")
-    return _named(kind, machine, name if slash else None)
+    return _make_topic(kind, machine, name if slash else None)
 
 
 def _check_listed(text: str) -> str:
@@ -144,7 +144,7 @@ def _check_listed(text: str) -> str:
     return ",".join(sorted(set(names)))
 
 
-def _named(kind: str, machine: str, name: str | None) -> Topic:
+def _make_topic(kind: str, machine: str, name: str | None) -> Topic:
     if kind == "machine":
         if name is not None:
             raise BadTopic("machine:<name> has no second part")

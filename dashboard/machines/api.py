@@ -127,8 +127,8 @@ class Published(Out):
 
 
 @group.get("/machines", id="listMachines", right="view", answers=Machines, summary="List machines with their figures")
-def listed(request: HttpRequest) -> dict[str, Any]:
-    """Those the caller may see, by name."""
+def list_all(request: HttpRequest) -> dict[str, Any]:
+    """List the machines the caller may see, by name."""
     survey = engine_of(request).survey()
     told = dict(Machine.objects.values_list("name", "description"))
     return {
@@ -159,7 +159,7 @@ def one(request: HttpRequest, machine: str) -> dict[str, Any]:
 
 @group.get(f"{MACHINE}/accepts", id="getAccepts", right="view", answers=Accepted, summary="List accepted senders")
 def accepts(request: HttpRequest, machine: str) -> dict[str, Any]:
-    """What was granted ends with the next version that declares `accepts`."""
+    """Return the senders. What was granted ends with the next version that declares `accepts`."""
     found = engine_of(request).acceptance(machine)
     granted = found.granted if found.granted is None else [name for name in found.granted if name != MASK]
     return {"machine": machine, "declared": found.declared, "granted": granted}
@@ -173,14 +173,14 @@ def accepts(request: HttpRequest, machine: str) -> dict[str, Any]:
     summary="Get counts, transitions, queues and service levels",
 )
 def live(request: HttpRequest, machine: str) -> Figures:
-    """Each partition read in one atomic call. Flow is absolute: rates are differences of two readings."""
+    """Read each partition in one atomic call. Flow is absolute: rates are differences of two readings."""
     found = engine_of(request).live(machine)
     return Figures.model_validate(found.as_dict() | {"missing": len(found.missing)})
 
 
 @group.get(f"{MACHINE}/versions", id="listVersions", right="view", answers=Versions, summary="List versions")
 def versions(request: HttpRequest, machine: str) -> dict[str, Any]:
-    """Newest first, with those that only Redis has."""
+    """List versions, newest first, with those that only Redis has."""
     engine = engine_of(request)
     current, numbers = engine.live(machine).version, engine.versions(machine)
     found = MachineVersion.objects.filter(machine__name=machine).select_related("published_by")
@@ -203,7 +203,7 @@ def _version(version: MachineVersion, current: int) -> dict[str, Any]:
 
 @group.get(f"{MACHINE}/definition", id="getDefinition", right="view", answers=DefinitionOut, summary="Get a definition")
 def definition(request: HttpRequest, machine: str, version: int | None = Query(None, ge=1)) -> dict[str, Any]:
-    """As it was published; the current version unless `version` names another."""
+    """Return the definition as it was published; of the current version unless `version` names another."""
     engine = engine_of(request)
     number = engine.live(machine).version if version is None else version
     return {"machine": machine, "version": number, "definition": engine.definition(machine, number)}
@@ -214,7 +214,7 @@ def definition(request: HttpRequest, machine: str, version: int | None = Query(N
     summary="Get the diagram as SVG",
 )  # fmt: skip
 def diagram(request: HttpRequest, machine: str, version: int | None = Query(None, ge=1)) -> HttpResponse:
-    """The bare drawing of one version, with its own style."""
+    """Return the bare drawing of one version, with its own style."""
     number = engine_of(request).live(machine).version if version is None else version
     found = version_view.load_version(machine, number, who=str(request.user.pk), full=True)
     response = HttpResponse(diagrams.standalone(found.svg), content_type="image/svg+xml; charset=utf-8")
@@ -229,8 +229,9 @@ def diagram(request: HttpRequest, machine: str, version: int | None = Query(None
     example={"definition": {"id": "door", "initial": "shut", "states": {"shut": {"on": {"open": "opn"}}}}},
 )  # fmt: skip
 def check(request: HttpRequest, body: Submitted) -> dict[str, Any]:
-    """Every finding at once, each with a code, a path and a hint. One at a time for each person; its size, and what it
-    took to read it, count in the budget of requests. A body of more than 128 kB takes the right to publish."""
+    """Return every finding at once, each with a code, a path and a hint. One check at a time for each person; its size,
+    and what it took to read it, count in the budget of requests. A body of more than 128 kB takes the right to
+    publish."""
     found = _read(request, body)
     return {
         "publishable": found.definition is not None and not found.errors,
@@ -246,8 +247,8 @@ def check(request: HttpRequest, body: Submitted) -> dict[str, Any]:
     example={"definition": {"id": "door", "initial": "shut", "states": {"shut": {}}}, "reason": "first try"},
 )  # fmt: skip
 def publish(request: HttpRequest, body: Publishing) -> Status:
-    """It becomes its machine's current version; the same document again is the same version. Findings that are errors
-    answer 422 with all of them."""
+    """Publish a definition. It becomes its machine's current version; the same document again is the same version.
+    Findings that are errors answer 422 with all of them."""
     found = _read(request, body, whole=True)
     if (found.definition is None or found.errors) and actor_of(request).may("publish"):
         raise DefinitionError(found.findings)

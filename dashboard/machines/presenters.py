@@ -126,7 +126,7 @@ class MachinePage:
         return count_shown_errors(self._engine, self.plan)
 
     @property
-    def troubled_json(self) -> str:
+    def in_error_json(self) -> str:
         return json.dumps(self._in_error)
 
     @cached_property
@@ -138,7 +138,7 @@ class MachinePage:
             live if tally is None else replace(live, counts=tally.counts, oldest=oldest),
             listing.state,
             self.mode,
-            troubled=self._in_error,
+            in_error=self._in_error,
             search={name: text for name, text in listing.filter.texts.items() if name != "state"},
             partial=self.track.partial,
             rates=self.rates,

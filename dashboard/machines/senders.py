@@ -40,10 +40,12 @@ def read_senders(request: HttpRequest, engine: RedactedEngine, machine: str) -> 
     granted = found.granted or () if found.declared is None else ()
     seen = [name for name in granted if name != MASK]
     own = Sender("itself, parents and children", "always")
-    return AcceptedSenders([own, *_declared(found, scope), *_granted(found, seen)], line(seen) if seen else "")
+    return AcceptedSenders(
+        [own, *_list_declared(found, scope), *_list_granted(found, seen)], line(seen) if seen else ""
+    )
 
 
-def _declared(found: Acceptance, scope: Scope) -> Iterator[Sender]:
+def _list_declared(found: Acceptance, scope: Scope) -> Iterator[Sender]:
     for name in found.declared or ():
         if name == ANY:
             yield Sender("any machine", "everyone who may publish it")
@@ -51,7 +53,7 @@ def _declared(found: Acceptance, scope: Scope) -> Iterator[Sender]:
             yield Sender(name, "named by the definition", _url(name, scope))
 
 
-def _granted(found: Acceptance, seen: list[str]) -> Iterator[Sender]:
+def _list_granted(found: Acceptance, seen: list[str]) -> Iterator[Sender]:
     """Yield the granted senders. Those that the viewer may not see are counted only."""
     if found.declared is not None:
         return

@@ -165,7 +165,7 @@ def _json(answer: dict[str, Any]) -> JsonResponse:
 def diagram(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer the diagram of a version, to download or embed.
 
-    ``?version=N``, else the current one; ``&view=top`` or ``&fold=a,b``; ``&painted=age`` with the figures of that
+    ``?version=N``, else the current one; ``&view=top`` or ``&fold=a,b``; ``&mode=age`` with the figures of that
     mode; ``&labels=short`` without guards and actions.
     """
     plan = version_view.load_version(
@@ -175,9 +175,9 @@ def diagram(request: HttpRequest, machine: str) -> HttpResponse:
         who=str(request.user.pk),
         full=request.GET.get("labels") != "short",
     )
-    if "painted" in request.GET:
+    if "mode" in request.GET:
         engine = redacted_engine(request)
-        mode, live = mode_of(request.GET["painted"]), engine.live(machine)
+        mode, live = mode_of(request.GET["mode"]), engine.live(machine)
         own = plan.version if request.GET.get("version") else None
         if own is not None and len(engine.versions(machine)) > 1:
             live = replace(live, counts=engine.tally(machine, version=own).counts, oldest={})
@@ -186,7 +186,7 @@ def diagram(request: HttpRequest, machine: str) -> HttpResponse:
             live,
             None,
             mode,
-            troubled=count_errors(engine, plan, own),
+            in_error=count_errors(engine, plan, own),
             bare=True,
             rates=read_rates(plan, live, Panels()) if mode.moving else None,
             coverage=read_coverage(plan, live) if mode is MODES["tests"] else None,

@@ -76,11 +76,11 @@ class Snapshot(Collector):
         yield from _of_machines(lives)
         yield from _of_states(lives)
         yield from _flow(lives)
-        yield _refused(lives)
+        yield _count_refused(lives)
         yield _compile_failures(lives)
         yield from _active(self.activity, self.people)
-        yield from self._unwritten()
-        yield from self._kept(max((live.now for live in lives), default=self.now))
+        yield from self._measure_unwritten()
+        yield from self._measure_stored(max((live.now for live in lives), default=self.now))
         yield from _of_queues(queues)
         # Rows say when they were written by the clock of Redis; that of this machine is for want of it.
         yield from _of_workers(self.survey, max((live.now for live in lives), default=self.now))
@@ -89,7 +89,7 @@ class Snapshot(Collector):
             duties.add_metric([duty], int(has))
         yield duties
 
-    def _unwritten(self) -> Iterator[Metric]:
+    def _measure_unwritten(self) -> Iterator[Metric]:
         entries = _gauge("unwritten_entries", "Entries waiting to be written to the database.", labels=["buffer"])
         oldest = _gauge(
             "unwritten_oldest_seconds",
@@ -101,7 +101,7 @@ class Snapshot(Collector):
             oldest.add_metric([name], stats.oldest)
         yield from (entries, oldest)
 
-    def _kept(self, now: float) -> Iterator[Metric]:
+    def _measure_stored(self, now: float) -> Iterator[Metric]:
         if self.approvals is not None:
             family = _gauge("approvals_waiting", "Actions waiting for approval.", labels=["machine"])
             for name in self.survey.lives if self.survey else ():
@@ -174,7 +174,7 @@ def _flow(lives: list[Live]) -> Iterator[Metric]:
     yield from (all_of, edges)
 
 
-def _refused(lives: list[Live]) -> Metric:
+def _count_refused(lives: list[Live]) -> Metric:
     """Count refused events. Events that no state handles share an empty name, so the number of series is bounded."""
     family = _counter("events_refused", "Events refused.", "machine", "event")
     for live in lives:

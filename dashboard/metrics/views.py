@@ -55,10 +55,10 @@ def metrics(request: HttpRequest) -> HttpResponse:
         return _text(Snapshot(None), status=503)
     moved = _read_if_possible(lambda: kept_activity(survey.lives))
     people = _read_if_possible(count_people) if _scope(request).all else None
-    return _text(Snapshot(survey, time.time() * 1000, sockets(), *_kept(), kept, moved, people, unwritten))
+    return _text(Snapshot(survey, time.time() * 1000, sockets(), *_read_stored(), kept, moved, people, unwritten))
 
 
-def _kept() -> tuple[dict[str, int] | None, int | None]:
+def _read_stored() -> tuple[dict[str, int] | None, int | None]:
     """Read what is in SQL: open approvals by machine, and when statistics were last taken, ms. If the database is away,
     only these figures are missing."""
     try:

@@ -54,7 +54,7 @@ class BoardOut(Out):
     "/activity", id="getActivity", right="view", answers=ActivityOut, summary="Count active instances and people"
 )
 def everywhere(request: HttpRequest) -> dict[str, Any]:
-    """Today, this week and this month (UTC), on the machines the caller may see."""
+    """Count for today, this week and this month (UTC), on the machines the caller may see."""
     found, panels = activity(list(engine_of(request).machines())), Panels()
     people = panels.read("operators", count_people, None) if actor_of(request).scope("view").all else None
     return {
@@ -76,7 +76,7 @@ def first(
     days: int = Query(1, ge=1, le=scoreboards.WEEK, description="how many days together, today among them"),
     limit: int = Query(5, ge=1, le=100),
 ) -> dict[str, Any]:
-    """The busiest edges, the most refused events, or the slowest states (now, whatever `days` says)."""
+    """Rank the busiest edges, the most refused events, or the slowest states (now, whatever `days` says)."""
     engine_of(request).live(machine)  # raises where there is none
     if of == "states":
         return {"items": [PlaceOut.model_validate(place) for place in scoreboards.slowest(machine, limit)]}

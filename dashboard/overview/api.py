@@ -37,8 +37,8 @@ def find(
     q: str = Query(..., min_length=1, max_length=MAX_INSTANCE_ID),
     page: int = Query(1, ge=1, le=global_search.MAX_PAGE),
 ) -> dict[str, Any]:
-    """Instances by their id, or its beginning where a definition indexes ids; archived instances and jobs by their id;
-    machines and queues by part of their name. A page has up to 20 of each kind."""
+    """Find instances by their id, or its beginning where a definition indexes ids; archived instances and jobs by their
+    id; machines and queues by part of their name. A page has up to 20 of each kind."""
     scope = actor_of(request).scope("view")
     found = global_search.search_page(request, q.strip(), page)
     hits = [hit for hit in found.hits if (hit.of or hit.name) in scope]

@@ -40,7 +40,7 @@ class SeriesOut(Out):
     measured: Ms = Field(description="the last measurement, ms; 0 before the first")
 
 
-def _shown(found: Series) -> dict[str, Any]:
+def _describe(found: Series) -> dict[str, Any]:
     gaps = [
         {"machine": gap.machine, "begin": gap.begin * 1000, "end": gap.end * 1000, "transitions": gap.transitions}
         for gap in found.gaps
@@ -61,8 +61,8 @@ def _shown(found: Series) -> dict[str, Any]:
 def everywhere(
     request: HttpRequest, what: Literal["transitions", "work", "failures"] = "transitions", span: Spans = "hour"
 ) -> dict[str, Any]:
-    """Of those the caller may see. Rates are a minute's."""
-    return _shown(series(list(engine_of(request).machines()), span, what))
+    """Return the figures of all machines the caller may see. Rates are a minute's."""
+    return _describe(series(list(engine_of(request).machines()), span, what))
 
 
 @group.get(
@@ -78,6 +78,7 @@ def of_machine(
     span: Spans = "hour",
     queue: str = "",
 ) -> dict[str, Any]:
-    """`queue` narrows throughput and times. Times are p50, p95 and p99, right to a factor of two."""
+    """Return the figures of one machine. `queue` narrows throughput and times. Times are p50, p95 and p99, right to a
+    factor of two."""
     engine_of(request).live(machine)  # raises where there is none
-    return _shown(series([machine], span, what, queue=queue))
+    return _describe(series([machine], span, what, queue=queue))

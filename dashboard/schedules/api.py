@@ -83,8 +83,8 @@ class ScheduleGone(Out):
 
 
 @group.get("/schedules", id="listSchedules", right="view", answers=SchedulesOut, summary="List schedules")
-def listed(request: HttpRequest, machine: str | None = None) -> dict[str, Any]:
-    """Those of the machines that you see, by name; a thousand at most."""
+def list_all(request: HttpRequest, machine: str | None = None) -> dict[str, Any]:
+    """List schedules of the machines that you see, by name; a thousand at most."""
     rows = queries.list_schedules(actor_of(request), machine=machine)
     return {"items": [row.as_dict() for row in rows], "missing": len(rows.missing)}
 
@@ -95,7 +95,7 @@ def listed(request: HttpRequest, machine: str | None = None) -> dict[str, Any]:
                           "what": {"do": "enqueue", "machine": "report", "src": "make_report"}}},
 )  # fmt: skip
 def put(request: HttpRequest, body: PutSchedule) -> dict[str, Any]:
-    """The one of the same name is changed. Events and new instances also need the right `fire`."""
+    """Make the schedule, or changes the one of the same name. Events and new instances also need the right `fire`."""
     return schedules.put(actor_of(request), body.schedule, reason=body.reason).as_dict()
 
 
@@ -106,7 +106,7 @@ def one(request: HttpRequest, name: str) -> dict[str, Any]:
 
 @group.get(f"{SCHEDULE}/next", id="listNextRuns", right="view", answers=NextRunsOut, summary="List the next runs")
 def upcoming(request: HttpRequest, name: str, count: int = Query(5, ge=1, le=100)) -> dict[str, Any]:
-    """None while it is paused."""
+    """List the next runs; none while the schedule is paused."""
     actor = actor_of(request)
     zone = queries.get(actor, name).schedule.zone
     return {"next": [describe_time(at, zone) for at in queries.list_next(actor, name, count)]}
@@ -114,7 +114,7 @@ def upcoming(request: HttpRequest, name: str, count: int = Query(5, ge=1, le=100
 
 @group.get(f"{SCHEDULE}/runs", id="listRuns", right="view", answers=ScheduleRunsOut, summary="List the runs so far")
 def runs(request: HttpRequest, name: str, limit: int = Query(100, ge=1, le=500)) -> dict[str, Any]:
-    """Newest first; as many as the history of the schedule holds."""
+    """List runs, newest first; as many as the history of the schedule holds."""
     actor = actor_of(request)
     zone = queries.get(actor, name).schedule.zone
     return {"items": [describe_run(run, zone) for run in queries.history(actor, name, limit)]}
@@ -125,7 +125,7 @@ def runs(request: HttpRequest, name: str, limit: int = Query(100, ge=1, le=500))
     summary="Run each occurrence of a range of the past", example={"start": "2026-11-01", "end": "2026-11-08"},
 )  # fmt: skip
 def backfill(request: HttpRequest, name: str, body: BackfillRange) -> dict[str, int]:
-    """Also those that have run; 10,000 at most."""
+    """Run the occurrences of a time span, also those that have run; 10,000 at most."""
     found = schedules.backfill(
         actor_of(request), name, body.start, body.end, reason=body.reason, key=engine_key(request)
     )
@@ -134,7 +134,7 @@ def backfill(request: HttpRequest, name: str, body: BackfillRange) -> dict[str, 
 
 @group.delete(SCHEDULE, id="removeSchedule", right="operate", answers=ScheduleGone, summary="Remove a schedule")
 def remove(request: HttpRequest, name: str) -> dict[str, str]:
-    """With its history. What its runs led to goes on."""
+    """Delete the schedule with its history. What its runs led to goes on."""
     schedules.remove(actor_of(request), name)
     return {"name": name}
 

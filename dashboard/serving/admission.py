@@ -80,7 +80,7 @@ class Passage:
         if self._size > MOST:
             self.refusal = too_large()
             return GONE
-        return message if message.get("more_body") or await self._waited() else GONE
+        return message if message.get("more_body") or await self._wait_for_turn() else GONE
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -96,12 +96,12 @@ class Passage:
         ahead, self._ahead = self._ahead, None
         return await (ahead if ahead is not None else self._receive())
 
-    async def _waited(self) -> bool:
+    async def _wait_for_turn(self) -> bool:
         """Wait for the turn. Return whether it has come; False as well once the client is gone."""
         try:
             self._turn = self._gate.enter(self._address, self._caller)
         except Crowded as error:
-            self.refusal = crowded() if error.own else busy()
+            self.refusal = too_many() if error.own else busy()
             return False
         if self._turn.granted.done():
             return True
@@ -126,7 +126,7 @@ def too_large() -> Refusal:
     return Refusal(TOO_LARGE, f"A request has at most {MOST // 1024 // 1024} MiB.")
 
 
-def crowded() -> Refusal:
+def too_many() -> Refusal:
     return Refusal(CROWDED, "More requests of yours are under way, or wait, than may at a time.", 1)
 
 

@@ -51,13 +51,13 @@ class EventLoopHandler(ASGIHandler):
         self._security = SecurityMiddleware(_nowhere)
         self._frames = XFrameOptionsMiddleware(_nowhere)
         self._checked = convert_exception_to_response(self._inner)
-        self._middleware_chain = convert_exception_to_response(RequestIds(ContentSecurityPolicy(self._secured)))
+        self._middleware_chain = convert_exception_to_response(RequestIds(ContentSecurityPolicy(self._secure)))
 
     def takes(self, scope: Scope) -> bool:
         path = scope["path"]
         if path == "/healthz":
             return True
-        return bool(path.startswith(settings.STATIC_URL) and self._static._found(path) is not None)
+        return bool(path.startswith(settings.STATIC_URL) and self._static._look_up(path) is not None)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         await self._answer(scope, send, None)
@@ -75,7 +75,7 @@ class EventLoopHandler(ASGIHandler):
             for closer in response._resource_closers:
                 closer()
 
-    async def _secured(self, request: HttpRequest) -> HttpResponse:
+    async def _secure(self, request: HttpRequest) -> HttpResponse:
         """Do what the middleware of the same names does for pages."""
         response = self._security.process_request(request) or await self._checked(request)
         return self._security.process_response(request, self._frames.process_response(request, response))
@@ -85,7 +85,7 @@ class EventLoopHandler(ASGIHandler):
         request.get_host()  # one that is not ours is refused
         refusal: Refusal | None = request.refusal  # type: ignore[attr-defined]
         if refusal is not None:
-            return refused(request, refusal)
+            return answer_refusal(request, refusal)
         if request.path_info == "/healthz":
             return await healthz(request)
         return await self._static(request)
@@ -97,7 +97,7 @@ async def _nowhere(request: HttpRequest) -> HttpResponse:
     return HttpResponse(status=404)
 
 
-def refused(request: HttpRequest, refusal: Refusal) -> HttpResponse:
+def answer_refusal(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """Answer with a page or a problem, made without session, user or engine."""
     known = codes.BY_CODE[refusal.code]
     if is_api_request(request):

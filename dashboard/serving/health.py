@@ -67,8 +67,8 @@ async def healthz(request: HttpRequest) -> JsonResponse:
     restart a process.
     """
     if "process" in request.GET:
-        return _answered({"process": OK}, OK)
-    return _answered(await _looks.states(), OK)
+        return _make_response({"process": OK}, OK)
+    return _make_response(await _looks.states(), OK)
 
 
 @never_cache
@@ -85,10 +85,10 @@ def _answer(parts: Mapping[str, Callable[[], None]], well: str, request: HttpReq
     states: States = {}
     for name, probe in parts.items():
         states |= _state(name, probe, request.path)
-    return _answered(states, well)
+    return _make_response(states, well)
 
 
-def _answered(states: States, well: str) -> JsonResponse:
+def _make_response(states: States, well: str) -> JsonResponse:
     words = {state for name, state in states.items() if name != "missing"}
     if LibraryNotLoaded.code in words:
         states["run"] = COMMAND
@@ -219,12 +219,12 @@ class HealthChecks:
 
     async def states(self) -> States:
         at, last = self._last
-        look = asyncio.wrap_future(self._begun())
+        look = asyncio.wrap_future(self._begin())
         spare = last and time.monotonic() - at < self.FRESH
         done, _ = await asyncio.wait([look], timeout=self.PATIENCE if spare else None)
         return look.result() if done else last
 
-    def _begun(self) -> Future[States]:
+    def _begin(self) -> Future[States]:
         with self._lock:
             if self._under_way is None or self._under_way.done():
                 self._under_way = self._thread.submit(self._look)

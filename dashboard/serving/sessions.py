@@ -20,15 +20,15 @@ class SessionStore(cache.SessionStore):
         if self._away is not None:
             raise self._away
         try:
-            return self._found(self._cache.get(self.cache_key))
+            return self._take(self._cache.get(self.cache_key))
         except Exception as error:
             self._away = error
             raise
 
     async def aload(self) -> dict[str, Any]:
-        return self._found(await self._cache.aget(await self.acache_key()))
+        return self._take(await self._cache.aget(await self.acache_key()))
 
-    def _found(self, data: dict[str, Any] | None) -> dict[str, Any]:
+    def _take(self, data: dict[str, Any] | None) -> dict[str, Any]:
         if data is None:  # expired, or made up
             self._session_key = None
         return data or {}

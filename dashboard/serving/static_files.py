@@ -35,16 +35,16 @@ class StaticFiles(WhiteNoiseMiddleware):
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if iscoroutinefunction(self):
             return self._later(request)
-        found = self._found(request.path_info)
+        found = self._look_up(request.path_info)
         return self.get_response(request) if found is None else self.serve(found, request)
 
     async def _later(self, request: HttpRequest) -> HttpResponse:
-        found = self._found(request.path_info)
+        found = self._look_up(request.path_info)
         if found is None:
             return await self.get_response(request)
-        return _streamed(self.serve(found, request))
+        return _stream(self.serve(found, request))
 
-    def _found(self, url: str) -> Any:
+    def _look_up(self, url: str) -> Any:
         """Find the file as it is on disk now; None if there is none, or none any more."""
         if self.autorefresh:
             return self.find_file(url)
@@ -85,7 +85,7 @@ def _size_and_time(path: str, look: Callable[[str], os.stat_result]) -> tuple[in
     return found.st_size, found.st_mtime_ns
 
 
-def _streamed(response: HttpResponse) -> HttpResponse:
+def _stream(response: HttpResponse) -> HttpResponse:
     """Convert a response to what an ASGI server takes: a file read by an asynchronous iterator.
 
     The answer to a HEAD, or for a file that did not change, has no file, and is no stream then.

@@ -57,7 +57,7 @@ def require(right: str, *, globally: bool | None = None) -> Callable[[View], Vie
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def check_right(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if not request.user.is_authenticated:
                 return redirect_to_login(_way_back(request))
             machine = kwargs.get("machine", "")
@@ -67,8 +67,8 @@ def require(right: str, *, globally: bool | None = None) -> Callable[[View], Vie
                 request.actor = Actor.of(request).holding(right, machine)  # type: ignore[attr-defined]
             return view(request, *args, **kwargs)
 
-        guarded.right = right  # type: ignore[attr-defined]
-        return guarded
+        check_right.right = right  # type: ignore[attr-defined]
+        return check_right
 
     return decorate
 

@@ -29,7 +29,7 @@ def require_audited(
         guarded = require(right, globally=globally)(view)
 
         @wraps(guarded)
-        def asked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def record_refusals(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             try:
                 return guarded(request, *args, **kwargs)
             except Forbidden as error:
@@ -38,7 +38,7 @@ def require_audited(
                     record_refusal(request, action if isinstance(action, str) else action(request), error, **about)
                 raise
 
-        return asked
+        return record_refusals
 
     return decorate
 

@@ -75,7 +75,7 @@ class Environment:
         file."""
         return str(self._read(name, Url(tuple(schemes)), default, secret=True))
 
-    def checked(self, name: str, default: str, fits: Callable[[str], bool], wanted: str) -> str:
+    def check(self, name: str, default: str, fits: Callable[[str], bool], wanted: str) -> str:
         """Read a text for which ``fits`` holds; ``wanted`` says in words what that is."""
         return str(self._read(name, Checked(fits, wanted), default))
 

@@ -16,15 +16,15 @@ SECRET = re.compile(r"(sb_[0-9a-f]{12}_|(?<!\d)\d{1,2}\.[0-9a-f]{16}\.)[A-Za-z0-
 def plain(text: str) -> str:
     """Write out all characters that cannot be seen, as Python does in a string: controls, ends of lines, what reorders
     or hides text, halves of surrogate pairs."""
-    return text if text.isprintable() else _seen(text)
+    return text if text.isprintable() else _escape(text)
 
 
-def closed(text: str) -> str:
+def hide_tokens(text: str) -> str:
     """Remove the secrets of tokens that are part of an address."""
     return SECRET.sub(r"\1...", text)
 
 
-def _seen(text: str, kept: str = "") -> str:
+def _escape(text: str, kept: str = "") -> str:
     return "".join(
         letter if letter.isprintable() or letter in kept else letter.encode("unicode_escape").decode("ascii")
         for letter in text
@@ -35,11 +35,11 @@ class Line(logging.Formatter):
     """A message is one line; a traceback below it keeps its own, without what moves a cursor."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
-        record.message = closed(plain(record.message))
+        record.message = hide_tokens(plain(record.message))
         return super().formatMessage(record)
 
     def formatException(self, ei) -> str:  # type: ignore[no-untyped-def]
-        return closed(_seen(super().formatException(ei), kept="\t\n"))
+        return hide_tokens(_escape(super().formatException(ei), kept="\t\n"))
 
 
 class Asked(logging.Filter):

@@ -39,18 +39,18 @@ def tighten(path: Path) -> None:
         if mode == wanted or mode & stat.S_ISVTX:
             return
         if os.geteuid() not in (0, found.st_uid):
-            _say(f"{path} has mode {mode:o} and belongs to another account, who has to make it {wanted:o}")
+            _add_notice(f"{path} has mode {mode:o} and belongs to another account, who has to make it {wanted:o}")
             return
         os.chmod(path, wanted)
     except FileNotFoundError:
         return
     except OSError as error:
-        _say(f"{path} cannot be kept from others: {error.strerror}")
+        _add_notice(f"{path} cannot be kept from others: {error.strerror}")
     else:
-        _say(f"{path} had mode {mode:o}, open to others on this machine; it has {wanted:o} now")
+        _add_notice(f"{path} had mode {mode:o}, open to others on this machine; it has {wanted:o} now")
 
 
-def _say(notice: str) -> None:
+def _add_notice(notice: str) -> None:
     if notice not in NOTICES:
         NOTICES.append(notice)
 

@@ -51,7 +51,7 @@ def _answer(request: HttpRequest, most: int, cpu: float) -> JsonResponse:
     if isinstance(text, JsonResponse):
         return text
     try:
-        done = offload.run("study", text, who=Actor.of(request).id, cpu=cpu, **_wanted(request))
+        done = offload.run("study", text, who=Actor.of(request).id, cpu=cpu, **_read_terms(request))
     except offload.OffloadError as error:
         return refuse(status_of(type(error)), error.code, error.message, retry_after=error.retry_after)
     found = done.answer | {"cpu": round(done.cpu * 1000)}
@@ -80,7 +80,7 @@ def admit(request: HttpRequest, most: int, *, what: str, cost: int = 1) -> JsonR
     return None
 
 
-def _wanted(request: HttpRequest) -> dict[str, Any]:
+def _read_terms(request: HttpRequest) -> dict[str, Any]:
     """Read the terms of the address: all optional, anything else is ignored."""
     asked = request.GET
     format, write = asked.get("format", GUESS), asked.get("write", "")
@@ -122,7 +122,7 @@ def list_known(actor: Actor) -> dict[str, Any]:
     recorded = MachineVersion.objects.filter(machine__name__in=names)
     for name, number, definition in recorded.values_list("machine__name", "number", "definition"):
         if names[name] == number:
-            found |= dict.fromkeys(_invoked(definition))
+            found |= dict.fromkeys(_list_sources(definition))
     return vocabulary() | {"machines": list(names), "handlers": sorted(found)}
 
 
@@ -133,9 +133,9 @@ def _current_versions(actor: Actor) -> dict[str, int]:
         return {}
 
 
-def _invoked(part: Any) -> list[str]:
+def _list_sources(part: Any) -> list[str]:
     """List every ``src`` of a definition."""
     if isinstance(part, dict):
         own = [part["src"]] if isinstance(part.get("src"), str) else []
-        return own + [name for value in part.values() for name in _invoked(value)]
-    return [name for value in part for name in _invoked(value)] if isinstance(part, list) else []
+        return own + [name for value in part.values() for name in _list_sources(value)]
+    return [name for value in part for name in _list_sources(value)] if isinstance(part, list) else []

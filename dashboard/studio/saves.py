@@ -45,10 +45,10 @@ def save(request: HttpRequest, machine: str) -> JsonResponse:
     except Draft.DoesNotExist:
         return _refuse(404, "SB704", f"Machine {machine} has no draft {id}.")
     except (DraftChanged, DraftClosed) as error:
-        return _refuse(409, error.code, error.message, draft=_tell(Draft.objects.get(pk=id), text=True))
+        return _refuse(409, error.code, error.message, draft=_describe(Draft.objects.get(pk=id), text=True))
     except (BadInput, SignalboxError) as error:
         return _refuse(status_of(type(error)), error.code, error.message)
-    return _json(_tell(made))
+    return _json(_describe(made))
 
 
 @require("publish")
@@ -61,10 +61,10 @@ def note_presence(request: HttpRequest, machine: str) -> JsonResponse:
         return _json({"others": []})
     others = [{"who": one.who, "draft": one.draft} for one in presence.note(actor, machine, id)]
     row = Draft.objects.defer("text").filter(pk=id, machine=machine).first() if id is not None else None
-    return _json({"others": others, "draft": _tell(row) if row else None, "current": outlines.find_latest(machine)})
+    return _json({"others": others, "draft": _describe(row) if row else None, "current": outlines.find_latest(machine)})
 
 
-def _tell(draft: Draft, *, text: bool = False) -> dict[str, Any]:
+def _describe(draft: Draft, *, text: bool = False) -> dict[str, Any]:
     told = {
         "id": draft.pk, "revision": draft.revision, "base": draft.base, "state": draft.state, "editor": draft.editor,
         "at": in_ms(draft.updated_at), "note": draft.note,

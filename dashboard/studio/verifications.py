@@ -89,7 +89,7 @@ def _verify(
         paths = [one.path for one in found]
         ranges = offload.run("locate", text, who="", cpu=CPU, format=read.format, paths=paths).answer
     version = _find_same(machine, read.compiled.source)
-    findings = [_tell(one, place, machine, version) for one, place in zip(found, ranges, strict=True)]
+    findings = [_describe(one, place, machine, version) for one, place in zip(found, ranges, strict=True)]
     counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in RESULTS}
     return {"findings": findings, "counts": counts, "longer": longer}
 
@@ -106,7 +106,7 @@ def _refuse(why: str) -> dict[str, Any]:
     return {"findings": [], "counts": {}, "unread": why}
 
 
-def _tell(finding: VerificationFinding, place: Sequence[int], machine: str, version: int | None) -> dict[str, Any]:
+def _describe(finding: VerificationFinding, place: Sequence[int], machine: str, version: int | None) -> dict[str, Any]:
     """Tell a finding. Its run is linked to the simulator where that has the same definition, as a ``version``."""
     told = finding.as_dict() | {"said": RESULTS[finding.verdict], "range": place, "steps": []}
     if finding.verdict == FOUND:

@@ -121,7 +121,7 @@ def _open(request: HttpRequest, actor: Actor, machine: str) -> Workspace:
     if draft is None and current is None:
         raise UnknownMachine(machine)
     base = draft.base if draft is not None else current
-    text = draft.text if draft is not None else _written(machine, current)
+    text = draft.text if draft is not None else _write(machine, current)
     return Workspace(
         machine, text, draft, base, current, may and (draft is None or draft.is_open),
         note=draft.note if draft is not None else "", format=draft.format if draft is not None else "json",
@@ -143,7 +143,7 @@ def _find(actor: Actor, machine: str, asked: str) -> Draft:
     return found
 
 
-def _written(machine: str, version: int | None) -> str:
+def _write(machine: str, version: int | None) -> str:
     definition = get_version(machine, version or 0, without=("drawing",)).definition
     return json.dumps(definition, indent=2, ensure_ascii=False) + "\n"
 

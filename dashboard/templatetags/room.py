@@ -196,7 +196,7 @@ def value(anything: Any) -> str:
 
 
 @register.filter
-def masked(anything: Any) -> bool:
+def is_masked(anything: Any) -> bool:
     """Return whether a value is redacted."""
     return bool(anything == MASK)
 
@@ -284,13 +284,13 @@ def event_words(step: Step, words: HistoryWords | str | None = None, plain: bool
 
 
 @register.filter
-def left(step: Step) -> list[str]:
+def list_left(step: Step) -> list[str]:
     """List the leaf states that a step left; nothing happened in the other regions."""
     return [name for name in step.source or () if name not in step.configuration]
 
 
 @register.filter
-def entered(step: Step) -> list[str]:
+def list_entered(step: Step) -> list[str]:
     """List the leaf states that a step led to; all of them if it left none."""
     return [name for name in step.configuration if name not in (step.source or ())] or step.configuration
 

@@ -168,13 +168,13 @@ def list_sides(actor: Actor, machine: str, numbers: Iterable[int]) -> list[tuple
 
 def _merge(text: str, who: str) -> dict[str, Any]:
     """Draw in a helper process, once in this process."""
-    kept = _cached(text, diagrams.DRAWING)
+    kept = _make_entry(text, diagrams.DRAWING)
     if not kept:
         kept.append(offload.run("compare", text, who=who, cpu=DRAWING_CPU).answer)
     return kept[0]
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def _cached(text: str, way: int) -> list[dict[str, Any]]:
+def _make_entry(text: str, way: int) -> list[dict[str, Any]]:
     """Return the cache entry, empty at first. ``way``: the version of the drawing code."""
     return []

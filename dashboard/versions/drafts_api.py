@@ -12,7 +12,7 @@ from pydantic import Field
 from dashboard.api.framework import cursors
 from dashboard.api.framework.approvals import ApprovalOut
 from dashboard.api.framework.operation import Group, actor_of, charge
-from dashboard.api.framework.preconditions import expected, tagged
+from dashboard.api.framework.preconditions import read_expected, set_etag
 from dashboard.api.framework.schemas import Body, Listed, Ms, Out, Why
 from dashboard.machines.api import FindingOut, Published
 from dashboard.shared.times.times import in_ms
@@ -93,17 +93,17 @@ def _row(draft: Draft) -> dict[str, Any]:
     return facts | {"id": draft.pk, "created": in_ms(draft.created_at), "updated": in_ms(draft.updated_at)}
 
 
-def _shown(response: HttpResponse, draft: Draft) -> dict[str, Any]:
-    tagged(response, draft)
+def _describe(response: HttpResponse, draft: Draft) -> dict[str, Any]:
+    set_etag(response, draft)
     return _row(draft) | {"text": draft.text, "digest": draft.digest}
 
 
 @group.get(DRAFTS, id="listDrafts", right="publish", answers=Drafts, summary="List drafts")
-def listed(
+def list_all(
     request: HttpRequest, machine: str, state: Literal["open", "published", "discarded", "any"] = "open",
     limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Newest first."""
+    """List drafts, newest first."""
     found = drafts.list_drafts(actor_of(request), machine, state="" if state == "any" else state).order_by("-id")
     if (before := cursors.number("drafts", cursor)) is not None:
         found = found.filter(id__lt=before)
@@ -118,15 +118,16 @@ def listed(
     example={"text": '{"id": "door", "initial": "shut", "states": {"shut": {}}}', "note": "first try"},
 )  # fmt: skip
 def save(request: HttpRequest, response: HttpResponse, machine: str, body: NewDraft) -> Status:
-    """Of a machine that is there, or of a new one. Anything may be in the text; `check` says what is wrong."""
+    """Save a draft of a machine that is there, or of a new one. Anything may be in the text; `check` says what is
+    wrong."""
     made = drafts.save(actor_of(request), machine, body.text, format=body.format, note=body.note, base=body.base)
-    return Status(201, _shown(response, made))
+    return Status(201, _describe(response, made))
 
 
 @group.get(DRAFT, id="getDraft", right="publish", answers=DraftOut, summary="Get a draft")
 def one(request: HttpRequest, response: HttpResponse, draft: int) -> dict[str, Any]:
-    """`ETag` is its revision."""
-    return _shown(response, drafts.get(actor_of(request), draft))
+    """Return the draft; `ETag` is its revision."""
+    return _describe(response, drafts.get(actor_of(request), draft))
 
 
 @group.put(
@@ -135,20 +136,20 @@ def one(request: HttpRequest, response: HttpResponse, draft: int) -> dict[str, A
     example={"text": '{"id": "door", "initial": "shut", "states": {"shut": {}}}', "note": "second try"},
 )  # fmt: skip
 def change(request: HttpRequest, response: HttpResponse, draft: int, body: Drafting) -> dict[str, Any]:
-    """In place of the whole text. With `If-Match`, only if nobody changed it since."""
+    """Replace the whole text. With `If-Match`, only if nobody changed it since."""
     actor = actor_of(request)
     machine = drafts.get(actor, draft, action="draft.save").machine
     made = drafts.save(
-        actor, machine, body.text, format=body.format, note=body.note, id=draft, expect=expected(request)
+        actor, machine, body.text, format=body.format, note=body.note, id=draft, expect=read_expected(request)
     )
-    return _shown(response, made)
+    return _describe(response, made)
 
 
 @group.post(
     f"{DRAFT}/check", id="checkDraft", right="publish", answers=DraftCheck, changes=False, summary="Check a draft"
 )
 def check(request: HttpRequest, draft: int) -> dict[str, Any]:
-    """Every finding, and whether it could be published now."""
+    """Return every finding, and whether the draft could be published now."""
     found = drafts.check(actor_of(request), draft, charge=partial(charge, request))
     return {
         "publishable": found.publishable,
@@ -164,18 +165,18 @@ def check(request: HttpRequest, draft: int) -> dict[str, Any]:
     example={"onto": 3},
 )  # fmt: skip
 def rebase(request: HttpRequest, response: HttpResponse, draft: int, body: Rebasing) -> dict[str, Any]:
-    """Says that the draft was compared with the current version and is to replace it. The text stays as it is."""
-    made = drafts.rebase(actor_of(request), draft, onto=body.onto, expect=expected(request))
-    return _shown(response, made)
+    """Record that the draft was compared with the current version and is to replace it. The text stays as it is."""
+    made = drafts.rebase(actor_of(request), draft, onto=body.onto, expect=read_expected(request))
+    return _describe(response, made)
 
 
 @group.post(
     f"{DRAFT}/discard", id="discardDraft", right="publish", answers=DraftOut, matches=True, summary="Discard a draft"
 )
 def discard(request: HttpRequest, response: HttpResponse, draft: int, body: Discarding) -> dict[str, Any]:
-    """Its text can still be read."""
-    made = drafts.discard(actor_of(request), draft, expect=expected(request), reason=body.reason)
-    return _shown(response, made)
+    """Discard the draft. Its text can still be read."""
+    made = drafts.discard(actor_of(request), draft, expect=read_expected(request), reason=body.reason)
+    return _describe(response, made)
 
 
 @group.post(
@@ -183,10 +184,11 @@ def discard(request: HttpRequest, response: HttpResponse, draft: int, body: Disc
     summary="Publish a draft", example={"reason": "the door can be locked"},
 )  # fmt: skip
 def publish(request: HttpRequest, draft: int, body: DraftPublishing) -> Status:
-    """It becomes its machine's current version, or with `rollout` that of a part of the new instances. 409 (`SB640`)
-    where its base is no longer the current version. Where it takes a second person, 202 and the request."""
+    """Publish the draft. It becomes its machine's current version, or with `rollout` that of a part of the new
+    instances. 409 (`SB640`) where its base is no longer the current version. Where it takes a second person, 202 and
+    the request."""
     version = drafts.publish(
-        actor_of(request), draft, reason=body.reason, rollout=body.rollout, expect=expected(request),
+        actor_of(request), draft, reason=body.reason, rollout=body.rollout, expect=read_expected(request),
         charge=partial(charge, request),
     )  # fmt: skip
     return Status(201, {"machine": version.machine.name, "version": version.number, "digest": version.digest})

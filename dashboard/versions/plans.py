@@ -70,7 +70,7 @@ def _start_form(request: HttpRequest, live: Live, versions: VersionCounts) -> Ht
     }
     initial["sources"] = initial["sources"] or [number for number in numbers if number != to][:1]
     if of := _number(request.GET.get("of", "")):
-        plan = redacted.hide_document(Actor.of(request), _stored(request, live.machine, of).plan)
+        plan = redacted.hide_document(Actor.of(request), _find_plan(request, live.machine, of).plan)
         to, choices = plan["to"], presenters.read_plan_choices(plan)
         sources = [source["version"] for source in plan["sources"]]
         initial = {"sources": sources, "unmapped": plan["unmapped"], **plan["options"]}
@@ -129,7 +129,7 @@ def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else 0
 
 
-def _stored(request: HttpRequest, machine: str, id: int) -> StoredPlan:
+def _find_plan(request: HttpRequest, machine: str, id: int) -> StoredPlan:
     """Return a stored plan of this machine. Raises Http404."""
     try:
         found = services.get(Actor.of(request), id)
@@ -149,7 +149,7 @@ def plan_page(
     request: HttpRequest, machine: str, id: int, *, mistake: str = "", reason: str = "", status: int = 200
 ) -> HttpResponse:
     """Render a stored plan. ``mistake``: why what was asked for was not done; ``reason``: as typed."""
-    stored, actor = _stored(request, machine, id), Actor.of(request)
+    stored, actor = _find_plan(request, machine, id), Actor.of(request)
     engine = redacted_engine(request)
     live = engine.live(machine)
     context = presenters.present_plan(actor, stored, live) | {
@@ -165,7 +165,7 @@ def plan_page(
 def dry_run(request: HttpRequest, machine: str, id: int) -> HttpResponse:
     """Try the plan on the whole fleet. A fleet too large for one request is tried by the preview of the move."""
     if request.method == "POST":
-        stored = _stored(request, machine, id)
+        stored = _find_plan(request, machine, id)
         try:
             services.try_out(Actor.of(request), stored.pk)
         except BadInput as error:
@@ -189,7 +189,7 @@ def back(request: HttpRequest, machine: str, id: int) -> HttpResponse:
 def _start_bulk(request: HttpRequest, machine: str, id: int, name: str, begin: Any) -> HttpResponse:
     if request.method != "POST":
         return redirect("signalbox:plan", machine, id)
-    stored = _stored(request, machine, id)
+    stored = _find_plan(request, machine, id)
     reason, rate = request.POST.get("reason", "").strip(), request.POST.get("rate", "").strip() or "0"
     if not reason or len(reason) > MAX_REASON:
         return plan_page(
@@ -210,9 +210,9 @@ def _start_bulk(request: HttpRequest, machine: str, id: int, name: str, begin: A
 
 
 @require("view")
-def refused(request: HttpRequest, machine: str, id: int) -> HttpResponseBase:
+def export_refused(request: HttpRequest, machine: str, id: int) -> HttpResponseBase:
     """Answer the instances that the last dry run refused, as CSV."""
-    stored = _stored(request, machine, id)
+    stored = _find_plan(request, machine, id)
     return stream_csv(
         request, presenters.list_refused_chunks(Actor.of(request), stored), f"plan-{stored.plan_id}-refused.csv"
     )

@@ -154,7 +154,7 @@ class ReplayOut(Out):
     divergences: list[dict[str, Any]] = Field(description="steps that end differently, by class, with an example each")
 
 
-def _planned(actor: Actor, plan: MigrationPlan) -> dict[str, Any]:
+def _describe(actor: Actor, plan: MigrationPlan) -> dict[str, Any]:
     return {
         "machine": plan.machine,
         "to": plan.to,
@@ -174,7 +174,7 @@ def _row(row: StoredPlan) -> dict[str, Any]:
     }
 
 
-def _stored(actor: Actor, row: StoredPlan) -> dict[str, Any]:
+def _describe_stored(actor: Actor, row: StoredPlan) -> dict[str, Any]:
     now = plans.progress(actor, row)
     return _row(row) | {
         "plan": redacted.hide_document(actor, row.plan),
@@ -204,13 +204,13 @@ def _to(body: PlanTerms) -> int:
     "/machines/{name:machine}/diff", id="compareVersions", right="view", answers=DiffOut, summary="Compare versions"
 )
 def compare(request: HttpRequest, machine: str, a: int = Query(ge=1), b: int = Query(ge=1)) -> dict[str, Any]:
-    """Each change says what it means for instances of version `a`."""
+    """List the changes; each says what it means for instances of version `a`."""
     return comparison.diff(actor_of(request), machine, a, b).as_dict()
 
 
 @group.get("/drafts/{int:draft}/diff", id="compareDraft", right="publish", answers=DiffOut, summary="Compare a draft")
 def compare_draft(request: HttpRequest, draft: int) -> dict[str, Any]:
-    """With the current version of its machine."""
+    """Compare the draft with the current version of its machine."""
     return comparison.diff_draft(actor_of(request), draft, charge=partial(charge, request)).as_dict()
 
 
@@ -219,17 +219,17 @@ def compare_draft(request: HttpRequest, draft: int) -> dict[str, Any]:
     summary="Plan a migration", costly=True, example={"to": 2, "states": {"Paying": "Charging"}},
 )  # fmt: skip
 def make(request: HttpRequest, machine: str, body: PlanTerms) -> dict[str, Any]:
-    """Where instances of other versions would stand in version `to`, with suggestions for states without a place.
+    """Show where instances of other versions would stand in version `to`, with suggestions for states without a place.
     Nothing is stored. 422 with every finding where no plan can be made."""
     actor = actor_of(request)
-    return _planned(actor, plans.make(actor, machine, _to(body), **_terms(body)))
+    return _describe(actor, plans.make(actor, machine, _to(body), **_terms(body)))
 
 
 @group.get(PLANS, id="listPlans", right="view", answers=Plans, summary="List stored plans")
-def listed(
+def list_stored(
     request: HttpRequest, machine: str, limit: int = Query(50, ge=1, le=500), cursor: str | None = None
 ) -> dict[str, Any]:
-    """Newest first."""
+    """List plans, newest first."""
     found = plans.list_plans(actor_of(request), machine).order_by("-id")
     if (before := cursors.number("plans", cursor)) is not None:
         found = found.filter(id__lt=before)
@@ -243,31 +243,31 @@ def listed(
     costly=True, example={"to": 2, "states": {"Paying": "Charging"}, "note": "charges are a state of their own"},
 )  # fmt: skip
 def store(request: HttpRequest, machine: str, body: NewPlan) -> Status:
-    """By its terms, or as a whole `plan`, as `makePlan` and `machine plan` answer it. It never changes."""
+    """Store a plan by its terms, or as a whole `plan`, as `makePlan` and `machine plan` answer it. It never changes."""
     actor = actor_of(request)
     actor.demand("operate", machine, action="plan.store", reason=body.note)
     if body.plan is not None:
         plan = plans.read(actor, machine, body.plan)
     else:
         plan = plans.make(actor, machine, _to(body), **_terms(body))
-    return Status(201, _stored(actor, plans.store(actor, plan, note=body.note)))
+    return Status(201, _describe_stored(actor, plans.store(actor, plan, note=body.note)))
 
 
 @group.get(PLAN, id="getPlan", right="view", answers=StoredOut, summary="Get a stored plan")
 def one(request: HttpRequest, plan: int) -> dict[str, Any]:
-    """With its last dry run, and how far its bulk actions are."""
+    """Return the plan with its last dry run, and how far its bulk actions are."""
     actor = actor_of(request)
-    return _stored(actor, plans.get(actor, plan))
+    return _describe_stored(actor, plans.get(actor, plan))
 
 
 @group.post(
     f"{PLAN}/dry-run", id="tryPlan", right="operate", answers=StoredOut, summary="Try a plan on the whole fleet"
 )
 def try_out(request: HttpRequest, plan: int) -> dict[str, Any]:
-    """Every instance is counted, once; nothing changes. For fleets of up to 50,000 instances: of more (`SB648`), the
-    preview of `movePlan` is the same, made by workers."""
+    """Count every instance once; nothing changes. For fleets of up to 50,000 instances: of more (`SB648`), the preview
+    of `movePlan` is the same, made by workers."""
     actor = actor_of(request)
-    return _stored(actor, plans.try_out(actor, plan))
+    return _describe_stored(actor, plans.try_out(actor, plan))
 
 
 @group.post(
@@ -275,11 +275,13 @@ def try_out(request: HttpRequest, plan: int) -> dict[str, Any]:
     example={"rate": 100, "reason": "charges are a state of their own"},
 )  # fmt: skip
 def move(request: HttpRequest, plan: int, body: Migrating) -> Status:
-    """Starts a bulk action, which collects and previews the instances. `/bulks/<bulk>/run` lets it move them, with a
+    """Start a bulk action, which collects and previews the instances. `/bulks/<bulk>/run` lets it move them, with a
     second person where a version, or the site, asks for one."""
     actor = actor_of(request)
     versions = [] if body.version is None else [body.version]
-    return Status(201, _stored(actor, plans.move(actor, plan, reason=body.reason, rate=body.rate, versions=versions)))
+    return Status(
+        201, _describe_stored(actor, plans.move(actor, plan, reason=body.reason, rate=body.rate, versions=versions))
+    )
 
 
 @group.post(
@@ -287,12 +289,12 @@ def move(request: HttpRequest, plan: int, body: Migrating) -> Status:
     summary="Start to take a plan back", example={"reason": "the bank does not know this state"},
 )  # fmt: skip
 def move_back(request: HttpRequest, plan: int, body: TakingBack) -> Status:
-    """Starts the bulk action of the inverse plan. It is for the instances that the plan moved; all others stay. An
+    """Start the bulk action of the inverse plan. It is for the instances that the plan moved; all others stay. An
     instance that took no step since is as it was before. Where `make_current` needs approval, nothing moves: 202 and
     the request to pin that version."""
     actor = actor_of(request)
     given = {"reason": body.reason, "rate": body.rate, "make_current": body.make_current}
-    return Status(201, _stored(actor, plans.move_back(actor, plan, **given)))
+    return Status(201, _describe_stored(actor, plans.move_back(actor, plan, **given)))
 
 
 @group.post(
@@ -300,7 +302,7 @@ def move_back(request: HttpRequest, plan: int, body: TakingBack) -> Status:
     summary="Replay recorded histories on a version", example={"version": 2, "sample": 100},
 )  # fmt: skip
 def replay(request: HttpRequest, machine: str, body: Replaying) -> dict[str, Any]:
-    """Without writing: event, payload, time and job results as they were recorded."""
+    """Replay histories without writing: event, payload, time and job results as they were recorded."""
     actor = actor_of(request)
     return comparison.replay(actor, machine, body.version, sample=body.sample).as_dict()
 
@@ -310,6 +312,6 @@ def replay(request: HttpRequest, machine: str, body: Replaying) -> dict[str, Any
     summary="Replay recorded histories on a draft", example={"sample": 100},
 )  # fmt: skip
 def replay_draft(request: HttpRequest, draft: int, body: ReplayingDraft) -> dict[str, Any]:
-    """The same before it is published."""
+    """Replay histories on the draft, before it is published."""
     actor = actor_of(request)
     return comparison.replay_draft(actor, draft, sample=body.sample, charge=partial(charge, request)).as_dict()

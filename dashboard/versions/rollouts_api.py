@@ -10,9 +10,9 @@ from pydantic import Field
 
 from dashboard.api.framework.approvals import answers_of
 from dashboard.api.framework.operation import Group, actor_of, engine_key
-from dashboard.api.framework.preconditions import expected, tagged
+from dashboard.api.framework.preconditions import read_expected, set_etag
 from dashboard.api.framework.schemas import Acting, Ms, Out
-from dashboard.instances.api import INSTANCE, InstanceOut, shown
+from dashboard.instances.api import INSTANCE, InstanceOut, describe
 from machines.catalog.version_rules import read_policy
 from machines.versions import rollouts
 
@@ -159,7 +159,7 @@ def _choice(request: HttpRequest, machine: str) -> dict[str, Any]:
 
 @group.get(ROLLOUT, id="getRollout", right="view", answers=ChoiceOut, summary="Get the version of new instances")
 def one(request: HttpRequest, machine: str) -> dict[str, Any]:
-    """The current version, the roll-out, the pin, and the withdrawn versions."""
+    """Return the current version, the roll-out, the pin, and the withdrawn versions."""
     return _choice(request, machine)
 
 
@@ -168,7 +168,7 @@ def one(request: HttpRequest, machine: str) -> dict[str, Any]:
     summary="Get the figures of each version",
 )  # fmt: skip
 def figures(request: HttpRequest, machine: str, sample: int = Query(100, ge=0, le=1000)) -> dict[str, Any]:
-    """Side by side. `sample`: instances of each state whose time in it is read; 0 for none."""
+    """Compare both versions side by side. `sample`: instances of each state whose time in it is read; 0 for none."""
     found = rollouts.figures(actor_of(request), machine, sample=sample)
     return {"items": [one.as_dict() for one in found], "missing": len(found.missing)}
 
@@ -178,7 +178,7 @@ def figures(request: HttpRequest, machine: str, sample: int = Query(100, ge=0, l
     example={"version": 3, "percent": 5, "reason": "first customers"},
 )  # fmt: skip
 def start(request: HttpRequest, machine: str, body: StartingRollout) -> dict[str, Any]:
-    """To publish and roll out in one step, see `publishDraft`."""
+    """Start a roll-out. To publish and roll out in one step, see `publishDraft`."""
     rollouts.start(actor_of(request), machine, body.version, body.percent, **_terms(body, "version", "percent"))
     return _choice(request, machine)
 
@@ -188,21 +188,22 @@ def start(request: HttpRequest, machine: str, body: StartingRollout) -> dict[str
     example={"percent": 20, "reason": "nothing is refused"},
 )  # fmt: skip
 def change(request: HttpRequest, machine: str, body: SettingRollout) -> dict[str, Any]:
-    """An id that gets the version at a percentage gets it at each higher one. A stopped roll-out goes on."""
+    """Change the percentage. An id that gets the version at a percentage gets it at each higher one. A stopped roll-out
+    goes on."""
     rollouts.set_percent(actor_of(request), machine, body.percent, **_terms(body, "percent"))
     return _choice(request, machine)
 
 
 @group.post(f"{ROLLOUT}/stop", id="stopRollout", right="publish", answers=ChoiceOut, summary="Stop a roll-out")
 def stop(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str, Any]:
-    """New instances get the base version again; those that have the new one keep it."""
+    """Stop the roll-out. New instances get the base version again; those that have the new one keep it."""
     rollouts.stop(actor_of(request), machine, **_terms(body))
     return _choice(request, machine)
 
 
 @group.post(f"{ROLLOUT}/finish", id="finishRollout", right="publish", answers=CHANGED, summary="Finish a roll-out")
 def finish(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str, Any]:
-    """The version becomes the current one."""
+    """Make the version the current one."""
     rollouts.finish(actor_of(request), machine, **_terms(body))
     return _choice(request, machine)
 
@@ -212,7 +213,7 @@ def finish(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str,
     example={"version": 2, "reason": "until the audit is over"},
 )  # fmt: skip
 def pin(request: HttpRequest, machine: str, body: Pinning) -> dict[str, Any]:
-    """It stays current whatever is published, and no plan moves its instances."""
+    """Pin a version. It stays current whatever is published, and no plan moves its instances."""
     rollouts.pin(actor_of(request), machine, body.version, **_terms(body, "version"))
     return _choice(request, machine)
 
@@ -222,7 +223,7 @@ def pin(request: HttpRequest, machine: str, body: Pinning) -> dict[str, Any]:
     example={"instead": 2, "reason": "it charges twice"},
 )  # fmt: skip
 def withdraw(request: HttpRequest, machine: str, version: int, body: Withdrawing) -> dict[str, Any]:
-    """No new instance gets it, and no plan leads to it."""
+    """Withdraw a version. No new instance gets it, and no plan leads to it."""
     rollouts.withdraw(actor_of(request), machine, version, **_terms(body))
     return _choice(request, machine)
 
@@ -233,8 +234,8 @@ def withdraw(request: HttpRequest, machine: str, version: int, body: Withdrawing
     example={"actions": ["publish"], "reason": "two people look at each version"},
 )  # fmt: skip
 def set_policy(request: HttpRequest, machine: str, body: PolicySetting) -> dict[str, Any]:
-    """Beside what the definition and the settings ask for. Where any rule holds already, changing this needs approval,
-    too."""
+    """Set what needs approval, beside what the definition and the settings ask for. Where any rule holds already,
+    changing this needs approval, too."""
     rollouts.set_policy(actor_of(request), machine, body.actions, **_terms(body, "actions"))
     return _choice(request, machine)
 
@@ -244,13 +245,13 @@ def set_policy(request: HttpRequest, machine: str, body: PolicySetting) -> dict[
     summary="Pin an instance to its version", example={"reason": "a case before court"},
 )  # fmt: skip
 def pin_instance(request: HttpRequest, response: HttpResponse, machine: str, id: str, body: PinningInstance) -> Any:
-    """No plan moves it. With `If-Match`, only if nothing has happened to it since."""
+    """Pin an instance, so that no plan moves it. With `If-Match`, only if nothing has happened to it since."""
     after = rollouts.pin_instance(
-        actor_of(request), machine, id, body.pinned, reason=body.reason, expect=expected(request),
+        actor_of(request), machine, id, body.pinned, reason=body.reason, expect=read_expected(request),
         key=engine_key(request),
     )  # fmt: skip
-    tagged(response, after)
-    return shown(after)
+    set_etag(response, after)
+    return describe(after)
 
 
 def _terms(body: Acting, *without: str) -> dict[str, Any]:

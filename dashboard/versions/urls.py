@@ -31,5 +31,5 @@ urlpatterns = [
     path(f"{PLAN}dry-run/", plans.dry_run, name="plan-dry-run"),
     path(f"{PLAN}move/", plans.move, name="plan-move"),
     path(f"{PLAN}back/", plans.back, name="plan-back"),
-    path(f"{PLAN}refused.csv", plans.refused, name="plan-refused"),
+    path(f"{PLAN}refused.csv", plans.export_refused, name="plan-refused"),
 ]

@@ -95,7 +95,7 @@ def _ms(moment: datetime | None) -> int | None:
     return moment and in_ms(moment)
 
 
-def _shown(webhook: Webhook) -> dict[str, Any]:
+def _describe(webhook: Webhook) -> dict[str, Any]:
     names = ("id", "name", "url", "machines", "types", "active", "stopped", "failures", "maker")
     return {name: getattr(webhook, name) for name in names} | {"made_at": _ms(webhook.made_at)}
 
@@ -107,8 +107,8 @@ def _delivery(row: Delivery) -> dict[str, Any]:
 
 
 @group.get("/webhooks", id="listWebhooks", right="operate", everywhere=True, answers=Webhooks, summary="List webhooks")
-def listed(request: HttpRequest) -> dict[str, Any]:
-    return {"items": [_shown(webhook) for webhook in management.list_webhooks(actor_of(request))]}
+def list_all(request: HttpRequest) -> dict[str, Any]:
+    return {"items": [_describe(webhook) for webhook in management.list_webhooks(actor_of(request))]}
 
 
 @group.post(
@@ -117,14 +117,14 @@ def listed(request: HttpRequest) -> dict[str, Any]:
     example={"name": "billing", "url": "https://billing.example.com/hook", "types": ["paid.*"]},
 )  # fmt: skip
 def make(request: HttpRequest, body: Making) -> Status:
-    """For what is emitted from now on. Its secret is in this answer and in no other."""
+    """Make a webhook for what is emitted from now on. Its secret is in this answer and in no other."""
     webhook, secret = management.make(actor_of(request), **body.model_dump())
-    return Status(201, _shown(webhook) | {"secret": secret})
+    return Status(201, _describe(webhook) | {"secret": secret})
 
 
 @group.get(WEBHOOK, id="getWebhook", right="operate", everywhere=True, answers=WebhookOut, summary="Get a webhook")
 def one(request: HttpRequest, webhook: int) -> dict[str, Any]:
-    return _shown(management.get(actor_of(request), webhook))
+    return _describe(management.get(actor_of(request), webhook))
 
 
 @group.get(
@@ -132,7 +132,7 @@ def one(request: HttpRequest, webhook: int) -> dict[str, Any]:
     summary="List log gaps",
 )  # fmt: skip
 def gaps(request: HttpRequest) -> dict[str, Any]:
-    """The latest first; a hundred at most."""
+    """List gaps, the latest first; a hundred at most."""
     found = management.gaps(actor_of(request))[:100]
     names = ("machine", "after", "lost")
     return {"items": [{name: getattr(gap, name) for name in names} | {"at": _ms(gap.at)} for gap in found]}
@@ -143,8 +143,8 @@ def gaps(request: HttpRequest) -> dict[str, Any]:
     example={"types": ["*"]},
 )  # fmt: skip
 def change(request: HttpRequest, webhook: int, body: Changing) -> dict[str, Any]:
-    """What is left out stays."""
-    return _shown(management.change(actor_of(request), webhook, **body.model_dump(exclude_none=True)))
+    """Change what is given; what is left out stays."""
+    return _describe(management.change(actor_of(request), webhook, **body.model_dump(exclude_none=True)))
 
 
 @group.post(
@@ -152,14 +152,14 @@ def change(request: HttpRequest, webhook: int, body: Changing) -> dict[str, Any]
     summary="Rotate the secret",
 )  # fmt: skip
 def rotate(request: HttpRequest, webhook: int) -> dict[str, Any]:
-    """For a day messages carry a signature with the former one, too."""
+    """Replace the secret. For a day messages carry a signature with the former one, too."""
     found, secret = management.rotate(actor_of(request), webhook)
-    return _shown(found) | {"secret": secret}
+    return _describe(found) | {"secret": secret}
 
 
 @group.delete(WEBHOOK, id="deleteWebhook", right="operate", everywhere=True, answers=Gone, summary="Delete a webhook")
 def delete(request: HttpRequest, webhook: int) -> dict[str, int]:
-    """With its delivery log."""
+    """Delete the webhook with its delivery log."""
     management.delete(actor_of(request), webhook)
     return {"id": webhook}
 
@@ -173,7 +173,7 @@ def delete(request: HttpRequest, webhook: int) -> dict[str, int]:
     summary="Send a test message",
 )
 def test(request: HttpRequest, webhook: int) -> dict[str, Any]:
-    """A message of the type `signalbox.test`; its log says what became of it."""
+    """Send a message of the type `signalbox.test`; the delivery log has its result."""
     return _delivery(management.test(actor_of(request), webhook))
 
 
@@ -185,7 +185,7 @@ def deliveries(
     request: HttpRequest, webhook: int, state: States = "", limit: int = Query(50, ge=1, le=500),
     cursor: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Newest first."""
+    """List deliveries, newest first."""
     before = cursors.number("deliveries", cursor)
     rows = list(management.deliveries(actor_of(request), webhook, state=state, before=before)[: limit + 1])
     further = rows[limit - 1].pk if len(rows) > limit else None
@@ -197,13 +197,13 @@ def deliveries(
     answers=DeliveryOut, summary="Resend a delivery",
 )  # fmt: skip
 def redeliver(request: HttpRequest, webhook: int, delivery: int) -> dict[str, Any]:
-    """Now, with all its attempts, whatever became of it."""
+    """Deliver the message again now, with all its attempts, whatever its result was."""
     return _delivery(management.redeliver(actor_of(request), webhook, delivery))
 
 
 def _switch(name: str, summary: str, about: str, turn: Callable[[Actor, int], Webhook]) -> None:
     def switch(request: HttpRequest, webhook: int) -> dict[str, Any]:
-        return _shown(turn(actor_of(request), webhook))
+        return _describe(turn(actor_of(request), webhook))
 
     switch.__doc__ = about
     group.post(

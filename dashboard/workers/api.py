@@ -51,8 +51,8 @@ class Ordered(Out):
 
 
 @group.get("/workers", id="listWorkers", right="view", answers=Workers, summary="List workers")
-def listed(request: HttpRequest) -> dict[str, Any]:
-    """Queues and jobs of machines the caller may not see are left out of their rows."""
+def list_all(request: HttpRequest) -> dict[str, Any]:
+    """List workers. Queues and jobs of machines the caller may not see are left out of their rows."""
     return {"items": [row.as_dict() for row in workers.list_workers(actor_of(request))]}
 
 
@@ -61,6 +61,6 @@ def listed(request: HttpRequest) -> dict[str, Any]:
     summary="Quiet, resume or stop a worker", example={"order": "quiet", "reason": "the host is to be restarted"},
 )  # fmt: skip
 def direct(request: HttpRequest, worker: str, body: Ordering) -> dict[str, str]:
-    """It obeys with its next heartbeat: quiet (take no further jobs), work, or stop."""
+    """Direct the worker, which obeys with its next heartbeat: quiet (take no further jobs), work, or stop."""
     workers.direct(actor_of(request), worker, body.order, reason=body.reason)
     return {"worker": worker, "order": body.order}

@@ -95,7 +95,7 @@ TABLE: dict[str, Case] = {
     "getActivity": Case("view", "/activity", machine=False),
     "getBoard": Case("view", "/machines/door/board?of=edges&days=7"),
     "countInstances": Case("view", "/machines/door/counts?state=shut"),
-    "getTroubles": Case("view", f"{HERE}/troubles", stands="dead"),
+    "getProblems": Case("view", f"{HERE}/problems", stands="dead"),
     "listMachines": Case("view", "/machines", machine=False),
     "getMachine": Case("view", "/machines/door"),
     "getFigures": Case("view", "/machines/door/live"),

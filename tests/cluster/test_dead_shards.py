@@ -37,7 +37,7 @@ ABOUT_ONE = {
     "bulk", "bulk-results", "cancel", "delete", "edit", "force", "history-csv", "history-json", "instance", "note",
     "reset", "resume", "retry", "schedule", "schedule-change", "skip", "sm-key", "suspend",
     "admin instance", "API getBoard", "API getBulk", "API getHistory", "API getInstance", "API getKey", "API getNote",
-    "API getSchedule", "API getTroubles", "API getWaits", "API listBulkResults", "API listLinks", "API listNextRuns",
+    "API getSchedule", "API getProblems", "API getWaits", "API listBulkResults", "API listLinks", "API listNextRuns",
     "API listRuns", "API listSessions",
 }  # fmt: skip
 """Addresses of one thing, which one node stores: there is nothing else to show."""

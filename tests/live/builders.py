@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from dashboard.live.hub.merge_patch import merged
+from dashboard.live.hub.merge_patch import merge
 from dashboard.live.hub.sources import Source, World
 from dashboard.live.outbox import Outbox
 from machines.engine.records import Live
@@ -65,7 +65,7 @@ class Screen:
         elif frame["type"] == "delta":
             epoch, seq = self.marks[frame["topic"]]
             assert (frame["epoch"], frame["seq"]) == (epoch, seq + 1), "a gap"
-            self.values[frame["topic"]] = merged(self.values[frame["topic"]], frame["data"])
+            self.values[frame["topic"]] = merge(self.values[frame["topic"]], frame["data"])
         elif frame["type"] == "status":
             self.states.append(frame["state"])
         if "seq" in frame:

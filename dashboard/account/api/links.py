@@ -44,22 +44,22 @@ class LinkGone(Out):
     id: str
 
 
-def _shown(link: Link) -> dict[str, Any]:
+def _describe(link: Link) -> dict[str, Any]:
     view = link.view
     return {"id": link.handle, "page": view.page, "query": view.query, "made": link.made, "expires": link.expires}
 
 
-def _made(request: HttpRequest, link: Link) -> dict[str, Any]:
-    return _shown(link) | {"url": request.build_absolute_uri(reverse("signalbox:link", args=[link.token]))}
+def _describe_with_url(request: HttpRequest, link: Link) -> dict[str, Any]:
+    return _describe(link) | {"url": request.build_absolute_uri(reverse("signalbox:link", args=[link.token]))}
 
 
 @group.get("/links", id="listLinks", right="view", answers=LinksOut, summary="List your links")
-def listed(request: HttpRequest) -> dict[str, Any]:
-    """To pages the caller may open; the one that ends first in front."""
+def list_own(request: HttpRequest) -> dict[str, Any]:
+    """List links to pages the caller may open; the one that ends first in front."""
     actor = actor_of(request)
     scope = actor.scope("view")
     found = [link for link in links.list_links(actor.user) if not link.view.machine or link.view.machine in scope]
-    return {"items": [_shown(link) for link in found]}
+    return {"items": [_describe(link) for link in found]}
 
 
 @group.post(
@@ -68,21 +68,21 @@ def listed(request: HttpRequest) -> dict[str, Any]:
     example={"page": "/machines/payment/", "query": "state=paying&older=1h"},
 )  # fmt: skip
 def make(request: HttpRequest, body: Linking) -> Status[dict[str, Any]]:
-    """It opens the page for every account that may open it, until `expires`."""
+    """Make a link that opens the page for every account that may open it, until `expires`."""
     try:
         made = links.make_link(actor_of(request).user, body.page, body.query)
     except ValidationError as error:
         name, told = next(iter(error.message_dict.items()))
         raise Mistaken(" ".join(told), *([name] if name in Linking.model_fields else [])) from None
-    return Status(201, _made(request, made))
+    return Status(201, _describe_with_url(request, made))
 
 
 @group.post(
     "/links/{str:link}/renew", id="renewLink", right="view", once=False, answers=LinkMadeOut, summary="Renew a link"
 )
 def renew(request: HttpRequest, link: str) -> dict[str, Any]:
-    """The former one opens nothing from here on; its end stays."""
-    return _made(request, links.renew_link(actor_of(request).user, link))
+    """Replace the address. The former one opens nothing from here on; its end stays."""
+    return _describe_with_url(request, links.renew_link(actor_of(request).user, link))
 
 
 @group.delete("/links/{str:link}", id="revokeLink", right="view", answers=LinkGone, summary="Revoke a link")

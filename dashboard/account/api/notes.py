@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of
-from dashboard.api.framework.preconditions import expected, tagged
+from dashboard.api.framework.preconditions import read_expected, set_etag
 from dashboard.api.framework.schemas import Body, Ms, Out
 from machines.people import notes
 from machines.people.notes import MAX_TEXT, Note
@@ -27,9 +27,9 @@ class NoteWriting(Body):
 
 @group.get("/note", id="getNote", right="view", answers=NoteOut, summary="Get the note")
 def read(request: HttpRequest, response: HttpResponse) -> Note:
-    """`ETag` is its revision."""
+    """Return the note; `ETag` is its revision."""
     note = notes.read(actor_of(request))
-    tagged(response, note)
+    set_etag(response, note)
     return note
 
 
@@ -38,7 +38,7 @@ def read(request: HttpRequest, response: HttpResponse) -> Note:
     example={"text": "lamp 7 is being replaced until noon"},
 )  # fmt: skip
 def write(request: HttpRequest, response: HttpResponse, body: NoteWriting) -> Note:
-    """In place of the whole one. With `If-Match`, only if nobody wrote since."""
-    note = notes.write(actor_of(request), body.text, expect=expected(request))
-    tagged(response, note)
+    """Replace the whole note. With `If-Match`, only if nobody wrote since."""
+    note = notes.write(actor_of(request), body.text, expect=read_expected(request))
+    set_etag(response, note)
     return note

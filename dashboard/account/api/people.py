@@ -35,13 +35,13 @@ class Me(Out):
 
 @group.get("/openapi.json", id="getDocument", right="view", answers=dict[str, Any], summary="Get this document")
 def document(request: HttpRequest) -> HttpResponse:
-    """Everything the API takes and answers, as OpenAPI 3.1 has it."""
+    """Return everything the API takes and answers, as OpenAPI 3.1 has it."""
     return HttpResponse(text(), content_type="application/json; charset=utf-8")
 
 
 @group.get("/me", id="getMe", right="view", answers=Me, summary="Get the current account")
 def me(request: HttpRequest) -> dict[str, Any]:
-    """The account behind the credentials, and what they may do where."""
+    """Return the account behind the credentials, and what it may do where."""
     actor, token = actor_of(request), caller_of(request).token
     held = {right: actor.scope(right) for right in RIGHTS}
     return {

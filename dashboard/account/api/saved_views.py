@@ -41,18 +41,18 @@ class Gone(Out):
     id: int
 
 
-def _shown(view: SavedView) -> dict[str, Any]:
+def _describe(view: SavedView) -> dict[str, Any]:
     names = ("id", "name", "shared", "page", "query", "url")
     return {name: getattr(view, name) for name in names} | {"owner": view.owner.get_username()}
 
 
 @group.get("/views", id="listViews", right="view", answers=Views, summary="List your own and shared views")
-def listed(request: HttpRequest) -> dict[str, Any]:
-    """Of pages the caller may open."""
+def list_all(request: HttpRequest) -> dict[str, Any]:
+    """List saved views of pages the caller may open."""
     actor = actor_of(request)
     scope = actor.scope("view")
     found = SavedView.shown_to(actor.user, lambda machine: actor.may("reveal", machine))
-    return {"items": [_shown(view) for view in found if not view.machine or view.machine in scope]}
+    return {"items": [_describe(view) for view in found if not view.machine or view.machine in scope]}
 
 
 @group.post(
@@ -69,7 +69,7 @@ def save(request: HttpRequest, body: Saving) -> dict[str, Any]:
         raise Mistaken(" ".join(told), *([name] if name in Saving.model_fields else [])) from None
     except IntegrityError:
         raise Mistaken("you already have a view with this name", "name") from None
-    return _shown(view)
+    return _describe(view)
 
 
 @group.delete("/views/{int:view}", id="deleteView", right="view", answers=Gone, summary="Delete a view")

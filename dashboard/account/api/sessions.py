@@ -9,7 +9,7 @@ from ninja import Status
 from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of, caller_of
-from dashboard.api.framework.preconditions import expected, tagged
+from dashboard.api.framework.preconditions import read_expected, set_etag
 from dashboard.api.framework.schemas import Body, Ms, Out
 from machines.models import Token
 from machines.patterns import Held, Session
@@ -57,7 +57,7 @@ class SessionsEnded(Out):
     ended: int
 
 
-def _shown(held: Held) -> dict[str, Any]:
+def _describe(held: Held) -> dict[str, Any]:
     names = ("revision", "created", "expires", "state")
     return {name: getattr(held, name) for name in names} | {"id": held.handle, "token": held.subject}
 
@@ -80,22 +80,22 @@ def _tokens(request: HttpRequest) -> list[Token]:
     summary="Create a session from a token", example={"ttl": 900, "state": {"cursor": None}},
 )  # fmt: skip
 def make(request: HttpRequest, body: SessionMaking) -> Status[dict[str, Any]]:
-    """With the token itself. The session may do what the token may at that moment, and ends with it."""
+    """Take the token itself. The session may do what the token may at that moment, and ends with it."""
     caller = caller_of(request)
     token = None if caller.session else caller.token
     made, text = tokens.make_session(caller.actor, token, body.state, ttl=body.ttl)
-    return Status(201, _shown(made) | {"session": text})
+    return Status(201, _describe(made) | {"session": text})
 
 
 @group.get("/sessions", id="listSessions", right="view", answers=SessionsOut, summary="List sessions of the token")
-def listed(request: HttpRequest) -> dict[str, Any]:
-    """The one that ends first in front. A person on the pages gets those of all their tokens."""
-    return {"items": [_shown(held) for held in token_sessions.of(_tokens(request))]}
+def list_all(request: HttpRequest) -> dict[str, Any]:
+    """List the sessions of the token, or of all tokens of a person on the pages; the one that ends first in front."""
+    return {"items": [_describe(held) for held in token_sessions.of(_tokens(request))]}
 
 
 @group.delete("/sessions", id="revokeSessions", right="view", answers=SessionsEnded, summary="End all sessions")
 def revoke_all(request: HttpRequest) -> dict[str, int]:
-    """The one that asks, too."""
+    """Revoke all sessions of the token, the one that asks too."""
     return {"ended": tokens.revoke_sessions(actor_of(request), _tokens(request))}
 
 
@@ -108,10 +108,10 @@ def revoke_all(request: HttpRequest) -> dict[str, int]:
     summary="Get the current session",
 )
 def current(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
-    """`ETag` is the revision of its state."""
+    """Return the session of the request; `ETag` is the revision of its state."""
     found = _current(request)
-    tagged(response, found)
-    return _shown(found)
+    set_etag(response, found)
+    return _describe(found)
 
 
 @group.put(
@@ -119,10 +119,10 @@ def current(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
     matches=True, summary="Replace the session data", example={"state": {"cursor": "WyJpbnN0"}},
 )  # fmt: skip
 def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> dict[str, Any]:
-    """In place of the whole one. With `If-Match`, only if nobody wrote since."""
-    after = token_sessions.put(_current(request), body.state, expect=expected(request))
-    tagged(response, after)
-    return _shown(after)
+    """Replace the whole state. With `If-Match`, only if nobody wrote since."""
+    after = token_sessions.put(_current(request), body.state, expect=read_expected(request))
+    set_etag(response, after)
+    return _describe(after)
 
 
 @group.delete(
@@ -135,7 +135,7 @@ def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> d
     summary="End the current session",
 )
 def end(request: HttpRequest) -> dict[str, int]:
-    """It opens nothing from here on."""
+    """End the session: it opens nothing from here on."""
     return {"ended": int(_end(request, _current(request).handle))}
 
 
@@ -144,17 +144,17 @@ def end(request: HttpRequest) -> dict[str, int]:
     summary="Rotate the session text",
 )  # fmt: skip
 def rotate(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
-    """State, revision and handle stay. The former text opens nothing from here on."""
+    """Replace the session's text. State, revision and handle stay; the former text opens nothing from here on."""
     turned, text = token_sessions.rotate(_current(request))
-    tagged(response, turned)
-    return _shown(turned) | {"session": text}
+    set_etag(response, turned)
+    return _describe(turned) | {"session": text}
 
 
 @group.delete(
     "/sessions/{str:session}", id="revokeSession", right="view", answers=SessionsEnded, summary="End a session"
 )
 def revoke(request: HttpRequest, session: str) -> dict[str, int]:
-    """By its handle."""
+    """Revoke the session with this handle."""
     if not _end(request, session):
         raise Http404("Session not found.")
     return {"ended": 1}

@@ -48,19 +48,19 @@ def answers_of(done: Any) -> dict[int, Any]:
     return {200: done, 202: ApprovalOut}
 
 
-def shown(actor: Actor, approval: Approval) -> ApprovalOut:
+def describe(actor: Actor, approval: Approval) -> ApprovalOut:
     facts = {name: getattr(approval, name) for name in ApprovalOut.model_fields if hasattr(approval, name)}
     for name in ("asked_at", "expires_at", "decided_at"):
         facts[name] = facts[name] and in_ms(facts[name])
     return ApprovalOut.model_validate(facts | {"asked": approval_queries.show_asked(actor, approval)})
 
 
-def filed(request: HttpRequest, needed: ApprovalNeeded) -> HttpResponse:
+def file_request(request: HttpRequest, needed: ApprovalNeeded) -> HttpResponse:
     """Ask for approval of the request. Return 202 with the request, and its address in ``Location``."""
     actor: Actor = request.caller.actor  # type: ignore[attr-defined]
     approval = approvals.ask(actor, needed)
     response = HttpResponse(
-        shown(actor, approval).model_dump_json(), status=202, content_type="application/json; charset=utf-8"
+        describe(actor, approval).model_dump_json(), status=202, content_type="application/json; charset=utf-8"
     )
     response["Location"] = f"{api_path()}approvals/{approval.pk}"
     return response

@@ -64,7 +64,7 @@ def _by_token(request: HttpRequest, header: str) -> Caller:
     if scheme.lower() != "bearer":
         raise Unauthorized("the Authorization header reads: Bearer sb_<id>_<secret>, or Bearer sbs_<session>")
     try:
-        token, session = _shown(text.strip())
+        token, session = _find_credentials(text.strip())
     except tokens.BadToken as error:
         raise Unauthorized(str(error)) from None
     request.user = token.owner
@@ -73,7 +73,7 @@ def _by_token(request: HttpRequest, header: str) -> Caller:
     return Caller(actor, f"token:{token.handle}", token, session)
 
 
-def _shown(text: str) -> tuple[Token, TokenSession | None]:
+def _find_credentials(text: str) -> tuple[Token, TokenSession | None]:
     if not text.startswith(token_sessions.BEGINNING):
         return tokens.check(text), None
     session, token = token_sessions.check(text)

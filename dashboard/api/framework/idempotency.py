@@ -68,8 +68,8 @@ def claim(request: HttpRequest, caller: str, reveals: Callable[[], list[str]]) -
     """Claim the key of a request. Return None if it has no key, the first answer if there is one, else the claim, which
     ``settle`` has to end.
 
-    ``reveals``: see ``revealed``. Raises BadKey, OtherRequest, StillUnderWay, Forbidden if the first answer may hold
-    what the caller may no longer see, and what the cache raises when Redis is away.
+    ``reveals``: see ``list_revealed``. Raises BadKey, OtherRequest, StillUnderWay, Forbidden if the first answer may
+    hold what the caller may no longer see, and what the cache raises when Redis is away.
     """
     key = key_of(request)
     if key is None:
@@ -92,7 +92,7 @@ def claim(request: HttpRequest, caller: str, reveals: Callable[[], list[str]]) -
     return _again(held)
 
 
-def revealed(actor: Actor, machine: str) -> list[str]:
+def list_revealed(actor: Actor, machine: str) -> list[str]:
     """List the machines on which the actor may see sensitive fields: the request's own, or all if it names none."""
     if machine:
         return [machine] if actor.may("reveal", machine) else []

@@ -47,7 +47,7 @@ class Terms(Filter):
     cursor: str | None = Field(None, description="`next` of the page before")
 
 
-def asked(actor: Actor, machine: str, terms: Filter) -> dict[str, Any]:
+def read_filter(actor: Actor, machine: str, terms: Filter) -> dict[str, Any]:
     """Return the terms as ``services.instances.find`` takes them. Raises BadInput, UnknownMachine."""
     machines = RedactedEngine(actor).machines()
     current = machines.get(machine)

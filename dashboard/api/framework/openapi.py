@@ -49,7 +49,7 @@ MATCH = {
 }
 
 
-def described(
+def describe(
     operation: Operation, refusals: tuple[int, ...], *, matches: bool, example: Any, media_type: str
 ) -> dict[str, Any]:
     """Return the ``openapi_extra`` of an operation."""

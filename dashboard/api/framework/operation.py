@@ -30,8 +30,7 @@ from dashboard.shared.redacted_engine import RedactedEngine
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
 
-from . import idempotency, rate_limits
-from . import openapi as told
+from . import idempotency, openapi, rate_limits
 from .api import api
 from .authentication import Caller, Unauthorized, authenticate
 from .idempotency import Claim
@@ -118,10 +117,10 @@ class Group:
         if id in OPERATIONS:
             raise ValueError(f"two operations are called {id}")
         OPERATIONS[id] = made
-        extra = told.described(made, refusals, matches=matches, example=example, media_type=media_type)
+        extra = openapi.describe(made, refusals, matches=matches, example=example, media_type=media_type)
 
         def decorate(view: View) -> View:
-            about = "\n\n".join(part for part in (cleandoc(view.__doc__ or ""), told.needs(made)) if part)
+            about = "\n\n".join(part for part in (cleandoc(view.__doc__ or ""), openapi.needs(made)) if part)
             registered: View = self.router.api_operation(
                 [method],
                 path,
@@ -175,10 +174,10 @@ def engine_key(request: HttpRequest) -> str | None:
 def _entrance(operation: Operation) -> Callable[[View], View]:
     def around(run: View) -> View:
         @wraps(run)
-        def entered(request: HttpRequest, **kw: Any) -> HttpResponse:
+        def enter(request: HttpRequest, **kw: Any) -> HttpResponse:
             limit, response = None, None
             try:
-                limit = _admitted(request, operation)
+                limit = _admit(request, operation)
                 _check_size(request, operation)
                 _check_terms(request, operation)
                 response = _repeat(request, operation, kw) or run(request, **kw)
@@ -192,12 +191,12 @@ def _entrance(operation: Operation) -> Callable[[View], View]:
                 getattr(request, "charged", limit).mark(response)
             return response
 
-        return entered
+        return enter
 
     return around
 
 
-def _admitted(request: HttpRequest, operation: Operation) -> rate_limits.Limit | None:
+def _admit(request: HttpRequest, operation: Operation) -> rate_limits.Limit | None:
     try:
         caller = authenticate(request)
     except Unauthorized as error:
@@ -242,7 +241,7 @@ def _repeat(request: HttpRequest, operation: Operation, path: Mapping[str, Any])
         raise Forbidden(operation.right, machine)
     if not allowed or not operation.once:
         return None
-    made = idempotency.claim(request, caller.key, lambda: idempotency.revealed(caller.actor, machine))
+    made = idempotency.claim(request, caller.key, lambda: idempotency.list_revealed(caller.actor, machine))
     if isinstance(made, HttpResponse):
         return made
     request.claim = made  # type: ignore[attr-defined]

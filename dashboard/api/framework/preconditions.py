@@ -21,7 +21,7 @@ class BadTag(Exception):
         super().__init__('If-Match takes one number, as ETag gave it: "7"')
 
 
-def expected(request: HttpRequest) -> int | None:
+def read_expected(request: HttpRequest) -> int | None:
     """Return the revision that the caller saw; None if any revision will do. Raises BadTag."""
     header = request.headers.get("If-Match", "*").strip()
     if header == "*":
@@ -32,5 +32,5 @@ def expected(request: HttpRequest) -> int | None:
     return int(found[1])
 
 
-def tagged(response: HttpResponse, found: Instance | Session | Note | Draft) -> None:
+def set_etag(response: HttpResponse, found: Instance | Session | Note | Draft) -> None:
     response["ETag"] = f'"{found.revision}"'

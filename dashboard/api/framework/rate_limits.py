@@ -65,7 +65,7 @@ def spend(key: str, address: str, cost: int = 1) -> Limit | None:
         return None
     quota, window = parsed[0], parsed[1] / 1000
     verdict = spend_if_available(get_throttle().take, "api", key, limit=quota, per=window, cost=min(cost, quota))
-    own = _taken(Limit("caller", quota, math.ceil(window), verdict))
+    own = _check(Limit("caller", quota, math.ceil(window), verdict))
     _spend_address(address, min(quota * PER_ADDRESS, MAX_LIMIT), window)
     return own
 
@@ -89,7 +89,7 @@ def _spend_address(address: str, quota: int, window: float) -> None:
     verdict = spend_if_available(
         get_throttle().take, "api.address", network_of(address), limit=quota, per=window, ahead=ahead
     )
-    _taken(Limit("address", quota, math.ceil(window), verdict))
+    _check(Limit("address", quota, math.ceil(window), verdict))
 
 
 def spend_stranger(request: HttpRequest) -> Limit:
@@ -97,10 +97,10 @@ def spend_stranger(request: HttpRequest) -> Limit:
     quota, window = STRANGERS
     address = network_of(request.META.get("REMOTE_ADDR") or "")
     verdict = spend_if_available(get_throttle().take, "api.stranger", address, limit=quota, per=window)
-    return _taken(Limit("stranger", quota, window, verdict))
+    return _check(Limit("stranger", quota, window, verdict))
 
 
-def _taken(limit: Limit) -> Limit:
+def _check(limit: Limit) -> Limit:
     if not limit.verdict.allowed:
         raise TooMany(limit)
     return limit

@@ -23,7 +23,7 @@ def around(view: View) -> View:
 
     @csrf_exempt  # sessions show their token at the door
     @wraps(view)
-    def answered(request: HttpRequest, *args: Any, **kw: Any) -> HttpResponse:
+    def answer(request: HttpRequest, *args: Any, **kw: Any) -> HttpResponse:
         if request.method == "HEAD":
             request.method = "GET"
         response = view(request, *args, **kw)
@@ -33,7 +33,7 @@ def around(view: View) -> View:
         patch_vary_headers(response, ("Authorization", "Cookie"))
         return response
 
-    return answered
+    return answer
 
 
 @csrf_exempt

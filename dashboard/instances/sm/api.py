@@ -34,23 +34,23 @@ class Forcing(Moving):
 
 @group.get(KEY, id="getKey", right="view", everywhere=True, answers=KeptOut, summary="Get a state machine by key")
 def one(request: HttpRequest, key: str) -> KeptOut:
-    """Nobody can list such keys: they look like any other."""
-    return _shown(request, key)
+    """Return the key. Nobody can list such keys: they look like any other."""
+    return _describe(request, key)
 
 
 @group.post(f"{KEY}/mutate", id="mutateKey", right="fire", everywhere=True, answers=KeptOut, summary="Move to a state")
 def mutate(request: HttpRequest, key: str, body: Moving) -> KeptOut:
-    """Along its map: where that does not lead there, 422."""
+    """Move the key along its map: where that does not lead there, 422."""
     sm_keys.mutate(actor_of(request), key, body.state, seen=body.seen, reason=body.reason)
-    return _shown(request, key)
+    return _describe(request, key)
 
 
 @group.post(f"{KEY}/force", id="forceKey", right="operate", everywhere=True, answers=KeptOut, summary="Force a state")
 def force(request: HttpRequest, key: str, body: Forcing) -> KeptOut:
-    """Into any state of its map."""
+    """Move the key into any state of its map."""
     sm_keys.force(actor_of(request), key, body.state, seen=body.seen, reason=body.reason)
-    return _shown(request, key)
+    return _describe(request, key)
 
 
-def _shown(request: HttpRequest, key: str) -> KeptOut:
+def _describe(request: HttpRequest, key: str) -> KeptOut:
     return KeptOut.model_validate(sm_keys.get(actor_of(request), key))

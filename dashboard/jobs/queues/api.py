@@ -72,15 +72,15 @@ class Moved(Out):
     jobs: int = Field(description="how many")
 
 
-def _shown(machine: str, stats: QueueStats) -> dict[str, Any]:
+def _describe(machine: str, stats: QueueStats) -> dict[str, Any]:
     return stats.as_dict() | {"machine": machine}
 
 
 @group.get("/queues", id="listQueues", right="view", answers=Queues, summary="List all queues")
-def listed(request: HttpRequest) -> dict[str, Any]:
-    """Of every machine the caller may see."""
+def list_all(request: HttpRequest) -> dict[str, Any]:
+    """List the queues of every machine the caller may see."""
     found = sorted(engine_of(request).survey().queues.items())
-    return {"items": [_shown(name, stats) for name, held in found for stats in held.values()]}
+    return {"items": [_describe(name, stats) for name, held in found for stats in held.values()]}
 
 
 @group.get(
@@ -91,15 +91,15 @@ def listed(request: HttpRequest) -> dict[str, Any]:
     summary="List queues of a machine",
 )
 def of_machine(request: HttpRequest, machine: str) -> dict[str, Any]:
-    return {"items": [_shown(machine, stats) for stats in queues.stats(actor_of(request), machine).values()]}
+    return {"items": [_describe(machine, stats) for stats in queues.stats(actor_of(request), machine).values()]}
 
 
 @group.get(QUEUE, id="getQueue", right="view", answers=QueueOut, summary="Get a queue")
 def one(request: HttpRequest, machine: str, queue: str) -> dict[str, Any]:
-    return _shown(machine, _known(request, machine, queue))
+    return _describe(machine, _find_queue(request, machine, queue))
 
 
-def _known(request: HttpRequest, machine: str, queue: str) -> QueueStats:
+def _find_queue(request: HttpRequest, machine: str, queue: str) -> QueueStats:
     found = queues.stats(actor_of(request), machine).get(queue)
     if found is None:
         raise LookupFailed(f"machine {machine!r} has no queue {queue!r}")
@@ -112,10 +112,10 @@ def of_place(
     place: Literal["ready", "leased", "delayed", "dead", "handled"] = "ready",
     limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Those that come first; of the dead and handled, the newest.
+    """List the jobs that come first; of the dead and handled, the newest.
 
-    Jobs move while they are listed: a page tells of one moment."""
-    _known(request, machine, queue)
+    Jobs move while they are listed: a page shows one moment."""
+    _find_queue(request, machine, queue)
     start = cursors.number(f"jobs:{place}", cursor) or 0
     found = job_queries.find(actor_of(request), machine, queue, place=place, limit=limit + 1, offset=start)
     further = start + limit if len(found) > limit else None
@@ -127,7 +127,7 @@ def of_place(
 
 @group.post(f"{QUEUE}/pause", id="pauseQueue", right="operate", answers=QueueOut, summary="Pause the queue")
 def pause(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, Any]:
-    """Running jobs may finish, and new jobs may be enqueued."""
+    """Pause the queue. Running jobs may finish, and new jobs may be enqueued."""
     queues.pause(actor_of(request), machine, queue, reason=body.reason)
     return one(request, machine, queue)
 
@@ -143,9 +143,9 @@ def resume(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict
     example={"concurrency": 4, "rate": "100/s", "reason": "the bank is slow today"},
 )  # fmt: skip
 def limit(request: HttpRequest, machine: str, queue: str, body: Limiting) -> dict[str, Any]:
-    """They hold before those of the definition."""
+    """Set limits, which hold before those of the definition."""
     given = {"concurrency": body.concurrency, "rate": body.rate}
-    return _shown(machine, queues.limit(actor_of(request), machine, queue, reason=body.reason, **given))
+    return _describe(machine, queues.limit(actor_of(request), machine, queue, reason=body.reason, **given))
 
 
 @group.post(
@@ -153,7 +153,7 @@ def limit(request: HttpRequest, machine: str, queue: str, body: Limiting) -> dic
     example={"place": "dead", "expect": 12, "reason": "duplicates of yesterday"},
 )  # fmt: skip
 def purge(request: HttpRequest, machine: str, queue: str, body: Purging) -> dict[str, int]:
-    """For good. `expect` says that the caller saw how many go: another number answers 409."""
+    """Delete the jobs for good. `expect` says that the caller saw how many go: another number answers 409."""
     return {
         "jobs": queues.purge(
             actor_of(request), machine, queue, reason=body.reason, place=body.place, expect=body.expect
@@ -163,7 +163,7 @@ def purge(request: HttpRequest, machine: str, queue: str, body: Purging) -> dict
 
 @group.post(f"{QUEUE}/redrive", id="redriveQueue", right="operate", answers=Moved, summary="Retry all dead jobs")
 def redrive(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, int]:
-    """Handled jobs stay: their instances no longer wait for them."""
+    """Make dead jobs ready again. Handled jobs stay: their instances no longer wait for them."""
     return {"jobs": queues.redrive(actor_of(request), machine, queue, reason=body.reason)}
 
 

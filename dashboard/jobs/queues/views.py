@@ -129,7 +129,7 @@ def _run_action(request: HttpRequest, machine: str, queue: str, name: str, done:
     try:
         told = done(Actor.of(request), figures, act.form.cleaned_data)
     except errors.Miscounted as error:
-        return _miscounted(request, machine, queue, error)
+        return _answer_miscount(request, machine, queue, error)
     except errors.BadInput as error:
         return queue_page(request, figures, request.POST, presenters.make_failure(act, error))
     messages.success(request, told)
@@ -142,7 +142,7 @@ def _make_action(figures: Figures, name: str, request: HttpRequest, *, fresh: bo
     return QueueActions(figures, back, "again").make(name, post.get("place", ""), None if fresh else post)
 
 
-def _miscounted(request: HttpRequest, machine: str, queue: str, error: errors.Miscounted) -> HttpResponse:
+def _answer_miscount(request: HttpRequest, machine: str, queue: str, error: errors.Miscounted) -> HttpResponse:
     """Show the queue as of now, with a form that asks for the new count."""
     figures = read_figures(Actor.of(request), machine, queue)
     act = _make_action(figures, "purge", request, fresh=True)

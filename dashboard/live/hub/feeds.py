@@ -43,17 +43,17 @@ class Feed:
         old, self.value, self.at, self._snapshot = self.value, value, at, None
         if old is None:
             self.seq += 1
-            self._tell_all()
+            self._send_snapshot()
             return
         try:
             patch = changes(old, value)
         except Inexpressible:
             self.seq += 1
-            self._tell_all()
+            self._send_snapshot()
             return
         if patch.keys() - CLOCKS:
             self.seq += 1
-            self._tell(patch)
+            self._send_delta(patch)
 
     def turn(self, epoch: str) -> None:
         """Begin a new epoch: numbers start again, and the next value goes out as a snapshot."""
@@ -65,11 +65,11 @@ class Feed:
             self._snapshot = frames.encode(self._frame("snapshot", self.value))
         return self._snapshot
 
-    def _tell_all(self) -> None:
+    def _send_snapshot(self) -> None:
         for outbox in self.watchers:
             outbox.snapshot(self.topic)
 
-    def _tell(self, patch: dict[str, Any]) -> None:
+    def _send_delta(self, patch: dict[str, Any]) -> None:
         frame = frames.encode(self._frame("delta", patch))
         for outbox in self.watchers:
             outbox.delta(self.topic, frame)
@@ -133,7 +133,7 @@ class Feeds:
         feed = self._feeds.get(topic)
         return feed is not None and feed.value is not None
 
-    def disclosed(self, topic: Topic) -> tuple[str, frozenset[str]]:
+    def find_disclosed(self, topic: Topic) -> tuple[str, frozenset[str]]:
         """Return the instance that a topic is about, and which of its sensitive names the topic has shown in clear."""
         feed = self._feeds.get(topic)
         if feed is None or not feed.disclosed:
@@ -155,16 +155,16 @@ class Feeds:
             self._world.readings = {source: readings[source] for source in self._needed if source in readings}
         return set(self._needed)
 
-    def lost(self, source: Source) -> bool:
+    def is_lost(self, source: Source) -> bool:
         """Tell whether the server of a source did not answer when it was read last."""
         return self._world.readings.get(source) is LOST
 
-    def unread(self) -> set[Source]:
+    def list_unread(self) -> set[Source]:
         return {source for source in self.plan() if source not in self._world.readings}
 
     def first(self, most: int) -> set[Source]:
         """Return as many of the unread sources as may be read in one go; the people who watch them take turns."""
-        unread = self.unread()
+        unread = self.list_unread()
         if len(unread) <= most:
             return unread
         lines: dict[str, list[Source]] = defaultdict(list)
@@ -174,7 +174,7 @@ class Feeds:
         turns = chain.from_iterable(zip_longest(*lines.values()))
         return set(islice((source for source in turns if source is not None), most))
 
-    def unfed(self) -> bool:
+    def is_waiting(self) -> bool:
         """Return whether a socket still waits for a first value."""
         return any(feed.value is None for feed in self._feeds.values())
 
@@ -201,12 +201,12 @@ class Feeds:
             self.turn()
         old = self._world
         moved = seen.directory != old.directory
-        self._stale_plan = self._stale_plan or moved or any(_reshaped(s, old, seen) for s in seen.readings)
+        self._stale_plan = self._stale_plan or moved or any(_changes_sources(s, old, seen) for s in seen.readings)
         self._world = World(seen.directory, old.readings | _keep_known(old, seen), seen.at, old.merged)
         self.plan()
-        return list(self._feeds if moved else self._touched(seen))
+        return list(self._feeds if moved else self._find_touched(seen))
 
-    def _touched(self, seen: World) -> set[Topic]:
+    def _find_touched(self, seen: World) -> set[Topic]:
         touched = {topic for source in seen.readings for topic in self._needed.get(source, ())}
         return touched | {topic for topic, feed in self._feeds.items() if feed.value is None}
 
@@ -248,7 +248,7 @@ def _counters(reading: Live | Tally) -> dict[str, int]:
     return {f"{queue} {name}": int(times) for queue, row in rows for name, times in row["counters"].items()}
 
 
-def _reshaped(source: Source, old: World, seen: World) -> bool:
+def _changes_sources(source: Source, old: World, seen: World) -> bool:
     """Return whether the new reading may ask for other sources than the old one did."""
     before, after = old.readings.get(source), seen.readings[source]
     if after is LOST:

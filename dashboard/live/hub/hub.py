@@ -155,16 +155,16 @@ class Hub:
     def unsubscribe(self, outbox: Outbox, topic: Topic) -> None:
         self._feeds.leave(outbox, topic)
 
-    def disclosed(self, topic: Topic) -> tuple[str, frozenset[str]]:
+    def find_disclosed(self, topic: Topic) -> tuple[str, frozenset[str]]:
         """Return the instance that a topic is about, and which of its sensitive names the topic has shown in clear."""
-        return self._feeds.disclosed(topic)
+        return self._feeds.find_disclosed(topic)
 
     # One life of a link after the other
 
     async def _run(self) -> None:
         attempt = 0
         while True:
-            link = HubConnections(self._url, self._keys, self._limits, self._ring, self._published)
+            link = HubConnections(self._url, self._keys, self._limits, self._ring, self._note_publication)
             try:
                 await link.open()
                 attempt = 0
@@ -180,8 +180,8 @@ class Hub:
                 log.exception("the live view failed; it starts again")
             finally:
                 await _close(link)
-            self._lose()
-            _heed()
+            self._mark_stale()
+            _check_cancellation()
             await asyncio.sleep(random.uniform(0, min(self._limits.backoff, 0.1 * 2**attempt)))  # noqa: S311
             attempt = min(attempt + 1, 16)
 
@@ -192,7 +192,7 @@ class Hub:
             link.check()
             await link.listen_to(self._feeds.roots())
             await self._read(link)
-            await self._rest()
+            await self._wait()
 
     async def _read(self, link: HubConnections) -> None:
         now = self._clock()
@@ -203,9 +203,9 @@ class Hub:
         if reconcile:
             self._has_news = False
             await self._probe(link)
-            wanted |= {source for source in self._feeds.plan() if not source.constant or self._feeds.lost(source)}
-            wanted = wanted - self._feeds.unread() | self._first()
-        if not (wanted or reconcile or self._feeds.unfed()):
+            wanted |= {source for source in self._feeds.plan() if not source.constant or self._feeds.is_lost(source)}
+            wanted = wanted - self._feeds.list_unread() | self._first()
+        if not (wanted or reconcile or self._feeds.is_waiting()):
             return
         waiting = ThreadTime(self._clock)
         seen = await link.read(list(wanted))
@@ -214,7 +214,7 @@ class Hub:
         self._rest_until = now + self._rest_after(len(wanted), took, link.take_busy())
         if reconcile:
             self._reconcile_at = now + self._every(link)
-            self._confirm()
+            self._mark_live()
 
     def _first(self) -> set[Source]:
         return self._feeds.first(self._limits.first_reads)
@@ -252,12 +252,12 @@ class Hub:
     def _every(self, link: HubConnections) -> float:
         return self._limits.reconcile if link.hints else self._limits.reconcile_without_hints
 
-    async def _rest(self) -> None:
+    async def _wait(self) -> None:
         """Wait until something is due or the hub is woken."""
-        _heed()
+        _check_cancellation()
         now = self._clock()
         due = [self._reconcile_at, self._read_schedule.next() or self._reconcile_at]
-        if self._has_news or self._feeds.unfed() or self._feeds.unread():
+        if self._has_news or self._feeds.is_waiting() or self._feeds.list_unread():
             due.append(now)
         pause = max(min(due), self._rest_until) - now
         if pause > 0:
@@ -272,7 +272,7 @@ class Hub:
             self._read_schedule.ring(root, self._clock())
         self._wake.set()
 
-    def _published(self) -> None:
+    def _note_publication(self) -> None:
         """Make the hub read now which machines there are and which versions are current. A hub that missed the message
         does so with the next reconcile."""
         self._has_news = True
@@ -280,15 +280,15 @@ class Hub:
 
     # What sockets learn about Redis itself
 
-    def _confirm(self) -> None:
+    def _mark_live(self) -> None:
         self._state, self.denied = LIVE, None
-        self._tell()
+        self._send_status()
 
-    def _lose(self) -> None:
+    def _mark_stale(self) -> None:
         self._state = STALE
-        self._tell()
+        self._send_status()
 
-    def _tell(self) -> None:
+    def _send_status(self) -> None:
         frame = self._status()
         for outbox in self._outboxes:
             outbox.status(frame, good=self._state == LIVE)
@@ -299,7 +299,7 @@ class Hub:
         return frames.encode(frames.status(state, epoch=self._feeds.epoch, at=self._feeds.at, every=every))
 
 
-def _heed() -> None:
+def _check_cancellation() -> None:
     """Raise CancelledError if the task was cancelled and did not notice: redis-py sends with ``wait_for``, which in
     Python 3.11 loses a cancellation when what it waits for is done at the same moment."""
     task = asyncio.current_task()

@@ -45,7 +45,7 @@ def _whole(value: Any) -> Any:
     return value
 
 
-def merged(value: Any, patch: Any) -> Any:
+def merge(value: Any, patch: Any) -> Any:
     """Apply RFC 7396's MergePatch, as a client does with a delta. Leaves ``value`` as it was."""
     if not isinstance(patch, Mapping):
         return patch
@@ -54,5 +54,5 @@ def merged(value: Any, patch: Any) -> Any:
         if change is None:
             result.pop(key, None)
         else:
-            result[key] = merged(result.get(key), change)
+            result[key] = merge(result.get(key), change)
     return result

@@ -17,7 +17,7 @@ def sufficient(flags: str) -> bool:
     return "K" in flags and ("$" in flags or "A" in flags)
 
 
-def merged(flags: str) -> str:
+def add_missing(flags: str) -> str:
     """Return the same flags, with those that are needed."""
     return flags if sufficient(flags) else flags + "".join(flag for flag in NEEDED if flag not in flags)
 

@@ -289,7 +289,7 @@ def _redactor(topic: Topic, world: World) -> Redactor | None:
     return None if sensitive is None else Redactor(sensitive)
 
 
-def disclosed(topic: Topic, value: Value, hidden: frozenset[str]) -> frozenset[str]:
+def find_disclosed(topic: Topic, value: Value, hidden: frozenset[str]) -> frozenset[str]:
     """Return the hidden fields that the value of a topic shows in clear. ``hidden``: names of sensitive fields."""
     if topic.redacted or topic.kind not in REDACTED or not hidden:
         return frozenset()
@@ -301,7 +301,7 @@ def disclosed(topic: Topic, value: Value, hidden: frozenset[str]) -> frozenset[s
 
 def disclosed_in(topic: Topic, value: Value, world: World) -> frozenset[str]:
     sensitive = world.readings.get(Source("marked", topic.machine))
-    return disclosed(topic, value, sensitive.names) if sensitive and sensitive is not LOST else frozenset()
+    return find_disclosed(topic, value, sensitive.names) if sensitive and sensitive is not LOST else frozenset()
 
 
 def _workers(topic: Topic, world: World) -> Value:
@@ -319,7 +319,7 @@ def _in_scope(topic: Topic, world: World) -> list[str]:
 def _live(machine: str, world: World) -> Live | None:
     """Return the machine as a whole, without partitions that do not answer; None if it is not published, or only in
     part. Merged again only when a partition was read again."""
-    parts = _answered([world.readings[source] for source in _partitions(machine, world, "partition")])
+    parts = _drop_lost([world.readings[source] for source in _partitions(machine, world, "partition")])
     held = world.merged.get(machine)
     if held is not None and len(held[0]) == len(parts) and all(map(operator.is_, held[0], parts)):
         return held[1]
@@ -333,11 +333,11 @@ def _live(machine: str, world: World) -> Live | None:
 def _stats(machine: str, world: World) -> dict[str, QueueStats]:
     """Return the machine's queues, without partitions that do not answer; none if it is not published, or only in
     part."""
-    parts = _answered([world.readings[source] for source in _partitions(machine, world, "stats")])
+    parts = _drop_lost([world.readings[source] for source in _partitions(machine, world, "stats")])
     return merge_stats([{"now": part.now, "queues": part.queues} for part in parts]) if None not in parts else {}
 
 
-def _answered(parts: list[Any]) -> list[Any]:
+def _drop_lost(parts: list[Any]) -> list[Any]:
     """Return the readings of the partitions that answer. Raises Unavailable where none does."""
     found = [part for part in parts if part is not LOST]
     if parts and not found:

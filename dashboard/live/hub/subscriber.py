@@ -86,7 +86,7 @@ class Subscriber:
         try:
             flags = (await self._client.config_get(notifications.SETTING)).get(notifications.SETTING) or ""
             if not notifications.sufficient(flags):
-                await self._client.config_set(notifications.SETTING, notifications.merged(flags))
+                await self._client.config_set(notifications.SETTING, notifications.add_missing(flags))
                 self._ring_all(self._roots.values())
         except ResponseError:
             return False

@@ -67,7 +67,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             self._end(CloseCode.TRY_LATER)
         else:
             self.outbox = outbox
-            self.disclosed = hub().disclosed
+            self.find_disclosed = hub().find_disclosed
             session_monitor().enter(self)
             self.sender = asyncio.create_task(self._send_all(outbox), name="live sender")
 
@@ -132,10 +132,10 @@ class LiveConsumer(AsyncWebsocketConsumer):
             rights = await asking().ask(self.session, deadline=self.limits.recheck_deadline)
         except RightsUnknown:
             self._refuse(ErrorCode.UNAVAILABLE, "your rights cannot be looked up now; values follow later", str(topic))
-            self.doubted()
+            self.mute()
             session_monitor().hurry()
             return least(topic)
-        self.found(rights)
+        self.apply_rights(rights)
         sight = None if rights is None else rights.sight(topic)
         if sight is None and self.outbox is not None:
             self._refuse(ErrorCode.FORBIDDEN, f"you may not watch {topic}", str(topic))
@@ -182,7 +182,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
 
     # What the session monitor finds
 
-    def found(self, rights: Rights | None) -> None:
+    def apply_rights(self, rights: Rights | None) -> None:
         if self.outbox is None:
             return
         if rights is None:
@@ -198,7 +198,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
                     self._subscribe(topic, sight)  # its snapshot takes the place of what was shown
         self.outbox.mute(False)
 
-    def doubted(self) -> None:
+    def mute(self) -> None:
         if self.outbox is not None:
             self.outbox.mute(True)
 
@@ -224,7 +224,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
                 await asyncio.sleep(0)
 
     def _look_for_disclosures(self) -> None:
-        self.disclosures.look(self.topics.values(), self.disclosed)
+        self.disclosures.look(self.topics.values(), self.find_disclosed)
 
     def _end(self, code: CloseCode | None) -> None:
         """Ask for the end of this socket; safe to call from anywhere, more than once."""

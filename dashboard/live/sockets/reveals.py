@@ -27,13 +27,13 @@ class SocketDisclosures:
         self._noted: dict[Topic, frozenset[str]] = {}
         self._writing: set[asyncio.Task[None]] = set()
 
-    def look(self, topics: Iterable[Topic], disclosed: Callable[[Topic], tuple[str, frozenset[str]]]) -> None:
+    def look(self, topics: Iterable[Topic], find_disclosed: Callable[[Topic], tuple[str, frozenset[str]]]) -> None:
         """Look for new disclosures after a frame went out. They are written in a task, so that no frame waits for the
         database."""
         for topic in topics:
             if topic.redacted or topic.kind not in REDACTED:
                 continue
-            instance, names = disclosed(topic)
+            instance, names = find_disclosed(topic)
             if names <= self._noted.get(topic, frozenset()):
                 continue
             self._noted[topic] = names

@@ -28,10 +28,10 @@ AFTER_DOUBT = 1.0
 class Watched(Protocol):
     session: str
 
-    def found(self, rights: Rights | None) -> None:
+    def apply_rights(self, rights: Rights | None) -> None:
         """Receive what the session may do now; None: nobody is signed in."""
 
-    def doubted(self) -> None:
+    def mute(self) -> None:
         """React to permissions that are unknown at present."""
 
 
@@ -75,22 +75,22 @@ class SessionMonitor:
         for start in range(0, len(sessions), BATCH):
             batch = sessions[start : start + BATCH]
             try:
-                self._tell(sockets, await look(batch, deadline=self._limits.recheck_deadline))
+                self._pass_on(sockets, await look(batch, deadline=self._limits.recheck_deadline))
             except RightsUnknown as error:
                 log.warning("the rights of %d sessions cannot be told: %s", len(batch), error)
                 self._doubt_all(sockets, batch)
 
     @staticmethod
-    def _tell(sockets: Mapping[str, list[Watched]], rights: Mapping[str, Rights | None]) -> None:
+    def _pass_on(sockets: Mapping[str, list[Watched]], rights: Mapping[str, Rights | None]) -> None:
         for session, held in rights.items():
             for socket in sockets[session]:
-                socket.found(held)
+                socket.apply_rights(held)
 
     def _doubt_all(self, sockets: Mapping[str, list[Watched]], sessions: list[str]) -> None:
         self.hurry()
         for session in sessions:
             for socket in sockets[session]:
-                socket.doubted()
+                socket.mute()
 
 
 _monitors: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, SessionMonitor] = weakref.WeakKeyDictionary()

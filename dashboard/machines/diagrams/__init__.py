@@ -1,1 +1,1 @@
-"""The diagram on the page of a machine: its modes, and the figures painted on it."""
+"""The diagram on the page of a machine: its modes, and the figures it shows."""

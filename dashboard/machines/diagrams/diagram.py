@@ -29,7 +29,7 @@ def draw_machine(
     chosen: str | None,
     mode: Mode = DEFAULT,
     *,
-    troubled: Mapping[str, int] | None = None,
+    in_error: Mapping[str, int] | None = None,
     bare: bool = False,
     search: Mapping[str, str] | None = None,
     partial: bool = False,
@@ -41,11 +41,11 @@ def draw_machine(
     A state links to the list filtered by it; a line links to the instances in its target that came by it, the
     latest first; where the machine does not index transitions, to all in its target. A state
     with substates has their sum. In a folded diagram a line has the flow of all transitions it stands for. Marks are
-    shown in every mode. ``troubled``: state -> instances in error; ``bare``: no links, for a file; ``search``: other
+    shown in every mode. ``in_error``: state -> instances in error; ``bare``: no links, for a file; ``search``: other
     terms of the list, which the links keep; ``partial``: the counts are lower bounds; ``rates``: for a mode that shows
     rates; ``coverage``: for the mode of tests.
     """
-    reading = diagram_modes.read_figures(mode, plan, live, troubled or {}, rates or TransitionRates(), coverage)
+    reading = diagram_modes.read_figures(mode, plan, live, in_error or {}, rates or TransitionRates(), coverage)
     overlay = Overlay()
     counts = plan.outline.counted(live.counts)
     for state, part in _visible_states(plan):

@@ -127,14 +127,14 @@ def read_figures(
     mode: Mode,
     plan: VersionView,
     live: Live,
-    troubled: Mapping[str, int],
+    in_error: Mapping[str, int],
     rates: TransitionRates,
     coverage: CoverageFigures | None = None,
 ) -> ModeFigures:
-    """Compute the current figures. ``troubled``: state -> instances in error; ``rates``: for a ``moving`` mode;
+    """Compute the current figures. ``in_error``: state -> instances in error; ``rates``: for a ``moving`` mode;
     ``coverage``: for the mode of tests."""
     found = ModeFigures(mode)
-    failing = dict.fromkeys((state.name for state in plan.outline.states), 0) | dict(troubled)
+    failing = dict.fromkeys((state.name for state in plan.outline.states), 0) | dict(in_error)
     if mode is MODES["failures"]:
         figures: Mapping[str, float] = failing
     elif mode is MODES["tests"]:

@@ -43,10 +43,10 @@ class Command(BaseCommand):
             cluster=options["cluster"],
         )
         try:
-            Demo(chosen, say=self._say).run()
+            Demo(chosen, say=self._print).run()
         except (DemoFailed, ServerError, PortTaken) as error:
             raise CommandError(str(error)) from None
 
-    def _say(self, line: str = "") -> None:
+    def _print(self, line: str = "") -> None:
         self.stdout.write(line)
         self.stdout.flush()

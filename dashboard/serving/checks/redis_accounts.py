@@ -84,7 +84,7 @@ def line(name: str, prefix: str = PREFIX, *, cluster: bool = False) -> str:
     return " ".join(["ACL SETUSER", f"signalbox-{name}", *ACCOUNTS[name].rules(prefix, cluster=cluster), ">PASSWORD"])
 
 
-def wrapped(name: str) -> str:
+def wrap_line(name: str) -> str:
     """Return the same, wrapped into the lines of a page."""
     return textwrap.fill(line(name), 118, initial_indent="    ", subsequent_indent="      ", break_on_hyphens=False)
 

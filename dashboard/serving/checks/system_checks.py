@@ -96,7 +96,7 @@ def _describe(error: Exception, node: str) -> CheckMessage:
     if server_permissions.is_denied(str(error)) or isinstance(error, NotPermitted):
         named = server_permissions.find_missing(str(error)) or "a permission"
         return _lacking([*getattr(error, "missing", ())] or [named])
-    place = f"the node {node} of {shown(conf.REDIS_URL)}" if node else shown(conf.REDIS_URL)
+    place = f"the node {node} of {hide_password(conf.REDIS_URL)}" if node else hide_password(conf.REDIS_URL)
     return Warning(
         f"Redis does not answer at {place}: {error}",
         hint=f"Start it, or set {'REDIS_URL' if environment.is_own_site() else label('REDIS_URL')}. "
@@ -370,7 +370,7 @@ def refusals() -> str:
     return "\n".join(f"{message.msg} ({message.id}). {message.hint}" for message in found)
 
 
-def shown(url: str) -> str:
+def hide_password(url: str) -> str:
     """Return the URL without its password."""
     return re.sub(r"(?<=://)([^/@]*:)[^/@]*@", r"\1***@", url)
 

@@ -67,7 +67,7 @@ def wrap_view(view: View) -> View:
 
 def _wrap_sync(view: View) -> View:
     @wraps(view)
-    def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         def innermost(request: HttpRequest) -> HttpResponse:
             try:
                 response: HttpResponse = view(request, *args, **kwargs)
@@ -79,12 +79,12 @@ def _wrap_sync(view: View) -> View:
             response: HttpResponse = _in_layers(innermost)(request)
         return _with_headers(response)
 
-    return answered
+    return answer
 
 
 def _wrap_async(view: View) -> View:
     @wraps(view)
-    async def answered(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    async def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         async def innermost(request: HttpRequest) -> HttpResponse:
             try:
                 response: HttpResponse = await view(request, *args, **kwargs)
@@ -96,7 +96,7 @@ def _wrap_async(view: View) -> View:
             response: HttpResponse = await _in_layers(innermost)(request)
         return _with_headers(response)
 
-    return answered
+    return answer
 
 
 def _in_layers(view: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
@@ -119,15 +119,15 @@ def _answer_error(request: HttpRequest, error: Exception) -> HttpResponse:
         if answer is not None:
             return answer
     if isinstance(error, PermissionDenied):
-        return _logged(request, error, forbidden(request, error), "Forbidden (Permission denied): %s")
+        return _log(request, error, forbidden(request, error), "Forbidden (Permission denied): %s")
     if isinstance(error, Http404):
-        return _logged(request, error, not_found(request, error), "Not Found: %s")
+        return _log(request, error, not_found(request, error), "Not Found: %s")
     if isinstance(error, BadRequest | SuspiciousOperation):
-        return _logged(request, error, bad_request(request, error), "Bad request: %s")
+        return _log(request, error, bad_request(request, error), "Bad request: %s")
     raise error
 
 
-def _logged(request: HttpRequest, error: Exception, response: HttpResponse, text: str) -> HttpResponse:
+def _log(request: HttpRequest, error: Exception, response: HttpResponse, text: str) -> HttpResponse:
     log_response(text, request.path, response=response, request=request, exception=error)
     return response
 

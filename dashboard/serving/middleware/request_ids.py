@@ -82,7 +82,7 @@ def _local() -> str:
 
 
 @contextmanager
-def named(given: str) -> Iterator[str]:
+def name_request(given: str) -> Iterator[str]:
     """Run the block for a request. Yield its id. ``given``: what its sender calls it, dropped unless it is a plain
     word."""
     made = ids.take()
@@ -106,14 +106,14 @@ class RequestIds(AsyncMiddleware):
     def __call__(self, request: HttpRequest) -> Any:
         if iscoroutinefunction(self):
             return self._later(request)
-        with named(request.headers.get(HEADER, "")) as made:
+        with name_request(request.headers.get(HEADER, "")) as made:
             _mark(request)
             response = self.get_response(request)
             response[HEADER] = made
             return response
 
     async def _later(self, request: HttpRequest) -> HttpResponse:
-        with named(request.headers.get(HEADER, "")) as made:
+        with name_request(request.headers.get(HEADER, "")) as made:
             _mark(request)
             response: HttpResponse = await self.get_response(request)
             response[HEADER] = made
@@ -128,12 +128,12 @@ class SocketIds:
 
     async def __call__(self, scope: dict[str, Any], receive: Callable[..., Any], send: Callable[..., Any]) -> Any:
         given = dict(scope.get("headers", ())).get(HEADER.lower().encode(), b"").decode("latin-1")
-        with named(given) as made:
+        with name_request(given) as made:
 
-            async def tell(message: MutableMapping[str, Any]) -> None:
+            async def add_header(message: MutableMapping[str, Any]) -> None:
                 if message["type"] == "websocket.accept":
                     headers = [*message.get("headers", ()), (HEADER.lower().encode(), made.encode())]
                     message = {**message, "headers": headers}
                 await send(message)
 
-            return await self.application(scope, receive, tell)
+            return await self.application(scope, receive, add_header)

@@ -209,11 +209,11 @@ def _invalid(error: Mapping[str, Any]) -> dict[str, str]:
     told = {"detail": str(error.get("msg", "")), "kind": str(error.get("type", ""))}
     if place == "body":
         # The first name is that of the operation's argument, which no client has written.
-        return {"pointer": "#" + "".join(f"/{_escaped(part)}" for part in path[1:]), **told}
+        return {"pointer": "#" + "".join(f"/{_escape(part)}" for part in path[1:]), **told}
     return {"parameter": path[-1] if path else place, "in": place, **told}
 
 
-def _escaped(part: str) -> str:
+def _escape(part: str) -> str:
     return part.replace("~", "~0").replace("/", "~1")
 
 

@@ -91,7 +91,7 @@ class Figure:
         columns = [line.values for line in self.lines]
         for at, *values in reversed(list(zip(self.series.at, *columns, strict=True))):
             if any(value is not None for value in values):
-                yield _clock(at, self.series.span), [self._shown(value) for value in values]
+                yield _clock(at, self.series.span), [self._format(value) for value in values]
 
     def as_dict(self) -> dict[str, Any]:
         lines = [
@@ -100,7 +100,7 @@ class Figure:
         ]
         return {"id": self.chart.what, "unit": self.series.unit, "lines": lines}
 
-    def _shown(self, value: float | None) -> str:
+    def _format(self, value: float | None) -> str:
         if value is None:
             return "–"
         if self.series.unit == "ms":
@@ -109,7 +109,7 @@ class Figure:
 
     def _last(self, line: Line) -> str:
         known = [value for value in line.values if value is not None]
-        return self._shown(float(f"{known[-1]:.3g}")) if known else "–"  # more digits cannot be read off a line
+        return self._format(float(f"{known[-1]:.3g}")) if known else "–"  # more digits cannot be read off a line
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ def test_a_server_that_is_away_is_a_warning_without_its_password(prefix, setting
     ],
 )
 def test_a_url_is_shown_without_its_password(url, shown):
-    assert system_checks.shown(url) == shown
+    assert system_checks.hide_password(url) == shown
 
 
 def test_a_misspelt_variable_is_noticed(monkeypatch):

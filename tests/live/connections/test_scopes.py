@@ -174,7 +174,9 @@ async def test_sockets_of_one_sight_share_one_value_and_one_read() -> None:
     seen = world(live("gate", Shut=2), live("shift", Rest=1))
     board.take(type(seen)(seen.directory, {}, seen.at))
     assert {source.machine for source in board.plan() if source.kind == "partition"} == {"gate", "shift"}
-    board.take(type(seen)(seen.directory, seen.readings | {s: [] for s in board.unread() if s.kind == "workers"}, 1000))
+    board.take(
+        type(seen)(seen.directory, seen.readings | {s: [] for s in board.list_unread() if s.kind == "workers"}, 1000)
+    )
     screens = [await drain(box, Screen()) for box in boxes]
     assert len({board.snapshot(sight) for sight in sights}) == 3
     shown = [set(screen.values["overview"]["machines"]) for screen in screens]

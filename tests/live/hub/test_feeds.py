@@ -56,7 +56,7 @@ async def test_a_second_watcher_gets_the_value_that_is_there(board: Feeds, box: 
     settle(board, world(live(Shut=2)))
     late = Outbox(board.snapshot, notices=8)
     board.join(late, GATE)
-    assert not board.unread()
+    assert not board.list_unread()
     assert (await drain(late, Screen())).values["machine:gate"]["counts"] == {"Shut": 2}
 
 
@@ -65,7 +65,7 @@ async def test_topics_share_what_is_read(board: Feeds, box: Outbox) -> None:
         board.join(box, topic)
     board.take(World({"gate": 1}, {}, 1000))
     own = {Source("partition", "gate", 0), Source("stats", "gate", 0)}
-    assert board.unread() == own | {Source("workers")}
+    assert board.list_unread() == own | {Source("workers")}
     assert board.roots() == {"sb:{gate:0}"}
     assert board.of({"sb:{gate:0}", "sb:{other:0}"}) == own
 
@@ -73,7 +73,7 @@ async def test_topics_share_what_is_read(board: Feeds, box: Outbox) -> None:
 async def test_an_overview_of_some_machines_reads_and_holds_only_these(board: Feeds, box: Outbox) -> None:
     board.join(box, Topic("overview", name="gate,gone"))
     board.take(World({"gate": 1, "other": 12}, {}, 1000))
-    assert board.unread() == {Source("partition", "gate", 0), Source("workers")}
+    assert board.list_unread() == {Source("partition", "gate", 0), Source("workers")}
     seen = {Source("partition", "gate", 0): live(Shut=2), Source("workers"): []}
     board.take(World({"gate": 1, "other": 12}, seen, 1100))
     assert list((await drain(box, Screen())).values["overview:gate,gone"]["machines"]) == ["gate"]

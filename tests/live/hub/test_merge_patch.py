@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.live.hub.merge_patch import Inexpressible, changes, merged, same
+from dashboard.live.hub.merge_patch import Inexpressible, changes, merge, same
 
 leaves = st.one_of(st.booleans(), st.integers(-3, 3), st.text("ab", max_size=2), st.just([]), st.just([1, None]))
 with_null = st.one_of(st.none(), leaves)
@@ -19,7 +19,7 @@ def objects(leaf: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 @given(objects(leaves), objects(leaves))
 def test_merging_the_changes_into_the_old_value_gives_the_new_one(old: dict, new: dict) -> None:
-    assert same(merged(old, changes(old, new)), new)
+    assert same(merge(old, changes(old, new)), new)
 
 
 @given(objects(with_null), objects(with_null))
@@ -28,7 +28,7 @@ def test_with_nulls_it_is_either_right_or_refused(old: dict, new: dict) -> None:
         patch = changes(old, new)
     except Inexpressible:
         return
-    assert same(merged(old, patch), new)
+    assert same(merge(old, patch), new)
 
 
 @given(objects(with_null))
@@ -59,5 +59,5 @@ def test_a_field_that_became_null_cannot_be_said() -> None:
 
 def test_merging_leaves_the_old_value_alone() -> None:
     old = {"a": {"b": 1}}
-    assert merged(old, {"a": {"c": 2}}) == {"a": {"b": 1, "c": 2}}
+    assert merge(old, {"a": {"c": 2}}) == {"a": {"b": 1, "c": 2}}
     assert old == {"a": {"b": 1}}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.live.hub.notifications import channel, merged, sufficient
+from dashboard.live.hub.notifications import channel, add_missing, sufficient
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from dashboard.live.hub.notifications import channel, merged, sufficient
     ],
 )
 def test_what_is_needed_is_added_and_what_is_set_stays(before: str, after: str) -> None:
-    assert merged(before) == after
+    assert add_missing(before) == after
     assert sufficient(after)
 
 

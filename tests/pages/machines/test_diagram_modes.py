@@ -269,7 +269,7 @@ def test_the_page_asks_for_the_same_later(as_, twin):
     client = as_("viewer")
     answer = client.get(f"{twin}counts/?of=errors").json()
     assert answer["counts"] == {"Both": 1, "Right": 1, "Working": 1}
-    assert json.loads(read(client.get(twin)).one("nav", class_="modes")["data-troubled"]) == answer["counts"]
+    assert json.loads(read(client.get(twin)).one("nav", class_="modes")["data-in-error"]) == answer["counts"]
 
 
 def test_a_file_has_guards_and_actions_unless_asked_otherwise(as_, twin, delivery):

@@ -11,7 +11,7 @@ import pytest
 from django.conf import settings as configured
 from django.test import AsyncClient
 
-from dashboard.serving.middleware.request_ids import Ids, ids, named
+from dashboard.serving.middleware.request_ids import Ids, ids, name_request
 from dashboard.site.log_format import Asked, Line
 from machines.audit.entries import record
 from machines.audit.request_context import given_id, request_id, run_in_own_context
@@ -118,7 +118,7 @@ async def test_a_task_that_outlives_its_request_works_for_none():
     async def told():
         return request_id.get(), given_id.get()
 
-    with named("trace-1") as made:
+    with name_request("trace-1") as made:
         assert await asyncio.create_task(told()) == (made, "trace-1")
         assert await asyncio.create_task(told(), context=run_in_own_context()) == ("", "")
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 from django.utils import timezone
 
-from dashboard.live.hub.merge_patch import merged
+from dashboard.live.hub.merge_patch import merge
 from dashboard.machines.diagrams import diagram_modes
 from dashboard.shared.addresses.converters import InstanceId
 from dashboard.shared.addresses.navigation import NAVIGATION_LINKS
@@ -55,7 +55,7 @@ def test_a_moment_is_told_in_the_zone_and_on_the_clock_of_the_table(case: dict[s
 
 @pytest.mark.parametrize(("value", "patch", "result"), PATCHES)
 def test_a_patch_merges_as_its_table_says(value: Any, patch: Any, result: Any) -> None:
-    assert merged(value, patch) == result
+    assert merge(value, patch) == result
 
 
 def test_each_place_of_the_bar_has_a_key_of_its_own() -> None:

@@ -18,8 +18,8 @@ export class Drawing {
 
   constructor(version) {
     this.#version = version;
-    const { troubles, troubled } = terms();
-    if (troubles) this.#errors = new ErrorCounts(troubles, JSON.parse(troubled), () => this.draw());
+    const { errorsUrl, inError } = terms();
+    if (errorsUrl) this.#errors = new ErrorCounts(errorsUrl, JSON.parse(inError), () => this.draw());
     setInterval(() => document.hidden || this.draw(), TICK);
     setInterval(() => isResting() || this.#errors?.heard(true), MINUTE);
     setInterval(() => isResting() || !terms().rates || refresh(["modes"]), MINUTE); // the interval that is said moves on

@@ -65,7 +65,7 @@ export function readings(mode, bounds, value, { tempo, label }) {
       state: (part) => marked(failingIn(part, value), short(failingIn(part, value))),
       queue: ({ dead = 0 }) => marked(dead, short(dead)),
     },
-    tests: { state: () => NOTHING, edge: kept }, // painted by the server: tests are reported, not live
+    tests: { state: () => NOTHING, edge: kept }, // drawn by the server: tests are reported, not live
     time: { state: (part) => length(tempo.stay(part.dataset.state, counted(part))) },
   };
   return { ...plain, ...special[mode] };

@@ -13,7 +13,7 @@ CODE = re.compile(r"``?([^`]+)``?")
 
 
 @register.filter
-def ticked(text: str) -> SafeString:
+def mark_code(text: str) -> SafeString:
     """Mark text between backticks as code; everything is escaped."""
     parts = CODE.split(text)
     return format_html_join("", "{}{}", (_pair(plain, number) for number, plain in enumerate(parts)))
