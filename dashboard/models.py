@@ -91,8 +91,8 @@ class SavedView(models.Model):
         try:
             self._demand_findable(not self.shared)
         except redaction.Concealed as error:
-            told = "a view that filters by a sensitive field or by an error text cannot be shared"
-            raise ValidationError({"shared": told}) from error
+            message = "a view that filters by a sensitive field or by an error text cannot be shared"
+            raise ValidationError({"shared": message}) from error
 
     def hides_from(self, user: Any, reveal: bool) -> bool:
         """Return whether its terms hold what is hidden from a person who is not its owner: a field may have been marked

@@ -36,7 +36,7 @@ from machines.engine.errors import EngineUnavailable
 from machines.people.client_address import network_of
 
 PER_ADDRESS = 5  # times as many as for a name: colleagues share one
-BY_NAME, BY_ADDRESS, TOLD = "login.name", "login.address", "login.told"
+BY_NAME, BY_ADDRESS, WARNED = "login.name", "login.address", "login.warned"
 UNKNOWN_NAME = "(unknown)"  # no account has that name; what was typed may be a password in the wrong field
 
 
@@ -60,7 +60,7 @@ class LoginAttempt:
 
     def _audit_throttled(self, name: str, per: int) -> None:
         """Record a throttled attempt in the audit, once per window: an attacker can send a million."""
-        if get_throttle().count(TOLD, f"{name} {self.keys[name]}", limit=1, per=per).allowed:
+        if get_throttle().count(WARNED, f"{name} {self.keys[name]}", limit=1, per=per).allowed:
             self.write("login.throttled", REFUSED, by=name.rpartition(".")[2])
 
     def record_success(self) -> None:

@@ -120,7 +120,7 @@ def show_history(request: HttpRequest) -> HttpResponse:
     return render_page(request, "signalbox/alarms/history.html", context)
 
 
-def _make_view(action: str, make: type[forms.Form], act: Act, told: str) -> View:
+def _make_view(action: str, make: type[forms.Form], act: Act, message: str) -> View:
     """Make the view of one action. It returns to the page that its form stands on."""
 
     @require_audited("operate", action)
@@ -137,7 +137,7 @@ def _make_view(action: str, make: type[forms.Form], act: Act, told: str) -> View
         except (UnknownAlarm, TooFast) as error:
             messages.error(request, f"Not done: {error.message} ({error.code})")
         else:
-            messages.success(request, told.format(alarm=alarm))
+            messages.success(request, message.format(alarm=alarm))
         return _return(request)
 
     return view

@@ -40,23 +40,23 @@ def show(request: HttpRequest) -> JsonResponse:
         topic = topics.parse(name)
     except BadTopic as error:
         return _refuse(ErrorCode.BAD_TOPIC, str(error), name[: frames.ECHO])
-    sight = Rights.of(request.user).sight(topic)
-    if sight is None:
+    permitted = Rights.of(request.user).permitted(topic)
+    if permitted is None:
         return _refuse(ErrorCode.FORBIDDEN, f"you may not watch {topic}", str(topic))
     try:
-        value, at = read(get_engine(), sight)
+        value, at = read(get_engine(), permitted)
     except (SignalboxError, RedisError, OSError) as error:
         return _refuse(ErrorCode.UNAVAILABLE, str(find_denial(error) or "Redis does not answer"), str(topic))
-    _note(request, sight, value)
+    _note(request, permitted, value)
     return JsonResponse(frames.value("snapshot", topic, epoch=EPOCH, seq=1, data=value, at=at))
 
 
-def _note(request: HttpRequest, sight: Topic, value: Value) -> None:
+def _note(request: HttpRequest, permitted: Topic, value: Value) -> None:
     """Record in the audit which sensitive fields the value shows in clear."""
-    if sight.kind in topics.REDACTED and not sight.redacted:
-        seen = RevealAudit(viewer(request.user, request.META.get("REMOTE_ADDR")), sight.machine)
-        instance = sight.name if sight.kind == "instance" else str(value.get("instance", ""))
-        seen.note(find_disclosed(sight, value, seen.hidden_from_others), instance)
+    if permitted.kind in topics.REDACTED and not permitted.redacted:
+        seen = RevealAudit(viewer(request.user, request.META.get("REMOTE_ADDR")), permitted.machine)
+        instance = permitted.name if permitted.kind == "instance" else str(value.get("instance", ""))
+        seen.note(find_disclosed(permitted, value, seen.hidden_from_others), instance)
 
 
 def read(engine: Engine, topic: Topic) -> tuple[Value, int]:

@@ -73,9 +73,9 @@ def _takes_two(request: HttpRequest, error: ApprovalNeeded) -> HttpResponse:
 
 @api.exception_handler(sm_keys.Moved)
 def _answer_moved(request: HttpRequest, error: sm_keys.Moved) -> HttpResponse:
-    told = f"It stands in {error.now.current!r} now: somebody else moved it first."
+    detail = f"It stands in {error.now.current!r} now: somebody else moved it first."
     return problems.answer_problem(
-        request, Conflict.code, told, status=409, title=title_of(Conflict), actual=error.now.current
+        request, Conflict.code, detail, status=409, title=title_of(Conflict), actual=error.now.current
     )
 
 
@@ -86,8 +86,8 @@ def _answer_move_refused(request: HttpRequest, error: sm_keys.MoveRefused) -> Ht
 
 @api.exception_handler(Http404)
 def _missing(request: HttpRequest, error: Http404) -> HttpResponse:
-    told = error.args[0] if error.args and isinstance(error.args[0], str) else ""
-    return problems.answer_problem(request, NO_PAGE, told)
+    detail = error.args[0] if error.args and isinstance(error.args[0], str) else ""
+    return problems.answer_problem(request, NO_PAGE, detail)
 
 
 @api.exception_handler(ValidationError)
@@ -107,8 +107,8 @@ def _mistaken(request: HttpRequest, error: Mistaken) -> HttpResponse:
 
 @api.exception_handler(UnknownTerms)
 def _answer_unknown_terms(request: HttpRequest, error: UnknownTerms) -> HttpResponse:
-    told = {"msg": "the operation takes no such parameter", "type": "extra_forbidden"}
-    return problems.answer_invalid(request, [{"loc": ("query", name[:100]), **told} for name in error.names])
+    detail = {"msg": "the operation takes no such parameter", "type": "extra_forbidden"}
+    return problems.answer_invalid(request, [{"loc": ("query", name[:100]), **detail} for name in error.names])
 
 
 @api.exception_handler(HttpError)

@@ -62,8 +62,8 @@ def list_entries(request: HttpRequest, terms: Query[Terms]) -> dict[str, Any]:
     machines."""
     asked = audit_filter.AuditFilter(terms.model_dump(exclude={"limit", "cursor"}), actor_of(request).scope("audit"))
     if not asked.is_valid():
-        name, told = next(iter(asked.errors.items()))
-        raise Mistaken(f"{name}: {' '.join(told)}", name)
+        name, texts = next(iter(asked.errors.items()))
+        raise Mistaken(f"{name}: {' '.join(texts)}", name)
     entries = asked.entries()
     cursor = cursors.text("audit", terms.cursor)
     rows = list((_older(entries, cursor) if cursor else entries)[: terms.limit + 1])

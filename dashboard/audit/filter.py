@@ -68,8 +68,8 @@ class AuditFilter(PageForm):
         Call it after ``is_valid()``.
         """
         asked = {name: self.data[name] for name in self.fields if self.data.get(name) and self.cleaned_data[name]}
-        moments = {name: self.cleaned_data[name] for name in asked if name in ("since", "until")}
-        return asked | {name: f"{at:%Y-%m-%dT%H:%M:%SZ}" for name, at in moments.items()}
+        times = {name: self.cleaned_data[name] for name in asked if name in ("since", "until")}
+        return asked | {name: f"{at:%Y-%m-%dT%H:%M:%SZ}" for name, at in times.items()}
 
     def entries(self) -> QuerySet[AuditEntry]:
         """Return the entries of the machines in scope, newest first.

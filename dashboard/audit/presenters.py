@@ -33,7 +33,7 @@ SUMMARY_FACTS = ("before", "after", "revision", "error", "code", "replayed", "ch
 class Row:
     """Holds an entry as the page shows it.
 
-    ``target``: empty if it is among the links; ``told``: the result; ``rest``: further facts: name, value, and the
+    ``target``: empty if it is among the links; ``result``: the result; ``rest``: further facts: name, value, and the
     address of what the value names, or "".
     """
 
@@ -41,7 +41,7 @@ class Row:
     ms: int
     links: list[tuple[str, str]]
     target: str
-    told: str
+    result: str
     rest: list[tuple[str, Any, str]]
 
 

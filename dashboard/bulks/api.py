@@ -150,8 +150,8 @@ def results(
 
 def _row(row: Row) -> dict[str, Any]:
     notes = {"verdict": row.verdict, "outcome": row.outcome}
-    told = {name: note and {"word": note.word, "why": note.why} for name, note in notes.items()}
-    return told | {
+    texts = {name: note and {"word": note.word, "why": note.why} for name, note in notes.items()}
+    return texts | {
         "id": row.item.id,
         "state": row.item.state,
         "revision": row.item.revision,

@@ -116,10 +116,10 @@ def _make_view(name: str) -> View:
         if not action.form.is_valid():
             return group_page(request, id, tried=action)
         try:
-            told = _run(Actor.of(request), id, name, action.form.cleaned_data)
+            message = _run(Actor.of(request), id, name, action.form.cleaned_data)
         except (errors.BadInput, errors.Miscounted) as error:
             return group_page(request, id, turned=make_failure(action, error))
-        messages.success(request, told)
+        messages.success(request, message)
         return redirect("signalbox:error-group", id)
 
     return view

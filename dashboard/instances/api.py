@@ -278,8 +278,8 @@ def _one_of(request: HttpRequest, machine: str, call: Call, key: str | None) -> 
 )  # fmt: skip
 def explain(request: HttpRequest, machine: str, id: str, body: Asking) -> ExplanationOut:
     """Run the same code as firing, without the commit."""
-    told = instances.explain(actor_of(request), machine, id, body.event, body.payload)
-    return ExplanationOut.model_validate(told)
+    found = instances.explain(actor_of(request), machine, id, body.event, body.payload)
+    return ExplanationOut.model_validate(found)
 
 
 @group.get(

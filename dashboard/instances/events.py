@@ -47,7 +47,7 @@ class EventAction:
     """Holds an event with its form.
 
     ``verdict``: open, depends (on the payload), refused (with any payload), held (suspended), idle (not accepted in
-    this state). ``told``: the refusal in words; ``asked``: it was just submitted; ``number``: its place on the page.
+    this state). ``refusal``: the refusal in words; ``asked``: it was just submitted; ``number``: its place on the page.
     """
 
     event: str
@@ -57,7 +57,7 @@ class EventAction:
     asked: bool = False
     verdict: str = "depends"
     routes: list[Route] = field(default_factory=list)
-    told: str = ""
+    refusal: str = ""
 
 
 def list_event_actions(
@@ -89,9 +89,9 @@ def _judge_method(action: EventAction, refusal: str | None) -> EventAction:
     if refusal is None:
         return replace(action, routes=routes)
     if not refusal:
-        return replace(action, verdict="open", routes=routes, told="")
+        return replace(action, verdict="open", routes=routes, refusal="")
     verdict = "idle" if action.verdict == "idle" else "refused"
-    return replace(action, verdict=verdict, routes=[], told=f"{refusal[0].upper()}{refusal[1:]}.")
+    return replace(action, verdict=verdict, routes=[], refusal=f"{refusal[0].upper()}{refusal[1:]}.")
 
 
 def list_events(plan: VersionView, configuration: Iterable[str] = ()) -> list[str]:
@@ -129,7 +129,7 @@ def _explain_action(
     if isinstance(explanation, errors.SignalboxError):
         raise explanation
     routes = list(list_routes(plan, explanation, groups=groups))
-    return replace(action, verdict=_availability(explanation, routes), routes=routes, told=_refusal(explanation))
+    return replace(action, verdict=_availability(explanation, routes), routes=routes, refusal=_refusal(explanation))
 
 
 def _judge_unfilled(plan: VersionView, instance: Instance, action: EventAction, groups: Groups) -> EventAction:
@@ -139,15 +139,15 @@ def _judge_unfilled(plan: VersionView, instance: Instance, action: EventAction, 
         heard = list(plan.transitions_on(action.event, instance.configuration))
         if heard and not any(is_allowed(groups, transition.allow) for transition in heard):
             needed = dict.fromkeys(group for transition in heard for group in transition.allow)
-            return replace(action, verdict="refused", told=f"Blocked: {describe_groups(needed)}.")
+            return replace(action, verdict="refused", refusal=f"Blocked: {describe_groups(needed)}.")
         return action
-    return replace(action, verdict="idle", told="" if instance.done else f"Not accepted in {instance.state}.")
+    return replace(action, verdict="idle", refusal="" if instance.done else f"Not accepted in {instance.state}.")
 
 
 def _judge_suspended(plan: VersionView, instance: Instance, action: EventAction) -> EventAction:
     """Judge an event of a suspended instance, by the events that the active states accept."""
     here = action.event in plan.accepted_events(instance.configuration)
-    return replace(action, verdict="held" if here else "idle", told="The instance is suspended. Resume it first.")
+    return replace(action, verdict="held" if here else "idle", refusal="The instance is suspended. Resume it first.")
 
 
 def list_routes(

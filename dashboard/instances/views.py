@@ -66,9 +66,9 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
         return bad_request(request)
     attempt = attempt.redact(engine.redactor(machine).of(id)) if attempt else None
     closed = instance.archived or plan.is_system
-    told = {} if closed else _explain_events(engine, plan, seen)
+    explanations = {} if closed else _explain_events(engine, plan, seen)
     tried, groups = attempt.tried if attempt else None, rules.groups_among(Actor.of(request), plan.outline)
-    actions = [] if closed else list_event_actions(told, plan, instance, tried, groups=groups)
+    actions = [] if closed else list_event_actions(explanations, plan, instance, tried, groups=groups)
     if plan.is_mirror and not instance.archived:
         actions = judge_methods(actions, plan, id, request.user)
     replay = _load_replay(request, plan, instance, seen.steps)
@@ -108,12 +108,12 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
 def _explain_events(engine: RedactedEngine, plan: VersionView, seen: Inspection) -> Explanations:
     """Explain the events of the page. Which those are is known only with the instance, so the ones of the last page of
     this machine are asked about in the same round trip; what those leave out takes another one."""
-    instance, told = seen.instance, seen.explanations
+    instance, explanations = seen.instance, seen.explanations
     _events[instance.machine] = [name for name in list_events(plan) if name]
-    left_out = [name for name in list_events(plan, instance.configuration) if name and name not in told]
+    left_out = [name for name in list_events(plan, instance.configuration) if name and name not in explanations]
     if left_out and not instance.suspended:
-        told = told | engine.explain_all(instance.machine, instance.id, left_out)
-    return told
+        explanations = explanations | engine.explain_all(instance.machine, instance.id, left_out)
+    return explanations
 
 
 def _load_replay(request: HttpRequest, plan: VersionView, instance: Instance, steps: list[Step]) -> Replay:

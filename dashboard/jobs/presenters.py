@@ -22,7 +22,7 @@ class TimelineEntry:
     lease: bool = False
     who: str = ""
     took: int | None = None
-    told: str = ""
+    note: str = ""
 
 
 def list_timeline(job: Job) -> Iterator[TimelineEntry]:
@@ -34,7 +34,7 @@ def list_timeline(job: Job) -> Iterator[TimelineEntry]:
         )
         took = ended["ended"] - ended["taken"] if ended.get("taken") else None
         bad = ended["outcome"] != "handed back"
-        yield TimelineEntry(ended["ended"], what, bad=bad, who=ended.get("worker", ""), took=took, told=why)
+        yield TimelineEntry(ended["ended"], what, bad=bad, who=ended.get("worker", ""), took=took, note=why)
     if job.place == "leased":
         yield TimelineEntry(job.taken, f"attempt {job.attempt} started", who=job.worker)
         yield TimelineEntry(job.lease_until, "lease expires unless renewed", ahead=True, lease=True)
@@ -45,10 +45,10 @@ def list_timeline(job: Job) -> Iterator[TimelineEntry]:
     elif job.place == "ready" and job.due > job.created:
         yield TimelineEntry(job.due, "ready")
     elif job.place == "dead":
-        yield TimelineEntry(job.finished, "dead", bad=True, told="needs attention")
+        yield TimelineEntry(job.finished, "dead", bad=True, note="needs attention")
     elif job.place == "handled":
         yield TimelineEntry(job.finished, "dead", bad=True)
-        yield TimelineEntry(job.handled, "handled", told=_describe_instance(job))
+        yield TimelineEntry(job.handled, "handled", note=_describe_instance(job))
 
 
 def _describe_instance(job: Job) -> str:

@@ -130,9 +130,9 @@ class Published(Out):
 def list_all(request: HttpRequest) -> dict[str, Any]:
     """List the machines the caller may see, by name."""
     survey = engine_of(request).survey()
-    told = dict(Machine.objects.values_list("name", "description"))
+    descriptions = dict(Machine.objects.values_list("name", "description"))
     return {
-        "items": [_machine(live, told.get(name, "")) for name, live in sorted(survey.lives.items())],
+        "items": [_machine(live, descriptions.get(name, "")) for name, live in sorted(survey.lives.items())],
         "unreadable": {name: fault.code for name, fault in survey.faults.items()},
     }
 

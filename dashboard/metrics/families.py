@@ -194,8 +194,8 @@ def _compile_failures(lives: list[Live]) -> Metric:
 def _active(activity: Activity | None, people: Counts | None) -> Iterator[Metric]:
     """Count activity in the current UTC day, week and month: the figures fall to zero when the next one begins."""
     if activity is not None:
-        told = "Unique instances that changed state."
-        moved = _gauge("instances_moved", told, labels=["machine", "period"])
+        about = "Unique instances that changed state."
+        moved = _gauge("instances_moved", about, labels=["machine", "period"])
         for name, counts in activity.by_machine.items():
             for period, count in counts.items():
                 moved.add_metric([name, period], count.number)

@@ -132,10 +132,11 @@ def write_when(when: Mapping[str, Any]) -> str:
 def initial(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a form shows of a document."""
     what = document["what"]
-    told = {name: what[name] for names in FIELDS.values() for name in names if name in what}
-    told = {
-        name: json.dumps(found, indent=2, ensure_ascii=False) if name in JSON_FIELDS else found
-        for name, found in told.items()
+    texts = {
+        name: json.dumps(what[name], indent=2, ensure_ascii=False) if name in JSON_FIELDS else what[name]
+        for names in FIELDS.values()
+        for name in names
+        if name in what
     }
     rest = {name: document[name] for name in ("name", "zone", "description", *POLICY) if name in document}
-    return {"zone": "UTC"} | rest | told | {"when": write_when(document["when"])}
+    return {"zone": "UTC"} | rest | texts | {"when": write_when(document["when"])}

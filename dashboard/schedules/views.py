@@ -169,7 +169,7 @@ def _get(request: HttpRequest, name: str) -> Row:
         raise Http404(f"{error.message}.") from None
 
 
-def _make_view(verb: str, told: str, act: Callable[[Actor, HttpRequest, str], Any]) -> View:
+def _make_view(verb: str, message: str, act: Callable[[Actor, HttpRequest, str], Any]) -> View:
     @require_audited("operate", f"schedule.{verb}", target="name")
     def view(request: HttpRequest, name: str) -> HttpResponse:
         _get(request, name)
@@ -181,7 +181,7 @@ def _make_view(verb: str, told: str, act: Callable[[Actor, HttpRequest, str], An
             except SignalboxError as error:
                 messages.error(request, f"Not done: {error.message} ({error.code})")
             else:
-                messages.success(request, told)
+                messages.success(request, message)
         return redirect("signalbox:schedule", name)
 
     return view

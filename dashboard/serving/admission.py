@@ -19,7 +19,7 @@ from machines.people.client_address import network_of
 from .event_loop_views import EventLoopHandler, Refusal, Scope
 
 MOST = 3 * 1024 * 1024  # bytes of a body; Django takes 2.5 MB that are no file
-PATIENCE = 10.0  # seconds that a request waits for its turn
+MAX_WAIT = 10.0  # seconds that a request waits for its turn
 GONE = {"type": "http.disconnect"}
 Message = MutableMapping[str, Any]
 Application = Callable[[Any, Any, Any], Awaitable[Any]]
@@ -106,7 +106,7 @@ class Passage:
         if self._turn.granted.done():
             return True
         self._ahead = asyncio.ensure_future(self._receive())
-        await asyncio.wait((self._turn.granted, self._ahead), timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((self._turn.granted, self._ahead), timeout=MAX_WAIT, return_when=asyncio.FIRST_COMPLETED)
         if not self._turn.granted.done() and not self._ahead.done():
             self.refusal = busy()
         return self._turn.granted.done()

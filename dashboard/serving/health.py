@@ -206,10 +206,10 @@ def _staying() -> None:
 class HealthChecks:
     """Checks Redis and the database in one thread; concurrent requests share the answer.
 
-    Nobody waits longer than ``PATIENCE`` for it while the last one is not older than ``FRESH``. Both in seconds.
+    No request waits longer than ``MAX_WAIT`` for it while the last one is not older than ``FRESH``. Both in seconds.
     """
 
-    PATIENCE, FRESH = 0.05, 2.0
+    MAX_WAIT, FRESH = 0.05, 2.0
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="health")
@@ -221,7 +221,7 @@ class HealthChecks:
         at, last = self._last
         look = asyncio.wrap_future(self._begin())
         spare = last and time.monotonic() - at < self.FRESH
-        done, _ = await asyncio.wait([look], timeout=self.PATIENCE if spare else None)
+        done, _ = await asyncio.wait([look], timeout=self.MAX_WAIT if spare else None)
         return look.result() if done else last
 
     def _begin(self) -> Future[States]:

@@ -19,7 +19,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 AT_ONCE = max(1, (os.cpu_count() or 1) // 2)  # hashes: the other cores are for everything else
 EACH, ALL = 2, 6  # logins at a time: of one address, and of everybody
-PATIENCE = 2.0  # seconds that one more waits for a place
+MAX_WAIT = 2.0  # seconds that one more waits for a place
 
 _hashes = threading.BoundedSemaphore(AT_ONCE)
 
@@ -39,15 +39,15 @@ class TooManyLogins(Exception):
 class Logins:
     """Counts the logins under way, by address. Safe to share between threads."""
 
-    def __init__(self, each: int = EACH, all: int = ALL, patience: float = PATIENCE) -> None:
-        self._each, self._all, self._patience = each, all, patience
+    def __init__(self, each: int = EACH, all: int = ALL, max_wait: float = MAX_WAIT) -> None:
+        self._each, self._all, self._max_wait = each, all, max_wait
         self._under_way: Counter[str] = Counter()
         self._changed = threading.Condition()
 
     @contextmanager
     def one(self, address: str) -> Iterator[None]:
         """Wait for a turn, and hold it during the block. Raises TooManyLogins."""
-        until = time.monotonic() + self._patience
+        until = time.monotonic() + self._max_wait
         with self._changed:
             while self._under_way[address] >= self._each or self._under_way.total() >= self._all:
                 if not self._changed.wait(until - time.monotonic()):

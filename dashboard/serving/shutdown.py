@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-_told = threading.Event()
-set = _told.set
-clear = _told.clear
-is_set = _told.is_set
+_event = threading.Event()
+set = _event.set
+clear = _event.clear
+is_set = _event.is_set

@@ -65,11 +65,11 @@ def note_presence(request: HttpRequest, machine: str) -> JsonResponse:
 
 
 def _describe(draft: Draft, *, text: bool = False) -> dict[str, Any]:
-    told = {
+    facts = {
         "id": draft.pk, "revision": draft.revision, "base": draft.base, "state": draft.state, "editor": draft.editor,
         "at": in_ms(draft.updated_at), "note": draft.note,
     }  # fmt: skip
-    return told | ({"text": draft.text} if text else {})
+    return facts | ({"text": draft.text} if text else {})
 
 
 def _refuse(status: int, code: str, message: str, **facts: Any) -> JsonResponse:

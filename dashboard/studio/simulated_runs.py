@@ -136,8 +136,8 @@ class Trial:
         return rows + [StepRow(n, describe_step(one), [], later=True) for n, one in enumerate(unplayed, len(rows))]
 
     def _list_routes(self) -> list[Route]:
-        told = [one.explanation for one in self.shown if one.explanation is not None]
-        return [route for one in told for route in list_routes(self.plan, one, payload_known=True)]
+        explanations = [one.explanation for one in self.shown if one.explanation is not None]
+        return [route for one in explanations for route in list_routes(self.plan, one, payload_known=True)]
 
     def _list_next(self) -> list[NextEvent]:
         """List what is listened for; a name pattern is not an event, the form for any event takes it."""

@@ -108,12 +108,12 @@ def _refuse(why: str) -> dict[str, Any]:
 
 def _describe(finding: VerificationFinding, place: Sequence[int], machine: str, version: int | None) -> dict[str, Any]:
     """Tell a finding. Its run is linked to the simulator where that has the same definition, as a ``version``."""
-    told = finding.as_dict() | {"said": RESULTS[finding.verdict], "range": place, "steps": []}
+    described = finding.as_dict() | {"said": RESULTS[finding.verdict], "range": place, "steps": []}
     if finding.verdict == FOUND:
-        told["steps"] = describe_run(finding)
+        described["steps"] = describe_run(finding)
         with suppress(BadInput):
-            told["run_text"] = runs.encode(runs.make(finding.run, finding.data))
+            described["run_text"] = runs.encode(runs.make(finding.run, finding.data))
         if version is not None:
             with suppress(BadInput):  # a run that fits in no link
-                told["link"] = runs.link(machine, version, finding.run, finding.data)
-    return told
+                described["link"] = runs.link(machine, version, finding.run, finding.data)
+    return described

@@ -126,24 +126,24 @@ def find_renamed(diff: DefinitionDiff) -> dict[str, str]:
     return {old[1]: new[1] for old, new in both if old[1] != new[1]}
 
 
-def paint(old: Side, new: Side, diff: DefinitionDiff, *, who: str) -> ComparisonDiagram:
+def draw(old: Side, new: Side, diff: DefinitionDiff, *, who: str) -> ComparisonDiagram:
     """Draw both versions as one diagram, each change marked by a colour, a sign and a line of its own."""
     removed = {kind: [n for n, verb in diff.old_parts[kind].items() if verb == REMOVED] for kind in PARTS}
     given = {"old": old.definition, "new": new.definition, "renamed": find_renamed(diff), **removed}
     try:
-        told = _merge(json.dumps(given, ensure_ascii=False), who)
+        drawn = _merge(json.dumps(given, ensure_ascii=False), who)
     except offload.OffloadError as error:
         return ComparisonDiagram(SafeString(""), [], missing=str(error))
     overlay, found = Overlay(), []
     for kind, slots in zip(PARTS, (overlay.counts, overlay.flows), strict=True):
-        marks = diff.new_parts[kind] | dict.fromkeys(told[kind].values(), REMOVED)
+        marks = diff.new_parts[kind] | dict.fromkeys(drawn[kind].values(), REMOVED)
         for name, mark in marks.items():
             found.append(mark)
-            if part := told["index"][kind].get(name):
+            if part := drawn["index"][kind].get(name):
                 overlay.mark(part, f"diff-{mark}")
                 slots[part] = SIGNS[mark]
     counts = [(mark, sign, found.count(mark)) for mark, sign in SIGNS.items()]
-    return ComparisonDiagram(overlay.draw_on(told["svg"]), counts, is_vast=len(told["index"]["states"]) > VAST)
+    return ComparisonDiagram(overlay.draw_on(drawn["svg"]), counts, is_vast=len(drawn["index"]["states"]) > VAST)
 
 
 def describe(engine: RedactedEngine, old: Side, new: Side, machine: str, *, who: str) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def describe(engine: RedactedEngine, old: Side, new: Side, machine: str, *, who:
     return {
         "old": old, "new": new, "groups": groups, "lines": lines, "lines_left": left,
         "effects": [(group.verdict, len(group.rows)) for group in groups],
-        "overlay": paint(old, new, diff, who=who),
+        "overlay": draw(old, new, diff, who=who),
     }  # fmt: skip
 
 

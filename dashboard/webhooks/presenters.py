@@ -21,6 +21,6 @@ class Row:
 
 
 def make_row(row: Delivery) -> Row:
-    told = [attempt | {"at": in_ms(datetime.fromisoformat(attempt["at"]))} for attempt in row.attempts]
+    attempts = [attempt | {"at": in_ms(datetime.fromisoformat(attempt["at"]))} for attempt in row.attempts]
     rest = row.webhook.rest_until  # one that fails is left alone, whatever is due
-    return Row(row, in_ms(row.made_at), in_ms(max(row.due, rest) if rest else row.due), told[::-1])
+    return Row(row, in_ms(row.made_at), in_ms(max(row.due, rest) if rest else row.due), attempts[::-1])

@@ -166,7 +166,7 @@ def redeliver(request: HttpRequest, id: int, delivery: int) -> HttpResponse:
     return redirect("signalbox:webhook", id)
 
 
-def _make_view(action: str, done: Callable[[Actor, int], Any], told: str) -> View:
+def _make_view(action: str, done: Callable[[Actor, int], Any], message: str) -> View:
     @require_audited(RIGHT, action, globally=True, target="id")
     def view(request: HttpRequest, id: int) -> HttpResponse:
         _get_webhook(request, id)
@@ -176,7 +176,7 @@ def _make_view(action: str, done: Callable[[Actor, int], Any], told: str) -> Vie
             except BadWebhook as error:
                 messages.error(request, f"Not done: {error.message} ({error.code})")
             else:
-                messages.success(request, told)
+                messages.success(request, message)
         return redirect("signalbox:webhook", id)
 
     return view

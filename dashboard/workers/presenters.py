@@ -57,7 +57,7 @@ class Duty:
     """
 
     duty: str
-    told: str
+    about: str
     worker: str = ""
     fence: int = 0
     since: int = 0

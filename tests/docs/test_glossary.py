@@ -37,7 +37,7 @@ PRIVATE = {
     r"\bdoorbells?\b": "bell",
     r"\bin hand\b": "running, in flight",
     r"\bsought\b": "filter",
-    r"\btracks\b": "state counts",
+    r"\btracks\b(?! active)": "state counts",
     r"\bpaint(?:ed|ing|s)?\b": "diagram overlay, with colours",
     r"\bmoments\b": "times, steps",
     r"\bverdicts?\b": "result, decision",
@@ -65,6 +65,9 @@ IN_BODIES = {
     r"\bhurried\b": "a renewal interval",
     r"\btold\b": "result, explanations",
 }
+# Fields of stored records, which programs in other languages read and write too: results of an explanation, and the
+# heartbeat of a worker.
+FIELDS = ("verdicts?", "in hand")
 IRREGULAR = read_words(
     """
     begun bought bound broken brought built chosen done drawn driven fed forgotten found frozen given gone grown
@@ -183,7 +186,7 @@ def drop_strings(source: str, suffix: str) -> str:
 
 def count_private(file: Path) -> int:
     text = split_words(drop_strings(file.read_text(encoding="utf-8"), file.suffix))
-    text = re.sub(r"\bverdict\b", " ", text)  # a field of records that programs read
+    text = re.sub(rf"\b(?:{'|'.join(FIELDS)})\b", " ", text)
     return len(re.findall("|".join(PRIVATE | IN_BODIES), text))
 
 

@@ -164,7 +164,7 @@ async def test_a_body_that_turns_out_too_large_is_turned_away_as_well(site, djan
 
 
 async def test_who_waits_too_long_is_told_that_the_site_is_busy(site, django, monkeypatch):
-    monkeypatch.setattr(admission, "PATIENCE", 0.01)
+    monkeypatch.setattr(admission, "MAX_WAIT", 0.01)
     first, second = Request(site), Request(site)
     await first.ask()
     await second.ask()

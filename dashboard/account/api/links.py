@@ -72,8 +72,8 @@ def make(request: HttpRequest, body: Linking) -> Status[dict[str, Any]]:
     try:
         made = links.make_link(actor_of(request).user, body.page, body.query)
     except ValidationError as error:
-        name, told = next(iter(error.message_dict.items()))
-        raise Mistaken(" ".join(told), *([name] if name in Linking.model_fields else [])) from None
+        name, texts = next(iter(error.message_dict.items()))
+        raise Mistaken(" ".join(texts), *([name] if name in Linking.model_fields else [])) from None
     return Status(201, _describe_with_url(request, made))
 
 

@@ -65,8 +65,8 @@ def save(request: HttpRequest, body: Saving) -> dict[str, Any]:
         with transaction.atomic():
             view.save()
     except ValidationError as error:
-        name, told = next(iter(error.message_dict.items()))
-        raise Mistaken(" ".join(told), *([name] if name in Saving.model_fields else [])) from None
+        name, texts = next(iter(error.message_dict.items()))
+        raise Mistaken(" ".join(texts), *([name] if name in Saving.model_fields else [])) from None
     except IntegrityError:
         raise Mistaken("you already have a view with this name", "name") from None
     return _describe(view)

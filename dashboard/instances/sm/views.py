@@ -53,15 +53,15 @@ def _move(request: HttpRequest, key: str, form: MoveForm, *, force: bool) -> Htt
         return redirect("signalbox:sm-key", key)
     actor, what = Actor.of(request), "force" if force else "move"
     if not form.is_valid():
-        told = " ".join(error for found in form.errors.values() for error in found)
-        return _page(request, sm_keys.get(actor, key), FailedMove("mistake", what, told, MISTAKE, 400))
+        message = " ".join(error for found in form.errors.values() for error in found)
+        return _page(request, sm_keys.get(actor, key), FailedMove("mistake", what, message, MISTAKE, 400))
     given = form.cleaned_data
     state, move = Name(given["state"]), sm_keys.force if force else sm_keys.mutate
     try:
         before = move(actor, key, state.name, seen=given["seen"], reason=given["reason"])
     except Moved as error:
-        told = f"The state changed from {Name(given['seen'])} to {Name(error.now.current)}."
-        return _page(request, error.now, FailedMove("conflict", what, told, errors.Conflict.code, 409))
+        message = f"The state changed from {Name(given['seen'])} to {Name(error.now.current)}."
+        return _page(request, error.now, FailedMove("conflict", what, message, errors.Conflict.code, 409))
     except MoveRefused as error:
         return _page(
             request, sm_keys.get(actor, key), FailedMove("refused", what, str(error), errors.Refused.code, 422)

@@ -131,7 +131,7 @@ JOB_ACTIONS = {
     "withdraw": (
         "Withdraw",
         "Removes the job permanently. Its instance receives error.invoke with the kind Withdrawn; a worker that"
-        " runs it is told with its next heartbeat.",
+        " runs it learns of it with its next heartbeat.",
     ),
 }
 HANDLED_ACTIONS = {

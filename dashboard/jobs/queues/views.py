@@ -107,7 +107,7 @@ def show_charts(request: HttpRequest, machine: str, queue: str) -> JsonResponse:
 
 
 ActionFunction = Callable[[Actor, Figures, dict[str, Any]], str]
-"""Does it, and says what came of it."""
+"""Does the action, and returns its result as text."""
 
 
 def _make_view(name: str, action: str, done: ActionFunction) -> View:
@@ -127,12 +127,12 @@ def _run_action(request: HttpRequest, machine: str, queue: str, name: str, done:
     if not act.form.is_valid():
         return queue_page(request, figures, request.POST, presenters.make_failure(act))
     try:
-        told = done(Actor.of(request), figures, act.form.cleaned_data)
+        message = done(Actor.of(request), figures, act.form.cleaned_data)
     except errors.Miscounted as error:
         return _answer_miscount(request, machine, queue, error)
     except errors.BadInput as error:
         return queue_page(request, figures, request.POST, presenters.make_failure(act, error))
-    messages.success(request, told)
+    messages.success(request, message)
     return _back(request, figures)
 
 

@@ -37,37 +37,37 @@ class NodeConnection:
         # RESP2 and bytes: its messages then come in one shape, a PONG included, which redis-py cannot read as text.
         listening = connect(url, limits, node, protocol=2, decode_responses=False)
         self._busy: float | None = 0.0
-        self._ears = Subscriber(listening, limits, ring, published, channel)
+        self._subscriber = Subscriber(listening, limits, ring, published, channel)
 
     async def open(self) -> Self:
         """Open the connections. Raises a RedisError or OSError."""
-        await self._ears.open()
+        await self._subscriber.open()
         return self
 
     async def close(self) -> None:
-        await self._ears.close()
+        await self._subscriber.close()
         await self.client.aclose()
 
     @property
     def run_id(self) -> str:
-        return self._ears.run_id
+        return self._subscriber.run_id
 
     @property
     def hints(self) -> bool:
         """Whether it says what changed."""
-        return self._ears.hints
+        return self._subscriber.hints
 
     def check(self) -> None:
         """Raise what ended the listening, if anything has."""
-        self._ears.check()
+        self._subscriber.check()
 
     async def probe(self) -> None:
         """Ask both connections for a sign of life, within the deadline."""
-        await self._ears.probe()
+        await self._subscriber.probe()
 
     async def listen_to(self, roots: Iterable[str]) -> None:
         """Listen to exactly these partitions from now on; when it returns, every later ring is heard."""
-        await self._ears.listen_to(roots)
+        await self._subscriber.listen_to(roots)
 
     async def send(self, commands: Iterable[Words]) -> list[Any]:
         """Send commands in one round trip; return the answer of each, or its error."""

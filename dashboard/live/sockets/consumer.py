@@ -86,8 +86,8 @@ class LiveConsumer(AsyncWebsocketConsumer):
             await asyncio.gather(self.sender, return_exceptions=True)
         outbox, self.outbox = self.outbox, None
         if outbox is not None:
-            for sight in self.topics.values():
-                hub().unsubscribe(outbox, sight)
+            for permitted in self.topics.values():
+                hub().unsubscribe(outbox, permitted)
             self.person.topics -= len(self.topics)
             self.topics.clear()
         if self.person is not None:
@@ -116,13 +116,13 @@ class LiveConsumer(AsyncWebsocketConsumer):
             self._drop(command.topic)
         elif command.kind == "subscribe" and (why := self._full(command.topic)):
             self._refuse(ErrorCode.TOO_MANY_TOPICS, why, str(command.topic))
-        elif (sight := await self._sight(command.topic)) is not None and self.outbox is not None:
+        elif (permitted := await self._permit(command.topic)) is not None and self.outbox is not None:
             if command.kind == "subscribe":
-                self._subscribe(command.topic, sight)
+                self._subscribe(command.topic, permitted)
             else:
                 self._resync(command.topic)
 
-    async def _sight(self, topic: Topic) -> Topic | None:
+    async def _permit(self, topic: Topic) -> Topic | None:
         """Return the topic as the user may see it at this moment; send the client an error if not at all.
 
         If the permissions are unknown, the command is carried out and the socket muted until the session monitor knows
@@ -136,24 +136,24 @@ class LiveConsumer(AsyncWebsocketConsumer):
             session_monitor().hurry()
             return least(topic)
         self.apply_rights(rights)
-        sight = None if rights is None else rights.sight(topic)
-        if sight is None and self.outbox is not None:
+        permitted = None if rights is None else rights.permitted(topic)
+        if permitted is None and self.outbox is not None:
             self._refuse(ErrorCode.FORBIDDEN, f"you may not watch {topic}", str(topic))
-        return sight
+        return permitted
 
-    def _subscribe(self, topic: Topic, sight: Topic) -> None:
-        if self.topics.get(topic, sight) != sight:
+    def _subscribe(self, topic: Topic, permitted: Topic) -> None:
+        if self.topics.get(topic, permitted) != permitted:
             self._drop(topic)
         if why := self._full(topic):  # others of this person have come meanwhile
             self._refuse(ErrorCode.TOO_MANY_TOPICS, why, str(topic))
             return
         try:
-            hub().subscribe(self.outbox, sight)
+            hub().subscribe(self.outbox, permitted)
         except Full:
             self._refuse(ErrorCode.TOO_MANY_TOPICS, "too many topics are watched in all", str(topic))
         else:
             self.person.topics += topic not in self.topics
-            self.topics[topic] = sight
+            self.topics[topic] = permitted
 
     def _full(self, topic: Topic) -> str:
         """Return why no further topic may be watched; "" if it may. Called before anything is looked up."""
@@ -189,13 +189,13 @@ class LiveConsumer(AsyncWebsocketConsumer):
             self._end(CloseCode.SIGNED_OUT)
             return
         for topic, shown in list(self.topics.items()):
-            sight = rights.sight(topic)
-            if sight != shown:
+            permitted = rights.permitted(topic)
+            if permitted != shown:
                 self._drop(topic)
-                if sight is None:
+                if permitted is None:
                     self._refuse(ErrorCode.FORBIDDEN, f"you may no longer watch {topic}", str(topic))
                 else:
-                    self._subscribe(topic, sight)  # its snapshot takes the place of what was shown
+                    self._subscribe(topic, permitted)  # its snapshot takes the place of what was shown
         self.outbox.mute(False)
 
     def mute(self) -> None:

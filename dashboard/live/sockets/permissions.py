@@ -31,7 +31,7 @@ class Rights:
     def of(cls, user: Any) -> Rights:
         return cls({right: scope_of(user, right) for right in set(RIGHTS.values())}, scope_of(user, "reveal"))
 
-    def sight(self, topic: Topic) -> Topic | None:
+    def permit(self, topic: Topic) -> Topic | None:
         """Return the topic as it may be watched; None if it may not be watched at all."""
         scope = self.held[topic.right]
         if topic.kind in PLAIN:

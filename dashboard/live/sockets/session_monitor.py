@@ -77,7 +77,7 @@ class SessionMonitor:
             try:
                 self._pass_on(sockets, await look(batch, deadline=self._limits.recheck_deadline))
             except RightsUnknown as error:
-                log.warning("the rights of %d sessions cannot be told: %s", len(batch), error)
+                log.warning("the rights of %d sessions are unknown: %s", len(batch), error)
                 self._doubt_all(sockets, batch)
 
     @staticmethod

@@ -86,8 +86,8 @@ def _link_lines(plan: VersionView, overlay: Overlay, mode: Mode) -> None:
 
 def _link_label(state: str, count: int, mode: Mode, reading: ModeFigures) -> str:
     """Return the label of a state's link. ``static/signalbox/js/diagram/modes.js`` has the same text."""
-    told = reading.states.get(state) if mode.name not in ("count", "flow") else ""
-    return f"{state}: {format_count(count)}" + (f", {mode.label.lower()} {told}" if told else "")
+    text = reading.states.get(state) if mode.name not in ("count", "flow") else ""
+    return f"{state}: {format_count(count)}" + (f", {mode.label.lower()} {text}" if text else "")
 
 
 def _state_url(plan: VersionView, mode: Mode, state: str, kept: Mapping[str, str]) -> str:

@@ -124,8 +124,8 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     if is_api_request(request):
         return problems.answer_problem(request, NO_PAGE)
-    told = str(exception) if isinstance(exception, Http404) and exception.args and _has_message(exception) else ""
-    message = told or "This page does not exist. It may have been deleted, or the link is incomplete."
+    given = str(exception) if isinstance(exception, Http404) and exception.args and _has_message(exception) else ""
+    message = given or "This page does not exist. It may have been deleted, or the link is incomplete."
     return render_error(request, 404, title="Page not found", code=NO_PAGE, message=message)
 
 

@@ -206,11 +206,11 @@ def answer_invalid(request: HttpRequest, errors: Iterable[Mapping[str, Any]]) ->
 
 def _invalid(error: Mapping[str, Any]) -> dict[str, str]:
     place, *path = [str(part)[:MAX_NAME] for part in error.get("loc", ("body",))]
-    told = {"detail": str(error.get("msg", "")), "kind": str(error.get("type", ""))}
+    facts = {"detail": str(error.get("msg", "")), "kind": str(error.get("type", ""))}
     if place == "body":
         # The first name is that of the operation's argument, which no client has written.
-        return {"pointer": "#" + "".join(f"/{_escape(part)}" for part in path[1:]), **told}
-    return {"parameter": path[-1] if path else place, "in": place, **told}
+        return {"pointer": "#" + "".join(f"/{_escape(part)}" for part in path[1:]), **facts}
+    return {"parameter": path[-1] if path else place, "in": place, **facts}
 
 
 def _escape(part: str) -> str:

@@ -52,7 +52,7 @@ def list_rows(scope: Scope, machines: Collection[str], panels: Panels) -> list[R
     except EngineUnavailable:
         raise
     except SignalboxError as error:
-        log.warning("who is active cannot be told: %s", error)
+        log.warning("the number of active people is unknown: %s", error)
         return []
     if found is None:
         return []

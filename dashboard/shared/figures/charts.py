@@ -253,8 +253,8 @@ class Edges:
         if not (colon and version.isdigit()):
             return name
         self._current = self._current or str(self._engine.machines().get(self._machine, ""))
-        told = self._edges(version).get(edge, edge)
-        return told if version == self._current else f"{told} (v{version})"
+        text = self._edges(version).get(edge, edge)
+        return text if version == self._current else f"{text} (v{version})"
 
     def _edges(self, version: str) -> dict[str, str]:
         if version not in self._known:

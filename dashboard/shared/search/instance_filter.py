@@ -192,8 +192,8 @@ def _describe_term(name: str, term: Any) -> str:
         return f"{len(term):,} chosen"
     if name == "created":
         zone = timezone.get_current_timezone()
-        moments = {sign: datetime.fromtimestamp(end / 1000, zone) for sign, end in term.items()}
-        return " ".join(f"{SIGNS[sign]} {at:%Y-%m-%d %H:%M}" for sign, at in moments.items())
+        dates = {sign: datetime.fromtimestamp(end / 1000, zone) for sign, end in term.items()}
+        return " ".join(f"{SIGNS[sign]} {at:%Y-%m-%d %H:%M}" for sign, at in dates.items())
     if not isinstance(term, Mapping):
         return str(term)
     if "prefix" in term:

@@ -231,7 +231,7 @@ def test_the_tab_verify_shows_the_run_of_a_finding_and_leads_to_its_state(studio
     studio.get_by_role("tab", name="Findings").press("ArrowRight")
     expect(studio.get_by_role("tab", name="Verify")).to_be_focused()
     expect(studio.locator("#findings")).to_be_hidden()
-    expect(studio.locator("[data-verdicts]")).to_contain_text("1 found")
+    expect(studio.locator("[data-results]")).to_contain_text("1 found")
     finding = studio.locator("#verify li.found")
     finding.get_by_text("Run of 3 steps").click()
     expect(finding.locator("ol li")).to_have_text(["create", "fire press", "fire drop"])
@@ -239,7 +239,7 @@ def test_the_tab_verify_shows_the_run_of_a_finding_and_leads_to_its_state(studio
     expect(studio.locator(".picture .state[data-state=broken]")).to_have_class(re.compile("pointed"))
     assert violations(studio) == []
     write(studio, json.dumps(LAMP, indent=2))
-    expect(studio.locator("[data-verdicts]")).to_contain_text("0 found")
+    expect(studio.locator("[data-results]")).to_contain_text("0 found")
 
 
 def test_the_text_is_played_beside_the_editor_and_again_when_it_changes(studio: Page):

@@ -186,10 +186,10 @@ async def test_sockets_of_one_sight_share_one_value_and_one_read() -> None:
 def test_without_reveal_instances_and_jobs_are_redacted_and_nothing_else() -> None:
     rights = Rights({"view": Scope(True)}, Scope(False, frozenset({"open"})))
     for kind, form in OF_MACHINE.items():
-        sight = rights.sight(parse(form.format("gate")))
+        sight = rights.permit(parse(form.format("gate")))
         assert sight is not None
         assert sight.redacted is (kind in ("instance", "job"))
         assert str(sight) == form.format("gate")
-    sight = rights.sight(parse("instance:open/north"))
+    sight = rights.permit(parse("instance:open/north"))
     assert sight is not None
     assert not sight.redacted

@@ -72,7 +72,7 @@ def test_an_event_the_state_does_not_listen_to_is_idle_and_comes_last(lever):
     found = lever([{"target": "B"}], B={"on": {"back": "A"}})
     assert list(found) == ["go", "back"]
     assert found["back"].verdict == "idle"
-    assert "no transition accepts it" in found["back"].told
+    assert "no transition accepts it" in found["back"].refusal
 
 
 def test_a_required_field_makes_it_depend(lever):
@@ -84,7 +84,7 @@ def test_a_required_field_makes_it_depend(lever):
 def test_a_required_field_leaves_an_event_idle_where_no_state_listens(lever):
     payload = {"x": {"type": "integer", "required": True}}
     found = lever([], payload, B={"on": {"go": "A"}})["go"]
-    assert (found.verdict, found.told) == ("idle", "Not accepted in A.")
+    assert (found.verdict, found.refusal) == ("idle", "Not accepted in A.")
 
 
 def test_a_declared_payload_takes_no_other_field(lever):

@@ -63,12 +63,12 @@ def lit(page: Element) -> list[str]:
 
 
 def data(page: Element) -> dict[str, tuple[str, str]]:
-    rows = page.one("table", class_="moments").one("tbody").all("tr")
+    rows = page.one("table", class_="comparison").one("tbody").all("tr")
     return {row.one("th").one("span", class_="key").text: tuple(cell.text for cell in row.all("td")) for row in rows}
 
 
 def differing(page: Element) -> list[str]:
-    rows = page.one("table", class_="moments").all("tr", class_="differs")
+    rows = page.one("table", class_="comparison").all("tr", class_="differs")
     return [row.one("span", class_="key").text for row in rows]
 
 
@@ -95,7 +95,7 @@ def test_data_then_stands_beside_data_now_and_what_changed_is_marked(as_, moved)
 def test_two_moments_are_compared_the_earlier_one_first(as_, moved):
     for query in ("at=3&with=2", "at=2&with=3"):
         page = read(as_("viewer", query).get(f"{INSTANCE}?{query}"))
-        heads = [head.text for head in page.one("table", class_="moments").one("thead").all("th")]
+        heads = [head.text for head in page.one("table", class_="comparison").one("thead").all("th")]
         assert heads == ["Field", "revision 2", "revision 3"]
         assert data(page)["failed"] == ("0", "1")
         assert "Compared with revision" in page.one("div", data_region="past").text
@@ -112,7 +112,7 @@ def test_now_says_nothing_of_the_past(as_, moved):
     page = read(as_("viewer").get(INSTANCE))
     assert "hidden" in page.one("div", data_region="past").attributes
     assert lit(page) == ["Active"]
-    assert not page.all("table", class_="moments")
+    assert not page.all("table", class_="comparison")
     assert page.one("input", type="range")["value"] == "4"
 
 
@@ -142,7 +142,7 @@ def test_a_step_that_is_not_kept_is_said_to_be_gone_and_now_is_shown(as_, forget
     page = read(as_("viewer").get(f"{forgetful}?at=2"))
     said = page.one("div", data_region="past").text
     assert "Revision 2 cannot be shown: its step has expired; the oldest available is revision 8." in said
-    assert not page.all("table", class_="moments")
+    assert not page.all("table", class_="comparison")
 
 
 def test_a_version_that_has_not_come_yet_is_not_shown_either(as_, moved):

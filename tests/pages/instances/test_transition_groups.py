@@ -135,5 +135,5 @@ def test_an_action_with_a_required_payload_is_blocked_for_others_too(as_, engine
     engine.publish({"id": "order", "initial": "A", "events": events, "states": states})
     engine.create("order", "o-1")
     shown = actions_of(member(as_, "oscar", "warehouse"))["pay"]
-    assert (shown.verdict, shown.told) == ("refused", "Blocked: needs the group treasury.")
+    assert (shown.verdict, shown.refusal) == ("refused", "Blocked: needs the group treasury.")
     assert actions_of(member(as_, "tess", "treasury"))["pay"].verdict == "depends"

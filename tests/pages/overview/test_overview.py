@@ -285,13 +285,13 @@ def test_of_very_many_machines_those_in_trouble_come_first_and_the_others_on_fur
     assert shown == [["door59", *crowd[:49]], crowd[49:59]]
     assert first.one("b", data_sum="total").text == "1"
     assert "50 of 60 machines" in first.all("nav", class_="pager")[0].text
-    topics = [page.one("div", data_region="tracks")["data-topic"] for page in (first, second)]
+    topics = [page.one("div", data_region="machines")["data-topic"] for page in (first, second)]
     assert topics == ["overview:" + ",".join(sorted(names)) for names in shown]
 
 
 def test_few_machines_stand_on_one_page_by_name_and_the_socket_sends_all(as_, activation):
     page = read(as_("viewer").get("/?page=7"))
-    assert page.one("div", data_region="tracks")["data-topic"] == "overview"
+    assert page.one("div", data_region="machines")["data-topic"] == "overview"
     assert not page.all("nav", class_="pager")
 
 

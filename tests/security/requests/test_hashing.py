@@ -35,7 +35,7 @@ def hashes(settings, monkeypatch):
     """How many were made since."""
     settings.PASSWORD_HASHERS = [f"{__name__}.Counted"]
     Counted.made = 0
-    monkeypatch.setattr(password_hashing.logins, "_patience", 0.0)
+    monkeypatch.setattr(password_hashing.logins, "_max_wait", 0.0)
     return lambda: Counted.made
 
 
@@ -76,7 +76,7 @@ def test_what_the_limit_of_attempts_refuses_costs_no_hash(hashes, db, engine, se
 
 
 def test_all_addresses_together_have_a_limit_too():
-    logins = Logins(each=1, all=2, patience=0.0)
+    logins = Logins(each=1, all=2, max_wait=0.0)
     with logins.one("a"), logins.one("b"), pytest.raises(TooManyLogins), logins.one("c"):
         pass
     with logins.one("c"), pytest.raises(TooManyLogins), logins.one("c"):
@@ -84,7 +84,7 @@ def test_all_addresses_together_have_a_limit_too():
 
 
 def test_who_waits_for_a_place_gets_it_when_one_is_free():
-    logins, entered = Logins(each=1, patience=20.0), threading.Event()
+    logins, entered = Logins(each=1, max_wait=20.0), threading.Event()
 
     def enter() -> None:
         with logins.one("a"):

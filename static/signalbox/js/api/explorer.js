@@ -3,7 +3,7 @@
 import { send } from "../shared/fetcher.js";
 import { segment } from "../shared/format.js";
 
-const PATIENCE = 60_000; // ms to wait for a response
+const TIMEOUT = 60_000; // ms to wait for a response
 
 const csrf = document.querySelector("[data-csrf]").dataset.csrf;
 
@@ -21,7 +21,7 @@ function request(form) {
   const body = form.querySelector("[data-in=body]");
   if (method !== "GET") Object.assign(headers, { "X-CSRFToken": csrf, "Content-Type": "application/json" });
   const sent = method === "GET" ? undefined : body?.value || "{}";
-  return [query.size ? `${path}?${query}` : path, { method, headers, body: sent, limit: PATIENCE }];
+  return [query.size ? `${path}?${query}` : path, { method, headers, body: sent, limit: TIMEOUT }];
 }
 
 function pretty(text, kind) {

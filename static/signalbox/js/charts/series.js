@@ -87,10 +87,10 @@ function amount(value, unit) {
 function tell(place, picture, chart) {
   const at = picture.cursor.idx;
   chart.lines.forEach((line, number) => {
-    const told = place.querySelector(`[data-line="${number + 1}"] [data-value]`);
-    if (!told) return;
-    told.dataset.last ??= told.textContent;
-    const text = at === null || at === undefined ? told.dataset.last : amount(line.values[at], chart.unit);
-    if (told.textContent !== text) told.textContent = text;
+    const output = place.querySelector(`[data-line="${number + 1}"] [data-value]`);
+    if (!output) return;
+    output.dataset.last ??= output.textContent;
+    const text = at === null || at === undefined ? output.dataset.last : amount(line.values[at], chart.unit);
+    if (output.textContent !== text) output.textContent = text;
   });
 }

@@ -22,7 +22,7 @@ export class Tempo {
     return ids.reduce((all, id) => all + this.#since(this.#rates.base[id], this.#value.flow[id]), 0);
   }
 
-  /** Returns the mean stay in a state, ms, by Little's law; null where it cannot be told. See `estimate_stays`. */
+  /** Returns the mean stay in a state, ms, by Little's law; null where it is unknown. See `estimate_stays`. */
   stay(state, count) {
     const { exits, around, others } = this.#rates;
     const leaving = this.perMinute(exits[state] ?? []);
@@ -47,8 +47,8 @@ export function readings(mode, bounds, value, { tempo, label }) {
     edge: (part) => ({ text: takenOf(part, value.flow) ? short(takenOf(part, value.flow)) : "" }),
     queue: ({ ready = 0 }) => ({ text: short(ready) }),
     name: (part, { text }) => {
-      const told = ["count", "flow"].includes(mode) || !text ? "" : `, ${label.toLowerCase()} ${text}`;
-      return `${part.dataset.state}: ${short(counted(part))}${told}`;
+      const suffix = ["count", "flow"].includes(mode) || !text ? "" : `, ${label.toLowerCase()} ${text}`;
+      return `${part.dataset.state}: ${short(counted(part))}${suffix}`;
     },
   };
   const length = (ms) => (ms === null ? NOTHING : { ...marked(ms, brief(ms)), still: true });

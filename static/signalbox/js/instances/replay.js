@@ -24,7 +24,7 @@ export function startReplay(regions) {
   }, 150).again; // a response in progress is of another moment
 
   function show(revision) {
-    const known = moments();
+    const known = readTrail();
     const moment = revision === null ? null : nearest(known, revision);
     const url = new URL(address(), location);
     url.searchParams.delete("before");
@@ -40,14 +40,14 @@ export function startReplay(regions) {
   }
 
   function go(step) {
-    const known = moments();
+    const known = readTrail();
     const place = known.indexOf(nearest(known, chosen() ?? Infinity)) + step;
     const moment = known[Math.max(0, place)];
     show(moment && place < known.length ? moment.revision : null);
   }
 
   function play() {
-    const known = moments();
+    const known = readTrail();
     if (playing) return stop();
     if (chosen() === null || chosen() === known.at(-1)?.revision) show(known[0]?.revision ?? null);
     player.textContent = "Pause";
@@ -87,7 +87,7 @@ export function startReplay(regions) {
 
 /** Adjusts the slider to the history after a reload, and keeps the chosen moment. */
 export function settle() {
-  const known = moments();
+  const known = readTrail();
   bar.inert = known.length < 2;
   if (known.length === 0) return;
   slider.min = known[0].revision;
@@ -115,7 +115,7 @@ export function address() {
   return location.pathname === page ? location.href : page;
 }
 
-function moments() {
+function readTrail() {
   return JSON.parse(document.getElementById("trail").textContent);
 }
 

@@ -5,8 +5,8 @@ import { refresh } from "../shared/regions.js";
 
 const { jobPage, page } = document.body.dataset;
 const gone = document.querySelector("[data-gone]");
-const again = throttle(() => refresh(typed() ? TOLD : [...TOLD, "side"], page), 500);
-const TOLD = ["head", "error", "timeline", "data"];
+const again = throttle(() => refresh(typed() ? REGIONS : [...REGIONS, "side"], page), 500);
+const REGIONS = ["head", "error", "timeline", "data"];
 let known = "";
 
 connectPage().subscribe(`job:${jobPage}`, (value) => {

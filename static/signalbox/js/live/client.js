@@ -104,8 +104,8 @@ export class Live {
   }
 
   // Called by the connection.
-  get patience() {
-    return this.status.patience;
+  get silenceLimit() {
+    return this.status.silenceLimit;
   }
   frame = (frame) => handlers[frame.type]?.(this, frame);
   opened = () => {

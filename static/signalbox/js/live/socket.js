@@ -14,7 +14,7 @@ export class Connection {
   #timer = null;
   #watchdog = null;
 
-  /** `host`: opened(), frame(f), lost(), close(reason), and `patience`, how long silence is normal, ms. */
+  /** `host`: opened(), frame(f), lost(), close(reason), and `silenceLimit`, how long silence is normal, ms. */
   constructor(host, url, Socket) {
     this.#host = host;
     this.url = url;
@@ -34,7 +34,7 @@ export class Connection {
     this.#watch(OPEN_WITHIN);
     socket.onopen = () => this.#host.opened();
     socket.onmessage = ({ data }) => {
-      this.#watch(this.#host.patience);
+      this.#watch(this.#host.silenceLimit);
       this.#host.frame(JSON.parse(data));
     };
     socket.onclose = ({ code }) => this.#lost(socket, code);
@@ -60,13 +60,13 @@ export class Connection {
   }
 
   // A half-open connection never closes by itself: close it after too long a silence.
-  #watch(patience) {
+  #watch(silenceLimit) {
     clearTimeout(this.#watchdog);
     const socket = this.#socket;
     this.#watchdog = setTimeout(() => {
       this.#lost(socket, 0);
       socket.close();
-    }, patience);
+    }, silenceLimit);
   }
 
   #lost(socket, code) {

@@ -13,7 +13,7 @@ export class Status {
   #reason = "";
   #confirmedAt = null;
   #every = 2000;
-  #told = "";
+  #sent = "";
   #timer;
 
   constructor(now = () => performance.now()) {
@@ -48,13 +48,13 @@ export class Status {
   }
 
   /** Returns how long silence is normal, ms. */
-  get patience() {
+  get silenceLimit() {
     return Math.max(FLOOR, this.#every * MISSED);
   }
 
   current() {
     const waited = this.#confirmedAt === null ? null : this.#now() - this.#confirmedAt;
-    const silent = (this.#state === "live" || this.#state === "polling") && waited !== null && waited > this.patience;
+    const silent = (this.#state === "live" || this.#state === "polling") && waited !== null && waited > this.silenceLimit;
     return {
       state: this.frozen ? "frozen" : silent ? "stale" : this.#state,
       age: waited === null ? null : Math.floor(waited / 1000),
@@ -64,9 +64,9 @@ export class Status {
 
   tell() {
     const current = this.current();
-    const told = JSON.stringify(current);
-    if (told === this.#told) return;
-    this.#told = told;
+    const text = JSON.stringify(current);
+    if (text === this.#sent) return;
+    this.#sent = text;
     for (const listener of this.#listeners) listener(current);
   }
 

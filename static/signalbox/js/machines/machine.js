@@ -16,7 +16,7 @@ const { machine, version, current } = document.body.dataset;
 const isChosen = "chosen" in document.body.dataset; // the diagram is of one version, with its own instances
 const drawing = new Drawing(version);
 const rows = new Rows();
-const figures = new SearchCounts(() => latest && paint(latest));
+const figures = new SearchCounts(() => latest && show(latest));
 const PAUSE = 5000; // ms between two readings of the versions
 let latest = null;
 let seen = "";
@@ -31,7 +31,7 @@ connectPage().subscribe(`machine:${machine}`, (value) => {
   if (value.gone) return;
   latest = value;
   drawing.take(value);
-  paint(value);
+  show(value);
   const now = JSON.stringify([value.counts, value.oldest, value.flow]);
   if (now === seen) return;
   seen = now;
@@ -39,10 +39,10 @@ connectPage().subscribe(`machine:${machine}`, (value) => {
   figures.heard();
   if (document.querySelector("nav[data-region=versions]")) renew();
 });
-for (const change of ["redrawn", "refreshed"]) document.addEventListener(change, () => latest && paint(latest));
+for (const change of ["redrawn", "refreshed"]) document.addEventListener(change, () => latest && show(latest));
 
 // With a filter, the figures are those of what it finds.
-function paint(value) {
+function show(value) {
   const { counts, total, partial } = figures.of(value);
   const more = partial ? "+" : "";
   drawing.show({ counts, partial, oldest: isChosen ? {} : value.oldest });

@@ -3,10 +3,10 @@ import { figure } from "../shared/format.js";
 import { connectPage, isResting } from "../live/indicator.js";
 import { changesIn, put, putDepths } from "../shared/dom.js";
 import { find, load, swap } from "../shared/regions.js";
-import { paintMachine, updateRows } from "./rows.js";
+import { putMachine, updateRows } from "./rows.js";
 
 const REGIONS = ["alarms", "depths", "workers", "active"];
-const ROWS = "tracks"; // updated row by row, so that none moves under the pointer
+const ROWS = "machines"; // updated row by row, so that none moves under the pointer
 const NOTE = ["note", "no-note"]; // it moves up while it has a text
 const { topic, apart: hidden = "" } = document.querySelector("[data-topic]").dataset;
 const apart = new Set(hidden.split(",")); // system machines that the page does not list
@@ -19,7 +19,7 @@ let latest = null;
 
 connectPage().subscribe(topic, (value) => {
   latest = value;
-  const differs = changesIn(() => paint(value));
+  const differs = changesIn(() => show(value));
   renew(value, differs);
 });
 
@@ -40,16 +40,16 @@ async function renewRegions(signal) {
   const [old, wanted] = [find(document, ROWS), find(fresh, ROWS)];
   if (ordered || !updateRows(old, wanted, !isPart)) swap(old, wanted);
   ordered = false;
-  if (latest) paint(latest); // the server may have rendered before it
+  if (latest) show(latest); // the server may have rendered before it
 }
 
-function paint({ machines, workers }) {
+function show({ machines, workers }) {
   const queues = {};
   let total = 0;
   for (const [name, machine] of Object.entries(machines)) {
     if (machine.unavailable || apart.has(name)) continue;
     total += machine.total;
-    paintMachine(name, machine);
+    putMachine(name, machine);
     for (const [queue, held] of Object.entries(machine.queues ?? {})) queues[`${name}/${queue}`] = held;
   }
   putDepths(queues);

@@ -7,7 +7,7 @@ import { figure } from "../shared/format.js";
 const WIDTH = 100; // of the bar of states
 
 /** Writes live counts into the row or the card of a machine. */
-export function paintMachine(name, { counts, total }) {
+export function putMachine(name, { counts, total }) {
   const row = rowsOf(document).get(name);
   if (!row) return;
   put(row.querySelector("[data-total]"), figure(total));

@@ -20,7 +20,7 @@ export class QueueFigures {
       this.#tick();
     });
     setInterval(() => this.#tick(), TICK);
-    document.addEventListener("refreshed", () => this.#paint());
+    document.addEventListener("refreshed", () => this.#draw());
   }
 
   show(queues, { at, epoch }) {
@@ -30,10 +30,10 @@ export class QueueFigures {
       this.#counters.get(route).add(at, { in: value.enqueued, out: ended(value) }, epoch);
     }
     this.#queues = queues;
-    this.#paint();
+    this.#draw();
   }
 
-  #paint() {
+  #draw() {
     putDepths(this.#queues);
     for (const element of document.querySelectorAll("[data-queue]")) {
       const value = this.#queues[element.dataset.queue];

@@ -81,6 +81,6 @@ setInterval(() => {
   if (placeShown !== "leased" || isResting()) return;
   looks += 1;
   const ends = [...list().querySelectorAll("[data-cell='lease'] time")].map(({ dataset }) => Number(dataset.at));
-  const told = list().querySelector("[data-progress]:not([hidden])");
-  if (told || ends.some((at) => at < serverTime() + SOON) || (ends.length && looks % SELDOM === 0)) again();
+  const reported = list().querySelector("[data-progress]:not([hidden])");
+  if (reported || ends.some((at) => at < serverTime() + SOON) || (ends.length && looks % SELDOM === 0)) again();
 }, WATCH);

@@ -39,8 +39,8 @@ export function delay() {
 }
 
 function rest(seconds) {
-  const told = Math.min(MOST, (Number(seconds) || 0) * 1000);
-  rested = performance.now() + Math.max(told, fullJitter(failures));
+  const asked = Math.min(MOST, (Number(seconds) || 0) * 1000);
+  rested = performance.now() + Math.max(asked, fullJitter(failures));
   failures += 1;
 }
 

@@ -22,7 +22,7 @@ const lit = StateField.define({
   provide: (field) => EditorView.decorations.from(field),
 });
 
-/** Makes an editor in place of `textarea`. `changed(changes)` and `moved(offset)` are told what happens; `complete` suggests;
+/** Makes an editor in place of `textarea`. `changed(changes)` and `moved(offset)` are called; `complete` suggests;
  *  `keys`: more bindings. */
 export function createEditor(textarea, { format, writable, changed, moved, complete, keys = [] }) {
   const language = new Compartment();

@@ -6,7 +6,7 @@ import { connectPage, isResting } from "../live/indicator.js";
 import { find, load } from "../shared/regions.js";
 
 const SILENT_AFTER = Number(document.body.dataset.silentAfter); // ms
-const REGIONS = ["house", "unwritten"];
+const REGIONS = ["duties", "unwritten"];
 const EVERY = 10000; // ms
 const again = throttle(reconcile, 2000);
 

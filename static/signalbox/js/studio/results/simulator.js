@@ -21,7 +21,7 @@ export class Simulator {
   #changed = true; // the text, since it was played
   #waiting = null; // the form that is to be sent next
 
-  /** `text()` and `format()` of now; `mark(marks)` is told the `current` and `taken` parts of the diagram, or null. */
+  /** `text()` and `format()` of now; `mark(marks)` takes the `current` and `taken` parts of the diagram, or null. */
   constructor(section, { text, format, mark }) {
     this.#section = section;
     this.#place = section.querySelector("[data-trial]");

@@ -31,7 +31,7 @@ export class Verifier {
     this.#play = play;
     this.#section = section;
     this.#list = section.querySelector("[data-verified]");
-    this.#said = section.querySelector("[data-verdicts]");
+    this.#said = section.querySelector("[data-results]");
     this.#longer = section.querySelector("[data-longer]");
     this.#editor = editor;
     this.#format = format;
