@@ -193,7 +193,7 @@ def record(
 
 
 def source_of(request: HttpRequest) -> str:
-    """Return where a request came from. ``page 10.0.0.7``: which door, and the client's address as the server was told
+    """Return where a request came from. ``page 10.0.0.7``: which door, and the client's address as the server knows
     it (see ``docs/operate.md``)."""
     match = request.resolver_match
     if match is not None and ("admin" in match.namespaces or match.url_name == "admin-login"):

@@ -290,10 +290,9 @@ class Redactor:
 
     def _because(self, part: Because, learnt: bool) -> Because:
         """Redact a reason: its message says what went wrong with which values, so it goes unless it is known to hold
-        none. ``learnt``: whether copies of hidden values can be told from others; where they cannot, no value is shown.
+        none.
 
-
-        ``learnt``: whether copies of hidden values can be told from others; where they cannot, no value is shown.
+        ``learnt``: whether copies of hidden values can be recognized; where they cannot, no value is shown.
         """
         names = [name for name in part.values if name.removeprefix("event.") in self._sensitive.names]
         values = {

@@ -139,7 +139,7 @@ def render() -> str:
         "did not write.\n\n"
         '    FCALL sb_fire 1 sb:{activation:0} ATV-123:ABC entitle \'{"token":"MTOB1J"}\'\n\n'
         "The number of partitions is `HGET sb:machines <machine>`, and an instance is in partition crc16(id) % that. A "
-        "function that is told the id of an instance may answer {MOVED, root} while its machine "
+        "function that takes the id of an instance may answer {MOVED, root} while its machine "
         "[grows](operate.md#grow-a-machine): make the same call at that root. {MOVING} is the same as *again, at "
         "once*: nothing was changed.\n\n"
         "The `sm_` functions do what the commands of the redis-state-machine module do, on keys of the caller's own "

@@ -46,7 +46,7 @@ def add_repartition_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="a machine")
     parser.add_argument("--to", type=int, required=True, metavar="N", help="partitions, a multiple of those it has")
     parser.add_argument(
-        "--patience",
+        "--max-wait",
         type=float,
         default=MAX_WAIT,
         metavar="SECONDS",
@@ -124,12 +124,12 @@ def _check_definition(source: dict[str, Any]) -> None:
     demand_unreserved(source)
 
 
-def repartition_machine(command: BaseCommand, name: str, *, to: int, patience: float, progress: bool, **_: Any) -> None:
+def repartition_machine(command: BaseCommand, name: str, *, to: int, max_wait: float, progress: bool, **_: Any) -> None:
     """Spread a machine over more partitions. Exits with 130 after Ctrl-C, when the instances under way have arrived."""
     engine, stop = get_engine(), threading.Event()
     if name in BUILT_IN:
         raise CommandError(f"{name} is a machine of the product: what it keeps beside instances cannot move")
-    run = Repartition(engine.client, engine.keys, name, to, max_wait=patience, stopped=stop.is_set)
+    run = Repartition(engine.client, engine.keys, name, to, max_wait=max_wait, stopped=stop.is_set)
     with (
         Actor.console().records("machine.repartition", machine=name, target=str(to)) as entry,
         _stopping(command, stop),

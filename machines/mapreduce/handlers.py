@@ -125,8 +125,8 @@ def _put_off(engine: Engine, job: Job, why: str) -> NoReturn:
 def _fire_event(
     engine: Engine, job: Job, machine: str, id: str, event: str, payload: dict[str, Any] | None = None
 ) -> None:
-    """Fire an event that the instance may no longer accept: then there is nothing to do. One that is suspended is told
-    later, by another attempt."""
+    """Fire an event that the instance may no longer accept: then there is nothing to do. One that is suspended gets
+    it later, by another attempt."""
     try:
         engine.fire(machine, id, event, payload, actor=job.actor)
     except errors.Suspended as suspended:

@@ -67,7 +67,7 @@ def several(
     most: int = MOST,
     now: int | None = None,
 ) -> list[Series]:
-    """Return the same of several kinds, with what they are made of read once. ``most``: lines that are told apart."""
+    """Return the same of several kinds, with what they are made of read once. ``most``: lines of their own."""
     read = Measured(axis_of(span, now), sorted(set(machines)), most)
     gaps = _gaps(read.axis, machines)
     return [_series(read, span, what, queue, gaps) for what in whats]

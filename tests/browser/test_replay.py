@@ -82,7 +82,7 @@ def test_a_row_of_the_history_leads_to_its_moment_and_another_to_a_comparison(pa
     expect(page.locator("tr.chosen .revision")).to_have_text("3")
     page.locator(".steps [data-against='1']").click()
     expect(page).to_have_url(f"{INSTANCE}?at=3&with=1")
-    expect(page.locator(".sb-diagram .comparison")).to_have_attribute("data-state", "New")
+    expect(page.locator(".sb-diagram .compared")).to_have_attribute("data-state", "New")
     expect(page.locator(".comparison thead")).to_contain_text("revision 1")
     page.locator("[data-region=past]").get_by_role("link", name="compare with now").click()
     expect(page.locator(".comparison thead")).to_contain_text("now")

@@ -1,7 +1,7 @@
 """Where each part of a definition stands in its text, JSON or YAML, also in a text that is only half written.
 
 The readers of ``machines.formats`` say what a text means, and stop at the first thing that has no meaning. Here nothing
-is judged: what can be told apart gets a place, so that findings, names and parts of the diagram lead to the text.
+is judged: what can be distinguished gets a place, so that findings, names and parts of the diagram lead to the text.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """DOT for one level: boxes of known size and lines between them. It holds nothing a user wrote.
 
-Graphviz only gets told how much room things take. A state with states in it is a record: fields of just the right
+Graphviz only gets the room that things take. A state with states in it is a record: fields of just the right
 width put its ports where the lines inside reach its border.
 """
 

@@ -1,7 +1,7 @@
 """Measures of the drawing, in points; one point is one pixel of an SVG at its own size.
 
 Graphviz has no fonts in this process and estimates. So boxes are sized here, from columns, for fonts
-of known width, and Graphviz is only told how much room each takes.
+of known width, and Graphviz only gets the room that each takes.
 """
 
 from __future__ import annotations

@@ -808,7 +808,7 @@ class AsyncEngine(AsyncCalls):
         permit: Permit | None = None,
     ) -> None:
         """Withdraw one job, wherever it is. Its instance gets ``error.invoke.<id>``, kind "Withdrawn"; a worker that
-        runs it is told with its next heartbeat. Raises LookupFailed."""
+        runs it learns of it with its next heartbeat. Raises LookupFailed."""
         await self._call(Engine.withdraw, machine, job, actor=actor, reason=reason, now=now, permit=permit)
 
     async def stats(self, machine: str) -> PartialDict[QueueStats]:

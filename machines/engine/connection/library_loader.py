@@ -172,7 +172,7 @@ class LibraryLoader:
 
     def _load_locked(self, node: redis.Redis, is_wanted: Choice) -> bool:
         """Load the library under the lock, unless another process has loaded a suitable one meanwhile."""
-        _list_others(node)  # an account that may not is told so before it takes the lock
+        _list_others(node)  # an account that may not fails before it takes the lock
         token, lock = secrets.token_hex(8), self._find_lock(node)
         deadline = time.monotonic() + LOCK_MS / 1000
         while lock is not None and not _acquire(node, lock, token) and time.monotonic() < deadline:

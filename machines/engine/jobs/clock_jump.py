@@ -1,4 +1,4 @@
-"""Jumps of the servers' clocks: what workers noticed, and what a call may be told of it.
+"""Jumps of the servers' clocks: what workers noticed, and what a call may learn of it.
 
 Times in Redis are ms of its wall clock, which somebody may set. A worker notices that against its monotonic clock, and
 writes it down for others.

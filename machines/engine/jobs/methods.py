@@ -281,7 +281,7 @@ class JobMethods:
         permit: Permit | None = None,
     ) -> None:
         """Withdraw one job, wherever it is. Its instance gets ``error.invoke.<id>``, kind "Withdrawn"; a worker that
-        runs it is told with its next heartbeat. Raises LookupFailed."""
+        runs it learns of it with its next heartbeat. Raises LookupFailed."""
         self._queue_operations.withdraw(machine, job, actor, reason, now, permit)
 
     # Read

@@ -6,7 +6,7 @@ to the partitions of their receivers, in three round trips however many there ar
 Delivery rule: a message is delivered at least once and applied once, in the order its sender sent it to that receiver.
 The receiving partition remembers what it applied, and what it refused for good, as long as a message may come again. A
 message that cannot be delivered holds back only messages for the same instance, and not forever: after ten minutes it
-has failed (after a day where its partition cannot be reached at all), and the sender is told, as of any failure.
+has failed (after a day where its partition cannot be reached at all), and the sender gets an error, as of any failure.
 """
 
 from __future__ import annotations

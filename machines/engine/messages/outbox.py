@@ -131,7 +131,7 @@ class OutboxPage:
 
     @property
     def failures(self) -> bool:
-        """Tell whether any message failed: its sender was told, and may have sent messages in turn."""
+        """Tell whether any message failed: its sender got an error, and may have sent messages in turn."""
         return FAILED in self.settled[1::3]
 
     def backlog(self, now: float) -> Backlog:

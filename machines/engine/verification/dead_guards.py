@@ -1,4 +1,4 @@
-"""Transitions that no data and no payload enables, and states that only they would lead to: what can be told of a
+"""Transitions that no data and no payload enables, and states that only they would lead to: what is known of a
 machine without trying it."""
 
 from __future__ import annotations

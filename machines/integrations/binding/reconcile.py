@@ -82,7 +82,7 @@ def mend(
     engine: Engine, field: MachineField, rows: Mapping[str, Columns], using: str, report: Report | None = None
 ) -> dict[str, str]:
     """Compare these rows with their instances and write what differs, unless it moved meanwhile; return the kind of
-    each row's difference. With a ``report`` that is told there; a dry run writes nothing."""
+    each row's difference. A ``report`` gets that, too; a dry run writes nothing."""
     found, kinds = report or Report(), {}
     for (id, seen), live in zip(rows.items(), engine.get_many(field.machine, rows), strict=True):
         kind = kinds[id] = classify(field, seen, live)

@@ -1,7 +1,7 @@
 """Hands a job to a worker of another queue, which reports its end in place of the worker that took it.
 
-The job stays leased, under the token that the message of the other queue carries. So it has one end, whoever reports
-it: a report after the lease ended, or of a job that was withdrawn, changes nothing.
+The job stays leased, under the token that the message of the other queue carries. So it has one end, from either
+worker: a report after the lease ended, or of a job that was withdrawn, changes nothing.
 """
 
 from __future__ import annotations

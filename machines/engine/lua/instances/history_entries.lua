@@ -33,13 +33,13 @@ function history_entries.describe(program, edges, event, leaves)
     local first, last = edges[1], edges[#edges]
     local begin, rest = first and first.flow or program.version .. ':', ''
     for i = 2, #edges do begin = begin .. ' ' .. edges[i].id end
-    local told, state
+    local expected, state
     if first then
-        told, state = get_event(first), get_state(last, last.source)
+        expected, state = get_event(first), get_state(last, last.source)
     else
-        told, state = CREATE, program.initial.targets[1]
+        expected, state = CREATE, program.initial.targets[1]
     end
-    if event ~= told then rest = '\t!' .. json.quote(event) end
+    if event ~= expected then rest = '\t!' .. json.quote(event) end
     if leaves[2] or leaves[1] ~= state then rest = rest .. '\t>' .. concat(leaves, ' ') end
     return begin .. '\t', rest
 end

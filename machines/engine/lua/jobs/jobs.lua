@@ -206,7 +206,7 @@ function jobs.delete(root, job, row)
 end
 
 -- Deletes a job from any place. `why`: the counter to increment, 'withdrawn' or 'purged', which the worker of a leased job
--- is told.
+-- reads.
 function jobs.remove(root, job, why)
     local found = redis.pcall('HMGET', keys.job(root, job), 'queue', 'place', 'unique')
     if found.err or not found[1] then return end

@@ -12,7 +12,7 @@ local CANCELLED = 'the job was cancelled'
 local NONE = {}
 local match, type, pcall = string.match, type, pcall
 
--- Reasons why a step cannot be told from its history.
+-- Reasons why a step cannot be read from its history.
 local PAYLOAD, RANDOM, CREATION, UNKNOWN, TIMERS = 'payload', 'random', 'creation', 'unknown step', 'timers'
 
 -- Loads the program to replay on: `<version>:<digest>`, or the program of a draft as JSON. nil and why when there is none.
@@ -246,7 +246,7 @@ local function place(run, ctx, step)
         actual = { configuration = leaves, transitions = '', error = why and values.describe_error(why) } } }
 end
 
--- Goes on from the record after a step that cannot be told. Tells whether the replay can go on: what history states recorded
+-- Goes on from the record after a step that cannot be read. Tells whether the replay can go on: what history states recorded
 -- in such a step is not known.
 local function resume_from_record(run, outcome, step)
     local ctx = outcome.ctx

@@ -51,7 +51,7 @@ def read_moves(entries: Sequence[str], plans: Plans) -> tuple[RecordedMove, ...]
 
 def _compare_leaves(before: tuple[str, ...], after: tuple[str, ...]) -> Places:
     """Return what stands for leaves that were active. Several that were renamed together correspond in the order of the
-    document; where their numbers differ, it cannot be told."""
+    document; where their numbers differ, nothing is known."""
     gone = [name for name in before if name not in after]
     new = [name for name in after if name not in before]
     if len(gone) == 1 and new:

@@ -3,7 +3,7 @@
 -- flags:   no-writes
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id
--- Returns: {OK, '', '0', instance JSON} · {NOINSTANCE} · {MOVED, root} or {MOVING}, as all functions that are told the id of an
+-- Returns: {OK, '', '0', instance JSON} · {NOINSTANCE} · {MOVED, root} or {MOVING}, as all functions that take the id of an
 --          instance, while the machine's number of partitions grows: ask that root, or again at once · {NOMACHINE} · {BADARG,
 --          why}
 -- Notifies: nothing

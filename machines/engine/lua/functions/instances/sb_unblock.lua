@@ -3,7 +3,7 @@
 -- sb_unblock: repairs the wait for a job. 'retry': the dead job of an invoke is ready again with its attempts reset, a
 -- delayed one at once. 'skip': the job is removed, and the instance takes the step of its end with the given result.
 -- 'cancel': the job is removed, and the instance takes the step of error.invoke.<id>, kind Withdrawn, if a transition
--- listens for it. A worker that runs the job is told. Each is a step in the history with actor and reason.
+-- listens for it. A worker that runs the job learns of it. Each is a step in the history with actor and reason.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 id · 2 retry | skip | cancel · 3 invoke · 4 result (JSON, or ''; for skip) · 5 expect (revision or '') · 6 actor
 --          · 7 reason (required) · 8 now (ms since the epoch, or '') · 9 idempotency key or '' · 10 'dry' for a preview, or ''

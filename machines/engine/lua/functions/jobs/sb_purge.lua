@@ -1,6 +1,6 @@
 -- needs: arguments, commit, completion, jobs, json, keys, partition_log, repairs, replies, values
 -- sb_purge: deletes jobs: the oldest ones of one place of a queue, or one job in any place. An instance that waits for a
--- deleted job gets error.invoke.<id> with the kind Purged or Withdrawn; a worker that runs it is told.
+-- deleted job gets error.invoke.<id> with the kind Purged or Withdrawn; a worker that runs it learns of it.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue ('' with a job) · 2 ready | delayed | dead | handled | job · 3 how many (1..500), or the job's id · 4
 --          actor · 5 reason · 6 now (ms, or '') · 7 text for the log, or '' for no entry · 8 permit (as sb_fire: deleting a

@@ -4,7 +4,7 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 state · 2 limit · 3 after score ('' = from the beginning) · 4 after id · 5 entered at or before (ms, or '') · 6
 --          '1' for newest first · 7 filter (JSON {where}, or '') · 8 how many to check (at least as many as the limit, at
---          most 2000) · 9 '1' to be told at the end how many were
+--          most 2000) · 9 '1' for how many were, at the end
 -- Returns: {OK, score and id of the last one checked, id, score, {field, value, ...}, id, score, {...}, ...}; the first two
 --          are '' when there are no more; a score is the ms at which the instance entered the state · {NOMACHINE} · {BADARG,
 --          why}

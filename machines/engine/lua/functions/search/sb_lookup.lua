@@ -5,7 +5,7 @@
 -- KEYS:    1 root of the partition
 -- ARGV:    1 condition (JSON {field, eq} or {field, prefix} or {field, any of ge, gt, le, lt}) · 2 limit · 3 after position
 --          ('' = from the beginning) · 4 '1' for descending · 5 filter (JSON {states, where}, or '') · 6 how many to check
---          (at least as many as the limit, at most 2000) · 7 '1' to be told at the end how many were
+--          (at least as many as the limit, at most 2000) · 7 '1' for how many were, at the end
 -- Returns: {OK, position of the last one checked, '', id, position, {field, value, ...}, id, position, {...}, ...}; the
 --          first is '' when there are no more. A position is hexadecimal and sorts like the values, also across partitions.
 --          Texts are indexed by their first 64 bytes: the caller compares the data itself · {NOMACHINE} · {BADARG, why}

@@ -2,7 +2,7 @@
 -- sb_arrive: brings staged instances into force in their new partition, after they have departed from the old one; or drops
 -- staged records of instances that have not.
 -- KEYS:    1 root of the new partition
--- ARGV:    1 number of the run, as sb_grow was told; '' for a caller that the old partition has sent here · 2 now (ms, or '') ·
+-- ARGV:    1 number of the run, as sb_grow has it; '' for a caller that the old partition has sent here · 2 now (ms, or '') ·
 --          3 arrive | drop · 4 id, then further ones (at most 200)
 -- Returns: {OK, outcome, why, outcome, why, ...}; an outcome is arrived, dropped, gone (nothing is staged), there (an instance
 --          with this id is here) or refused · {CONFLICT, run} a later run has begun · {BADARG, why}

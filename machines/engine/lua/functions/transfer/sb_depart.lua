@@ -2,7 +2,7 @@
 -- sb_depart: removes instances from their old partition, each if it is still as in its record. This is the moment in which an
 -- instance moves: before it the old partition answers, after it the new one.
 -- KEYS:    1 root of the old partition
--- ARGV:    1 number of the run, as sb_grow was told · 2 '1' to take along jobs that workers hold, '' to leave their instances ·
+-- ARGV:    1 number of the run, as sb_grow has it · 2 '1' to take along jobs that workers hold, '' to leave their instances ·
 --          3 id · 4 SHA-1 of the record (hex) · and so on, two for each (at most 200)
 -- Returns: {OK, outcome, ...}; an outcome is departed, gone (there is none), changed (make the record anew), leased (a worker
 --          has one of its jobs) or messages (messages that it sent are not delivered yet) · {CONFLICT, run} a later run has

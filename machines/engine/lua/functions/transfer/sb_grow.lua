@@ -1,5 +1,5 @@
 -- needs: arguments, keys, redirects, replies
--- sb_grow: tells a partition that its machine grows, and by which run of the command; or reads what it was told. Runs before
+-- sb_grow: tells a partition that its machine grows, and by which run of the command; or reads what it knows. Runs before
 -- this one can move nothing any more.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 partitions before · 2 partitions after, a multiple of them · 3 number of the run (from 1)

@@ -1,7 +1,7 @@
 -- needs: keys, record_checks, redirects, replies, values
 -- sb_stage: keeps the records of instances in the partition they move to, checked and not yet in force.
 -- KEYS:    1 root of the partition
--- ARGV:    1 number of the run, as sb_grow was told · 2 id · 3 record as sb_export makes it · and so on, two for each (at
+-- ARGV:    1 number of the run, as sb_grow has it · 2 id · 3 record as sb_export makes it · and so on, two for each (at
 --          most 200)
 -- Returns: {OK, outcome, why, outcome, why, ...}; an outcome is staged, there (an instance with this id is here) or refused
 --          (the record does not fit the definition) · {CONFLICT, run} a later run has begun · {BADARG, why}

@@ -113,7 +113,7 @@ local function add_jobs(result)
     return added
 end
 
--- Writes a job again as it was before the plan withdrew it. One that was running is ready again: its worker was told.
+-- Writes a job again as it was before the plan withdrew it. One that was running is ready again: its worker knows.
 local function restore_job(root, held, now)
     local row, queue = held.row, held.row.queue
     if row.place == 'leased' then
