@@ -136,7 +136,7 @@ class EditForm(RepairForm):
         return [
             {"field": field, "is_set": field.name in self.values, "now": self.values.get(field.name),
              "unset": field.name in unset}
-            for field in self.typed.declared()
+            for field in self.typed.list_declared()
         ]  # fmt: skip
 
     def clean(self) -> dict[str, Any]:

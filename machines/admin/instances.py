@@ -66,7 +66,7 @@ def _count_states(machine: Machine, live: Live) -> list[tuple[str, int]]:
     except UnknownMachine:
         return list(live.counts.items())
     states = [state.name for state in outline.states if state.type != "history" and state.name != outline.root]
-    counted = outline.counted(live.counts)
+    counted = outline.sum_counts(live.counts)
     past = [(name, count) for name, count in live.counts.items() if name not in counted]
     return [(name, counted[name]) for name in states] + past
 

@@ -104,7 +104,7 @@ def kept_activity(machines: Collection[str]) -> Activity | None:
 
 def _read(engine: Engine, machines: Sequence[str], at: int | None) -> dict[str, Counts]:
     found: dict[str, dict[str, list[Count]]] = {name: {period: [] for period in PERIODS} for name in machines}
-    for machine, place, *row in engine.activity().moved(found, [(period, 1) for period in PERIODS], at):
+    for machine, place, *row in engine.activity().count_moved(found, [(period, 1) for period in PERIODS], at):
         found[machine][PERIODS[place]] += read_counts(row)
     return {name: _together(parts) for name, parts in found.items()}
 

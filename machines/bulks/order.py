@@ -80,7 +80,7 @@ class Order:
         if not self.person and self.groups is None:
             return None
         permit = Permit(self.groups)
-        return permit.approved(self.demanded, second) if second else permit
+        return permit.approve(self.demanded, second) if second else permit
 
     @property
     def demanded(self) -> str:

@@ -56,7 +56,7 @@ def grant_used() -> list[Granted]:
     """Look once at each machine that was published before there was ``accepts``: who sends to it by the current
     definitions goes on. Two round trips where every machine was looked at."""
     engine = get_engine()
-    waiting = [name for name, granted in engine.granted().items() if granted is None]
+    waiting = [name for name, granted in engine.list_granted().items() if granted is None]
     return _grant(engine, waiting) if waiting else []
 
 

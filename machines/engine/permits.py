@@ -31,7 +31,7 @@ class Permit:
     version: int | None = None
     transitions: tuple[str, ...] | None = None
 
-    def approved(self, action: str, by: str, **what: Any) -> Permit:
+    def approve(self, action: str, by: str, **what: Any) -> Permit:
         """Return this permit with an approval added."""
         return Permit(self.groups, action, by, **what)
 

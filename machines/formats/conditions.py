@@ -36,7 +36,7 @@ class Conditions:
         self._names: dict[str, str] = {}
         self._read: dict[str, str] = {}
 
-    def named(self, name: str, complain: Complain) -> str:
+    def name_field(self, name: str, complain: Complain) -> str:
         """Return the field that stands for a condition."""
         field = self._names.get(name)
         if field is None:
@@ -67,16 +67,16 @@ class Conditions:
         if quoted != text and re.fullmatch(r"\w+", quoted):
             text = quoted
         if _LISTED.fullmatch(text):
-            return " and ".join(self.named(part.strip(" '\""), complain) for part in text.split(","))
+            return " and ".join(self.name_field(part.strip(" '\""), complain) for part in text.split(","))
         found = _CALL.fullmatch(text)
         if found and found[2] not in expressions.FUNCTIONS and found[2] != "In" and text.count("(") == 1:
-            field = self.named(found[2], complain)
+            field = self.name_field(found[2], complain)
             return f"not {field}" if found[1] else field
         written = _as_ours(text)
         for candidate in dict.fromkeys((text, written)):
             if self._take(candidate, complain):
                 return candidate
-        return self.named(text, complain)
+        return self.name_field(text, complain)
 
     def _take(self, text: str, complain: Complain, *, literal: bool = False) -> bool:
         """Declare the fields of a text and return True, if it is an expression that reads only data."""

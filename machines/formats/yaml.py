@@ -39,7 +39,7 @@ def read(text: str) -> tuple[Any, list[Finding]]:
             return None, [too_deep]
         root = yaml.compose(text, Loader=LOADER)
     except yaml.MarkedYAMLError as error:
-        return None, [_malformed(error)]
+        return None, [_make_finding(error)]
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         return None, [make_finding("SB131", "", f"not YAML: {_first_line(error)}")]
     if root is None:
@@ -180,7 +180,7 @@ def _mark(mark: Any) -> str:
     return f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
 
 
-def _malformed(error: yaml.MarkedYAMLError) -> Finding:
+def _make_finding(error: yaml.MarkedYAMLError) -> Finding:
     problem = error.problem or error.context or "cannot be read"
     if isinstance(error, yaml.composer.ComposerError) and "document" in f"{error.context} {problem}":
         return make_finding("SB135", _mark(error.problem_mark), "the text holds several documents", "keep one")

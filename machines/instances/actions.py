@@ -251,7 +251,7 @@ def _permit(actor: Actor, call: Call, second: str) -> Permit | None:
         return permit
     seen = call.asked if call.name == "fire" else {}
     transitions = seen.get("transitions")  # not in requests that an older release filed
-    return permit.approved(
+    return permit.approve(
         call.action, second, version=seen.get("definition"),
         transitions=None if transitions is None else tuple(transitions),
     )  # fmt: skip

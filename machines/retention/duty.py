@@ -107,7 +107,7 @@ class RetentionDuty:
                 held = current, MachineBounds(machine, find_retention(definition), index, history)
                 self._bounds[machine] = held
             bounds = held[1]
-            retention = bounds.retention if machine in builtin_machines.NAMES else bounds.retention.over(default)
+            retention = bounds.retention if machine in builtin_machines.NAMES else bounds.retention.fill_from(default)
             if retention:
                 found.append(replace(bounds, retention=retention))
         return found

@@ -46,7 +46,7 @@ def read_archive_figures(machine: str, version: int) -> ArchiveFigures:
     """Read the bounds of a machine, whose current version this is, and how much of it is archived. Two queries."""
     own = find_retention(get_version(machine, version, without=("drawing",)).definition)
     default = Retention() if machine in builtin_machines.NAMES else parse_policy(conf.RETAIN).machines
-    bounds = own.over(default)
+    bounds = own.fill_from(default)
     total = ArchiveTotal.objects.filter(machine=machine).first()
     archives = get_archive().enabled and bounds.archive is not False
     if total is None:

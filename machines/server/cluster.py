@@ -151,9 +151,9 @@ class Cluster:
 
         A node that is stopped does not count. Raises ServerFailed.
         """
-        _wait(self.settled, "the cluster did not settle", within)
+        _wait(self.is_settled, "the cluster did not settle", within)
 
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         views = [_view(node) for node in self.nodes if node.running]
         living = {node.port for node in self.nodes if node.running}
         return any(views) and all(view == views[0] and set(view.values()) <= living for view in views)

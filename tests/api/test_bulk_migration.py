@@ -50,6 +50,6 @@ def test_the_way_back_of_a_stored_plan_makes_the_older_version_current(engine, c
     stored = who.post("/machines/parcel/plans", {"plan": plan.as_dict()}).json()["id"]
     assert who.post(f"/plans/{stored}/move", WHY).status_code == 201
     assert caller("view", "operate").post(f"/plans/{stored}/back", {**WHY, "make_current": True}).status_code == 403
-    assert engine.pinned("parcel") is None
+    assert engine.get_pin("parcel") is None
     assert who.post(f"/plans/{stored}/back", {**WHY, "make_current": True}).status_code == 201
-    assert engine.pinned("parcel").version == 1
+    assert engine.get_pin("parcel").version == 1

@@ -61,7 +61,7 @@ def test_leaves_are_where_an_instance_is_counted():
 
 def test_a_state_counts_what_is_inside_and_a_parallel_state_counts_it_once():
     counts = {"off": 7, "on.volume.idle": 3, "loud": 2, "on.track.idle": 1, "playing": 4, "gone": 9}
-    assert outline(player()).counted(counts) == {
+    assert outline(player()).sum_counts(counts) == {
         "off": 7,
         "on": 5,
         "last": 0,
@@ -82,7 +82,7 @@ def test_the_machine_itself_counts_all():
     assert found.root == "door"
     assert found.states[0].index == 1
     assert (found.states[1].parent, found.states[1].depth, found.initial) == ("door", 1, "A")
-    assert found.counted({"A": 2, "B": 3}) == {"door": 5, "A": 2, "B": 3}
+    assert found.sum_counts({"A": 2, "B": 3}) == {"door": 5, "A": 2, "B": 3}
     assert outline(machine()).root is None
 
 

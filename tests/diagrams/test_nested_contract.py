@@ -158,7 +158,7 @@ def test_sums_are_what_the_outline_counts() -> None:
     for made in (DELIVERY, tangled()):
         counts = {leaf: 3**number for number, leaf in enumerate(made.leaves)}
         sums = diagrams.index(made)["sums"]
-        counted = made.counted(counts)
+        counted = made.sum_counts(counts)
         assert {name: sum(counts[leaf] for leaf in leaves) for name, leaves in sums.items()} == {
             state.name: counted[state.name] for state in made.states if state.type != "history"
         }

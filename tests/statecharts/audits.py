@@ -58,7 +58,7 @@ class Audit:
         assert {leaf: n for leaf, n in live.counts.items() if n} == Counter(
             leaf for instance in held.values() for leaf in instance.configuration
         )
-        counted = self.outline.counted(live.counts)
+        counted = self.outline.sum_counts(live.counts)
         for state in self.chart.states.values():
             inside = {id for id, states in active.items() if state in states}
             if state.name in counted:

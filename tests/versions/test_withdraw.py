@@ -66,7 +66,7 @@ def test_the_base_of_a_roll_out_is_replaced(two):
 def test_a_pinned_version_is_withdrawn_with_its_pin(two):
     two.pin("door", 1)
     two.withdraw_version("door", 1, instead=2)
-    assert two.pinned("door") is None
+    assert two.get_pin("door") is None
     assert two.machines() == {"door": 2}
 
 

@@ -113,6 +113,7 @@ class World:
 
 
 Value = dict[str, Any]
+GONE: Value = {"gone": True}
 
 
 def sources(topic: Topic, world: World) -> Iterator[Source]:
@@ -193,7 +194,7 @@ def _lost_partitions(machine: str, world: World, kind: str) -> Value:
 def _machine(topic: Topic, world: World) -> Value:
     live = _live(topic.machine, world)
     if live is None:
-        return _gone(topic)
+        return GONE
     return live_value(live) | _lost_partitions(topic.machine, world, "partition")
 
 
@@ -249,12 +250,12 @@ def _instance(topic: Topic, world: World) -> Value:
     raw, types = found if complete else (None, None)
     redactor = _redactor(topic, world)
     if raw is None or types is None or redactor is None:
-        return _gone(topic)
+        return GONE
     try:
         instance = among(replies.read_instance(topic.machine, topic.name, raw, types), topic.scope)
         return redactor.instance(instance).as_dict()
     except (KeyError, ValueError):  # a foreign hand wrote into the hash: for us it is no instance
-        return _gone(topic)
+        return GONE
 
 
 def _queues(topic: Topic, world: World) -> Value:
@@ -272,13 +273,13 @@ def _queue(topic: Topic, world: World) -> Value:
     lost = _lost_partitions(topic.machine, world, "stats")
     if stats is None and lost:
         raise Unavailable
-    return _gone(topic) if stats is None else job_figures.of_queue(stats) | lost
+    return GONE if stats is None else job_figures.of_queue(stats) | lost
 
 
 def _job(topic: Topic, world: World) -> Value:
     found = [_available(world.readings[source]) for source in _job_sources(topic, world)]
     job, redactor = (found[0] if found else None), _redactor(topic, world)
-    return _gone(topic) if job is None or redactor is None else job_figures.of_job(redactor.job(job))
+    return GONE if job is None or redactor is None else job_figures.of_job(redactor.job(job))
 
 
 def _redactor(topic: Topic, world: World) -> Redactor | None:
@@ -343,10 +344,6 @@ def _drop_lost(parts: list[Any]) -> list[Any]:
     if parts and not found:
         raise Unavailable
     return found
-
-
-def _gone(topic: Topic) -> Value:
-    return {"gone": True}
 
 
 VALUES: Mapping[str, Callable[[Topic, World], Value]] = {

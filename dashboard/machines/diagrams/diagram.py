@@ -47,7 +47,7 @@ def draw_machine(
     """
     reading = diagram_modes.read_figures(mode, plan, live, in_error or {}, rates or TransitionRates(), coverage)
     overlay = Overlay()
-    counts = plan.outline.counted(live.counts)
+    counts = plan.outline.sum_counts(live.counts)
     for state, part in _visible_states(plan):
         overlay.counts[part] = reading.states.get(state, "") + ("+" if partial and mode is DEFAULT else "")
         kept = dict(search or {})

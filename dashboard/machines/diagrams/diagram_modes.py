@@ -221,7 +221,7 @@ MARKS = {"late": ("▲", "over service level"), "failing": ("✕", "in error")}
 
 
 def count_instances(plan: VersionView, live: Live) -> dict[str, float]:
-    return dict(plan.outline.counted(live.counts))
+    return dict(plan.outline.sum_counts(live.counts))
 
 
 def read_ages(plan: VersionView, live: Live) -> dict[str, float]:

@@ -25,7 +25,7 @@ def count_errors(engine: RedactedEngine, plan: VersionView, version: int | None 
         found = engine.find(plan.machine, error="any", version=version, limit=MOST)
         if found.cursor is None:
             return _count_by_region(engine, outline, list(found))
-    return {state: count for state, count in (outline.counted(leaves) | leaves).items() if count}
+    return {state: count for state, count in (outline.sum_counts(leaves) | leaves).items() if count}
 
 
 def _count_by_region(engine: RedactedEngine, outline: Outline, found: list[Instance]) -> dict[str, int]:

@@ -238,7 +238,7 @@ def _senders(client: Any) -> Iterator[CheckMessage]:
     from machines.catalog.accepted_senders import line
     from machines.connections import get_engine
 
-    for name, granted in get_engine().granted().items():
+    for name, granted in get_engine().list_granted().items():
         if granted is None:
             yield Warning(
                 f"{name} accepts messages from any machine: it was published before there was accepts",

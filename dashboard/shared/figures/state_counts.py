@@ -105,7 +105,7 @@ def _top_states(outline: Outline) -> list[StateOutline]:
 def _count_blocks(plan: VersionView, live: Live, named: str | None) -> Iterator[StateCount]:
     """Yield the states in the order of the definition, then those of other versions that have instances."""
     outline, sums = plan.outline, plan.index["sums"]
-    counts = outline.counted(live.counts)
+    counts = outline.sum_counts(live.counts)
     lift = 1 if outline.root else 0
     for state in outline.states:
         if state.name in sums and state.name != outline.root:

@@ -99,7 +99,7 @@ class AsyncActivity(AsyncPart[Activity]):
         """
         return await self._call(Activity.count, most=most, now=now)
 
-    async def moved(
+    async def count_moved(
         self, machines: Iterable[str], asked: Sequence[tuple[str, int]], at: int | None = None
     ) -> list[list[Any]]:
         """Read how many instances moved: for each partition and each of ``asked``, (period, number of periods), the
@@ -107,7 +107,7 @@ class AsyncActivity(AsyncPart[Activity]):
 
         Partitions hold different instances, so their counts may be added up.
         """
-        return await self._call(Activity.moved, machines, asked, at)
+        return await self._call(Activity.count_moved, machines, asked, at)
 
     async def ages(self, machine: str, states: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
         """Return state -> for each partition the number of its instances in the state, and since when (ms) the
@@ -715,9 +715,9 @@ class AsyncEngine(AsyncCalls):
         """End the pause of a queue."""
         await self._call(Engine.resume_queue, machine, queue, actor=actor, reason=reason, now=now)
 
-    async def paused(self, machine: str) -> dict[str, Pause]:
+    async def list_pauses(self, machine: str) -> dict[str, Pause]:
         """Return queue -> pause, of the queues that are paused."""
-        return await self._call(Engine.paused, machine)
+        return await self._call(Engine.list_pauses, machine)
 
     async def limit(
         self,
@@ -1259,10 +1259,10 @@ class AsyncEngine(AsyncCalls):
         """Return whom a machine accepts. Raises UnknownMachine."""
         return await self._call(Engine.acceptance, machine)
 
-    async def granted(self) -> dict[str, tuple[str, ...] | None]:
+    async def list_granted(self) -> dict[str, tuple[str, ...] | None]:
         """Return machine -> the machines granted to send to it, None where they were not looked up yet. Two round
         trips."""
-        return await self._call(Engine.granted)
+        return await self._call(Engine.list_granted)
 
     async def grant(self, machine: str, senders: Iterable[str] | None, *, once: bool = False) -> tuple[str, ...]:
         """Grant machines to send to one whose definition does not declare ``accepts``; return what is granted from now
@@ -1439,9 +1439,9 @@ class AsyncEngine(AsyncCalls):
         ``turn`` the caller saw."""
         return await self._call(Engine.pin, machine, version, expect=expect, actor=actor, reason=reason)
 
-    async def pinned(self, machine: str) -> VersionPin | None:
+    async def get_pin(self, machine: str) -> VersionPin | None:
         """Return the version to which a machine is pinned, or None."""
-        return await self._call(Engine.pinned, machine)
+        return await self._call(Engine.get_pin, machine)
 
     async def pin_instance(
         self,

@@ -131,7 +131,7 @@ class FieldTypes:
                     found.append(state["name"])
         return found
 
-    def typed(self, values: dict[str, Any]) -> dict[str, Any]:
+    def convert(self, values: dict[str, Any]) -> dict[str, Any]:
         """Convert data that came as one JSON object, where a number may be an integer field's or a float field's."""
         for name in self._numbers:
             if name in values:

@@ -80,7 +80,7 @@ def read_approval(place: Place | None) -> dict[str, Path]:
         elif name in REPAIRS or name in VERSIONING:
             found[name] = one.path
         else:
-            one.report.unknown("SB125", one.path, "action", name, (*REPAIRS, *VERSIONING, "fire:<event>"))
+            one.report.add_unknown("SB125", one.path, "action", name, (*REPAIRS, *VERSIONING, "fire:<event>"))
     return found
 
 
@@ -92,7 +92,7 @@ def review_approval(machine: Machine, report: Report) -> None:
         if event == name or any(is_match(descriptor, event) for descriptor in listened):
             continue
         if not any(is_match(event, one) for one in known):
-            report.unknown("SB125", path, "event", event, known)
+            report.add_unknown("SB125", path, "event", event, known)
 
 
 def _is_event(event: str, place: Place) -> bool:

@@ -131,7 +131,7 @@ def _read_schema(place: Place) -> dict[str, Field]:
         fields[name] = _read_property(name, schema, name in required)
     for name in required:
         if name not in fields:
-            place.report.unknown("SB102", place.below("required"), "property", name, fields)
+            place.report.add_unknown("SB102", place.below("required"), "property", name, fields)
     return fields
 
 

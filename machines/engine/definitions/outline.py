@@ -263,7 +263,7 @@ class Outline:
             state = self._by_name.get(state.parent) if state.parent else None
         return found
 
-    def counted(self, counts: Mapping[str, int]) -> dict[str, int]:
+    def sum_counts(self, counts: Mapping[str, int]) -> dict[str, int]:
         """Compute the instances in each state from those in each leaf.
 
         An instance is in every region of a parallel state at once, so one region counts them all.

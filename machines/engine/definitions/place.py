@@ -207,7 +207,7 @@ class Place:
                 if hint:
                     self.report.add("SB105", self.below(key), f"no key {quote(key)}", hint)
                 else:
-                    self.report.unknown("SB105", self.below(key), "key", key, known)
+                    self.report.add_unknown("SB105", self.below(key), "key", key, known)
 
 
 class _Never:

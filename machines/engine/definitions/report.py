@@ -114,7 +114,9 @@ class Report:
         if later:
             self._later.add(id(found))
 
-    def unknown(self, code: str, path: Path, what: str, name: str, known: Collection[str], otherwise: str = "") -> None:
+    def add_unknown(
+        self, code: str, path: Path, what: str, name: str, known: Collection[str], otherwise: str = ""
+    ) -> None:
         """Add a finding about an unknown name: ``no state "Actve"; did you mean "Active"?``."""
         if not self._is_full(code):  # a suggestion costs more than all the rest
             self.add(code, path, f"no {what} {quote(name)}", self.suggestions.hint(name, known) or otherwise)

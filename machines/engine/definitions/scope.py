@@ -225,8 +225,8 @@ class Scope:
             known = [f".{key}" for key in self.source.children]
             here = quote(self.source.name)
             otherwise = f"{here} has no states inside; write the name without the dot" if not known else ""
-            place.report.unknown("SB101", place.path, "state", target, known, otherwise)
+            place.report.add_unknown("SB101", place.path, "state", target, known, otherwise)
             return
         hint = "" if self.tree.branches else "the definition has no states"
         sign = "#" if target.startswith("#") else ""
-        place.report.unknown("SB101", place.path, "state", target, [sign + name for name in self.tree.known], hint)
+        place.report.add_unknown("SB101", place.path, "state", target, [sign + name for name in self.tree.known], hint)

@@ -55,7 +55,7 @@ class Activity:
                     self._left.add(root)
         return bool(self._left)
 
-    def moved(
+    def count_moved(
         self, machines: Iterable[str], asked: Sequence[tuple[str, int]], at: int | None = None
     ) -> list[list[Any]]:
         """Read how many instances moved: for each partition and each of ``asked``, (period, number of periods), the

@@ -324,10 +324,10 @@ PreviewCall = Callable[..., tuple[str, Words]]
 
 
 def _dry(function: str, words: Callable[..., Words]) -> PreviewCall:
-    def made(id: str, expect: str, now: str, **asked: Any) -> tuple[str, Words]:
+    def make(id: str, expect: str, now: str, **asked: Any) -> tuple[str, Words]:
         return function, [id, *words(**asked), expect, "", "", now, "", DRY]
 
-    return made
+    return make
 
 
 def _force_words(*, state: str | Sequence[str], data: Data | None = None) -> Words:

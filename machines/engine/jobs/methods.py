@@ -194,7 +194,7 @@ class JobMethods:
         """End the pause of a queue."""
         self._queue_operations.set_pause(machine, queue, "resume", actor, reason, now)
 
-    def paused(self, machine: str) -> dict[str, Pause]:
+    def list_pauses(self, machine: str) -> dict[str, Pause]:
         """Return queue -> pause, of the queues that are paused."""
         return {name: found.paused for name, found in self.stats(machine).items() if found.paused is not None}
 

@@ -125,7 +125,7 @@ def _deadline(row: Row) -> int:
 
 def _data(row: Row) -> dict[str, Any]:
     text, types = row[_LEASE][4:]
-    return types.typed(json.loads(text)) if types else {}
+    return types.convert(json.loads(text)) if types else {}
 
 
 _FIELDS_OF_TAKEN: Mapping[str, Callable[[Row], Any]] = {

@@ -195,7 +195,7 @@ class Catalog:
                 known = ", ".join(sorted(declared)) or "none"
                 raise BadInput(f"machine {machine!r} declares no data field {name!r}; it has: {known}", code="SB413")
 
-    def tagged(self, machine: str, tag: str) -> list[str]:
+    def find_tagged(self, machine: str, tag: str) -> list[str]:
         """List the leaf states at or below those that carry a tag, in any published version. Raises BadInput for
         none."""
         found: dict[str, None] = {}

@@ -63,7 +63,7 @@ class SenderMethods:
         declared = self._catalog.types(machine, partition.root, str(current)).accepts
         return Acceptance(declared, None if granted is None else tuple(str(granted).split()))
 
-    def granted(self) -> dict[str, tuple[str, ...] | None]:
+    def list_granted(self) -> dict[str, tuple[str, ...] | None]:
         """Return machine -> the machines granted to send to it, None where they were not looked up yet. Two round
         trips."""
         names = sorted(self._catalog.machines())

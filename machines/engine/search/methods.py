@@ -184,7 +184,7 @@ class SearchMethods(IndexMethods):
         if state is not None:
             arguments.check_state(state)
         if tag is not None:
-            tagged = self._catalog.tagged(machine, tag)
+            tagged = self._catalog.find_tagged(machine, tag)
             inside = tagged if state is None else self._catalog.leaves(machine, state)
             return [leaf for leaf in tagged if leaf in inside]
         if state is None:

@@ -31,12 +31,12 @@ def escape(text: str) -> str:
 def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
     """Return the definition as a Mermaid diagram. Raises DefinitionError for a definition that cannot be drawn."""
     drawn = outline(definition)
-    lines = ["---", f"title: {_quoted(drawn.id)}", "---", "stateDiagram-v2"]
+    lines = ["---", f"title: {_quote(drawn.id)}", "---", "stateDiagram-v2"]
     lines += [f"  {line}" for line in _Writer(drawn).lines()]
     return "\n".join(lines) + "\n", [*omissions(definition, "a Mermaid diagram"), *_unlike(drawn)]
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Quote a text for YAML, without the characters that Mermaid would rewrite before it reads the YAML."""
     return re.sub(r"[<>&%]", lambda match: f"\\u{ord(match[0]):04x}", json.dumps(clean(text), ensure_ascii=False))
 

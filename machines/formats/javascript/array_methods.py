@@ -15,7 +15,7 @@ from . import calls, code, inlining
 from .code import ABSENT, Code
 from .kinds import ANY, ARRAY, BOOLEAN, NONE, NUMBER
 from .operators import as_condition
-from .parsing import FUNCTIONS, Node, arguments_of, bare, is_function, named, part
+from .parsing import FUNCTIONS, Node, arguments_of, bare, is_function, list_parts, part
 from .scope import Action, Function, function_of
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def call(translator: Translator, node: Node) -> Code:
     name = translator.of(part(callee, "property"))
     arguments = arguments_of(node)
     if name == "fill" and len(arguments) == 1:
-        found = _filled(translator, bare(part(callee, "object")), arguments[0])
+        found = _fill(translator, bare(part(callee, "object")), arguments[0])
         return found if found is not None else calls.call(translator, node)
     if name not in METHODS or not arguments:
         return calls.call(translator, node)
@@ -46,18 +46,20 @@ def call(translator: Translator, node: Node) -> Code:
     if function is None or not function.parameters:
         return _refuse(translator, node, name)
     owner = bare(part(callee, "object"))
-    found = _unlooped(translator, name, function, owner) if function.body.type != "statement_block" else None
+    found = (
+        _translate_without_loop(translator, name, function, owner) if function.body.type != "statement_block" else None
+    )
     if found is None and translator.scope.loops is not None:
         further = translator.values(arguments[1:])
         found = _loop(translator, node, name, function, translator.value(owner), further)
     return found if found is not None else _refuse(translator, node, name)
 
 
-def _unlooped(translator: Translator, name: str, function: Function, owner: Node) -> Code | None:
+def _translate_without_loop(translator: Translator, name: str, function: Function, owner: Node) -> Code | None:
     elements = _elements(translator, owner) if len(function.parameters) == 1 else None
     if elements is not None and name in ("some", "every", "find", "map"):
-        return _unrolled(translator, name, function, elements)
-    return _asked(translator, name, function, owner)
+        return _unroll(translator, name, function, elements)
+    return _translate_comparisons(translator, name, function, owner)
 
 
 def _refuse(translator: Translator, node: Node, name: str) -> Code:
@@ -76,16 +78,16 @@ def _elements(translator: Translator, owner: Node) -> list[Code] | None:
         found = translator.scope.constants.get(translator.of(owner))
         if isinstance(found, list) and len(found) <= MAX_ELEMENTS:
             return [code.literal(one) for one in found]
-    if owner.type != "array" or len(named(owner)) > MAX_ELEMENTS:
+    if owner.type != "array" or len(list_parts(owner)) > MAX_ELEMENTS:
         return None
-    if any(one.type == "spread_element" for one in named(owner)):
+    if any(one.type == "spread_element" for one in list_parts(owner)):
         return None
-    return translator.values(named(owner))
+    return translator.values(list_parts(owner))
 
 
-def _unrolled(translator: Translator, name: str, function: Function, elements: list[Code]) -> Code | None:
+def _unroll(translator: Translator, name: str, function: Function, elements: list[Code]) -> Code | None:
     """Unroll a method call over the elements. Return None where the function changes something."""
-    inner = [translator.inner(function.script, _given(translator, function, one)) for one in elements]
+    inner = [translator.inner(function.script, _bind(translator, function, one)) for one in elements]
     for one in inner:
         one.nested = translator.nested
     if name == "map":
@@ -107,17 +109,17 @@ def _choose(name: str, asked: list[Code], elements: list[Code]) -> Code:
     return found
 
 
-def _given(translator: Translator, function: Function, element: Code) -> dict[str, Code]:
+def _bind(translator: Translator, function: Function, element: Code) -> dict[str, Code]:
     return {**translator.locals, function.parameters[0]: element}
 
 
-def _asked(translator: Translator, name: str, function: Function, owner: Node) -> Code | None:
+def _translate_comparisons(translator: Translator, name: str, function: Function, owner: Node) -> Code | None:
     """Translate methods that compare each element with given values.
 
     These are ``some(x => x === a || x === b)``, ``every(x => x !== a)``, and ``find`` and ``findIndex`` of one value.
     """
     wanted = {"some": ("===", "||"), "every": ("!==", "&&"), "find": ("===", ""), "findIndex": ("===", "")}.get(name)
-    values = None if wanted is None else _compared(translator, function, function.body, *wanted)
+    values = None if wanted is None else _find_compared(translator, function, function.body, *wanted)
     if values is None:
         return None
     whole = translator.value(owner)
@@ -129,7 +131,7 @@ def _asked(translator: Translator, name: str, function: Function, owner: Node) -
     return reduce(code.either, asked) if name == "some" else reduce(code.both, [code.opposite(one) for one in asked])
 
 
-def _compared(
+def _find_compared(
     translator: Translator, function: Function, body: Node, comparison: str, joined: str
 ) -> list[Code] | None:
     """Return the values that the element is compared with; None if the body does anything else."""
@@ -138,8 +140,8 @@ def _compared(
         return None
     operator, left, right = translator.operator(body), bare(part(body, "left")), bare(part(body, "right"))
     if joined and operator == joined:
-        first = _compared(translator, function, left, comparison, joined)
-        second = _compared(translator, function, right, comparison, joined)
+        first = _find_compared(translator, function, left, comparison, joined)
+        second = _find_compared(translator, function, right, comparison, joined)
         return None if first is None or second is None else first + second
     if operator not in (comparison, comparison[:2]):
         return None
@@ -161,7 +163,7 @@ def _mentions(translator: Translator, node: Node, name: str) -> bool:
     return False
 
 
-def _filled(translator: Translator, owner: Node, value: Node) -> Code | None:
+def _fill(translator: Translator, owner: Node, value: Node) -> Code | None:
     """Translate ``Array(9).fill(null)``."""
     if owner.type not in ("call_expression", "new_expression"):
         return None
@@ -191,7 +193,7 @@ def _loop(
     locals = {**translator.locals, **dict(zip(function.parameters, values, strict=False))}
     inner = translator.inner(function.script, locals, loops=False)
     inner.nested = translator.nested + 1
-    body = inlining.returned(inner, function.body) if function.body.type == "statement_block" else None
+    body = inlining.find_value(inner, function.body) if function.body.type == "statement_block" else None
     asked = name not in ("map", "reduce")
     if body is None:
         body = inner.condition(function.body) if asked else inner.value(function.body)

@@ -147,7 +147,7 @@ def _floor(value: Code) -> Code:
     return code.call("floor", as_number(value), kinds=NUMBER)
 
 
-def _rounded(value: Code) -> Code:
+def _round(value: Code) -> Code:
     """Round a value. Halves are rounded up, whatever the sign."""
     return code.call("floor", code.calculate(as_number(value), "+", code.number(0.5)), kinds=NUMBER)
 
@@ -180,12 +180,12 @@ def _numeric(value: Code) -> Code:
     return as_number(value)
 
 
-def _concatenated(owner: Code, *values: Code) -> Code:
+def _concatenate(owner: Code, *values: Code) -> Code:
     kinds = owner.kinds if owner.kinds and owner.kinds <= ARRAY | STRING else ARRAY | STRING
     return code.call("concat", owner, *values, kinds=kinds)
 
 
-def _sliced(owner: Code, *positions: Code) -> Code:
+def _slice(owner: Code, *positions: Code) -> Code:
     kinds = owner.kinds if owner.kinds and owner.kinds <= ARRAY | STRING else ARRAY | STRING
     return code.call("slice", owner, *positions or [ZERO], kinds=kinds)
 
@@ -284,7 +284,7 @@ _FUNCTIONS: dict[str, tuple[int, int, Build]] = {
     "Number.isInteger": (1, 1, _whole),
     "Date.now": (0, 0, lambda: Code("now * 1000", code.PRODUCT, NUMBER)),
     "Math.floor": (1, 1, _floor),
-    "Math.round": (1, 1, _rounded),
+    "Math.round": (1, 1, _round),
     "Math.cbrt": (1, 1, lambda value: _power(value, Code("1 / 3", code.PRODUCT, NUMBER))),
     "Math.log2": (1, 1, _logarithm(2)),
     "Math.log10": (1, 1, _logarithm(10)),
@@ -294,8 +294,8 @@ _FUNCTIONS: dict[str, tuple[int, int, Build]] = {
 }
 _METHODS: dict[str, tuple[int, int, Build]] = {
     **_alike(SAME_METHODS),
-    "concat": (1, _MANY, _concatenated),
-    "slice": (1, 3, _sliced),
+    "concat": (1, _MANY, _concatenate),
+    "slice": (1, 3, _slice),
     "substr": (2, 3, _substring),
     "charCodeAt": (1, 2, lambda owner, at=ZERO: code.call("char_code", owner, at, kinds=NUMBER | NONE)),
     "codePointAt": (1, 2, lambda owner, at=ZERO: code.call("char_code", owner, at, kinds=NUMBER | NONE)),

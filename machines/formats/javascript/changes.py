@@ -111,7 +111,7 @@ def _change(translator: Translator, node: Node, target: Node, value: Code) -> No
         translator.warn(node, f"this fails whenever it runs: {why}")
         translator.effects.append(failing(str(why)))
         return
-    action = assign(translator, where, checking.settled(translator, node, value))
+    action = assign(translator, where, checking.finish(translator, node, value))
     (field,) = action["set"]
     if any(field in effect.get("set", ()) for effect in translator.effects):
         translator.refuse(node, f"changing {where.name} twice in one expression")
@@ -124,14 +124,14 @@ def assignment(translator: Translator, node: Node) -> Code:
     if node.type == "assignment_expression":
         value = translator.value(right)
     else:
-        value = _augmented(translator, node, target, right)
+        value = _augment(translator, node, target, right)
     if target.type in ("array_pattern", "object_pattern"):
         return translator.refuse(node, "taking apart in an assignment")
     _change(translator, node, target, value)
     return value
 
 
-def _augmented(translator: Translator, node: Node, target: Node, right: Node) -> Code:
+def _augment(translator: Translator, node: Node, target: Node, right: Node) -> Code:
     operator = translator.operator(node)
     old, new = translator.value(target), translator.value(right)
     if operator in _ARITHMETIC:
@@ -234,7 +234,7 @@ def method(translator: Translator, node: Node, owner: Node, name: str, values: l
 def assign_text(translator: Translator, node: Node, value: Code) -> Action:
     """Translate ``<assign location="...">``. Where nothing can be assigned, the action fails when it runs."""
     try:
-        return assign(translator, spot(translator, node), checking.settled(translator, node, value))
+        return assign(translator, spot(translator, node), checking.finish(translator, node, value))
     except NoSpot as why:
         translator.warn(node, f"this fails whenever it runs: {why}")
         return failing(str(why))

@@ -25,7 +25,7 @@ def wrong(found: Code) -> str:
     return said[0] if said else ""
 
 
-def settled(translator: Translator, node: Node, found: Code) -> Code:
+def finish(translator: Translator, node: Node, found: Code) -> Code:
     """Return the code, or code that fails and gives the reason. Code too large for one expression is reported."""
     for problem in expressions.read(found.text).problems[:1]:
         where = partial(translator.script.where, node)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from . import code, literals
 from .code import ABSENT, Code
 from .kinds import OBJECT
-from .parsing import Node, bare, named, part
+from .parsing import Node, bare, list_parts, part
 from .scope import Function, function_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def call(translator: Translator, node: Node, function: Function, arguments: list
     if inside is None:
         return Code("None")
     body = function.body
-    found = _returned(inside, named(body)) if body.type == "statement_block" else inside.value(body)
+    found = _find_value(inside, list_parts(body)) if body.type == "statement_block" else inside.value(body)
     translator.effects += inside.effects
     return found
 
@@ -41,8 +41,8 @@ def construct(translator: Translator, node: Node, function: Function, arguments:
     if inside is None or function.body.type != "statement_block":
         return Code("None")
     parts = []
-    for statement in named(function.body):
-        assignment = bare(named(statement)[0]) if statement.type == "expression_statement" else statement
+    for statement in list_parts(function.body):
+        assignment = bare(list_parts(statement)[0]) if statement.type == "expression_statement" else statement
         target = part(assignment, "left") if assignment.type == "assignment_expression" else assignment
         if target.type != "member_expression" or part(target, "object").type != "this":
             return inside.refuse(statement, "anything but this.name = value in what makes an object")
@@ -63,7 +63,7 @@ def open_function(translator: Translator, node: Node, function: Function, argume
     return inside
 
 
-def _returned(inside: Translator, statements: list[Node]) -> Code:
+def _find_value(inside: Translator, statements: list[Node]) -> Code:
     """Return the value that a body of ``var``, ``if`` and ``return`` returns."""
     if not statements:
         return ABSENT
@@ -71,37 +71,37 @@ def _returned(inside: Translator, statements: list[Node]) -> Code:
         return inside.refuse(statements[0], f"a function of more than {MAX_STATEMENTS} statements")
     first, rest = statements[0], statements[1:]
     if first.type == "return_statement":
-        return inside.value(named(first)[0]) if named(first) else ABSENT
+        return inside.value(list_parts(first)[0]) if list_parts(first) else ABSENT
     if first.type == "statement_block":
-        return _returned(inside, [*named(first), *rest])
+        return _find_value(inside, [*list_parts(first), *rest])
     if first.type == "if_statement":
         condition = inside.condition(part(first, "condition"))
         otherwise = first.child_by_field_name("alternative")
-        no = [*named(otherwise), *rest] if otherwise is not None else rest
+        no = [*list_parts(otherwise), *rest] if otherwise is not None else rest
         return code.choose(condition, _branch(inside, [part(first, "consequence"), *rest]), _branch(inside, no))
     if first.type in ("variable_declaration", "lexical_declaration"):
-        return _declared(inside, first, rest)
+        return _declare(inside, first, rest)
     if first.type in ("empty_statement", "expression_statement") and _is_idle(inside, first):
-        return _returned(inside, rest)
+        return _find_value(inside, rest)
     return inside.refuse(first, "anything but var, if and return in a function")
 
 
 def _branch(inside: Translator, statements: list[Node]) -> Code:
     """Translate a branch. Names declared in it hold only there."""
     before = dict(inside.locals)
-    found = _returned(inside, statements)
+    found = _find_value(inside, statements)
     inside.locals = before
     return found
 
 
-def _declared(inside: Translator, declaration: Node, rest: list[Node]) -> Code:
+def _declare(inside: Translator, declaration: Node, rest: list[Node]) -> Code:
     wrong = declare(inside, declaration)
-    return inside.refuse(wrong, "taking apart in a declaration") if wrong is not None else _returned(inside, rest)
+    return inside.refuse(wrong, "taking apart in a declaration") if wrong is not None else _find_value(inside, rest)
 
 
 def declare(inside: Translator, declaration: Node) -> Node | None:
     """Bind names to their declared values. Return the first part that cannot be bound so."""
-    for declarator in named(declaration):
+    for declarator in list_parts(declaration):
         if declarator.type != "variable_declarator":
             return declarator
         name, value = part(declarator, "name"), declarator.child_by_field_name("value")
@@ -114,7 +114,7 @@ def declare(inside: Translator, declaration: Node) -> Node | None:
 
 def take_apart(inside: Translator, pattern: Node, owner: Code) -> bool:
     """Bind the names of ``{a, b: c, d: {e}}`` to parts of the owner. Return whether all of them could be bound."""
-    for one in named(pattern):
+    for one in list_parts(pattern):
         if one.type == "shorthand_property_identifier_pattern":
             inside.locals[inside.of(one)] = inside.property(one, owner, inside.of(one))
             continue
@@ -131,26 +131,26 @@ def take_apart(inside: Translator, pattern: Node, owner: Code) -> bool:
 
 def _is_idle(inside: Translator, statement: Node) -> bool:
     """Return whether a statement has no effect: it is empty, a text such as 'use strict', or only checks or logs."""
-    if not named(statement):
+    if not list_parts(statement):
         return True
-    found = bare(named(statement)[0])
+    found = bare(list_parts(statement)[0])
     if found.type == "call_expression":
         return inside.of(part(found, "function")).split(".")[0] in inside.scope.idle
     return literals.scalar(inside.script, found) is not literals.NOT_PLAIN
 
 
-def returned(inside: Translator, body: Node) -> Code:
+def find_value(inside: Translator, body: Node) -> Code:
     """Return the value that a function's block returns."""
-    return _returned(inside, named(body))
+    return _find_value(inside, list_parts(body))
 
 
 def settle(inside: Translator, body: Node) -> Node | None:
     """Return the value that a block returns after declarations only; None if it does more."""
-    *before, last = named(body) or [body]
+    *before, last = list_parts(body) or [body]
     for statement in before:
         if statement.type in ("variable_declaration", "lexical_declaration"):
             if declare(inside, statement) is not None:
                 return None
         elif statement.type != "expression_statement" or not _is_idle(inside, statement):
             return None
-    return named(last)[0] if last.type == "return_statement" and named(last) else None
+    return list_parts(last)[0] if last.type == "return_statement" and list_parts(last) else None

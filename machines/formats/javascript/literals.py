@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any, Final
 
-from .parsing import Node, Script, bare, named, part
+from .parsing import Node, Script, bare, list_parts, part
 
 
 class _NotPlain:
@@ -49,7 +49,7 @@ def scalar(script: Script, node: Node) -> Any:
 
 
 def _array(script: Script, node: Node, depth: int) -> Any:
-    items = [plain(script, item, depth + 1) for item in named(node)]
+    items = [plain(script, item, depth + 1) for item in list_parts(node)]
     commas = sum(child.type == "," for child in node.children)
     if commas > max(0, len(items) - 1) and not (commas == len(items) and node.children[-2].type == ","):
         return NOT_PLAIN  # holes
@@ -60,7 +60,7 @@ def _array(script: Script, node: Node, depth: int) -> Any:
 
 def _object(script: Script, node: Node, depth: int) -> Any:
     result: dict[str, Any] = {}
-    for pair in named(node):
+    for pair in list_parts(node):
         key = key_of(script, part(pair, "key")) if pair.type == "pair" else None
         value = plain(script, part(pair, "value"), depth + 1) if key is not None else NOT_PLAIN
         if key is None or value is NOT_PLAIN:
@@ -83,10 +83,10 @@ def key_of(script: Script, node: Node) -> str | None:
 
 def string(script: Script, node: Node) -> str:
     """Return the value of a text literal, or of a fixed part of a template."""
-    return unescaped(script.of(node)[1:-1])
+    return unescape(script.of(node)[1:-1])
 
 
-def unescaped(written: str) -> str:
+def unescape(written: str) -> str:
     """Decode the escapes of a text. A pair of escaped surrogates becomes the one character that it encodes."""
     held = _ESCAPE.sub(_character, written)
     return _SURROGATES.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), held)

@@ -76,10 +76,10 @@ class Script:
 def parse_expression(text: str, where: Where | None = None, *, typed: bool = False) -> tuple[Script, Node]:
     """Parse one expression, without the brackets around it. A semicolon at its end is ignored, as engines do."""
     script = Script(text.rstrip().rstrip(";"), where, expression=True, typed=typed)
-    statements = named(script.root)
+    statements = list_parts(script.root)
     if len(statements) == 1 and statements[0].type == "expression_statement":
-        (whole,) = named(statements[0])
-        if whole.type == "parenthesized_expression" and len(named(whole)) == 1 and whole.start_byte == 0:
+        (whole,) = list_parts(statements[0])
+        if whole.type == "parenthesized_expression" and len(list_parts(whole)) == 1 and whole.start_byte == 0:
             return script, bare(whole)
     raise SyntaxProblem("not one expression", 0)
 
@@ -87,10 +87,10 @@ def parse_expression(text: str, where: Where | None = None, *, typed: bool = Fal
 def parse_program(text: str, where: Where | None = None, *, typed: bool = False) -> tuple[Script, list[Node]]:
     """Parse the statements of a script."""
     script = Script(text, where, typed=typed)
-    return script, named(script.root)
+    return script, list_parts(script.root)
 
 
-def named(node: Node) -> list[Node]:
+def list_parts(node: Node) -> list[Node]:
     """Return the parts that have a meaning: no punctuation, no comments."""
     return [child for child in node.named_children if child.type not in ("comment", "html_comment")]
 
@@ -98,10 +98,10 @@ def named(node: Node) -> list[Node]:
 def bare(node: Node) -> Node:
     """Return the node inside any number of brackets, without a type annotation."""
     while True:
-        if (node.type == "parenthesized_expression" and len(named(node)) == 1) or node.type in _TYPED:
-            node = named(node)[0]
+        if (node.type == "parenthesized_expression" and len(list_parts(node)) == 1) or node.type in _TYPED:
+            node = list_parts(node)[0]
         elif node.type == "type_assertion":
-            node = named(node)[-1]
+            node = list_parts(node)[-1]
         else:
             return node
 
@@ -120,7 +120,7 @@ def is_function(node: Node) -> bool:
 def arguments_of(node: Node) -> list[Node]:
     """Return the arguments of a call; none for ``new Date``."""
     found = node.child_by_field_name("arguments")
-    return named(found) if found is not None and found.type == "arguments" else []
+    return list_parts(found) if found is not None and found.type == "arguments" else []
 
 
 def _parse(raw: bytes, grammar: str) -> Node:

@@ -11,7 +11,7 @@ from machines.formats.report import Report
 
 from .code import Code
 from .kinds import ANY, NONE, Kinds, kinds_of
-from .parsing import Node, Script, named, part
+from .parsing import Node, Script, list_parts, part
 
 if TYPE_CHECKING:
     from .translator import Translator
@@ -112,7 +112,7 @@ class Scope:
         """Return a data field as an expression; None for a name that is not declared."""
         return self.fields.code(name)
 
-    def undeclared(self, translator: Translator, node: Node, name: str) -> Code:
+    def translate_undeclared(self, translator: Translator, node: Node, name: str) -> Code:
         return translator.fails(node, f"{name} is not declared")
 
     def property(self, translator: Translator, node: Node, owner: Code, name: str) -> Code | None:
@@ -131,7 +131,7 @@ def function_of(script: Script, node: Node) -> Function | None:
     """Return a function value or declaration; None if its parameters are more than names."""
     single = node.child_by_field_name("parameter")
     listed = node.child_by_field_name("parameters")
-    parameters = [single] if single is not None else [pattern_of(one) for one in named(listed)] if listed else []
+    parameters = [single] if single is not None else [pattern_of(one) for one in list_parts(listed)] if listed else []
     if any(parameter.type != "identifier" for parameter in parameters):
         return None
     return Function(script, tuple(script.of(parameter) for parameter in parameters), part(node, "body"))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from . import changes, checking, code, inlining, operators, platform
 from .code import Code
 from .kinds import ANY, NUMBER, STRING
-from .parsing import FUNCTIONS, Node, Script, bare, is_function, named, part
+from .parsing import FUNCTIONS, Node, Script, bare, is_function, list_parts, part
 from .scope import Action, Function, Scope, function_of
 from .translator import Translator
 
@@ -51,17 +51,17 @@ class _Reader:
         return translator
 
     def block(self, statement: Node) -> list[Action]:
-        return self.all(named(statement))
+        return self.all(list_parts(statement))
 
     def nothing(self, statement: Node) -> list[Action]:
         return []
 
     def expression(self, statement: Node) -> list[Action]:
-        return self._evaluated(bare(named(statement)[0]))
+        return self._evaluate(bare(list_parts(statement)[0]))
 
-    def _evaluated(self, node: Node) -> list[Action]:
+    def _evaluate(self, node: Node) -> list[Action]:
         if node.type == "sequence_expression":
-            return [action for one in named(node) for action in self._evaluated(bare(one))]
+            return [action for one in list_parts(node) for action in self._evaluate(bare(one))]
         if node.type == "call_expression":
             called = self._call(node)
             if called is not None:
@@ -77,12 +77,12 @@ class _Reader:
         callee = bare(part(node, "function"))
         arguments = part(node, "arguments")
         if self.script.of(callee) in ("console.log", "console.info", "console.warn", "console.error", "alert"):
-            values = self.translator().values(named(arguments))
+            values = self.translator().values(list_parts(arguments))
             return [{"log": value.text} for value in values]
         function = self.scope.functions.get(self.script.of(callee)) if callee.type == "identifier" else None
         if function is None or function.body.type != "statement_block":
             return None
-        return self._written_out(node, function, named(arguments))
+        return self._written_out(node, function, list_parts(arguments))
 
     def _written_out(self, node: Node, function: Function, arguments: list[Node]) -> list[Action]:
         translator = self.translator()
@@ -90,14 +90,14 @@ class _Reader:
         if opened is None:
             return []
         inside = _Reader(self.scope, function.script, opened.locals, opened.nested)
-        statements = named(function.body)
+        statements = list_parts(function.body)
         if statements and statements[-1].type == "return_statement":
             statements = statements[:-1]  # its return value is not used
         return translator.effects + inside.all(statements)
 
     def declaration(self, statement: Node) -> list[Action]:
         found: list[Action] = []
-        for declarator in named(statement):
+        for declarator in list_parts(statement):
             name, value = part(declarator, "name"), declarator.child_by_field_name("value")
             if name.type != "identifier" or self.nested:
                 self.translator().refuse(declarator, "a variable of a function" if self.nested else "taking apart")
@@ -114,7 +114,7 @@ class _Reader:
             guard = self._pure(part(at, "condition"), condition=True)
             branches.append({"guard": guard.text, "do": self.all([part(at, "consequence")])})
             otherwise = at.child_by_field_name("alternative")
-            at = named(otherwise)[0] if otherwise is not None else None
+            at = list_parts(otherwise)[0] if otherwise is not None else None
         if at is not None:
             branches.append({"do": self.all([at])})
         return [{"if": branches}]
@@ -124,7 +124,7 @@ class _Reader:
         found = translator.condition(node) if condition else translator.value(node)
         if translator.effects:
             translator.refuse(node, "changing a variable here", "change it in a statement of its own")
-        return checking.settled(translator, node, found)
+        return checking.finish(translator, node, found)
 
     def for_each(self, statement: Node) -> list[Action]:
         """Translate ``for (x of list)`` and ``for (x in object)``."""
@@ -145,11 +145,11 @@ class _Reader:
 
     def count(self, statement: Node) -> list[Action]:
         """Translate ``for (i = a; i < b; i++)``."""
-        counted = _counted(self.script, statement)
+        counted = _read_counter(self.script, statement)
         if counted is None or self.nested:
             return self.loop(statement)
         name, start, stop, closed = counted
-        if name in {self.script.of(target) for target in _assigned(part(statement, "body"))}:
+        if name in {self.script.of(target) for target in _list_assigned(part(statement, "body"))}:
             self.translator().refuse(statement, f"a loop that changes {name} itself")
             return []
         first, last = operators.as_number(self._pure(start)), operators.as_number(self._pure(stop))
@@ -165,10 +165,10 @@ class _Reader:
         return []
 
     def throw(self, statement: Node) -> list[Action]:
-        node = bare(named(statement)[0])
+        node = bare(list_parts(statement)[0])
         if node.type == "new_expression" and self.script.of(part(node, "constructor")).endswith("Error"):
             arguments = node.child_by_field_name("arguments")
-            node = named(arguments)[0] if arguments is not None and named(arguments) else node
+            node = list_parts(arguments)[0] if arguments is not None and list_parts(arguments) else node
         worth = operators.as_text(self._pure(node))
         return [changes.failing(code.call("fail", worth))]
 
@@ -177,7 +177,7 @@ def _assigns(node: Node) -> bool:
     return node.type in ("assignment_expression", "augmented_assignment_expression", "update_expression")
 
 
-def _counted(script: Script, statement: Node) -> tuple[str, Node, Node, bool] | None:
+def _read_counter(script: Script, statement: Node) -> tuple[str, Node, Node, bool] | None:
     """Return name, first value, limit, and whether the limit is included."""
     start = statement.child_by_field_name("initializer")
     test, step = statement.child_by_field_name("condition"), statement.child_by_field_name("increment")
@@ -201,7 +201,7 @@ def _counted(script: Script, statement: Node) -> tuple[str, Node, Node, bool] | 
 def _only(node: Node) -> Node:
     """Return the only expression or declarator in a part of a ``for``."""
     while node.type in _WRAPPERS:
-        parts = named(node)
+        parts = list_parts(node)
         if len(parts) != 1:
             return node
         (node,) = parts
@@ -221,7 +221,7 @@ def _steps(name: str) -> tuple[str, ...]:
 def variables(script: Script, statements: list[Node]) -> Iterator[str]:
     """Yield the names that the script declares, or assigns to without a declaration. Both make a variable."""
     for statement in statements:
-        for target in _assigned(statement):
+        for target in _list_assigned(statement):
             if target.type == "identifier" and script.of(target) not in platform.SYSTEM:
                 yield script.of(target)
 
@@ -239,17 +239,17 @@ def functions(script: Script, statements: list[Node]) -> Iterator[tuple[str, Fun
 def values(statement: Node) -> Iterator[tuple[Node, Node]]:
     """Yield each name that a statement assigns a value to, with the value."""
     if statement.type in ("variable_declaration", "lexical_declaration"):
-        for declarator in named(statement):
+        for declarator in list_parts(statement):
             value = declarator.child_by_field_name("value")
             if value is not None:
                 yield part(declarator, "name"), value
-    elif statement.type == "expression_statement" and named(statement):
-        node = bare(named(statement)[0])
+    elif statement.type == "expression_statement" and list_parts(statement):
+        node = bare(list_parts(statement)[0])
         if node.type == "assignment_expression" and part(node, "left").type == "identifier":
             yield part(node, "left"), part(node, "right")
 
 
-def _assigned(top: Node) -> Iterator[Node]:
+def _list_assigned(top: Node) -> Iterator[Node]:
     """Yield every node that is declared or assigned to, except inside functions."""
     waiting = [top]
     while waiting:

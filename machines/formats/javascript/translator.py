@@ -10,7 +10,7 @@ from . import array_methods, calls, changes, checking, code, literals, operators
 from .code import ABSENT, Code
 from .kinds import ANY, ARRAY, NOTHING, NUMBER, OBJECT, STRING
 from .operators import as_condition
-from .parsing import Node, Script, SyntaxProblem, bare, named, part
+from .parsing import Node, Script, SyntaxProblem, bare, list_parts, part
 from .scope import Action, Scope
 
 MAX_DEPTH = 60  # nested operators, calls and accesses, inlined functions included
@@ -66,11 +66,13 @@ class Translator:
         node = bare(node)
         self.depth += 1
         try:
-            return self.refuse(node, f"more than {MAX_DEPTH} levels") if self.depth > MAX_DEPTH else self._asked(node)
+            return (
+                self.refuse(node, f"more than {MAX_DEPTH} levels") if self.depth > MAX_DEPTH else self._translate(node)
+            )
         finally:
             self.depth -= 1
 
-    def _asked(self, node: Node) -> Code:
+    def _translate(self, node: Node) -> Code:
         if node.type == "binary_expression" and self.operator(node) in ("&&", "||"):
             join = code.both if self.operator(node) == "&&" else code.either
             first, *others = operators.operands(self, self.operator(node), node)
@@ -121,12 +123,12 @@ class Translator:
         return code.literal(value)
 
     def template(self, node: Node) -> Code:
-        parts = [Code("''", kinds=STRING)] if not named(node) else []
-        for piece in named(node):
+        parts = [Code("''", kinds=STRING)] if not list_parts(node) else []
+        for piece in list_parts(node):
             if piece.type == "template_substitution":
-                parts.append(operators.as_text(self.value(named(piece)[0])))
+                parts.append(operators.as_text(self.value(list_parts(piece)[0])))
             else:
-                parts.append(code.text(literals.unescaped(self.of(piece))))
+                parts.append(code.text(literals.unescape(self.of(piece))))
         joined = parts[0]
         for text in parts[1:]:
             joined = code.calculate(joined, "+", text, STRING)
@@ -142,10 +144,10 @@ class Translator:
             return self.fails(node, f"{name} is no number that can be kept")
         if name in self.scope.functions:
             return self.refuse(node, "a function as a value", "call it")
-        return self.scope.variable(name) or self.scope.undeclared(self, node, name)
+        return self.scope.variable(name) or self.scope.translate_undeclared(self, node, name)
 
     def array(self, node: Node) -> Code:
-        items = named(node)
+        items = list_parts(node)
         commas = sum(child.type == "," for child in node.children)
         if commas > len(items) or (commas == len(items) and items and node.children[-2].type != ","):
             return self.refuse(node, "an array with holes")
@@ -154,12 +156,12 @@ class Translator:
         parts = [code.array()]
         for item in items:
             spread = item.type == "spread_element"
-            value = self.value(named(item)[0]) if spread else self.value(item)
+            value = self.value(list_parts(item)[0]) if spread else self.value(item)
             parts.append(value if spread else code.array(value))
         return code.call("concat", *parts, kinds=ARRAY)
 
     def object(self, node: Node) -> Code:
-        pairs, later, parts = [], [], named(node)
+        pairs, later, parts = [], [], list_parts(node)
         copied = parts[0] if parts and parts[0].type == "spread_element" else None
         for pair in parts[1:] if copied is not None else parts:
             if pair.type == "shorthand_property_identifier":
@@ -169,11 +171,11 @@ class Translator:
             elif (key := literals.key_of(self.script, part(pair, "key"))) is not None:
                 pairs.append((key, self.value(part(pair, "value"))))
             else:
-                (name,) = named(part(pair, "key"))
+                (name,) = list_parts(part(pair, "key"))
                 later.append((self.value(name), self.value(part(pair, "value"))))
         whole = Code("{" + ", ".join(f"{key!r}: {value.text}" for key, value in pairs) + "}", kinds=OBJECT)
         if copied is not None:
-            whole = self.value(named(copied)[0])
+            whole = self.value(list_parts(copied)[0])
             later = [*((code.text(key), value) for key, value in pairs), *later]
         for name_code, value in later:
             whole = code.call("put", whole, name_code, value, kinds=OBJECT)
@@ -188,7 +190,7 @@ class Translator:
 
     def sequence(self, node: Node) -> Code:
         """Return the value of the last expression. The others can only have effects."""
-        return self.values(named(node))[-1]
+        return self.values(list_parts(node))[-1]
 
     def member(self, node: Node) -> Code:
         owner, name = part(node, "object"), self.of(part(node, "property"))
@@ -217,9 +219,9 @@ class Translator:
         if isinstance(key, str):
             found = platform.member(self, bare(owner), key)
             return found if found is not None else self.property(node, self.value(owner), key)
-        return self.indexed(self.value(owner), self.value(index), key)
+        return self.read_index(self.value(owner), self.value(index), key)
 
-    def indexed(self, owner: Code, index: Code, key: Any) -> Code:
+    def read_index(self, owner: Code, index: Code, key: Any) -> Code:
         counts = isinstance(key, int) and not isinstance(key, bool) and key >= 0
         if counts and owner.kinds and owner.kinds <= ARRAY | STRING:
             return Code(f"{owner.at(code.ATOM)}[{key}]")
@@ -274,9 +276,9 @@ def translate(scope: Scope, script: Script, node: Node, *, condition: bool = Fal
         translator = Translator(scope, script)
         translator.careful = True
         found = translator.condition(node) if condition else translator.value(node)
-    return checking.settled(translator, node, found), translator.effects
+    return checking.finish(translator, node, found), translator.effects
 
 
-def broken(problem: SyntaxProblem, text: str) -> Code:
+def fail(problem: SyntaxProblem, text: str) -> Code:
     shown = " ".join(text.split())[:60]
     return Code(f"fail({f'{problem.message}: {shown}'!r})", kinds=NOTHING)

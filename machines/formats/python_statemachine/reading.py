@@ -98,11 +98,11 @@ def _moves(one: dict[str, Any], rows: list[Row], report: Report) -> list[Move]:
         source.initial = source.initial or (targets[0] if targets else None)
         return []
     _leave_out(groups, ("BEFORE", "ON", "AFTER", "COND", "VALIDATOR"), source, report)
-    conditions = [(_spelled(text), wanted) for text, wanted in groups.get("COND", ())]
+    conditions = [(_spell_out(text), wanted) for text, wanted in groups.get("COND", ())]
     conditions += [(name, True) for name in _names(groups, "VALIDATOR")]
     actions = _names(groups, "BEFORE", "ON", "AFTER")
     written = one["event"].split()
-    events = [name for name in written if not any(_dotted(name, prefix) in written for prefix in _PREFIXES)] or [""]
+    events = [name for name in written if not any(_add_dots(name, prefix) in written for prefix in _PREFIXES)] or [""]
     stays = one["internal"] and targets == [source]
     return [
         Move(
@@ -119,13 +119,13 @@ def _moves(one: dict[str, Any], rows: list[Row], report: Report) -> list[Move]:
     ]
 
 
-def _dotted(name: str, prefix: str) -> str:
+def _add_dots(name: str, prefix: str) -> str:
     """Return the dotted event name of an attribute: ``done_state_x`` is also the event ``done.state.x``."""
     alias = prefix.replace(".", "_")
     return prefix + name.removeprefix(alias) if name.startswith(alias) else ""
 
 
-def _spelled(text: str) -> str:
+def _spell_out(text: str) -> str:
     """Replace the operators ``^`` and ``v``, which the library also accepts, by ``and`` and ``or``."""
     words = {"^": "and", "v": "or"}
     return " ".join(words.get(word, word) for word in text.split())

@@ -25,7 +25,7 @@ ERROR_ACTOR, ERROR_PLATFORM, ERROR_INVOKE = "xstate.error.actor.", "error.platfo
 DONE_STATE_5, DONE_STATE = "xstate.done.state.", "done.state."
 
 
-def braced(text: str) -> str | None:
+def unbrace(text: str) -> str | None:
     """Return the expression between double braces; None for any other text."""
     trimmed = text.strip()
     if len(trimmed) >= 4 and trimmed.startswith("{{") and trimmed.endswith("}}"):

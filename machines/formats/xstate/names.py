@@ -30,7 +30,7 @@ def event_to_send(name: str, path: Path, reading: Reading) -> str:
 
 def event_name(name: str, path: Path, reading: Reading) -> str:
     changed = _NOT_A_WORD.sub("_", name)[: limits.MAX_EVENT_NAME] or "_"
-    return _changed("event", name, changed, path, reading)
+    return _note_change("event", name, changed, path, reading)
 
 
 def descriptor(name: str, path: Path, reading: Reading) -> str:
@@ -52,7 +52,7 @@ def _done_state(id: str, reading: Reading) -> str:
 
     XState uses the state's id, which includes the machine's; here it is the state's own name.
     """
-    found = reading.states.identified(id)
+    found = reading.states.find_by_id(id)
     return DONE_STATE + (found.word if found and found.parent else id)
 
 
@@ -65,17 +65,17 @@ def handler_name(name: str, path: Path, reading: Reading) -> str:
 
 
 def field_name(name: str, path: Path, reading: Reading) -> str:
-    return _changed("data field", name, names.field_name(name, "field"), path, reading)
+    return _note_change("data field", name, names.field_name(name, "field"), path, reading)
 
 
 def _plain(name: str, what: str, path: Path, reading: Reading, check: Callable[[object], str | None]) -> str:
     changed = name if check(name) is None else _NOT_A_NAME.sub("-", name).strip("-.")[: limits.MAX_NAME]
     if check(changed) is not None:
         changed = f"_{changed}"[: limits.MAX_NAME]
-    return _changed(what, name, changed, path, reading)
+    return _note_change(what, name, changed, path, reading)
 
 
-def _changed(what: str, name: str, changed: str, path: Path, reading: Reading) -> str:
+def _note_change(what: str, name: str, changed: str, path: Path, reading: Reading) -> str:
     if changed != name:
         message = f"the {what} name {quote(name)} is not allowed here; it is now {quote(changed)}"
         reading.report.add("SB223", path, message)

@@ -23,12 +23,12 @@ class States:
     def resolve(self, source: Branch, target: str) -> Branch | None:
         """Find the state of ``#id``, ``#id.child``, ``.child``, or of a sibling of the source."""
         if target.startswith("#"):
-            return self.identified(target[1:])
+            return self.find_by_id(target[1:])
         if target.startswith("."):
             return _descend(source, target[1:])
         return _descend(source.parent or source, target)
 
-    def identified(self, id: str) -> Branch | None:
+    def find_by_id(self, id: str) -> Branch | None:
         """Find a state by an explicit id, or by the default id: the machine's id and the keys down to the state."""
         if id in self._ids:
             return self._ids[id]

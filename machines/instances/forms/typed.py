@@ -34,7 +34,7 @@ class TypedForm(PageForm):
         if is_open:
             self.fields[MORE] = JsonText(label="additional fields", type_name="JSON object", rows=2)
 
-    def declared(self) -> list[forms.BoundField]:
+    def list_declared(self) -> list[forms.BoundField]:
         """Return the inputs of the fields that have a name."""
         return [self[name] for name in self.fields if name != MORE]
 

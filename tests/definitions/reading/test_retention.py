@@ -36,4 +36,4 @@ def test_an_object_has_a_bound_for_each_kind():
 
 def test_a_bound_of_its_own_goes_before_the_default():
     own, default = Retention(finished=0, archive=False), Retention(finished=DAY, most=7, dead=DAY)
-    assert own.over(default) == Retention(finished=0, most=7, archive=False, dead=DAY)
+    assert own.fill_from(default) == Retention(finished=0, most=7, archive=False, dead=DAY)

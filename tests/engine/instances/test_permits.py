@@ -177,7 +177,7 @@ def test_an_event_that_takes_two_says_what_it_would_take(engine):
 )
 def test_just_what_was_approved_is_done(engine, what, fits):
     publish(engine, kept("Done", **TWO), "x")
-    permit = ANYONE.approved("fire:go", **what)
+    permit = ANYONE.approve("fire:go", **what)
     if fits:
         assert engine.fire("m", "x", "go", permit=permit, **WHO).state == "Done"
         return
@@ -189,13 +189,13 @@ def test_an_approval_of_something_else_is_none(engine):
     publish(engine, kept("Done", **TWO), "x")
     for action in ("fire:stop", "delete", "fire:go.on", "fire:"):
         with unchanged(engine), pytest.raises(NeedsApproval):
-            engine.fire("m", "x", "go", permit=ANYONE.approved(action, "bob"), **WHO)
+            engine.fire("m", "x", "go", permit=ANYONE.approve(action, "bob"), **WHO)
 
 
 def test_nobody_is_their_own_second_person(engine):
     publish(engine, kept("Done", **TWO), "x")
     with unchanged(engine), pytest.raises(BadInput, match="the second person must be another one than ann"):
-        engine.fire("m", "x", "go", permit=ANYONE.approved("fire:go", "ann"), **WHO)
+        engine.fire("m", "x", "go", permit=ANYONE.approve("fire:go", "ann"), **WHO)
 
 
 def test_a_longer_event_is_covered_by_a_shorter_name(engine):
@@ -210,12 +210,12 @@ def test_a_longer_event_is_covered_by_a_shorter_name(engine):
 
 def test_groups_count_before_and_beside_an_approval(engine):
     publish(engine, kept(KEPT, **TWO), "x")
-    for permit in (NOBODY, NOBODY.approved("fire:go", "bob")):
+    for permit in (NOBODY, NOBODY.approve("fire:go", "bob")):
         with pytest.raises(NotAllowed):
             engine.fire("m", "x", "go", permit=permit, **WHO)
     with pytest.raises(NeedsApproval):
         engine.fire("m", "x", "go", permit=members("board"), **WHO)
-    assert engine.fire("m", "x", "go", permit=members("board").approved("fire:go", "bob"), **WHO).state == "Done"
+    assert engine.fire("m", "x", "go", permit=members("board").approve("fire:go", "bob"), **WHO).state == "Done"
 
 
 def test_a_step_of_a_chart_that_selects_nothing_takes_two_as_well(engine):
@@ -240,14 +240,14 @@ def test_a_repair_that_takes_two_is_done_with_its_approval_alone(engine, name):
     if name == "resume":
         engine.suspend("m", "x", actor="test", reason="r")
     repair = getattr(engine, name)
-    for permit in (ANYONE, ANYONE.approved("other", "bob")):
+    for permit in (ANYONE, ANYONE.approve("other", "bob")):
         with unchanged(engine), pytest.raises(NeedsApproval) as caught:
             repair("m", "x", *REPAIRS[name], permit=permit, **WHO)
         assert (caught.value.action, caught.value.revision) == (name, engine.get("m", "x").revision)
     with unchanged(engine), pytest.raises(Conflict):
         repair("m", "x", *REPAIRS[name], permit=ANYONE, expect=7, **WHO)
     assert engine.preview("m", "x", name, **_named(name)).revision == engine.get("m", "x").revision
-    repair("m", "x", *REPAIRS[name], permit=ANYONE.approved(name, "bob"), **WHO)
+    repair("m", "x", *REPAIRS[name], permit=ANYONE.approve(name, "bob"), **WHO)
 
 
 def _named(name: str) -> dict[str, Any]:

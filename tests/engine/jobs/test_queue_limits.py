@@ -28,13 +28,13 @@ def test_nothing_is_handed_out_while_a_queue_is_paused(full):
     full.pause("door", "work", now=NOW, **WHO)
     taken = take(full)
     assert (taken, taken.hint, taken.wait) == ([], "paused", None)
-    found = full.paused("door")["work"]
+    found = full.list_pauses("door")["work"]
     assert (found.since, found.actor, found.reason) == (NOW, "ann", "because")
     full.complete(held)
     full.enqueue("door", "work")
     assert take(full) == []
     full.resume_queue("door", "work", **WHO)
-    assert (len(take(full)), full.paused("door")) == (10, {})
+    assert (len(take(full)), full.list_pauses("door")) == (10, {})
 
 
 def test_who_paused_and_why_stands_in_the_log(full):

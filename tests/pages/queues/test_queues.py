@@ -194,7 +194,7 @@ def test_pausing_and_resuming(as_, engine, busy):
     answer = act(client, "pause", {"reason": "the provider is down"}, "?place=ready")
     assert answer.url == f"{QUEUE}?place=ready"
     assert "start paused" in read(client.get(answer.url)).text
-    pause = engine.paused(busy)["start"]
+    pause = engine.list_pauses(busy)["start"]
     assert (pause.actor, pause.reason) == ("sue", "the provider is down")
     assert audited() == {
         "actor": "sue",
@@ -205,14 +205,14 @@ def test_pausing_and_resuming(as_, engine, busy):
         "outcome": "done",
     }
     assert act(client, "resume", {"reason": "it is back"}).status_code == 302
-    assert engine.paused(busy) == {}
+    assert engine.list_pauses(busy) == {}
 
 
 def test_from_the_page_of_all_queues_it_goes_back_there(as_, engine, busy):
     client = as_("supervisor")
     form = read(client.get("/queues/")).one("form", action=f"{QUEUE}pause/")
     assert client.post(form["action"], fields(form) | {"reason": "r"}).url == "/queues/"
-    assert "start" in engine.paused(busy)
+    assert "start" in engine.list_pauses(busy)
 
 
 def test_limits_are_set_and_shown(as_, engine, devices):

@@ -161,7 +161,7 @@ def test_the_way_back_offers_to_make_the_older_version_current(publisher, engine
     assert "make version 1 current now, and pin it" in form.text
     assert publisher.post(f"{page}back/", fields(form) | {"reason": "old ones", "make_current": "1"}).status_code == 302
     assert engine.live("lamp").version == 1
-    assert engine.pinned("lamp").version == 1
+    assert engine.get_pin("lamp").version == 1
 
 
 def test_the_way_back_offers_nothing_where_new_instances_get_the_older_version_already(publisher, engine):

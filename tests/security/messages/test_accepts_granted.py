@@ -46,7 +46,7 @@ def test_until_somebody_has_looked_all_goes_on_as_before(before):
     tell(before)
     steal(before)
     assert told(before) == [7, 1]
-    assert before.granted() == {"noter": None, "teller": None, "thief": None}
+    assert before.list_granted() == {"noter": None, "teller": None, "thief": None}
 
 
 def test_what_is_in_use_is_granted_with_a_warning_and_nothing_else(before, caplog):
@@ -57,7 +57,7 @@ def test_what_is_in_use_is_granted_with_a_warning_and_nothing_else(before, caplo
     tell(before)
     steal(before)
     assert told(before) == [7]
-    assert before.granted() == {"noter": ("teller",), "teller": (), "thief": ()}
+    assert before.list_granted() == {"noter": ("teller",), "teller": (), "thief": ()}
     assert Machine.objects.get(name="noter").granted == ["teller"]
 
 
@@ -65,12 +65,12 @@ def test_it_is_looked_once(before):
     accepted_senders.grant_used()
     publishing.publish(machine("late", {"A": {"entry": {"send": {"event": "note", "to": "'#_scxml_noter/x'"}}}}))
     assert accepted_senders.grant_used() == []
-    assert before.granted()["noter"] == ("teller",)
+    assert before.list_granted()["noter"] == ("teller",)
 
 
 def test_a_machine_that_is_new_is_closed_from_the_beginning(engine):
     pair(engine)
-    assert engine.granted() == {"noter": (), "teller": ()}
+    assert engine.list_granted() == {"noter": (), "teller": ()}
     assert engine.acceptance("noter") == Acceptance(None, ())
 
 
@@ -98,7 +98,7 @@ def test_who_answers_is_granted_to_those_who_ask(engine, db):
     publishing.publish(closed("asker", go={"actions": send}))
     older(engine, "oracle", "asker")
     accepted_senders.grant_used()
-    assert engine.granted() == {"oracle": ("asker",), "asker": ("oracle",)}
+    assert engine.list_granted() == {"oracle": ("asker",), "asker": ("oracle",)}
     engine.create("oracle", "o")
     engine.create("asker", "a")
     engine.fire("asker", "a", "go")
@@ -112,7 +112,7 @@ def test_what_was_granted_survives_a_redis_that_lost_everything(before):
         before.client.delete(key)
     fresh = type(before)(before.client, prefix=before.keys.prefix)
     publishing.restore()
-    assert fresh.granted() == {"noter": ("teller",), "teller": (), "thief": ()}
+    assert fresh.list_granted() == {"noter": ("teller",), "teller": (), "thief": ()}
 
 
 def test_a_redis_that_was_lost_before_anybody_looked_is_looked_at_then(before):
@@ -120,9 +120,9 @@ def test_a_redis_that_was_lost_before_anybody_looked_is_looked_at_then(before):
         before.client.delete(key)
     fresh = type(before)(before.client, prefix=before.keys.prefix)
     publishing.restore()
-    assert fresh.granted() == {"noter": None, "teller": None, "thief": None}
+    assert fresh.list_granted() == {"noter": None, "teller": None, "thief": None}
     accepted_senders.grant_used()
-    assert fresh.granted() == {"noter": ("teller",), "teller": (), "thief": ()}
+    assert fresh.list_granted() == {"noter": ("teller",), "teller": (), "thief": ()}
 
 
 def test_a_machine_of_a_script_is_adopted_with_what_was_granted(engine, db):
@@ -144,7 +144,7 @@ def test_granting_takes_names_of_machines_and_a_machine_that_is_there(engine):
 def test_a_worker_of_the_house_looks(before):
     assert "acceptance" in DUTIES
     assert make_exclusive_duties(before, Options(queues=()))["acceptance"].once() is False
-    assert before.granted()["noter"] == ("teller",)
+    assert before.list_granted()["noter"] == ("teller",)
 
 
 def test_the_command_looks_and_lists(before):

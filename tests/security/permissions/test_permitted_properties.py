@@ -136,7 +136,7 @@ class House:
             return permit
         taken = tuple(one.id for one in looked.candidates if one.verdict == "taken")
         what = {"transitions": taken, "version": 1} if approval == "seen" else {}
-        return permit.approved("fire:other" if approval == "other" else f"fire:{event}", "bob", **what)
+        return permit.approve("fire:other" if approval == "other" else f"fire:{event}", "bob", **what)
 
 
 @contextmanager

@@ -114,20 +114,20 @@ def _invoke_of(descriptor: str) -> str:
 
 def _check_use(use: Use, spot: Spot, machine: Machine, report: Report) -> None:
     if use.kind == "data" and use.name not in machine.fields:
-        report.unknown(
+        report.add_unknown(
             "SB102", spot.path, "data field", use.name, machine.fields, _other_meaning(use.name, spot, machine)
         )
     elif use.kind == "payload" and spot.payload is not None and use.name not in spot.payload:
         event = "of a timer" if limits.TIMER_EVENT.fullmatch(spot.events[0]) else quote(spot.events[0])
         what = f"field of the event {event} called"
-        report.unknown("SB103", spot.path, what, use.name, spot.payload, _join_names(spot.payload))
+        report.add_unknown("SB103", spot.path, what, use.name, spot.payload, _join_names(spot.payload))
     elif use.kind == "state" and use.name not in machine.states:
         _report_state(use.name, spot.path, machine, report)
     elif use.kind == "trigger" and use.name not in TRIGGER_FACTS:
         listed = _join_names(TRIGGER_FACTS)
-        report.unknown("SB121", spot.path, "fact of the trigger called", use.name, TRIGGER_FACTS, listed)
+        report.add_unknown("SB121", spot.path, "fact of the trigger called", use.name, TRIGGER_FACTS, listed)
     elif use.kind == "instance" and use.name not in INSTANCE_FACTS:
-        report.unknown("SB121", spot.path, "fact of the instance called", use.name, INSTANCE_FACTS)
+        report.add_unknown("SB121", spot.path, "fact of the instance called", use.name, INSTANCE_FACTS)
 
 
 def _other_meaning(name: str, spot: Spot, machine: Machine) -> str:
@@ -152,7 +152,7 @@ def _report_state(key: str, path: Path, machine: Machine, report: Report) -> Non
     if names:
         report.add("SB101", path, f"no state is called {quote(key)}", f"the name is {' or '.join(names[:5])}")
     else:
-        report.unknown("SB101", path, "state", key, machine.states)
+        report.add_unknown("SB101", path, "state", key, machine.states)
 
 
 def _check_action(action: Action, machine: Machine, report: Report) -> None:
@@ -164,7 +164,7 @@ def _check_action(action: Action, machine: Machine, report: Report) -> None:
 
 def _check_field(name: str, path: Path, machine: Machine, report: Report) -> None:
     if name and name not in machine.fields:
-        report.unknown("SB102", path, "data field", name, machine.fields, _join_names(machine.fields))
+        report.add_unknown("SB102", path, "data field", name, machine.fields, _join_names(machine.fields))
 
 
 def _check_data(action: Action, machine: Machine, report: Report) -> None:
@@ -177,4 +177,4 @@ def _check_data(action: Action, machine: Machine, report: Report) -> None:
         for key in action.keys:
             if key not in fields:
                 what = f"field of the event {quote(action.name)} called"
-                report.unknown("SB103", action.path, what, key, fields, _join_names(fields))
+                report.add_unknown("SB103", action.path, what, key, fields, _join_names(fields))

@@ -42,7 +42,7 @@ def _can_be_indexed(name: str, place: Place, fields: dict[str, Field]) -> bool:
     field = fields.get(name)
     if field is None:
         known = FACTS if name.startswith("instance.") else fields
-        place.report.unknown("SB102", place.path, "data field", name, known)
+        place.report.add_unknown("SB102", place.path, "data field", name, known)
         return False
     wrong = [type_name for type_name in field.types if type_name not in (*SCALARS, "null")]
     if wrong or field.types == ("null",):

@@ -68,7 +68,7 @@ def _read_condition(place: Place, fields: dict[str, Field], states: Collection[s
         known: Collection[str] = {"data": fields, "state": states}.get(use.kind, ())
         if use.kind in ("data", "state") and use.name not in known:
             code, what = ("SB102", "data field") if use.kind == "data" else ("SB101", "state")
-            place.report.unknown(code, place.path, what, use.name, known)
+            place.report.add_unknown(code, place.path, what, use.name, known)
             wrong = True
     if outside := sorted(_list_outside(expression.tree)):
         place.error("SB109", f"a property is about data and states; {quote(outside[0])} changes with each event")

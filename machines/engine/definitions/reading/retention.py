@@ -42,7 +42,7 @@ class Retention:
     def __bool__(self) -> bool:
         return any(bound is not None for bound in (self.finished, self.most, self.dead, self.log))
 
-    def over(self, default: Retention) -> Retention:
+    def fill_from(self, default: Retention) -> Retention:
         """Return these bounds, and those of ``default`` where there is none."""
         own = {name: getattr(self, name) for name in _KEYS}
         return Retention(**{name: getattr(default, name) if bound is None else bound for name, bound in own.items()})

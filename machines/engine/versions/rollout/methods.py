@@ -156,9 +156,9 @@ class RolloutMethods:
         version that was published last becomes current. No plan moves instances of a pinned version. ``expect``: the
         ``turn`` the caller saw."""
         self._change_policy(machine, "pin", _encode_version(version), "", {}, expect, actor, reason)
-        return self.pinned(machine)
+        return self.get_pin(machine)
 
-    def pinned(self, machine: str) -> VersionPin | None:
+    def get_pin(self, machine: str) -> VersionPin | None:
         """Return the version to which a machine is pinned, or None."""
         return read_pin(self._catalog.policy(machine))
 

@@ -82,7 +82,7 @@ class Arrows:
         elif label.delay:
             state["after"].setdefault(label.delay, []).append(written)
         elif not self._completes(state, node, label, written):
-            for event in label.events or (self._unnamed(link),):
+            for event in label.events or (self._name_event(link),):
                 state["on"].setdefault(event_name(event, self._complain(link.line)), []).append(written)
 
     def _completes(self, state: dict[str, Any], node: Node, label: Label, written: Any) -> bool:
@@ -111,7 +111,7 @@ class Arrows:
             return all(self._has_ends(child) for child in node.children if not child.is_history)
         return node in self._ends
 
-    def _unnamed(self, link: Link) -> str:
+    def _name_event(self, link: Link) -> str:
         assert link.target is not None
         name = EVENT + "_".join(self._names.get(link.target, link.target.id).replace("*", "_").split())
         message = f"the arrow has no event; it is now {quote(name)}"

@@ -51,7 +51,7 @@ class Chart:
     def warn(self, element: Element, message: str, attribute: str = "") -> None:
         self.report.add("SB224", partial(element.where, attribute), message)
 
-    def parsed(self, element: Element, attribute: str) -> tuple[Script, Node] | SyntaxProblem:
+    def parse(self, element: Element, attribute: str) -> tuple[Script, Node] | SyntaxProblem:
         text = element.get(attribute) or ""
         try:
             return parse_expression(text, lambda offset: element.where(attribute))
@@ -68,11 +68,11 @@ class Chart:
     def code_and_effects(
         self, element: Element, attribute: str, *, condition: bool = False
     ) -> tuple[Code, list[Action]]:
-        parsed = self.parsed(element, attribute)
+        parsed = self.parse(element, attribute)
         if isinstance(parsed, SyntaxProblem):
             text = element.get(attribute) or ""
             self.warn(element, f"this fails whenever it runs: {parsed.message}", attribute)
-            return translator.broken(parsed, text), []
+            return translator.fail(parsed, text), []
         return translator.translate(self.scope, *parsed, condition=condition)
 
     def guard(self, element: Element, attribute: str = "cond") -> str | None:
@@ -90,10 +90,10 @@ class Chart:
 
     def location(self, element: Element, attribute: str, value: Code) -> Action:
         """Return the action that assigns a value to the place that an attribute names."""
-        parsed = self.parsed(element, attribute)
+        parsed = self.parse(element, attribute)
         if isinstance(parsed, SyntaxProblem):
             self.warn(element, f"this fails whenever it runs: {parsed.message}", attribute)
-            return changes.failing(translator.broken(parsed, element.get(attribute) or ""))
+            return changes.failing(translator.fail(parsed, element.get(attribute) or ""))
         script, node = parsed
         return changes.assign_text(translator.Translator(self.scope, script), node, value)
 

@@ -160,10 +160,10 @@ def _assign(chart: Chart, element: Element) -> list[Action]:
     if element.get("expr") is not None:
         value, effects = chart.code_and_effects(element, "expr")
         return [chart.location(element, "location", value), *effects]
-    return [assigned(chart, element, "location", chart.inline(element))]
+    return [assign(chart, element, "location", chart.inline(element))]
 
 
-def assigned(chart: Chart, element: Element, attribute: str, found: object) -> Action:
+def assign(chart: Chart, element: Element, attribute: str, found: object) -> Action:
     """Return the assignment of an element's content."""
     value = found if isinstance(found, Code) else code.ABSENT if found is EMPTY else code.literal(found)
     action = chart.location(element, attribute, value)

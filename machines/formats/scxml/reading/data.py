@@ -56,7 +56,7 @@ def _plain(chart: Chart, element: Element) -> Any:
     if element.get("src") is not None:
         return UNSET
     if element.get("expr") is not None:
-        parsed = chart.parsed(element, "expr")
+        parsed = chart.parse(element, "expr")
         if isinstance(parsed, SyntaxProblem):
             return UNSET
         found = literals.plain(*parsed)

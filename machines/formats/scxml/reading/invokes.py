@@ -55,7 +55,7 @@ def _read(chart: Chart, state: Element, element: Element, number: int) -> Action
     if source is None:
         return None
     if element.get("typeexpr") is not None:
-        source = _checked(chart, element, source)
+        source = _check_type(chart, element, source)
     invoke: Action = {"src": source, "id": _id(chart, state, element, number)}
     given = _input(chart, element, names, invoke)
     if given:
@@ -93,7 +93,7 @@ def _id_location(chart: Chart, element: Element, invoke: Action) -> None:
         chart.refuse(element, str(why), "idlocation")
 
 
-def _checked(chart: Chart, element: Element, source: Any) -> Any:
+def _check_type(chart: Chart, element: Element, source: Any) -> Any:
     """Return a source that fails at run time if the calculated type is not one of ours."""
     asked = chart.code(element, "typeexpr")
     name = Code(source["expr"], code.CHOICE) if isinstance(source, dict) else _full_name(source)
@@ -117,7 +117,7 @@ def _source(chart: Chart, element: Element, stem: str) -> tuple[Any, list[str] |
     if element.get("src") is not None:
         return _from_file(chart, element, element.get("src") or "")
     if element.get("srcexpr") is not None:
-        return _calculated(chart, element)
+        return _embed_all(chart, element)
     chart.refuse(element, "nothing to invoke: write <content>, or src")
     return None, []
 
@@ -126,10 +126,10 @@ def _from_file(chart: Chart, element: Element, named: str) -> tuple[Any, list[st
     path = chart.library.path(chart, element, "src", named)
     if path is not None and (why := chart.library.missing(chart, element, "src", path)):
         return {"expr": code.fails(why).text}, []
-    return _embedded(chart.library.embed_file(chart, element, "src", named))
+    return _name_embedded(chart.library.embed_file(chart, element, "src", named))
 
 
-def _embedded(name: str | None) -> tuple[Any, list[str] | None]:
+def _name_embedded(name: str | None) -> tuple[Any, list[str] | None]:
     return (None, []) if name is None else (f"machine:{name}", [name])
 
 
@@ -144,10 +144,10 @@ def _from_content(chart: Chart, inner: Element, stem: str) -> tuple[Any, list[st
     if document is None:
         chart.refuse(inner, "only an SCXML document can be invoked")
         return None, []
-    return _embedded(chart.library.embed(chart, document, stem))
+    return _name_embedded(chart.library.embed(chart, document, stem))
 
 
-def _calculated(chart: Chart, element: Element) -> tuple[Any, list[str] | None]:
+def _embed_all(chart: Chart, element: Element) -> tuple[Any, list[str] | None]:
     """Embed every file that a text of the document names. Which of them is invoked is decided at run time."""
     asked = chart.code(element, "srcexpr")
     names: dict[str, str] = {}

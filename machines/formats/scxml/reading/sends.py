@@ -78,7 +78,7 @@ def both(chart: Chart, element: Element, *names: str) -> None:
 def _event(chart: Chart, element: Element) -> Any:
     event = element.get("event")
     if element.get("eventexpr") is not None:
-        asked = chart.parsed(element, "eventexpr")
+        asked = chart.parse(element, "eventexpr")
         event = None if isinstance(asked, SyntaxProblem) else literals.plain(*asked)
         if not isinstance(event, str):
             return {"expr": chart.code(element, "eventexpr").text}
@@ -166,7 +166,7 @@ def parameters(chart: Chart, element: Element) -> dict[str, Code]:
     """Return the values of ``namelist`` and <param>, by name. If a name occurs twice, the later value applies."""
     found: dict[str, Code] = {}
     for name in (element.get("namelist") or "").split():
-        found[name] = _located(chart, element, "namelist", name)
+        found[name] = _locate(chart, element, "namelist", name)
     for param in element.all("param"):
         name = param.get("name") or ""
         if not name:
@@ -174,15 +174,15 @@ def parameters(chart: Chart, element: Element) -> dict[str, Code]:
         elif param.get("expr") is not None:
             found[name] = chart.code(param, "expr")
         elif param.get("location") is not None:
-            found[name] = _located(chart, param, "location", param.get("location") or "")
+            found[name] = _locate(chart, param, "location", param.get("location") or "")
         else:
             found[name] = Code("None", kinds=NONE)
     return found
 
 
-def _located(chart: Chart, element: Element, attribute: str, location: str) -> Code:
+def _locate(chart: Chart, element: Element, attribute: str, location: str) -> Code:
     reader = Element(element.source, element.space, element.name, element.start, {("", attribute): location})
-    parsed = chart.parsed(reader, attribute)
+    parsed = chart.parse(reader, attribute)
     if isinstance(parsed, SyntaxProblem) or parsed[1].type in PLACES:
         return chart.code(reader, attribute)
     message = f"{location[:60]} is no location"

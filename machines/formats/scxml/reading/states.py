@@ -57,8 +57,8 @@ def behaviour(chart: Chart, element: Element) -> dict[str, Any]:
     exit = content.read_blocks(chart, element.all("onexit"))
     on, always, timed = transitions.read_transitions(chart, element)
     parts = {
-        "entry": transitions.unlisted(entry) if entry else None,
-        "exit": transitions.unlisted(exit) if exit else None,
+        "entry": transitions.unlist(entry) if entry else None,
+        "exit": transitions.unlist(exit) if exit else None,
         "invoke": _one(read_invokes(chart, element)),
         "on": on,
         "after": timers.read_after(chart, element, timed),
@@ -88,21 +88,21 @@ def read_initial(chart: Chart, element: Element, before: list[Action]) -> Any:
         return None
     actions = list(before)
     pseudo = element.first("initial")
-    named: Any = transitions.written(chart.survey.names[inner[0]])
+    named: Any = transitions.write_target(chart.survey.names[inner[0]])
     if pseudo is not None:
         transition = pseudo.first("transition")
         if transition is None or not transition.get("target"):
             chart.refuse(pseudo, "<initial> needs a <transition> with a target")
         else:
-            named = transitions.named(chart, transition, "target", transition.get("target") or "")
+            named = transitions.read_targets(chart, transition, "target", transition.get("target") or "")
             own = content.read(chart, transition.children)
             actions += [{"block": own}] if own and before else own
         if element.get("initial") is not None:
             chart.refuse(pseudo, '<initial> and the attribute "initial" exclude each other')
     elif element.get("initial"):
-        named = transitions.named(chart, element, "initial", element.get("initial") or "")
+        named = transitions.read_targets(chart, element, "initial", element.get("initial") or "")
     if actions:
-        return {"target": named, "actions": transitions.unlisted(actions)}
+        return {"target": named, "actions": transitions.unlist(actions)}
     return named if isinstance(named, str) else {"target": named}
 
 
@@ -115,9 +115,9 @@ def _history(chart: Chart, element: Element) -> dict[str, Any]:
     if transition is None or not transition.get("target"):
         return body
     body |= more(chart, element, "description", "tags", "meta")
-    target = transitions.named(chart, transition, "target", transition.get("target") or "")
+    target = transitions.read_targets(chart, transition, "target", transition.get("target") or "")
     actions = content.read(chart, transition.children)
-    body["target"] = {"target": target, "actions": transitions.unlisted(actions)} if actions else target
+    body["target"] = {"target": target, "actions": transitions.unlist(actions)} if actions else target
     return body
 
 

@@ -51,13 +51,13 @@ def _read(chart: Chart, state: Element, element: Element, inner: set[str]) -> Re
         body["guard"] = guard
     actions = [*effects, *content.read(chart, element.children)]
     if actions:
-        body["actions"] = unlisted(actions)
+        body["actions"] = unlist(actions)
     body |= more(chart, element, "description", "allow", "meta")
     short = list(body) == ["target"] and isinstance(body["target"], str)
     return Read(_descriptors(chart, element), body["target"] if short else body)
 
 
-def unlisted(actions: list[Action]) -> Any:
+def unlist(actions: list[Action]) -> Any:
     """Return one action as it is, and several as a list."""
     return actions[0] if len(actions) == 1 else actions
 
@@ -69,11 +69,11 @@ def _descriptors(chart: Chart, element: Element) -> tuple[str, ...]:
         if name != "*" and (why := limits.check_event_name(name)) is not None:
             chart.refuse(element, f"the event {written[:60]!r} {why}", "event")
         elif name not in found:
-            found.append(_ended(chart, name))
+            found.append(_name_end(chart, name))
     return tuple(found)
 
 
-def _ended(chart: Chart, event: str) -> str:
+def _name_end(chart: Chart, event: str) -> str:
     """Return the name of the event for the end of a state.
 
     SCXML uses the state's id; here it is the state's name, with characters that an event cannot have replaced.
@@ -86,27 +86,27 @@ def _ended(chart: Chart, event: str) -> str:
 
 
 def _targets(chart: Chart, element: Element) -> list[str]:
-    found = named(chart, element, "target", element.get("target") or "")
+    found = read_targets(chart, element, "target", element.get("target") or "")
     return [found] if isinstance(found, str) else found
 
 
-def named(chart: Chart, element: Element, attribute: str, ids: str) -> Any:
+def read_targets(chart: Chart, element: Element, attribute: str, ids: str) -> Any:
     """Return one target, or several as a list."""
     found = []
     for id in ids.split():
         if id in chart.survey.by_id:
-            found.append(_written(chart, chart.survey.by_id[id]))
+            found.append(_write(chart, chart.survey.by_id[id]))
         else:
             chart.report.add("SB144", partial(element.where, attribute), f'there is no state "{id[:80]}"')
     return found[0] if len(found) == 1 else found
 
 
-def _written(chart: Chart, name: str) -> str:
+def _write(chart: Chart, name: str) -> str:
     """Write a target. If it is the machine itself, it needs a #."""
-    return f"#{name}" if name == chart.survey.names.get(chart.survey.body) else written(name)
+    return f"#{name}" if name == chart.survey.names.get(chart.survey.body) else write_target(name)
 
 
-def written(name: str) -> str:
+def write_target(name: str) -> str:
     """Write a state's name as a target, with # if it would be read as a path."""
     return f"#{name}" if "." in name or name.startswith("#") else name
 
@@ -151,7 +151,7 @@ def by_event(chart: Chart, state: Element, transitions: list[Read]) -> dict[str,
             places.setdefault(event, []).append(place)
     order = {event: index for index, event in enumerate(places)}
     if not all(_in_order(places, event, order) for event in places):
-        places = _merged(places)
+        places = _merge(places)
         if sum(map(len, places.values())) > MAX_ORDERED:
             message = f"more than {MAX_ORDERED} transitions to keep in order, for descriptors that match one event"
             chart.refuse(state, message, code="SB111")
@@ -172,7 +172,7 @@ def _in_order(places: dict[str, list[int]], event: str, order: dict[str, int]) -
     return list(dict.fromkeys(asked)) == sorted(set(asked))
 
 
-def _merged(places: dict[str, list[int]]) -> dict[str, list[int]]:
+def _merge(places: dict[str, list[int]]) -> dict[str, list[int]]:
     narrow_first = sorted(places, key=lambda event: (event == "*", -event.count(".")))
     return {
         event: sorted({place for name in _covering(places, event) for place in places[name]}) for event in narrow_first

@@ -41,7 +41,7 @@ def _machine(writing: Writing, short: str = "") -> Tag:
     if not machine.raises_errors:
         attributes["sb:errors"] = "refuse"
         writing.once("SB224", (), "an action that fails refuses the step; SCXML raises error.execution and goes on")
-    root = Tag("scxml", attributes, more(_kept(writing)))
+    root = Tag("scxml", attributes, more(_list_kept(writing)))
     if machine.fields:
         root.children.append(Tag("datamodel", children=[_data(writing, field) for field in machine.fields.values()]))
     tops = [state for state in machine.states.values() if state.parent is None]
@@ -64,7 +64,7 @@ def _initial(writing: Writing, root: Tag) -> list[Tag]:
     return found
 
 
-def _kept(writing: Writing) -> dict[str, Any]:
+def _list_kept(writing: Writing) -> dict[str, Any]:
     found = {key: writing.document[key] for key in MACHINE_KEYS if key in writing.document}
     for key in found:
         writing.ours((key,), f'"{key}" of a machine')

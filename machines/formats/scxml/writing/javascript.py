@@ -271,7 +271,7 @@ def _typeof(translator: Translator, value: Node) -> Code:
     return Code(f"typeof {translator.value(value).at(SIGN)}", SIGN)
 
 
-def _filled(translator: Translator, value: Node) -> Code | None:
+def _fill(translator: Translator, value: Node) -> Code | None:
     return Code("_event.data") if value == ["event"] else None
 
 
@@ -323,7 +323,7 @@ _FUNCTIONS: dict[str, Write] = {
     "slice": _method("slice"),
     "concat": _method("concat"),
     "item": _item,
-    "filled": _filled,
+    "filled": _fill,
     "put": _put,
 }
 _FORMS: dict[str, Callable[[Translator, Node], Code]] = {

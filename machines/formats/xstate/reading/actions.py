@@ -7,7 +7,7 @@ from typing import Any
 from machines.engine.definitions.place import Place
 from machines.engine.definitions.report import quote
 from machines.formats.xstate.context import Scope
-from machines.formats.xstate.dialect import VERBS, braced
+from machines.formats.xstate.dialect import VERBS, unbrace
 from machines.formats.xstate.names import event_to_send
 from machines.formats.xstate.source import implementations, scripts
 
@@ -26,8 +26,8 @@ def read_actions(place: Place | None, scope: Scope) -> list[Action]:
 
 def _read_action(place: Place, scope: Scope) -> list[Action]:
     if isinstance(place.value, str):
-        code = None if scope.reading.ours else braced(place.value)
-        return _named(place, place.value, None, scope) if code is None else _coded(place, code, scope)
+        code = None if scope.reading.ours else unbrace(place.value)
+        return _read_named(place, place.value, None, scope) if code is None else _read_code(place, code, scope)
     if not place.is_object("an action", 'write its name, or {"type": "name"}'):
         return []
     kind = place.get("type")
@@ -39,19 +39,19 @@ def _read_action(place: Place, scope: Scope) -> list[Action]:
         return builtin_actions.read(place, name.removeprefix("xstate."), scope, read_actions)
     if scope.reading.ours and name in VERBS and "params" in place:
         return [{name: place.value["params"]}]
-    return _named(place, name, place.get("params"), scope)
+    return _read_named(place, name, place.get("params"), scope)
 
 
-def _coded(place: Place, code: str, scope: Scope) -> list[Action]:
+def _read_code(place: Place, code: str, scope: Scope) -> list[Action]:
     """Read an action that is a function. It becomes a message with the code, for its receiver to implement."""
     if code.isidentifier():
-        return _named(place, code, None, scope)
+        return _read_named(place, code, None, scope)
     message = "the action is code; it is now a message that holds it"
     scope.reading.report.add("SB220", place.path, message, 'write out what it does, such as {"set": {...}}')
     return [{"emit": {"type": "inline", "data": {"code": literal(code)}}}]
 
 
-def _named(place: Place, name: str, params: Place | None, scope: Scope) -> list[Action]:
+def _read_named(place: Place, name: str, params: Place | None, scope: Scope) -> list[Action]:
     """Read a named action. It is translated if the text implements it, else it becomes a message to act on outside."""
     found = implementations.of("actions", name, scope)
     if found is not None and not scripts.is_code(found.value):

@@ -12,7 +12,7 @@ from machines.engine.definitions.place import Place
 from machines.engine.definitions.report import quote
 from machines.formats.javascript import array_methods
 from machines.formats.xstate.context import Scope
-from machines.formats.xstate.dialect import braced
+from machines.formats.xstate.dialect import unbrace
 from machines.formats.xstate.names import event_to_send
 from machines.formats.xstate.source import scripts
 
@@ -63,7 +63,7 @@ def _assign(arguments: _Arguments, scope: Scope) -> list[Action]:
     scope = replace(scope, loops=found)
     place = arguments.get("assignment", "assignments") or arguments.place.get("params") or arguments.place
     if isinstance(place.value, str):
-        return [action for one in _computed(place, scope) for action in array_methods.finish_loops(found, one)]
+        return [action for one in _read_computed(place, scope) for action in array_methods.finish_loops(found, one)]
     if not place.is_object("an object of fields and values"):
         return []
     if place is arguments.place and len(place.value) == 1:
@@ -75,9 +75,9 @@ def _assign(arguments: _Arguments, scope: Scope) -> list[Action]:
     return array_methods.finish_loops(found, {"set": _in_order(values, arguments.place, scope)}) if values else []
 
 
-def _computed(place: Place, scope: Scope) -> list[Action]:
+def _read_computed(place: Place, scope: Scope) -> list[Action]:
     """Read ``assign(({context}) => ({field: value}))``."""
-    code = braced(place.value) or place.value
+    code = unbrace(place.value) or place.value
     found = scripts.fields_of(code, scope, place)
     if isinstance(found, dict):
         values = {scope.reading.field(name, place): value for name, value in found.items()}
@@ -123,7 +123,7 @@ def _event(arguments: _Arguments, scope: Scope) -> dict[str, Any]:
         scope.reading.cannot(arguments.place, "no event is named", 'write {"event": {"type": "name"}}')
         return {"event": "_"}
     if isinstance(place.value, str):
-        code = braced(place.value)
+        code = unbrace(place.value)
         if code is None:
             return {"event": event_to_send(place.value, place.path, scope.reading)}
         return _computed_event(place, code, scope)
@@ -152,7 +152,7 @@ def _event_object(place: Place, scope: Scope) -> dict[str, Any]:
     if kind is None or name is None:
         scope.reading.cannot(place, "the event has no type", 'write {"type": "name"}')
         return {"event": "_"}
-    code = braced(name)
+    code = unbrace(name)
     event: Any = (
         event_to_send(name, kind.path, scope.reading) if code is None else {"expr": read_expression(kind, code, scope)}
     )
@@ -163,7 +163,7 @@ def _event_object(place: Place, scope: Scope) -> dict[str, Any]:
 def _name_or_expression(place: Place, scope: Scope) -> Any:
     """Return the id of a send or a cancel."""
     text = place.text("an id")
-    code = braced(text) if text else None
+    code = unbrace(text) if text else None
     return text if code is None else {"expr": read_expression(place, code, scope)}
 
 
@@ -214,7 +214,7 @@ def _actor(place: Place, scope: Scope) -> str:
     text = place.text("the id of an actor")
     if text is None:
         return literal("")
-    code = braced(text)
+    code = unbrace(text)
     if code is not None:
         return read_expression(place, code, scope)
     return literal(text if text.startswith("#_") else f"#_{text}")

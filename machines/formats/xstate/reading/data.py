@@ -7,7 +7,7 @@ from typing import Any
 from machines.engine.definitions.place import Place
 from machines.formats.javascript.kinds import ANY, Kinds, kinds_of
 from machines.formats.xstate.context import Reading, Scope
-from machines.formats.xstate.dialect import braced
+from machines.formats.xstate.dialect import unbrace
 from machines.formats.xstate.names import event_name, field_name
 from machines.formats.xstate.source import scripts
 
@@ -18,7 +18,7 @@ def read_context(place: Place, reading: Reading) -> Context:
     """Read the data fields: by JSON Schema where there is one, else by example."""
     found = place.get("context")
     if found is not None and scripts.is_code(found.value):
-        return _computed(found, reading)
+        return _read_computed(found, reading)
     examples = _object(found, "an object of data fields by example") if found else {}
     schema = _schema(place, "context")
     properties = schema.get("properties")
@@ -31,12 +31,12 @@ def read_context(place: Place, reading: Reading) -> Context:
     return {**schema, "type": "object", "properties": fields}
 
 
-def _computed(place: Place, reading: Reading) -> Context:
+def _read_computed(place: Place, reading: Reading) -> Context:
     """Read ``({input}) => ({...})``.
 
     Inputs are given when an instance is created; the other fields are set at its start.
     """
-    code = braced(place.value) or ""
+    code = unbrace(place.value) or ""
     found = scripts.initial_fields(code, Scope(reading, reading.states.top), place)
     if isinstance(found, scripts.Untranslated):
         what = scripts.describe(place.value)

@@ -16,7 +16,7 @@ from machines.formats.xstate.dialect import DIALECT, MACHINE_KEYS, OURS
 from machines.formats.xstate.events import covering
 from machines.formats.xstate.names import descriptor, machine_name
 from machines.formats.xstate.source import exported_config, scripts
-from machines.formats.xstate.source.serialized_machine import is_expanded, shortened
+from machines.formats.xstate.source.serialized_machine import is_expanded, shorten
 from machines.formats.xstate.target_tree import States
 
 from . import data, states
@@ -55,7 +55,7 @@ def read(text: str, base: str | FilePath | None = None) -> tuple[Any, list[Findi
             "XState wrote this machine out: its always transitions and what its own actions do are not in the text"
         )
         report.add("SB224", (), message, "export the config that was given to createMachine")
-        config = shortened(config, str(config.get("id")))
+        config = shorten(config, str(config.get("id")))
     try:
         report.document = PlainCopier(report.add).copy(config)
     except TooLarge:
@@ -92,7 +92,7 @@ def _definition(config: dict[str, Any], report: Report, name: str) -> dict[str, 
     }
     _check_root(place, body, reading)
     _begin_with(body, reading, parallel=definition.get("type") == "parallel")
-    return _lifted({key: value for key, value in (definition | body).items() if value not in (None, {})}, reading)
+    return _restore({key: value for key, value in (definition | body).items() if value not in (None, {})}, reading)
 
 
 def _begin(place: Place, report: Report, name: str) -> Reading:
@@ -112,7 +112,7 @@ def _begin(place: Place, report: Report, name: str) -> Reading:
         message = f"read as XState 4, because of {render(sign)}: a transition to its own state enters it again"
         report.add("SB224", (), message)
     silent = Reading(Report(), reading.states)
-    for event in sorted({descriptor(name, (), silent) for name in _listened(config)}):
+    for event in sorted({descriptor(name, (), silent) for name in _list_events(config)}):
         for shorter in covering(f"{event[:-1]}x" if event.endswith(".*") else event):
             reading.longer.setdefault(shorter, []).append(event)
     reading.leave_out_unknown(place, KNOWN)
@@ -143,14 +143,14 @@ def _as_list(found: Any) -> list[Any]:
     return [] if found is None else found if isinstance(found, list) else [found]
 
 
-def _listened(config: Any) -> list[str]:
+def _list_events(config: Any) -> list[str]:
     """Return every key of an ``on``, at any level."""
     if not isinstance(config, dict):
         return []
     on, below = config.get("on"), config.get("states")
     names = list(on) if isinstance(on, dict) else []
     for child in below.values() if isinstance(below, dict) else ():
-        names += _listened(child)
+        names += _list_events(child)
     return names
 
 
@@ -168,7 +168,7 @@ def _check_root(place: Place, body: dict[str, Any], reading: Reading) -> None:
         reading.report.add("SB224", ("queryLanguage",), message)
 
 
-def _lifted(definition: dict[str, Any], reading: Reading) -> dict[str, Any]:
+def _restore(definition: dict[str, Any], reading: Reading) -> dict[str, Any]:
     """Restore what the writer stored below ``meta``."""
     meta = definition.get("meta")
     ours = meta.get(OURS) if reading.ours and isinstance(meta, dict) else None

@@ -9,7 +9,7 @@ from machines.engine.definitions.durations import parse_duration
 from machines.engine.definitions.place import Place
 from machines.engine.definitions.report import quote
 from machines.formats.xstate.context import Scope
-from machines.formats.xstate.dialect import braced
+from machines.formats.xstate.dialect import unbrace
 from machines.formats.xstate.source import implementations
 
 from .values import read_expression
@@ -47,7 +47,7 @@ def fixed_delay(text: str) -> int | float | str | None:
 
 
 def delay_expression(place: Place, text: str, scope: Scope) -> str:
-    code = braced(text)
+    code = unbrace(text)
     if code is not None:
         return read_expression(place, code, scope)
     found = implementations.of("delays", text, scope)

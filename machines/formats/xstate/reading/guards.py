@@ -8,7 +8,7 @@ from typing import Any
 from machines.engine.definitions.place import Place
 from machines.engine.definitions.report import quote
 from machines.formats.xstate.context import Scope
-from machines.formats.xstate.dialect import braced
+from machines.formats.xstate.dialect import unbrace
 from machines.formats.xstate.source import implementations, scripts
 
 from .values import is_expression, read_expression, read_params
@@ -29,13 +29,13 @@ def read_guard(place: Place, scope: Scope) -> str | bool:
 
 
 def _text(place: Place, text: str, scope: Scope) -> str:
-    code = braced(text)
+    code = unbrace(text)
     if code is not None:
         return read_expression(place, code, scope, condition=True)
-    return _named(place, text, scope)
+    return _read_named(place, text, scope)
 
 
-def _named(place: Place, name: str, scope: Scope) -> str:
+def _read_named(place: Place, name: str, scope: Scope) -> str:
     """Read a named guard: one with an implementation, an expression, or a name for code that is missing."""
     found = implementations.guard(name, scope, place, read_guard)
     if isinstance(found, str):
@@ -61,9 +61,9 @@ def _object(place: Place, scope: Scope) -> str | bool:
     parts = _parts(place)
     word = _builtin(name)
     if word in _WORDS and parts:
-        return _WORDS[word].join(_bracketed(read_guard(part, scope)) for part in parts)
+        return _WORDS[word].join(_bracket(read_guard(part, scope)) for part in parts)
     if word == "not" and parts:
-        return f"not {_bracketed(read_guard(parts[0], scope))}"
+        return f"not {_bracket(read_guard(parts[0], scope))}"
     if word == "stateIn" and (value := _argument(place, "stateValue", "state", "value")) is not None:
         return state_in(value, scope)
     params = place.get("params")
@@ -87,7 +87,7 @@ def _argument(place: Place, *names: str) -> Place | None:
     return None
 
 
-def _bracketed(guard: str | bool) -> str:
+def _bracket(guard: str | bool) -> str:
     return f"({guard})" if isinstance(guard, str) else str(guard)
 
 

@@ -13,7 +13,7 @@ from machines.engine.definitions.place import Place
 from machines.engine.definitions.reading.invokes import make_default_id
 from machines.engine.definitions.scope import Branch
 from machines.formats.xstate.context import Scope
-from machines.formats.xstate.dialect import DONE_INVOKE, DONE_STATE, ERROR_INVOKE, INVOKE_KEYS, OURS, braced
+from machines.formats.xstate.dialect import DONE_INVOKE, DONE_STATE, ERROR_INVOKE, INVOKE_KEYS, OURS, unbrace
 from machines.formats.xstate.names import handler_name
 
 from .transitions import read_transitions
@@ -45,7 +45,7 @@ def _read_invoke(place: Place, scope: Scope) -> dict[str, Any]:
     for key, inner in (("onDone", scope.finishing(output)), ("onError", replace(scope, failing=True))):
         if place.value.get(key) not in (None, []):
             invoke[key] = read_transitions(place.at(key), inner)
-    return invoke | _kept(place, scope)
+    return invoke | _read_kept(place, scope)
 
 
 def _check(place: Place, scope: Scope) -> None:
@@ -66,7 +66,7 @@ def _source(place: Place, scope: Scope) -> str:
         if found is None:
             place.report.add("SB106", place.below("src"), '"src" is missing', "name the handler that does the work")
         return "unknown"
-    code = braced(name)
+    code = unbrace(name)
     if code is not None:
         name = code if code.isidentifier() else _named_by_state(found, scope)
     if name.startswith(CHILD):
@@ -80,7 +80,7 @@ def _named_by_state(place: Place, scope: Scope) -> str:
     return scope.state.name
 
 
-def _kept(place: Place, scope: Scope) -> dict[str, Any]:
+def _read_kept(place: Place, scope: Scope) -> dict[str, Any]:
     """Return the description and ``meta``, and what the writer stored below ``meta`` for lack of another place."""
     kept = {key: place.value[key] for key in ("description", "meta") if place.value.get(key) not in (None, {})}
     meta = kept.get("meta")

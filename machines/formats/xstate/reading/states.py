@@ -49,9 +49,9 @@ def _read_state(place: Place, branch: Branch, reading: Reading) -> dict[str, Any
     if kind:
         state["type"] = kind
     if kind == "history":
-        return state | _history(place, Scope(reading, branch)) | _kept(place, reading)
+        return state | _history(place, Scope(reading, branch)) | _read_kept(place, reading)
     parts = _final(place, Scope(reading, branch)) if kind == "final" else inside(place, branch, reading)
-    return state | parts | _kept(place, reading)
+    return state | parts | _read_kept(place, reading)
 
 
 def kind_of(place: Place) -> str:
@@ -93,7 +93,7 @@ def for_people(place: Place) -> dict[str, Any]:
     return {key: value for key, value in kept.items() if value not in (None, [], {}, "")}
 
 
-def _kept(place: Place, reading: Reading) -> dict[str, Any]:
+def _read_kept(place: Place, reading: Reading) -> dict[str, Any]:
     """Return the description and ``meta``, and what the writer stored below ``meta`` for lack of another place."""
     kept = for_people(place)
     meta = kept.get("meta")
@@ -136,7 +136,7 @@ def _child(target: Any, scope: Scope) -> Any:
     An expanded machine writes its initial state as ``#machine.state.child``.
     """
     named = isinstance(target, str) and target.startswith("#")
-    found = scope.reading.states.identified(target[1:]) if named else None
+    found = scope.reading.states.find_by_id(target[1:]) if named else None
     return found.key if found is not None and found.parent is scope.state else target
 
 

@@ -171,10 +171,10 @@ def _read_transition(place: Place, scope: Scope) -> Transition:
     guard = _guard(place, scope)
     if guard is not None:
         transition["guard"] = guard
-    actions = _assigned(place.get("context"), scope) + read_actions(place.get("actions"), scope)
+    actions = _read_assignment(place.get("context"), scope) + read_actions(place.get("actions"), scope)
     if actions:
         transition["actions"] = actions[0] if len(actions) == 1 else actions
-    return transition | _kept(_for_people(place, guard), scope)
+    return transition | _restore(_for_people(place, guard), scope)
 
 
 def _guard(place: Place, scope: Scope) -> str | bool | None:
@@ -187,7 +187,7 @@ def _guard(place: Place, scope: Scope) -> str | bool | None:
     return state if guard in (None, True) else f"({guard}) and {state}"
 
 
-def _assigned(place: Place | None, scope: Scope) -> list[dict[str, Any]]:
+def _read_assignment(place: Place | None, scope: Scope) -> list[dict[str, Any]]:
     """Read Stately's short form of an assignment: ``context`` on a transition."""
     if place is None or not place.is_object("an object of fields and values"):
         return []
@@ -205,7 +205,7 @@ def _for_people(place: Place, guard: str | bool | None) -> dict[str, Any]:
     return kept
 
 
-def _kept(for_people: dict[str, Any], scope: Scope) -> dict[str, Any]:
+def _restore(for_people: dict[str, Any], scope: Scope) -> dict[str, Any]:
     """Restore what the writer stored below ``meta`` for lack of another place."""
     meta = for_people.get("meta")
     if not scope.reading.ours or not isinstance(meta, dict) or not isinstance(meta.get(OURS), dict):

@@ -9,7 +9,7 @@ from machines.engine import expressions
 from machines.engine.definitions.place import Place
 from machines.engine.definitions.report import Report, quote
 from machines.formats.xstate.context import Scope
-from machines.formats.xstate.dialect import braced
+from machines.formats.xstate.dialect import unbrace
 from machines.formats.xstate.source import scripts
 
 
@@ -22,7 +22,7 @@ def read_value(place: Place, scope: Scope) -> Any:
     """Read a value as actions, inputs and outputs take it."""
     value = place.value
     if isinstance(value, str):
-        code = braced(value)
+        code = unbrace(value)
         return literal(value) if code is None else read_expression(place, code, scope)
     if isinstance(value, dict):
         return {key: read_value(item, scope) for key, item in place.items()}
@@ -33,7 +33,7 @@ def read_value(place: Place, scope: Scope) -> Any:
 
 def read_object(place: Place, scope: Scope, key: str) -> dict[str, Any]:
     """Read an object. Any other value becomes the value of its only key."""
-    code = braced(place.value) if isinstance(place.value, str) and not scope.reading.ours else None
+    code = unbrace(place.value) if isinstance(place.value, str) and not scope.reading.ours else None
     value: Any = scripts.fields_of(code, scope, place) if code is not None else None
     value = value if isinstance(value, dict) else read_value(place, scope)
     if isinstance(value, dict):
@@ -49,7 +49,7 @@ def read_params(place: Place | None, scope: Scope) -> Any:
     if isinstance(place.value, dict):
         silent = replace(place, report=Report())
         return {key: expression_of(read_value(value, scope)) for key, value in silent.items()}
-    code = braced(place.value) if isinstance(place.value, str) and not scope.reading.ours else None
+    code = unbrace(place.value) if isinstance(place.value, str) and not scope.reading.ours else None
     if code is None:
         return expression_of(read_value(place, scope))
     fields = scripts.fields_of(code, scope, place)

@@ -19,12 +19,12 @@ from machines.formats.javascript.parsing import (
     SyntaxProblem,
     arguments_of,
     bare,
-    named,
+    list_parts,
     parse_program,
     part,
 )
 from machines.formats.text import place
-from machines.formats.xstate.dialect import braced
+from machines.formats.xstate.dialect import unbrace
 
 SETUP = "setup"  # the key of the config for the implementations of `setup({...})`
 _MAKERS = ("createMachine", "Machine")
@@ -52,8 +52,8 @@ def read(text: str) -> tuple[Any, list[Finding]]:
         return None, [make_finding("SB131", "", "no createMachine({...}) is in the text")]
     config = reader.value(arguments[0])
     if isinstance(config, dict):
-        implemented = {**reader.beside(), **reader.implemented(made, arguments[1:])}
-        config |= {SETUP: implemented} if implemented else {}
+        found = {**reader.beside(), **reader.read_implementations(made, arguments[1:])}
+        config |= {SETUP: found} if found else {}
     return config, reader.findings
 
 
@@ -83,7 +83,7 @@ class _Reader:
         function = part(call, "function")
         return self._script.of(part(function, "property") if function.type == "member_expression" else function)
 
-    def implemented(self, made: Node, further: list[Node]) -> dict[str, Any]:
+    def read_implementations(self, made: Node, further: list[Node]) -> dict[str, Any]:
         """Return the implementations in ``setup({...})``, the call's second argument, and any ``provide({...})``."""
         calls = [call for call in _calls(self._script.root) if self.callee(call) in ("setup", "provide", "withConfig")]
         nodes = [argument for call in calls for argument in arguments_of(call)[:1]] + further[:1]
@@ -121,8 +121,8 @@ class _Reader:
         if node.type == "object":
             return self._object(node)
         if node.type == "array":
-            return [self.value(item) for item in named(node)]
-        if node.type == "template_string" and not any(one.type == "template_substitution" for one in named(node)):
+            return [self.value(item) for item in list_parts(node)]
+        if node.type == "template_string" and not any(one.type == "template_substitution" for one in list_parts(node)):
             return self._script.of(node)[1:-1]
         if node.type == "call_expression":
             return self._call(node)
@@ -137,9 +137,9 @@ class _Reader:
 
     def _object(self, node: Node) -> dict[str, Any]:
         result: dict[str, Any] = {}
-        for one in named(node):
+        for one in list_parts(node):
             if one.type == "spread_element":
-                spread = self.value(named(one)[0])
+                spread = self.value(list_parts(one)[0])
                 result |= spread if isinstance(spread, dict) else {}
                 if not isinstance(spread, dict):
                     self._complain("SB141", one, "what is spread here is not in the text", "write it out")
@@ -159,8 +159,8 @@ class _Reader:
         key = key_of(self._script, node)
         if key is not None:
             return key
-        value = self.value(named(node)[0]) if node.type == "computed_property_name" else None
-        if isinstance(value, str | int | float) and not isinstance(value, bool) and braced(str(value)) is None:
+        value = self.value(list_parts(node)[0]) if node.type == "computed_property_name" else None
+        if isinstance(value, str | int | float) and not isinstance(value, bool) and unbrace(str(value)) is None:
             return str(value)
         self._complain("SB141", node, "a key that is calculated", "write it out")
         return self._script.of(node)
@@ -202,8 +202,8 @@ def _statements(root: Node) -> list[Node]:
     """Return the statements at the top of the script, exported or not."""
     return [
         inner
-        for statement in named(root)
-        for inner in ([statement, *named(statement)] if statement.type == "export_statement" else [statement])
+        for statement in list_parts(root)
+        for inner in ([statement, *list_parts(statement)] if statement.type == "export_statement" else [statement])
     ]
 
 
@@ -213,12 +213,12 @@ def _action(name: str, *parameters: str) -> Callable[..., dict[str, Any]]:
     Its last argument may be an object of options.
     """
 
-    def made(*arguments: Any) -> dict[str, Any]:
+    def make(*arguments: Any) -> dict[str, Any]:
         params = dict(zip(parameters, arguments, strict=False))
         options = arguments[len(parameters)] if len(arguments) > len(parameters) else {}
         return {"type": f"xstate.{name}", "params": {**(options if isinstance(options, dict) else {}), **params}}
 
-    return made
+    return make
 
 
 def _assign(fields: Any = None, *_: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from machines.formats.javascript.parsing import Node, SyntaxProblem, is_function
 from machines.formats.javascript.translator import Translator
 from machines.formats.report import Report
 from machines.formats.xstate.context import Reading, Scope
-from machines.formats.xstate.dialect import braced
+from machines.formats.xstate.dialect import unbrace
 
 CONTEXT, EVENT, PARAMS = Code("\0context"), Code("event", kinds=ANY), Code("\0params")
 BOTH, INPUT = Code("\0both"), Code("\0input")
@@ -98,7 +98,7 @@ class ExpressionScope(scope.Scope):
         if name not in undeclared:
             undeclared.append(name)
 
-    def undeclared(self, translator: Translator, node: Node, name: str) -> Code:
+    def translate_undeclared(self, translator: Translator, node: Node, name: str) -> Code:
         """Translate a name that is not declared.
 
         It is a constant of the script, or a data field: some tools omit ``context.`` before it.
@@ -176,7 +176,7 @@ def _functions_of(reading: Reading) -> dict[str, scope.Function]:
     if reading.functions is None:
         place = reading.implementations.get("functions") if reading.implementations else None
         texts = list((place.value if place else {}).items())[:MAX_FUNCTIONS]
-        found = {name: _read_function(braced(text) or "") for name, text in texts}
+        found = {name: _read_function(unbrace(text) or "") for name, text in texts}
         reading.functions = {name: function for name, function in found.items() if function is not None}
     return reading.functions
 

@@ -9,7 +9,7 @@ from typing import Any
 from machines.engine.definitions.place import Place
 from machines.engine.definitions.report import quote
 from machines.formats.xstate.context import Scope
-from machines.formats.xstate.dialect import braced
+from machines.formats.xstate.dialect import unbrace
 
 from . import scripts
 
@@ -37,7 +37,7 @@ def guard(name: str, scope: Scope, place: Place, read_guard: Callable[[Place, Sc
     found = of("guards", name, scope)
     if found is None:
         return None
-    code = braced(found.value) if isinstance(found.value, str) else None
+    code = unbrace(found.value) if isinstance(found.value, str) else None
     if code is None:
         return str(read_guard(found, deeper(scope, scope.params)))
     translated = scripts.translate(code, scope, found, condition=True)

@@ -15,7 +15,7 @@ from machines.formats.javascript.parsing import (
     SyntaxProblem,
     bare,
     is_function,
-    named,
+    list_parts,
     parse_expression,
     part,
 )
@@ -38,7 +38,7 @@ def translate(text: str, scope: Scope, place: Place, *, condition: bool = False)
         return found
     translator, node = found
     if node.type == "statement_block":
-        value = inlining.returned(translator, node)
+        value = inlining.find_value(translator, node)
         value = as_condition(value) if condition else value
     else:
         value = translator.condition(node) if condition else translator.value(node)
@@ -130,8 +130,8 @@ def _begin_object(text: str, scope: Scope, place: Place) -> tuple[Translator, di
     if node.type != "object":
         return Untranslated("it does not return an object literal")
     pairs: dict[str, Node] = {}
-    for one in named(node):
-        if one.type == "spread_element" and translator.value(named(one)[0]) in (CONTEXT, INPUT):
+    for one in list_parts(node):
+        if one.type == "spread_element" and translator.value(list_parts(one)[0]) in (CONTEXT, INPUT):
             continue
         if one.type == "shorthand_property_identifier":
             pairs[translator.of(one)] = one
@@ -184,7 +184,7 @@ def _bind(function: Node, translator: Translator, four: bool) -> bool:
     """
     single = function.child_by_field_name("parameter")
     listed = function.child_by_field_name("parameters")
-    patterns = [single] if single is not None else [pattern_of(one) for one in named(listed)] if listed else []
+    patterns = [single] if single is not None else [pattern_of(one) for one in list_parts(listed)] if listed else []
     four = four or (len(patterns) == 2 and patterns[0].type == "identifier" and translator.of(patterns[0])[:1] != "_")
     meanings = (CONTEXT, EVENT) if four else (BOTH, _scope(translator).params)
     for pattern, meaning in zip(patterns, meanings, strict=False):

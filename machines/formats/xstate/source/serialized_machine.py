@@ -17,7 +17,7 @@ def is_expanded(config: dict[str, Any]) -> bool:
     return "key" in config and isinstance(config.get("transitions"), list)
 
 
-def shortened(state: dict[str, Any], default_id: str) -> dict[str, Any]:
+def shorten(state: dict[str, Any], default_id: str) -> dict[str, Any]:
     """Shorten a state. ``default_id``: the id that XState gives a state without one."""
     short = {key: value for key, value in state.items() if key not in _REPEATED and value not in ([], {}, False)}
     if short.get("id") == default_id and "." in default_id:
@@ -29,7 +29,7 @@ def shortened(state: dict[str, Any], default_id: str) -> dict[str, Any]:
     states = short.get("states")
     if isinstance(states, dict):
         short["states"] = {
-            key: shortened(below, f"{default_id}.{key}") if isinstance(below, dict) else below
+            key: shorten(below, f"{default_id}.{key}") if isinstance(below, dict) else below
             for key, below in states.items()
         }
     return {key: value for key, value in short.items() if value not in ([], {})}
@@ -37,21 +37,21 @@ def shortened(state: dict[str, Any], default_id: str) -> dict[str, Any]:
 
 def _without_timers(state: dict[str, Any], on: dict[str, Any]) -> dict[str, Any]:
     """Return ``on`` and ``after``, and the actions except those that raise and cancel timers."""
-    timers = {event: _listed(found) for event, found in on.items() if event.startswith(_AFTER)}
+    timers = {event: _as_list(found) for event, found in on.items() if event.startswith(_AFTER)}
     after: dict[str, Any] = {}
     for transitions in timers.values():
         for transition in transitions:
             delay = transition.get("delay") if isinstance(transition, dict) else None
             after.setdefault(str(delay), []).append(_plain(transition))
     return {
-        "on": {event: [_plain(one) for one in _listed(found)] for event, found in on.items() if event not in timers},
+        "on": {event: [_plain(one) for one in _as_list(found)] for event, found in on.items() if event not in timers},
         "after": after,
         "entry": _without(state.get("entry"), "xstate.raise", len(timers)),
         "exit": _without(state.get("exit"), "xstate.cancel", len(timers)),
     }
 
 
-def _listed(found: Any) -> list[Any]:
+def _as_list(found: Any) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 

@@ -35,7 +35,7 @@ class Writing:
         """Return the id that XState gives the state."""
         if branch.explicit or branch.parent is None:
             return branch.explicit or self.tree.machine
-        return ".".join([self.tree.machine, *map(escaped, branch.keys)])
+        return ".".join([self.tree.machine, *map(escape, branch.keys)])
 
     def target(self, text: str, source: Branch, near: Branch) -> str:
         """Write a target for XState: the key of a sibling, or the state's id."""
@@ -43,11 +43,11 @@ class Writing:
         if found is None:
             return text
         if found.parent is near and source.parent is not None:
-            return escaped(found.key)
+            return escape(found.key)
         return f"#{self.id(found)}"
 
 
-def escaped(key: str) -> str:
+def escape(key: str) -> str:
     """Escape a key in a target. In XState a dot separates keys, and a backslash makes it part of one."""
     return key.replace("\\", "\\\\").replace(".", "\\.")
 

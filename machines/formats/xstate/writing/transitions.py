@@ -29,7 +29,7 @@ def write_on(on: dict[str, Any], path: Path, source: Branch, writing: Writing) -
     for event, transitions in on.items():
         name = _descriptor(event, (*path, event), writing)
         found = write_transitions(transitions, (*path, event), source, writing)
-        written[name] = single([*_listed(written.get(name)), *one_or_many(found)]) if name in written else found
+        written[name] = single([*_as_list(written.get(name)), *one_or_many(found)]) if name in written else found
     _check_order(list(written), path, writing)
     return written
 
@@ -110,5 +110,5 @@ def _check_order(names: list[str], path: Path, writing: Writing) -> None:
                 writing.once("SB224", (*path, pattern), message)
 
 
-def _listed(found: Any) -> list[Any]:
+def _as_list(found: Any) -> list[Any]:
     return [] if found is None else one_or_many(found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from machines.engine import expressions
-from machines.formats.xstate.dialect import braced
+from machines.formats.xstate.dialect import unbrace
 
 
 def write_value(value: Any) -> Any:
@@ -45,6 +45,6 @@ def fields_read(value: Any) -> set[str]:
 
 def _text(expression: str) -> str:
     meant = text_meant(expression)
-    if meant is None or braced(meant) is not None:
+    if meant is None or unbrace(meant) is not None:
         return write_expression(expression)
     return meant
