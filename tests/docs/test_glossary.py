@@ -4,9 +4,8 @@ A private word is one that a reader would have to learn and that the field has a
 add it to ``PRIVATE`` with the word to use in its place. The list also covers the texts of templates and the names of
 files and classes.
 
-Bodies are read as well: identifiers, comments and docstrings with a private word, functions named by a bare participle,
-docstrings of functions that do not begin with a verb in the imperative. ``not_yet.txt`` has how many of each a file
-still has. An entry only gets smaller: ``python -m tests.docs.test_glossary`` writes the numbers, while no sum grows.
+Bodies are read as well: no identifier, comment or docstring has a private word, no function is named by a bare
+participle, and the docstring of a function begins with a verb in the imperative.
 """
 
 from __future__ import annotations
@@ -106,12 +105,6 @@ NO_VERBS = read_words(
 
 GENERATED = {"engine-reference.md", "python-api.md"}  # made of the source
 KEYS = {"keys.py", "pattern_keys.py"}  # a function is a key, named by what it holds; its docstring begins with the type
-NONE = (0, 0, 0)
-HEAD = "# file, private words, functions named by a participle, docstrings that begin with no verb\n"
-NOT_YET = Path(__file__).with_name("not_yet.txt")
-# Files whose names are still private words, and classes: each set only ever shrinks.
-FILES_NOT_YET: set[str] = set()
-CLASSES_NOT_YET = {"Troubles"}
 PUBLIC = {"Verdict"}  # a name of the patterns that programs import
 
 PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md"]
@@ -184,10 +177,12 @@ def drop_strings(source: str, suffix: str) -> str:
     return re.sub(f"({kept})|{strings}", lambda found: found[1] or "0", source)
 
 
-def count_private(file: Path) -> int:
-    text = split_words(drop_strings(file.read_text(encoding="utf-8"), file.suffix))
-    text = re.sub(rf"\b(?:{'|'.join(FIELDS)})\b", " ", text)
-    return len(re.findall("|".join(PRIVATE | IN_BODIES), text))
+def find_private_in_body(file: Path) -> list[str]:
+    found = []
+    for number, line in enumerate(drop_strings(file.read_text(encoding="utf-8"), file.suffix).splitlines(), 1):
+        words = re.sub(rf"\b(?:{'|'.join(FIELDS)})\b", " ", split_words(line))
+        found += [f"line {number}: {match[0]!r}" for match in re.finditer("|".join(PRIVATE | IN_BODIES), words)]
+    return found
 
 
 def is_participle(name: str) -> bool:
@@ -216,32 +211,17 @@ def walk_functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctio
             yield from walk_functions(statement)
 
 
-def count_functions(file: Path) -> tuple[int, int]:
-    """Count functions named by a participle, and docstrings of functions that begin with no verb."""
-    participles = docstrings = 0
-    if file.name in KEYS:
-        return 0, 0
-    for node in walk_functions(ast.parse(file.read_text(encoding="utf-8"))):
-        if not any(re.search("property|setter", ast.unparse(one)) for one in node.decorator_list):
-            participles += is_participle(node.name)
-            docstring = ast.get_docstring(node)
-            docstrings += docstring is not None and not begins_with_a_verb(docstring)
-    return participles, docstrings
-
-
 @cache
-def count_in_bodies() -> dict[str, tuple[int, int, int]]:
-    """Return for each file its private words, functions named by a participle, docstrings that begin with no verb."""
-    counts = {}
+def list_functions() -> list[tuple[str, str, str | None]]:
+    """List the functions of the product that are neither properties nor keys: place, name, docstring."""
+    found = []
     for file in list_modules():
-        functions = count_functions(file) if file.suffix == ".py" else (0, 0)
-        counts[str(file.relative_to(ROOT))] = (count_private(file), *functions)
-    return {file: count for file, count in counts.items() if any(count)}
-
-
-def read_not_yet() -> dict[str, tuple[int, ...]]:
-    rows = (line.split() for line in NOT_YET.read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
-    return {file: tuple(map(int, counts)) for file, *counts in rows}
+        if file.suffix == ".py" and file.name not in KEYS:
+            for node in walk_functions(ast.parse(file.read_text(encoding="utf-8"))):
+                if not any(re.search("property|setter", ast.unparse(one)) for one in node.decorator_list):
+                    place = f"{file.relative_to(ROOT)}:{node.lineno} {node.name}"
+                    found.append((place, node.name, ast.get_docstring(node)))
+    return found
 
 
 def test_each_term_stands_once_in_one_line():
@@ -269,33 +249,25 @@ def test_no_label_uses_a_private_word():
 
 def test_no_file_has_a_private_name():
     found = {str(file.relative_to(ROOT)): find_private(split_words(file.stem)) for file in list_modules()}
-    assert {file: words for file, words in found.items() if words and file not in FILES_NOT_YET} == {}
+    assert {file: words for file, words in found.items() if words} == {}
 
 
 def test_no_class_has_a_private_name():
     found = {name: find_private(split_words(name)) for name in list_classes()}
-    assert {name: words for name, words in found.items() if words and name not in CLASSES_NOT_YET | PUBLIC} == {}
+    assert {name: words for name, words in found.items() if words and name not in PUBLIC} == {}
 
 
-def test_no_file_of_the_functions_library_has_a_private_name_or_comment():
-    found = {}
-    for file in (ROOT / "machines/engine/lua").rglob("*.lua"):
-        comments = " ".join(re.findall(r"-- (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE))
-        found[file.name] = find_private(split_words(file.stem)) + find_private(comments)
-    assert {name: words for name, words in found.items() if words} == {}
+def test_no_body_has_a_private_word():
+    found = {str(file.relative_to(ROOT)): find_private_in_body(file) for file in list_modules()}
+    assert {file: words for file, words in found.items() if words} == {}
 
 
-def test_bodies_have_no_more_private_words_participles_and_docstrings_without_a_verb_than_the_list_says():
-    found, allowed = count_in_bodies(), read_not_yet()
-    more = {file: (count, allowed.get(file, NONE)) for file, count in found.items()}
-    assert {file: both for file, both in more.items() if any(have > may for have, may in zip(*both, strict=True))} == {}
+def test_no_function_is_named_by_a_participle():
+    assert [place for place, name, _ in list_functions() if is_participle(name)] == []
 
 
-def test_the_list_of_bodies_is_no_longer_than_what_is_there():
-    found, allowed = count_in_bodies(), read_not_yet()
-    fewer = {file: (found.get(file, NONE), count) for file, count in allowed.items()}
-    fewer = {file: both for file, both in fewer.items() if any(have < may for have, may in zip(*both, strict=True))}
-    assert fewer == {}, "write the numbers, also of a file that moved: python -m tests.docs.test_glossary"
+def test_the_docstring_of_a_function_begins_with_a_verb():
+    assert [place for place, _, text in list_functions() if text is not None and not begins_with_a_verb(text)] == []
 
 
 @pytest.mark.parametrize("text", ["The doorbell rang.", "Pull the lever", "what came of it", "a veil over it"])
@@ -335,11 +307,3 @@ def test_a_verb_is(name: str):
 @pytest.mark.parametrize("text", ["The name.", "Of ``source``: page", "Reads it.", "Told once.", "``name``: x", "202."])
 def test_a_docstring_begins_with_a_verb_in_the_imperative(text: str):
     assert [begins_with_a_verb(text), begins_with_a_verb(f"Return {text}")] == [False, True]
-
-
-if __name__ == "__main__":
-    counts = count_in_bodies()
-    now, before = (list(map(sum, zip(*rows, strict=True))) for rows in (counts.values(), read_not_yet().values()))
-    if any(have > may for have, may in zip(now, before, strict=True)):
-        raise SystemExit(f"{now} in all, which were {before}: take out what is new")
-    NOT_YET.write_text(HEAD + "".join(f"{file} {a} {b} {c}\n" for file, (a, b, c) in counts.items()))
