@@ -73,44 +73,44 @@ class BulkForm(PageForm):
     key = forms.CharField(max_length=64, required=False, widget=forms.HiddenInput)
     field_order = ("states", "invoke", "result", "unset", "reason", "rate", "unchanged", "key")
 
-    def __init__(self, plan: VersionView, action: str, posted: Posted = None) -> None:
+    def __init__(self, view: VersionView, action: str, posted: Posted = None) -> None:
         super().__init__(posted, auto_id="bulk-%s", label_suffix="", initial={"key": make_key()})
         if action == "edit":
-            self.fields["unset"].choices = [(field.name, field.name) for field in plan.outline.data]
+            self.fields["unset"].choices = [(field.name, field.name) for field in view.outline.data]
         else:
             del self.fields["unset"]
         if action != "skip":
             del self.fields["result"]
         if action in WORK:
-            names = [(name, name) for name in list_jobs(plan)]
+            names = [(name, name) for name in list_jobs(view)]
             self.fields["invoke"].choices = names if len(names) == 1 else [("", "choose a job"), *names]
         else:
             del self.fields["invoke"]
         if action == "force":
-            self._offer(plan)
+            self._offer(view)
         else:
             del self.fields["states"]
 
-    def _offer(self, plan: VersionView) -> None:
-        states = plan.outline.states
-        names = [(s.name, s.name) for s in states if s.type != "history" and s.name != plan.outline.root]
+    def _offer(self, view: VersionView) -> None:
+        states = view.outline.states
+        names = [(s.name, s.name) for s in states if s.type != "history" and s.name != view.outline.root]
         several = any(state.type == "parallel" for state in states)
         widget = forms.SelectMultiple if several else OneOf
         self.fields["states"].widget = widget(choices=names if several else [("", "choose a state"), *names])
         self.fields["states"].choices = names
 
 
-def list_jobs(plan: VersionView) -> list[str]:
+def list_jobs(view: VersionView) -> list[str]:
     """List the invokes of a machine that are jobs for handlers."""
-    invokes = (invoke for state in plan.outline.states for invoke in state.invokes)
+    invokes = (invoke for state in view.outline.states for invoke in state.invokes)
     return list(dict.fromkeys(invoke.id for invoke in invokes if not invoke.machine))
 
 
-def list_actions(plan: VersionView) -> list[str]:
+def list_actions(view: VersionView) -> list[str]:
     """List the actions for instances of this machine, besides events."""
-    if plan.is_system or plan.is_mirror:  # instances follow rows, which change by the methods of their model alone
+    if view.is_system or view.is_mirror:  # instances follow rows, which change by the methods of their model alone
         return []
-    return [name for name in BULK_ACTIONS if name not in WORK or list_jobs(plan)]
+    return [name for name in BULK_ACTIONS if name not in WORK or list_jobs(view)]
 
 
 class NewBulk:
@@ -119,23 +119,23 @@ class NewBulk:
     ``action``: one of BULK_ACTIONS, or "fire" with ``event``; "" until one is chosen.
     """
 
-    def __init__(self, plan: VersionView, action: str, event: str, posted: Posted = None) -> None:
+    def __init__(self, view: VersionView, action: str, event: str, posted: Posted = None) -> None:
         self.action = action
         self.event = event
         self.label = (
-            f"{'Call' if plan.is_mirror else 'Fire'} {event}"
+            f"{'Call' if view.is_mirror else 'Fire'} {event}"
             if action == "fire"
             else BULK_ACTIONS[action].label
             if action
             else ""
         )
-        self.about = plan.event_description(event) if action == "fire" else BULK_ACTIONS[action].about if action else ""
-        self.form = BulkForm(plan, action, posted)
+        self.about = view.event_description(event) if action == "fire" else BULK_ACTIONS[action].about if action else ""
+        self.form = BulkForm(view, action, posted)
         self.typed: TypedForm | None = None
         if action == "fire":
-            self.typed = plan.payload_form(event, None, id_prefix="bulk-payload", data=posted)
+            self.typed = view.payload_form(event, None, id_prefix="bulk-payload", data=posted)
         elif action == "edit":
-            self.typed = TypedForm(plan.outline.data, prefix="data", id_prefix="bulk-data", data=posted)
+            self.typed = TypedForm(view.outline.data, prefix="data", id_prefix="bulk-data", data=posted)
             for field in self.typed.fields.values():
                 field.widget.attrs.pop("placeholder", None)  # its initial value would look like the one they have
 

@@ -45,37 +45,37 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
     """Show the form. A POST creates the bulk action, whose dry run starts at once."""
     engine = redacted_engine(request)
     live = engine.live(machine)
-    plan = version_view.load_version(machine, live.version)
-    listing = InstanceList.from_request(request, count_states(plan, live))
-    action, event = _read_choice(request, plan)
-    asked = NewBulk(plan, action, event, request.POST if request.method == "POST" else None)
+    view = version_view.load_version(machine, live.version)
+    listing = InstanceList.from_request(request, count_states(view, live))
+    action, event = _read_choice(request, view)
+    asked = NewBulk(view, action, event, request.POST if request.method == "POST" else None)
     if "picked" in request.GET and not request.GET.getlist("pick"):
         messages.error(request, "No instance is selected. Nothing was changed.")
         return redirect(listing.first_url)
     if request.method != "POST":
         if "picked" not in request.GET:  # what cannot be found is said before work
             engine.find(machine, **_filter(request, listing), limit=1)
-        return _form(request, plan, listing, asked)
+        return _form(request, view, listing, asked)
     if not asked.is_valid():
-        return _form(request, plan, listing, asked, status=400)
+        return _form(request, view, listing, asked, status=400)
     try:
         bulk = _start_bulk(request, listing, asked)
     except errors.BadInput as error:
         asked.blame(error)
-        return _form(request, plan, listing, asked, status=400)
+        return _form(request, view, listing, asked, status=400)
     return redirect("signalbox:bulk", bulk.id)
 
 
-def _read_choice(request: HttpRequest, plan: VersionView) -> tuple[str, str]:
+def _read_choice(request: HttpRequest, view: VersionView) -> tuple[str, str]:
     """Return the action, and the event if it is to fire one; "" until one is chosen."""
     action, event = request.GET.get("do", ""), request.GET.get("event", "")
-    if action not in ("", "fire", *list_actions(plan)):
+    if action not in ("", "fire", *list_actions(view)):
         raise Http404("Unknown action.")
     if action != "fire":
         return action, ""
-    demand(request.user, "fire", plan.machine)
-    if event not in plan.event_names([]):
-        raise Http404(f"Machine {plan.machine} has no event {event[:100]}.")
+    demand(request.user, "fire", view.machine)
+    if event not in view.event_names([]):
+        raise Http404(f"Machine {view.machine} has no event {event[:100]}.")
     return action, event
 
 
@@ -100,33 +100,33 @@ def id_of(request: HttpRequest) -> str | None:
 
 
 def _form(
-    request: HttpRequest, plan: VersionView, listing: InstanceList, asked: NewBulk, *, status: int = 200
+    request: HttpRequest, view: VersionView, listing: InstanceList, asked: NewBulk, *, status: int = 200
 ) -> HttpResponse:
     context = {
         "section": "machines",
-        "plan": plan,
+        "view": view,
         "listing": listing,
         "asked": asked,
         "found": _filter(request, listing),
         "picked": "picked" in request.GET,
-        "choices": list(_choices(request, plan, asked)),
+        "choices": list(_choices(request, view, asked)),
         "address": request.get_full_path(),
     }
     return render_page(request, "signalbox/bulk/new_bulk.html", context, status=status)
 
 
-def _choices(request: HttpRequest, plan: VersionView, asked: NewBulk) -> Any:
+def _choices(request: HttpRequest, view: VersionView, asked: NewBulk) -> Any:
     """Yield the actions: label, address, whether it is chosen."""
     terms = {name: texts for name, texts in request.GET.lists() if name not in ("do", "event")}
-    base = reverse("signalbox:bulk-new", args=[plan.machine])
-    if allows(request.user, "fire", plan.machine) and not plan.is_system:
-        for name in plan.event_names([]):
+    base = reverse("signalbox:bulk-new", args=[view.machine])
+    if allows(request.user, "fire", view.machine) and not view.is_system:
+        for name in view.event_names([]):
             yield (
-                f"{'call' if plan.is_mirror else 'fire'} {name}",
+                f"{'call' if view.is_mirror else 'fire'} {name}",
                 f"{base}?{urlencode(terms | {'do': 'fire', 'event': name}, doseq=True)}",
                 asked.event == name,
             )
-    for name in list_actions(plan):
+    for name in list_actions(view):
         yield name, f"{base}?{urlencode(terms | {'do': name}, doseq=True)}", asked.action == name
 
 

@@ -18,7 +18,7 @@ from machines.engine import Instance, Step
 
 
 def draw_instance(
-    plan: VersionView,
+    view: VersionView,
     instance: Instance,
     possible: Mapping[str, str],
     *,
@@ -32,31 +32,31 @@ def draw_instance(
     """
     overlay = Overlay()
     if address:
-        link_folds(plan, overlay, address)
-    for part in find_state_parts(plan, instance.configuration):
+        link_folds(view, overlay, address)
+    for part in find_state_parts(view, instance.configuration):
         overlay.mark(part, "current")
-    for part in find_transition_parts(plan, (id for id, kind in possible.items() if kind in ("holds", "depends"))):
+    for part in find_transition_parts(view, (id for id, kind in possible.items() if kind in ("holds", "depends"))):
         overlay.mark(part, "possible")
     for id, anchor in (actions or {}).items():
-        if possible.get(id) in ("holds", "depends") and id in plan.index["transitions"]:
-            overlay.links.setdefault(plan.index["transitions"][id], f"#{anchor}")
-    for part in find_transition_parts(plan, instance.outcome.transitions if instance.outcome else ()):
+        if possible.get(id) in ("holds", "depends") and id in view.index["transitions"]:
+            overlay.links.setdefault(view.index["transitions"][id], f"#{anchor}")
+    for part in find_transition_parts(view, instance.outcome.transitions if instance.outcome else ()):
         overlay.mark(part, "taken")
-    return overlay.draw_on(plan.svg)
+    return overlay.draw_on(view.svg)
 
 
 def draw_step(
-    plan: VersionView, step: Step, other: Step | None = None, *, address: Address | None = None
+    view: VersionView, step: Step, other: Step | None = None, *, address: Address | None = None
 ) -> SafeString:
     """Highlight the result of a step and the transitions it took. The result of ``other`` gets a dashed frame."""
-    overlay, lit = Overlay(), find_state_parts(plan, step.configuration)
+    overlay, lit = Overlay(), find_state_parts(view, step.configuration)
     if address:
-        link_folds(plan, overlay, address)
+        link_folds(view, overlay, address)
     for part in lit:
         overlay.mark(part, "current")
-    for part in find_transition_parts(plan, step.transitions):
+    for part in find_transition_parts(view, step.transitions):
         overlay.mark(part, "taken")
-    for part in find_state_parts(plan, other.configuration) if other else ():
+    for part in find_state_parts(view, other.configuration) if other else ():
         if part not in lit:
             overlay.mark(part, "compared")
-    return overlay.draw_on(plan.svg)
+    return overlay.draw_on(view.svg)

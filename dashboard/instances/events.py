@@ -62,7 +62,7 @@ class EventAction:
 
 def list_event_actions(
     explained: Explanations,
-    plan: VersionView,
+    view: VersionView,
     instance: Instance,
     tried: tuple[str, TypedForm] | None = None,
     *,
@@ -71,16 +71,16 @@ def list_event_actions(
     """List events of the current state first, then the others. ``explained``: what ``list_events`` would do;
     ``tried``: an event whose form stays filled; ``groups``: those of the person, None if they may take any
     transition."""
-    names = list_events(plan, instance.configuration)
-    actions = [_make_action(plan, instance, name, number, tried) for number, name in enumerate(names)]
-    return [_explain_action(explained.get(action.event), plan, instance, action, groups) for action in actions]
+    names = list_events(view, instance.configuration)
+    actions = [_make_action(view, instance, name, number, tried) for number, name in enumerate(names)]
+    return [_explain_action(explained.get(action.event), view, instance, action, groups) for action in actions]
 
 
-def judge_methods(actions: Iterable[EventAction], plan: VersionView, id: str, user: Any) -> list[EventAction]:
+def judge_methods(actions: Iterable[EventAction], view: VersionView, id: str, user: Any) -> list[EventAction]:
     """Judge events that call methods of a row: by its state, its conditions and the permission of each method. Of a
     process without the model they stay as declared."""
     found = list(actions)
-    refusals = row_methods().find_refusals(plan.machine, id, [one.event for one in found], user)
+    refusals = row_methods().find_refusals(view.machine, id, [one.event for one in found], user)
     return [_judge_method(one, refusals.get(one.event)) for one in found]
 
 
@@ -94,25 +94,25 @@ def _judge_method(action: EventAction, refusal: str | None) -> EventAction:
     return replace(action, verdict=verdict, routes=[], refusal=f"{refusal[0].upper()}{refusal[1:]}.")
 
 
-def list_events(plan: VersionView, configuration: Iterable[str] = ()) -> list[str]:
+def list_events(view: VersionView, configuration: Iterable[str] = ()) -> list[str]:
     """List the events that a page explains, those of these states first; "" stands for a name pattern."""
-    return plan.event_names(configuration)[:MAX_EXPLAINED]
+    return view.event_names(configuration)[:MAX_EXPLAINED]
 
 
 def _make_action(
-    plan: VersionView, instance: Instance, name: str, number: int, tried: tuple[str, TypedForm] | None
+    view: VersionView, instance: Instance, name: str, number: int, tried: tuple[str, TypedForm] | None
 ) -> EventAction:
-    description = plan.event_description(name) if name else "This state accepts events by a name pattern."
+    description = view.event_description(name) if name else "This state accepts events by a name pattern."
     if tried and tried[0] == name:
         return EventAction(name, number, description, tried[1], asked=True)
     return EventAction(
-        name, number, description, plan.payload_form(name, instance.configuration, id_prefix=f"e{number}")
+        name, number, description, view.payload_form(name, instance.configuration, id_prefix=f"e{number}")
     )
 
 
 def _explain_action(
     explanation: Explanation | errors.SignalboxError | None,
-    plan: VersionView,
+    view: VersionView,
     instance: Instance,
     action: EventAction,
     groups: Groups,
@@ -120,23 +120,23 @@ def _explain_action(
     if not action.event:
         return action
     if instance.suspended or isinstance(explanation, errors.Suspended):  # the latter: since we looked
-        return _judge_suspended(plan, instance, action)
+        return _judge_suspended(view, instance, action)
     if explanation is None:
         return action
     # A required field, so that the empty payload does not reach the guards; or they read what is hidden, too often.
     if isinstance(explanation, errors.BadPayload | GuessedTooOften):
-        return _judge_unfilled(plan, instance, action, groups)
+        return _judge_unfilled(view, instance, action, groups)
     if isinstance(explanation, errors.SignalboxError):
         raise explanation
-    routes = list(list_routes(plan, explanation, groups=groups))
+    routes = list(list_routes(view, explanation, groups=groups))
     return replace(action, verdict=_availability(explanation, routes), routes=routes, refusal=_refusal(explanation))
 
 
-def _judge_unfilled(plan: VersionView, instance: Instance, action: EventAction, groups: Groups) -> EventAction:
+def _judge_unfilled(view: VersionView, instance: Instance, action: EventAction, groups: Groups) -> EventAction:
     """Judge an event whose payload the engine did not accept, by the events that the active states accept."""
-    listened = plan.accepted_events(instance.configuration)
+    listened = view.accepted_events(instance.configuration)
     if not instance.done and (action.event in listened or "" in listened):
-        heard = list(plan.transitions_on(action.event, instance.configuration))
+        heard = list(view.transitions_on(action.event, instance.configuration))
         if heard and not any(is_allowed(groups, transition.allow) for transition in heard):
             needed = dict.fromkeys(group for transition in heard for group in transition.allow)
             return replace(action, verdict="refused", refusal=f"Blocked: {describe_groups(needed)}.")
@@ -144,14 +144,14 @@ def _judge_unfilled(plan: VersionView, instance: Instance, action: EventAction, 
     return replace(action, verdict="idle", refusal="" if instance.done else f"Not accepted in {instance.state}.")
 
 
-def _judge_suspended(plan: VersionView, instance: Instance, action: EventAction) -> EventAction:
+def _judge_suspended(view: VersionView, instance: Instance, action: EventAction) -> EventAction:
     """Judge an event of a suspended instance, by the events that the active states accept."""
-    here = action.event in plan.accepted_events(instance.configuration)
+    here = action.event in view.accepted_events(instance.configuration)
     return replace(action, verdict="held" if here else "idle", refusal="The instance is suspended. Resume it first.")
 
 
 def list_routes(
-    plan: VersionView, explanation: Explanation, *, payload_known: bool = False, groups: Groups = None
+    view: VersionView, explanation: Explanation, *, payload_known: bool = False, groups: Groups = None
 ) -> Iterator[Route]:
     """Yield the candidates in document order. With ``payload_known`` no result depends on the payload any more.
     ``groups``: those of the person, None if they may take any transition."""
@@ -163,8 +163,8 @@ def list_routes(
         sure = kind == "holds"
         if kind in ("holds", "depends", "later") and not is_allowed(groups, candidate.allow):
             kind, why = "denied", [*why, describe_groups(candidate.allow)]
-        transition = plan.transition(candidate.id)
-        source = transition.source if transition and plan.is_nested and transition.source != plan.outline.root else ""
+        transition = view.transition(candidate.id)
+        source = transition.source if transition and view.is_nested and transition.source != view.outline.root else ""
         described = transition.description if transition else ""
         yield Route(candidate.id, kind, candidate.target, candidate.guard, described, why, source, sure)
 

@@ -120,9 +120,9 @@ Posted = Mapping[str, Any] | None
 class EditForm(RepairForm):
     """Holds a typed input for each declared field, and a box that unsets it. A blank input changes nothing."""
 
-    def __init__(self, plan: VersionView, instance: Instance, data: Posted = None) -> None:
+    def __init__(self, view: VersionView, instance: Instance, data: Posted = None) -> None:
         super().__init__(data, auto_id="edit-%s")
-        self.typed = TypedForm(plan.outline.data, prefix="data", id_prefix="edit-data", data=data)
+        self.typed = TypedForm(view.outline.data, prefix="data", id_prefix="edit-data", data=data)
         for field in self.typed.fields.values():
             field.widget.attrs.pop("placeholder", None)  # its initial value would look like the one it has
         held = [name for name in self.typed.fields if name in instance.data]
@@ -197,13 +197,13 @@ def _describe(wait: Wait) -> str:
 
 
 def form_for(
-    name: str, plan: VersionView, instance: Instance, waits: Iterable[Wait], data: Posted = None, initial: Posted = None
+    name: str, view: VersionView, instance: Instance, waits: Iterable[Wait], data: Posted = None, initial: Posted = None
 ) -> RepairForm:
     """Return the form of a repair, filled with ``data`` if it was posted."""
     if name == "force":
-        return ForceForm(plan.outline, data)
+        return ForceForm(view.outline, data)
     if name == "edit":
-        return EditForm(plan, instance, data)
+        return EditForm(view, instance, data)
     if name in ("retry", "cancel"):
         return WaitForm(name, waits, data, initial)
     if name == "skip":

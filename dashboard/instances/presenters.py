@@ -79,16 +79,16 @@ def explain_mistake(asked: ActionResult) -> ActionResult:
 
 
 def explain_failure(
-    asked: ActionResult, actor: Actor, plan: VersionView, id: str, error: errors.SignalboxError, post: QueryDict,
+    asked: ActionResult, actor: Actor, view: VersionView, id: str, error: errors.SignalboxError, post: QueryDict,
     form: Blamed,
 ) -> ActionResult:  # fmt: skip
     """Describe why an event or a repair was not done. A field that the engine did not accept is marked in ``form``.
     Raise any other error again."""
-    redactor = redactor_of(actor, plan.machine).of(id)
+    redactor = redactor_of(actor, view.machine).of(id)
     fail = partial(replace, asked, code=error.code)
     if isinstance(error, errors.Refused):
         seen = redactor.explanation(error.explanation)
-        routes = list(list_routes(plan, seen, payload_known=True))
+        routes = list(list_routes(view, seen, payload_known=True))
         return fail(kind="refused", message=_explain(seen), explanation=seen, routes=routes)
     if isinstance(error, MethodRefused | MethodFailed):
         kind = "failed" if isinstance(error, MethodFailed) else "refused"
@@ -119,12 +119,12 @@ def _list_steps_since(actor: Actor, error: errors.Conflict) -> list[Step]:
     return [step for step in steps if step.revision > error.expected]
 
 
-def show_preview(asked: ActionResult, plan: VersionView, instance: Instance, explanation: Explanation) -> ActionResult:
+def show_preview(asked: ActionResult, view: VersionView, instance: Instance, explanation: Explanation) -> ActionResult:
     """Describe what would happen to ``instance``. Nothing was changed."""
     after = (explanation.outcome or {}).get("data", instance.data)
     return replace(
         asked, kind="preview", message="" if explanation.taken else _explain(explanation), explanation=explanation,
-        routes=list(list_routes(plan, explanation, payload_known=True)),
+        routes=list(list_routes(view, explanation, payload_known=True)),
         changes={name: after.get(name) for name in instance.data | after if after.get(name) != instance.data.get(name)},
     )  # fmt: skip
 
@@ -176,15 +176,15 @@ def list_children(instance: Instance) -> list[Child]:
     return [Child(invoke, **child, url=page_of("instance", child["machine"], child["id"])) for invoke, child in found]
 
 
-def list_deadlines(plan: VersionView, instance: Instance) -> list[Deadline]:
+def list_deadlines(view: VersionView, instance: Instance) -> list[Deadline]:
     """List the timers, the next one first."""
-    return sorted(_list_deadlines(plan, instance), key=lambda deadline: deadline.due)
+    return sorted(_list_deadlines(view, instance), key=lambda deadline: deadline.due)
 
 
-def _list_deadlines(plan: VersionView, instance: Instance) -> Iterator[Deadline]:
+def _list_deadlines(view: VersionView, instance: Instance) -> Iterator[Deadline]:
     for timer in instance.timers:
         if timer.state:
-            delay = plan.delay_of(timer.event)
+            delay = view.delay_of(timer.event)
             yield Deadline(timer.due, f"after {delay}" if delay else timer.event, where=timer.state)
         else:
             yield Deadline(timer.due, timer.event, to=timer.target)

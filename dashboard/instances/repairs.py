@@ -48,7 +48,7 @@ class Repair:
 
     kind: RepairKind
     instance: Instance
-    plan: VersionView
+    view: VersionView
     waits: list[Wait]
     form: RepairForm
     attempt: ActionResult | None = None
@@ -117,15 +117,15 @@ def _repair(request: HttpRequest, machine: str, id: str, kind: RepairKind) -> Ht
 
 
 def _prepare(instance: Instance, kind: RepairKind, request: HttpRequest) -> Repair:
-    plan = version_view.load_version(instance.machine, instance.version)
+    view = version_view.load_version(instance.machine, instance.version)
     waits = redacted_engine(request).waits(instance.machine, instance.id)
     data: Any = request.POST if request.method == "POST" else None
     if data is None and kind.ready:
         data = _fill_defaults(kind, waits, instance, request)
-    form = form_for(kind.name, plan, instance, waits, data)
+    form = form_for(kind.name, view, instance, waits, data)
     if request.method != "POST":
         form.make_optional()
-    return Repair(kind, instance, plan, waits, form)
+    return Repair(kind, instance, view, waits, form)
 
 
 def _fill_defaults(
@@ -167,7 +167,7 @@ def _apply(actor: Actor, repair: Repair, post: QueryDict) -> Instance | None:
 
 def _explain(actor: Actor, repair: Repair, error: errors.SignalboxError, post: QueryDict) -> None:
     repair.attempt = presenters.explain_failure(
-        repair.asked, actor, repair.plan, repair.instance.id, error, post, repair.form
+        repair.asked, actor, repair.view, repair.instance.id, error, post, repair.form
     )
 
 

@@ -50,14 +50,14 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Holds what the page shows of the past. ``steps``: those that are kept, newest first; ``plan``: the version that
+    """Holds what the page shows of the past. ``steps``: those that are kept, newest first; ``view``: the version that
     the instance had at the revision shown.
 
     ``at``: the step that led to the revision shown, None for now; ``other``: the step it is compared with, None for
     now; ``lost``: requested revisions that are not kept, or do not exist yet.
     """
 
-    plan: VersionView
+    view: VersionView
     instance: Instance
     steps: Sequence[Step]
     at: Step | None = None
@@ -66,14 +66,14 @@ class Replay:
     words: HistoryWords | None = None
 
     @classmethod
-    def from_request(cls, request: HttpRequest, plan: VersionView, instance: Instance, steps: Sequence[Step]) -> Replay:
+    def from_request(cls, request: HttpRequest, view: VersionView, instance: Instance, steps: Sequence[Step]) -> Replay:
         """Read ``?at=12&with=7``, both revisions. Raise BadInput if one is not a number."""
         kept = {step.revision: step for step in steps if step.revision <= instance.revision}
         wanted = {name: read_revision(request, name) for name in ("at", "with")}
         at, other = (None if revision is None else kept.get(revision) for revision in wanted.values())
         lost = tuple(revision for revision in wanted.values() if revision is not None and revision not in kept)
-        words = HistoryWords(plan.machine, plan.version, plan.outline, trace_versions(instance, list(kept.values())))
-        return cls(plan, instance, list(kept.values()), at, other if at else None, lost, words)
+        words = HistoryWords(view.machine, view.version, view.outline, trace_versions(instance, list(kept.values())))
+        return cls(view, instance, list(kept.values()), at, other if at else None, lost, words)
 
     @property
     def version(self) -> int:
@@ -134,7 +134,7 @@ class Replay:
                 self.datum(field.name, self.earlier and self.earlier.revision),
                 self.datum(field.name, self.later and self.later.revision),
             )
-            for field in self.plan.outline.data
+            for field in self.view.outline.data
         ]
 
     @property
@@ -156,7 +156,7 @@ class Replay:
         return FieldValue(known=not self.cut, present=False)
 
     def places(self, step: Step) -> list[str]:
-        return [place.name for place in self.plan.places(step.configuration)]
+        return [place.name for place in self.view.places(step.configuration)]
 
     @property
     def trail(self) -> list[dict[str, Any]]:
@@ -170,8 +170,8 @@ class Replay:
                 "event": step.event,
                 "words": self.words.describe(step) if self.words else step.event,
                 "state": ", ".join(step.configuration),
-                "lit": find_state_parts(self.plan, step.configuration),
-                "taken": find_transition_parts(self.plan, step.transitions),
+                "lit": find_state_parts(self.view, step.configuration),
+                "taken": find_transition_parts(self.view, step.transitions),
             }
             for step in reversed(self.steps)
         ]
@@ -185,7 +185,7 @@ class Replay:
     def url(self, **changes: Any) -> str:
         """Return the address of this page with changed terms."""
         terms: dict[str, Any] = {
-            **self.plan.view,
+            **self.view.terms,
             "at": self.at and self.at.revision,
             "with": self.other and self.other.revision,
         }
@@ -195,7 +195,7 @@ class Replay:
 
     @property
     def views(self) -> list[tuple[str, str]]:
-        return [(label, self.drawing_url(view)) for label, view in self.plan.views]
+        return [(label, self.drawing_url(view)) for label, view in self.view.views]
 
     def drawing_url(self, view: Mapping[str, str]) -> str:
         """Return the address of this page with another drawing."""

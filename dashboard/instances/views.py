@@ -58,34 +58,34 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     engine = redacted_engine(request)
     seen = engine.inspect(machine, id, events=_events.get(machine, ()), steps=MAX_STEPS)
     instance = seen.instance
-    plan = version_view.load_version(
+    view = version_view.load_version(
         machine, instance.version, fold=version_view.read_folds(request.GET), who=str(request.user.pk)
     )
     before = _before(request)
     if before == -1:
         return bad_request(request)
     attempt = attempt.redact(engine.redactor(machine).of(id)) if attempt else None
-    closed = instance.archived or plan.is_system
-    explanations = {} if closed else _explain_events(engine, plan, seen)
-    tried, groups = attempt.tried if attempt else None, rules.groups_among(Actor.of(request), plan.outline)
-    actions = [] if closed else list_event_actions(explanations, plan, instance, tried, groups=groups)
-    if plan.is_mirror and not instance.archived:
-        actions = judge_methods(actions, plan, id, request.user)
-    replay = _load_replay(request, plan, instance, seen.steps)
+    closed = instance.archived or view.is_system
+    explanations = {} if closed else _explain_events(engine, view, seen)
+    tried, groups = attempt.tried if attempt else None, rules.groups_among(Actor.of(request), view.outline)
+    actions = [] if closed else list_event_actions(explanations, view, instance, tried, groups=groups)
+    if view.is_mirror and not instance.archived:
+        actions = judge_methods(actions, view, id, request.user)
+    replay = _load_replay(request, view, instance, seen.steps)
     steps = _list_steps(engine, replay, seen.steps, before)
     context = {
         "section": "machines",
         "instance": instance,
-        "plan": plan,
-        "places": plan.places(instance.configuration),
-        "deadlines": list_deadlines(plan, instance),
+        "view": view,
+        "places": view.places(instance.configuration),
+        "deadlines": list_deadlines(view, instance),
         "children": list_children(instance),
         "family": None if instance.archived else load_family(engine, instance),
         "attempt": attempt,
         "open_actions": [action for action in actions if action.verdict != "idle" or action.asked],
         "idle_actions": [action for action in actions if action.verdict == "idle" and not action.asked],
-        "fields": plan.fields(instance.data),
-        "stamps": plan.stamps,
+        "fields": view.fields(instance.data),
+        "stamps": view.stamps,
         "steps": steps[:STEPS],
         "older": steps[STEPS - 1].revision if len(steps) > STEPS else None,
         "before": before,
@@ -94,35 +94,35 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
         "jobs": seen.jobs,
         "stuck": any(wait.place == "dead" for wait in seen.waits),
         "drawing": _drawing(replay, actions),
-        "seconds": {action.event for action in actions if rules.needs_approval([plan.outline], f"fire:{action.event}")},
+        "seconds": {action.event for action in actions if rules.needs_approval([view.outline], f"fire:{action.event}")},
         "requests": approval_queries.find_open().filter(machine=machine, instance=id),
         "key": make_key(),
         "run_actions": runs.list_actions(instance) if machine == RUN and allows(request.user, "operate", RUN) else [],
-        "row_address": row_methods().find_row_address(machine, id, request.user) if plan.is_mirror else "",
+        "row_address": row_methods().find_row_address(machine, id, request.user) if view.is_mirror else "",
     }
-    if allows(request.user, "operate", machine) and not closed and not plan.is_mirror:
+    if allows(request.user, "operate", machine) and not closed and not view.is_mirror:
         context |= {"repairs": list_repairs(instance, seen.waits), "resume": ResumeForm()}
     return render_page(request, "signalbox/instances/instance.html", context, status=attempt.status if attempt else 200)
 
 
-def _explain_events(engine: RedactedEngine, plan: VersionView, seen: Inspection) -> Explanations:
+def _explain_events(engine: RedactedEngine, view: VersionView, seen: Inspection) -> Explanations:
     """Explain the events of the page. Which those are is known only with the instance, so the ones of the last page of
     this machine are asked about in the same round trip; what those leave out takes another one."""
     instance, explanations = seen.instance, seen.explanations
-    _events[instance.machine] = [name for name in list_events(plan) if name]
-    left_out = [name for name in list_events(plan, instance.configuration) if name and name not in explanations]
+    _events[instance.machine] = [name for name in list_events(view) if name]
+    left_out = [name for name in list_events(view, instance.configuration) if name and name not in explanations]
     if left_out and not instance.suspended:
         explanations = explanations | engine.explain_all(instance.machine, instance.id, left_out)
     return explanations
 
 
-def _load_replay(request: HttpRequest, plan: VersionView, instance: Instance, steps: list[Step]) -> Replay:
+def _load_replay(request: HttpRequest, view: VersionView, instance: Instance, steps: list[Step]) -> Replay:
     """Load what the page shows of the past. A revision of another version is drawn on the diagram of that version."""
-    replay = Replay.from_request(request, plan, instance, steps)
-    if replay.version == plan.version:
+    replay = Replay.from_request(request, view, instance, steps)
+    if replay.version == view.version:
         return replay
     fold, who = version_view.read_folds(request.GET), str(request.user.pk)
-    return replace(replay, plan=version_view.load_version(plan.machine, replay.version, fold=fold, who=who))
+    return replace(replay, view=version_view.load_version(view.machine, replay.version, fold=fold, who=who))
 
 
 def _list_steps(engine: RedactedEngine, replay: Replay, trail: list[Step], before: int | None) -> list[Step]:
@@ -136,9 +136,9 @@ def _list_steps(engine: RedactedEngine, replay: Replay, trail: list[Step], befor
 
 def _drawing(replay: Replay, actions: Iterable[EventAction]) -> SafeString:
     if replay.at:
-        return diagram.draw_step(replay.plan, replay.at, replay.other, address=replay.drawing_url)
+        return diagram.draw_step(replay.view, replay.at, replay.other, address=replay.drawing_url)
     return diagram.draw_instance(
-        replay.plan, replay.instance, _possible(actions), actions=_anchors(actions), address=replay.drawing_url
+        replay.view, replay.instance, _possible(actions), actions=_anchors(actions), address=replay.drawing_url
     )
 
 
@@ -165,9 +165,9 @@ def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
     """Fire an event, or with ``check`` preview it. What was not done is shown on the page, with the form filled."""
     if request.method != "POST":  # a reload of the address after a refusal
         return redirect("signalbox:instance", machine, id)
-    actor, plan = Actor.of(request), _load_form_version(request, machine, id)
+    actor, view = Actor.of(request), _load_form_version(request, machine, id)
     event = request.POST.get("event", "").strip()
-    payload, step = plan.payload_form(event, None, id_prefix="asked", data=request.POST), KeyedForm(request.POST)
+    payload, step = view.payload_form(event, None, id_prefix="asked", data=request.POST), KeyedForm(request.POST)
     asked = ActionResult(
         "", f"fire {event}", reverse("signalbox:fire", args=[machine, id]), event=event, form=payload,
         reason=request.POST.get("reason", ""),
@@ -178,7 +178,7 @@ def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
     try:
         if "check" in request.POST:
             explanation = instances.preview_event(actor, machine, id, event, payload.values())
-            result = presenters.show_preview(asked, plan, instances.get(actor, machine, id), explanation)
+            result = presenters.show_preview(asked, view, instances.get(actor, machine, id), explanation)
         else:
             after = instances.fire(
                 actor, machine, id, event, payload.values(), expect=given["expect"], reason=given["reason"],
@@ -189,7 +189,7 @@ def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
     except ApprovalNeeded as needed:
         return redirect_to_request(request, approvals.ask(actor, needed))
     except errors.SignalboxError as error:
-        result = presenters.explain_failure(asked, actor, plan, id, error, request.POST, payload)
+        result = presenters.explain_failure(asked, actor, view, id, error, request.POST, payload)
     return instance_page(request, machine, id, attempt=result)
 
 

@@ -53,13 +53,13 @@ class ArchiveFilter(PageForm):
 @require("view")
 def show(request: HttpRequest, machine: str) -> HttpResponse:
     version = redacted_engine(request).live(machine).version
-    plan = version_view.load_version(machine, version, who=str(request.user.pk))
+    view = version_view.load_version(machine, version, who=str(request.user.pk))
     kept = figures.read_kept_figures(machine)
     terms = ArchiveFilter(request.GET, states=kept.states)
     cursor = request.GET.get("cursor") or None
-    context: dict[str, Any] = {"section": "machines", "plan": plan, "terms": terms, "first": None, "next": None}
+    context: dict[str, Any] = {"section": "machines", "view": view, "terms": terms, "first": None, "next": None}
     context |= {
-        "retention": figures.read_archive_figures(machine, plan.version),
+        "retention": figures.read_archive_figures(machine, view.version),
         "kept": kept,
         "records": [],
         "narrowed": False,

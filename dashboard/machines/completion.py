@@ -24,9 +24,9 @@ TIMES = ("5m", "15m", "1h", "6h", "24h", "7d")
 def suggest(request: HttpRequest, machine: str) -> JsonResponse:
     """Answer ``{"words": [...]}`` for ``?word=state:Wa``: whole terms that the last word of a line may become."""
     word = request.GET.get("word", "")[: query_line.MAX_LINE]
-    plan = version_view.load_version(machine, redacted_engine(request).live(machine).version)
+    view = version_view.load_version(machine, redacted_engine(request).live(machine).version)
     hidden = redactor_of(Actor.of(request), machine).fields
-    words = [text for text in _list_terms(word, plan.outline, hidden) if text.lower().startswith(word.lower())]
+    words = [text for text in _list_terms(word, view.outline, hidden) if text.lower().startswith(word.lower())]
     response = JsonResponse({"words": list(dict.fromkeys(words))[:MOST]})
     response["Cache-Control"] = "no-store"
     return response

@@ -28,10 +28,10 @@ class CreateForm(PageForm):
 class Creation:
     """Combines the forms of a new instance. ``code``: the code of the last error."""
 
-    def __init__(self, plan: VersionView, sent: Mapping[str, Any] | None = None) -> None:
-        self.plan = plan
+    def __init__(self, view: VersionView, sent: Mapping[str, Any] | None = None) -> None:
+        self.view = view
         self.form = CreateForm(sent)
-        self.data = TypedForm(plan.outline.data, prefix="data", id_prefix="new", data=sent)
+        self.data = TypedForm(view.outline.data, prefix="data", id_prefix="new", data=sent)
         self.key = (sent.get("key") if sent else "") or propose_id() or make_key()
         self.code = MISTAKE
 

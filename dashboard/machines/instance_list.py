@@ -68,7 +68,7 @@ class InstanceList:
         """
         given = request.GET
         hidden = redactor_of(Actor.of(request), track.name).fields
-        parsed = seeking.parse_filter(given, track.plan.outline, hidden)
+        parsed = seeking.parse_filter(given, track.view.outline, hidden)
         block = track.block(parsed.state) if parsed.state else None
         if parsed.state and block is None:
             raise Http404(f"Machine {track.name} has no state {parsed.state[:100]}.")
@@ -81,11 +81,11 @@ class InstanceList:
             given.get("order") == "newest",
             given.get("cursor") or None,
             given.get("back") or None,
-            track.plan.view,
+            track.view.terms,
             parsed,
             mode_of(given.get("mode", "")).name,
-            choose_columns(given, track.plan.outline),
-            tuple(list_columns(track.plan.outline)),
+            choose_columns(given, track.view.outline),
+            tuple(list_columns(track.view.outline)),
         )
 
     # Reading

@@ -49,10 +49,10 @@ def _open(request: HttpRequest, machine: str) -> tuple[InstanceList, list[str], 
     that is not valid is a page that says so."""
     engine = redacted_engine(request)
     live = engine.live(machine)
-    plan = version_view.load_version(machine, live.version)
-    listing = InstanceList.from_request(request, count_states(plan, live))
+    view = version_view.load_version(machine, live.version)
+    listing = InstanceList.from_request(request, count_states(view, live))
     first = _read(engine, listing, None)
-    return listing, [field.name for field in plan.outline.data], _read_pages(engine, listing, first)
+    return listing, [field.name for field in view.outline.data], _read_pages(engine, listing, first)
 
 
 def _read(engine: RedactedEngine, listing: InstanceList, cursor: str | None) -> Page:

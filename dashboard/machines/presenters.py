@@ -66,35 +66,35 @@ class MachinePage:
     def __init__(self, request: HttpRequest, machine: str, creation: Creation | None = None) -> None:
         self._request, self._machine, self._engine = request, machine, redacted_engine(request)
         self.live = self._engine.live(machine)
-        self.plan = load_plan(request, self.live)
+        self.view = load_view(request, self.live)
         self.versions = count_versions(self._engine, machine, self.live)
-        self.listing = InstanceList.from_request(request, count_states(self.plan, self.live), strict=False)
+        self.listing = InstanceList.from_request(request, count_states(self.view, self.live), strict=False)
         page, self._tally, self.mistake = read_page(self.listing, self._engine)
-        self.track = count_found(self.plan, self.live, self.listing, self._tally)
+        self.track = count_found(self.view, self.live, self.listing, self._tally)
         self.refused = self.mistake is not None or bool(self.listing.filter.mistakes)
         self.table = InstanceTable.read_problems(
             self._engine, self.listing, page, track=self.track, total=self.live.total, refused=self.refused
         )
         self.mode, self.modes, self._panels = mode_of(self.listing.mode), MODES.values(), Panels()
-        self.rates = read_rates(self.plan, self.live, self._panels) if self.mode.moving else None
+        self.rates = read_rates(self.view, self.live, self._panels) if self.mode.moving else None
         self.boards = self._panels.read(
-            "boards", lambda: scoreboards.read_scoreboards(request, self.plan), scoreboards.Scoreboards()
+            "boards", lambda: scoreboards.read_scoreboards(request, self.view), scoreboards.Scoreboards()
         )
         self.away = self._panels.away
         self.creation = creation or self._make_blank_form()
 
     def _make_blank_form(self) -> Creation | None:
         """Return the form for a new instance, which has the current version, to whom may create one."""
-        plan, current = self.plan, self.live.version
-        if plan.is_mirror or plan.is_system or not allows(self._request.user, "fire", self._machine):
+        view, current = self.view, self.live.version
+        if view.is_mirror or view.is_system or not allows(self._request.user, "fire", self._machine):
             return None
-        return Creation(plan if plan.version == current else version_view.load_version(self._machine, current))
+        return Creation(view if view.version == current else version_view.load_version(self._machine, current))
 
     # The head
 
     @property
     def has_timers(self) -> bool:
-        declared = any(t.delay for state in self.plan.outline.states for t in state.transitions)
+        declared = any(t.delay for state in self.view.outline.states for t in state.transitions)
         return self.live.timers > 0 or declared
 
     @cached_property
@@ -106,24 +106,24 @@ class MachinePage:
     @property
     def switch(self) -> list[VersionCount]:
         """List the versions to choose from."""
-        chosen = self.plan.version if self.plan.chosen else None
+        chosen = self.view.version if self.view.chosen else None
         return self.versions.switch(chosen) if self.versions.several else []
 
     @cached_property
     def elsewhere(self) -> list[Elsewhere]:
-        return find_elsewhere(self.plan, self.live, self.versions)
+        return find_elsewhere(self.view, self.live, self.versions)
 
     @property
     def views(self) -> list[tuple[str, str]]:
-        return [(label, self.listing.url(**(version_view.NO_VIEW | view))) for label, view in self.plan.views]
+        return [(label, self.listing.url(**(version_view.NO_VIEW | view))) for label, view in self.view.views]
 
     @cached_property
     def coverage(self) -> CoverageFigures | None:
-        return read_coverage(self.plan, self.live) if self.mode is MODES["tests"] else None
+        return read_coverage(self.view, self.live) if self.mode is MODES["tests"] else None
 
     @cached_property
     def _in_error(self) -> dict[str, int]:
-        return count_shown_errors(self._engine, self.plan)
+        return count_shown_errors(self._engine, self.view)
 
     @property
     def in_error_json(self) -> str:
@@ -132,9 +132,9 @@ class MachinePage:
     @cached_property
     def drawing(self) -> SafeString:
         live, tally, listing = self.live, self._tally, self.listing
-        oldest = {} if self.plan.chosen else live.oldest
+        oldest = {} if self.view.chosen else live.oldest
         return draw_machine(
-            self.plan,
+            self.view,
             live if tally is None else replace(live, counts=tally.counts, oldest=oldest),
             listing.state,
             self.mode,
@@ -176,14 +176,14 @@ class MachinePage:
 
     @cached_property
     def mirror(self) -> mirrors.Mirror | None:
-        return mirrors.describe_mirror(Actor.of(self._request), self._machine) if self.plan.is_mirror else None
+        return mirrors.describe_mirror(Actor.of(self._request), self._machine) if self.view.is_mirror else None
 
     @cached_property
     def retention(self) -> figures.ArchiveFigures:
         return figures.read_archive_figures(self._machine, self.live.version)
 
 
-def load_plan(request: HttpRequest, live: Live) -> VersionView:
+def load_view(request: HttpRequest, live: Live) -> VersionView:
     """Load the version that the address names, else the current one. Raise Http404 for one that is not there."""
     machine, fold, who = live.machine, version_view.read_folds(request.GET), str(request.user.pk)
     if asked := parse_number(request.GET.get("version", "").strip()):
@@ -194,15 +194,15 @@ def load_plan(request: HttpRequest, live: Live) -> VersionView:
     return version_view.load_version(machine, live.version, fold=fold, who=who)
 
 
-def count_found(plan: VersionView, live: Live, listing: InstanceList, tally: Tally | None) -> StateCounts:
+def count_found(view: VersionView, live: Live, listing: InstanceList, tally: Tally | None) -> StateCounts:
     """Count the instances that a list finds by state. ``tally``: of its filter; None where it has none."""
     partial = tally is not None and not tally.complete
-    return count_states(plan, narrow(live, tally), partial=partial, named=listing.state)
+    return count_states(view, narrow(live, tally), partial=partial, named=listing.state)
 
 
-def count_shown_errors(engine: RedactedEngine, plan: VersionView) -> dict[str, int]:
+def count_shown_errors(engine: RedactedEngine, view: VersionView) -> dict[str, int]:
     """Count the instances in error by state: of the chosen version, else of all."""
-    return count_errors(engine, plan, plan.version if plan.chosen else None)
+    return count_errors(engine, view, view.version if view.chosen else None)
 
 
 def describe_tally(tally: Tally) -> dict[str, Any]:

@@ -58,22 +58,22 @@ class Scoreboards:
         return not any(board.rows for board in self.found)
 
 
-def read_scoreboards(request: HttpRequest, plan: VersionView) -> Scoreboards:
+def read_scoreboards(request: HttpRequest, view: VersionView) -> Scoreboards:
     span = request.GET.get("board", "")
     over, days = SPANS[span] if span in SPANS else SPANS["day"]
     try:
-        found = _read(redacted_engine(request), plan, over, days)
+        found = _read(redacted_engine(request), view, over, days)
     except EngineUnavailable:
         raise
     except SignalboxError as error:  # something foreign in the way: the page goes on without them
-        log.warning("the scoreboards of %s cannot be read: %s", plan.machine, error)
+        log.warning("the scoreboards of %s cannot be read: %s", view.machine, error)
         return Scoreboards()
     return Scoreboards(found, [(name, _span_url(request, each), name == over) for each, (name, _) in SPANS.items()])
 
 
-def _read(engine: RedactedEngine, plan: VersionView, over: str, days: int) -> list[Scoreboard]:
-    machine, named = plan.machine, Edges(engine, plan.machine)
-    sources = {f"{plan.version}:{each.id}": each.source for state in plan.outline.states for each in state.transitions}
+def _read(engine: RedactedEngine, view: VersionView, over: str, days: int) -> list[Scoreboard]:
+    machine, named = view.machine, Edges(engine, view.machine)
+    sources = {f"{view.version}:{each.id}": each.source for state in view.outline.states for each in state.transitions}
     edges = scoreboards.busiest(machine, "edges", FIRST, days=days)
     states = scoreboards.slowest(machine, FIRST)
     refused = scoreboards.busiest(machine, "refused", FIRST, days=days)

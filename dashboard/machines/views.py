@@ -37,7 +37,7 @@ from .diagrams.error_places import count_errors
 from .diagrams.transition_rates import read_rates
 from .forms import Creation
 from .instance_list import InstanceList
-from .presenters import InstanceTable, MachinePage, count_found, count_shown_errors, describe_tally, load_plan
+from .presenters import InstanceTable, MachinePage, count_found, count_shown_errors, describe_tally, load_view
 
 MONTH = 30 * 86400  # seconds: a published version never changes
 
@@ -98,10 +98,10 @@ def instances(request: HttpRequest, machine: str) -> HttpResponse:
     """Render the list alone, for the script that refreshes it."""
     engine = redacted_engine(request)
     live = engine.live(machine)
-    plan = load_plan(request, live)
-    listing = InstanceList.from_request(request, count_states(plan, live))
+    view = load_view(request, live)
+    listing = InstanceList.from_request(request, count_states(view, live))
     tally = listing.tally(engine) if listing.narrowed else None
-    track = count_found(plan, live, listing, tally)
+    track = count_found(view, live, listing, tally)
     table = InstanceTable.read_problems(engine, listing, listing.read(engine), track=track, total=live.total)
     return render_page(request, "signalbox/machines/_instances.html", {"table": table, "now_ms": live.now})
 
@@ -114,10 +114,10 @@ def counts(request: HttpRequest, machine: str) -> HttpResponse:
     """
     engine = redacted_engine(request)
     live = engine.live(machine)
-    plan = load_plan(request, live)
+    view = load_view(request, live)
     if request.GET.get("of") == "errors":
-        return _json({"counts": count_shown_errors(engine, plan), "now": live.now})
-    tally = InstanceList.from_request(request, count_states(plan, live)).tally(engine)
+        return _json({"counts": count_shown_errors(engine, view), "now": live.now})
+    tally = InstanceList.from_request(request, count_states(view, live)).tally(engine)
     return _json(describe_tally(tally) | {"now": live.now})
 
 
@@ -127,8 +127,8 @@ def rows(request: HttpRequest, machine: str) -> HttpResponse:
     engine = redacted_engine(request)
     watched = request.GET.getlist("row")[: listings.SIZE]
     live = engine.live(machine)
-    plan = load_plan(request, live)
-    listing = InstanceList.from_request(request, count_states(plan, live))
+    view = load_view(request, live)
+    listing = InstanceList.from_request(request, count_states(view, live))
     fresh = [one.id for one in listing.read(engine)] if listing.is_first else []
     known = zip(watched, engine.get_many(machine, watched), strict=True)
     new = len(set(fresh) - set(watched))
@@ -168,7 +168,7 @@ def diagram(request: HttpRequest, machine: str) -> HttpResponse:
     ``?version=N``, else the current one; ``&view=top`` or ``&fold=a,b``; ``&mode=age`` with the figures of that
     mode; ``&labels=short`` without guards and actions.
     """
-    plan = version_view.load_version(
+    view = version_view.load_version(
         machine,
         _version(request, machine),
         fold=version_view.read_folds(request.GET),
@@ -178,21 +178,21 @@ def diagram(request: HttpRequest, machine: str) -> HttpResponse:
     if "mode" in request.GET:
         engine = redacted_engine(request)
         mode, live = mode_of(request.GET["mode"]), engine.live(machine)
-        own = plan.version if request.GET.get("version") else None
+        own = view.version if request.GET.get("version") else None
         if own is not None and len(engine.versions(machine)) > 1:
             live = replace(live, counts=engine.tally(machine, version=own).counts, oldest={})
         drawing = draw_machine(
-            plan,
+            view,
             live,
             None,
             mode,
-            in_error=count_errors(engine, plan, own),
+            in_error=count_errors(engine, view, own),
             bare=True,
-            rates=read_rates(plan, live, Panels()) if mode.moving else None,
-            coverage=read_coverage(plan, live) if mode is MODES["tests"] else None,
+            rates=read_rates(view, live, Panels()) if mode.moving else None,
+            coverage=read_coverage(view, live) if mode is MODES["tests"] else None,
         )
         return _file(drawing)
-    return _drawing(request, plan)
+    return _drawing(request, view)
 
 
 def _version(request: HttpRequest, machine: str) -> int:
@@ -212,13 +212,13 @@ def _file(svg: str) -> HttpResponse:
     return response
 
 
-def _drawing(request: HttpRequest, plan: version_view.VersionView) -> HttpResponse:
+def _drawing(request: HttpRequest, view: version_view.VersionView) -> HttpResponse:
     def etag(*_: Any) -> str:
-        return f'"{plan.machine}-{plan.version}-{plan.fingerprint}"'
+        return f'"{view.machine}-{view.version}-{view.fingerprint}"'
 
     @condition(etag_func=etag)
     def answer(request: HttpRequest) -> HttpResponse:
-        response = _file(plan.svg)
+        response = _file(view.svg)
         response["Cache-Control"] = f"private, max-age={MONTH if request.GET.get('version') else 0}"
         return response
 

@@ -39,7 +39,7 @@ class Facts:
 
 def summarize(track: StateCounts, live: Live, rates: Present | None, versions: VersionCounts | None = None) -> Facts:
     """Summarize a machine. The oldest instance is one in a state that is not final."""
-    final = {state.name for state in track.plan.outline.states if state.type == "final"}
+    final = {state.name for state in track.view.outline.states if state.type == "final"}
     waiting = {state: since for state, since in live.oldest.items() if state not in final}
     state = min(waiting, key=lambda name: waiting[name], default="")
     return Facts(

@@ -121,14 +121,14 @@ def _play(engine: RedactedEngine, machine: str, compiled: CompiledDefinition, po
     name = str(compiled.program["machine"])
     outline = compiled.outline
     index = diagrams.index(outline, folds=choose_folds(outline))
-    plan = VersionView(name, 0, outline, "", index, "")
-    trial = DraftTrial(machine or name, plan, Run(), 0, before=post.get("before", ""))
+    view = VersionView(name, 0, outline, "", index, "")
+    trial = DraftTrial(machine or name, view, Run(), 0, before=post.get("before", ""))
     try:
         trial.run = runs.decode(post["run"]) if post.get("run") else Run()
         trial.at = _read_place(post.get("at", ""), len(trial.run.steps))
         if post.get("do") and (run := trial.proceed(post)) is not None:
             runs.encode(run)  # one that is too long for the page is refused
-            made = DraftTrial(trial.machine, plan, run, len(run.steps))
+            made = DraftTrial(trial.machine, view, run, len(run.steps))
             made.play(engine, compiled)
             if not made.stopped:
                 return made
@@ -169,6 +169,6 @@ def _show(request: HttpRequest, trial: DraftTrial) -> dict[str, Any]:
     html = render_to_string("signalbox/studio/_trial.html", described | {"machine": trial.machine}, request)
     return {
         "html": html,
-        "current": find_state_parts(trial.plan, trial.now.configuration if trial.now else ()),
-        "taken": find_transition_parts(trial.plan, [id for one in trial.shown for id in one.transitions]),
+        "current": find_state_parts(trial.view, trial.now.configuration if trial.now else ()),
+        "taken": find_transition_parts(trial.view, [id for one in trial.shown for id in one.transitions]),
     }

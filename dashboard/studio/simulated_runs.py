@@ -66,7 +66,7 @@ class Trial:
     """``at``: the number of inputs up to the place that is shown. ``records``: of the inputs that were played."""
 
     machine: str
-    plan: VersionView
+    view: VersionView
     run: Run
     at: int
     records: list[SimulatedStep] = field(default_factory=list)
@@ -99,7 +99,7 @@ class Trial:
             return Run([], self.start.values()) if self._is_valid(self.start) else None
         if do == "event":
             name = post.get("event", "")
-            form = self.plan.payload_form(name, None, id_prefix="tried", data=post)
+            form = self.view.payload_form(name, None, id_prefix="tried", data=post)
             self.tried = (name, form)
             if not self._is_valid(form):
                 return None
@@ -109,12 +109,12 @@ class Trial:
         return runs.make([*self.run.steps[: self.at], made], self.run.data)
 
     def start_form(self, data: Any = None) -> TypedForm:
-        return TypedForm(self.plan.outline.data, prefix="data", id_prefix="start", data=data)
+        return TypedForm(self.view.outline.data, prefix="data", id_prefix="start", data=data)
 
     def describe(self) -> dict[str, Any]:
         """Return what the templates show of the trial."""
         return {
-            "trial": self, "plan": self.plan, "now": self.now, "rows": self._list_rows(), "routes": self._list_routes(),
+            "trial": self, "view": self.view, "now": self.now, "rows": self._list_rows(), "routes": self._list_routes(),
             "next_events": self._list_next(), "start": self.start or self.start_form(), "run": runs.encode(self.run),
             "dropped": len(self.run.steps) - self.at, "sent": self._list_sent(), "senders": self._list_senders(),
             "changed": {name for one in self.shown for name in one.changes} if self.at else (),
@@ -137,7 +137,7 @@ class Trial:
 
     def _list_routes(self) -> list[Route]:
         explanations = [one.explanation for one in self.shown if one.explanation is not None]
-        return [route for one in explanations for route in list_routes(self.plan, one, payload_known=True)]
+        return [route for one in explanations for route in list_routes(self.view, one, payload_known=True)]
 
     def _list_next(self) -> list[NextEvent]:
         """List what is listened for; a name pattern is not an event, the form for any event takes it."""
@@ -146,7 +146,7 @@ class Trial:
         found = []
         for number, one in enumerate(self.now.next):
             name = one["event"]
-            form = self.plan.payload_form(name, self.now.configuration, id_prefix=f"n{number}")
+            form = self.view.payload_form(name, self.now.configuration, id_prefix=f"n{number}")
             if self.tried and self.tried[0] == name:
                 form = self.tried[1]
             found.append(NextEvent(name, one["verdict"], RESULTS.get(one["verdict"], one["verdict"]), form))

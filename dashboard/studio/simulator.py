@@ -42,7 +42,7 @@ class VersionTrial(Trial):
     """A run on a published version."""
 
     def address(self, run: Run) -> str:
-        terms = {"version": self.plan.version, "run": runs.encode(run)}
+        terms = {"version": self.view.version, "run": runs.encode(run)}
         return f"{reverse('signalbox:try', args=[self.machine])}?{urlencode(terms)}"
 
 
@@ -66,7 +66,7 @@ def step(request: HttpRequest, machine: str) -> HttpResponse:
         if run is not None:
             if not _may_play(request, run):
                 return _page(request, _refuse_for_now(trial))
-            _simulate(redacted_engine(request), trial.plan, run)
+            _simulate(redacted_engine(request), trial.view, run)
             return redirect(trial.address(run))
     except (BadInput, forms.ValidationError) as error:
         trial.refuse(error)
@@ -93,18 +93,18 @@ def _open(request: HttpRequest, machine: str, asked: Any) -> VersionTrial:
     """Read version, run and place, and play the run. What makes no sense becomes the page's mistake."""
     engine = redacted_engine(request)
     version = _number(asked.get("version", ""), "version") or engine.live(machine).version
-    plan = version_view.load_version(machine, version, who=str(request.user.pk))
-    trial = VersionTrial(machine, plan, Run(), 0)
+    view = version_view.load_version(machine, version, who=str(request.user.pk))
+    trial = VersionTrial(machine, view, Run(), 0)
     try:
         if text := asked.get("run", ""):
             trial.run = runs.decode(text)
         if not _may_play(request, trial.run):
             return _refuse_for_now(trial)
-        trial.records = _simulate(engine, plan, trial.run)
+        trial.records = _simulate(engine, view, trial.run)
     except BadInput as error:
         trial.mistake = f"The run does not fit version {version}: {error.message} ({error.code})"
         trial.status, trial.run = status_of(type(error)), Run()
-        trial.records = _simulate(engine, plan, trial.run)
+        trial.records = _simulate(engine, view, trial.run)
     most = len(trial.run.steps)
     at = _number(asked.get("at", ""), "at")
     trial.at = most if at is None else min(at, most)
@@ -133,8 +133,8 @@ def _refuse_for_now(trial: VersionTrial) -> VersionTrial:
     return trial
 
 
-def _simulate(engine: RedactedEngine, plan: VersionView, run: Run) -> list[SimulatedStep]:
-    definition = get_version(plan.machine, plan.version, without=("drawing",)).definition
+def _simulate(engine: RedactedEngine, view: VersionView, run: Run) -> list[SimulatedStep]:
+    definition = get_version(view.machine, view.version, without=("drawing",)).definition
     return engine.simulate(definition, run.steps, run.data, seconds=SECONDS)
 
 
@@ -150,9 +150,9 @@ def _page(request: HttpRequest, trial: VersionTrial) -> HttpResponse:
 
 
 def _draw(trial: VersionTrial) -> SafeString:
-    overlay, plan = Overlay(), trial.plan
-    for part in find_state_parts(plan, trial.now.configuration if trial.now else ()):
+    overlay, view = Overlay(), trial.view
+    for part in find_state_parts(view, trial.now.configuration if trial.now else ()):
         overlay.mark(part, "current")
-    for part in find_transition_parts(plan, [id for one in trial.shown for id in one.transitions]):
+    for part in find_transition_parts(view, [id for one in trial.shown for id in one.transitions]):
         overlay.mark(part, "taken")
-    return overlay.draw_on(plan.svg)
+    return overlay.draw_on(view.svg)

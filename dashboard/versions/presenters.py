@@ -114,8 +114,8 @@ def describe_pending(of: MigrationClass, delays: Delays) -> list[str]:
 def name_timers(machine: str, versions: Iterable[int]) -> Delays:
     """Name the timers of versions by their delay and state."""
     found: dict[int, dict[str, str]] = {}
-    for number, plan in load_versions_of(machine, list(versions)).items():
-        timers = [(t, state) for state in plan.outline.states for t in state.transitions if t.delay]
+    for number, view in load_versions_of(machine, list(versions)).items():
+        timers = [(t, state) for state in view.outline.states for t in state.transitions if t.delay]
         found[number] = {event: f"{t.delay} of {state.name}" for t, state in timers for event in t.events}
     return found
 

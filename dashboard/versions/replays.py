@@ -91,12 +91,12 @@ def picture(request: HttpRequest, machine: str) -> HttpResponse:
     text = request.GET.get("version", "")
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text)):
         raise Http404("A version must be a whole number from 1.")
-    plan, overlay = version_view.load_version(machine, int(text), who=str(request.user.pk)), Overlay()
-    for part in find_state_parts(plan, request.GET.getlist("in")[:LISTED]):
+    view, overlay = version_view.load_version(machine, int(text), who=str(request.user.pk)), Overlay()
+    for part in find_state_parts(view, request.GET.getlist("in")[:LISTED]):
         overlay.mark(part, "current")
-    for part in find_transition_parts(plan, request.GET.getlist("taken")[:LISTED]):
+    for part in find_transition_parts(view, request.GET.getlist("taken")[:LISTED]):
         overlay.mark(part, "taken")
-    response = HttpResponse(standalone(overlay.draw_on(plan.svg)), content_type="image/svg+xml; charset=utf-8")
+    response = HttpResponse(standalone(overlay.draw_on(view.svg)), content_type="image/svg+xml; charset=utf-8")
     response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
     response["Cache-Control"] = "private, max-age=86400"
     return response

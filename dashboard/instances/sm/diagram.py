@@ -37,16 +37,16 @@ def draw_key(kept: Kept) -> Drawing:
         return Drawing(
             why=(f"The map has {len(kept.map):,} states and {arrows:,} transitions: too many for a diagram.",)
         )
-    plan = _load_map(json.dumps({"initial": kept.initial, "map": kept.map, "current": "", "reason": ""}))
-    if isinstance(plan, tuple):
-        return Drawing(why=plan)
+    view = _load_map(json.dumps({"initial": kept.initial, "map": kept.map, "current": "", "reason": ""}))
+    if isinstance(view, tuple):
+        return Drawing(why=view)
     overlay = Overlay()
-    state = plan.outline.state(kept.current)
+    state = view.outline.state(kept.current)
     if state is not None:
-        overlay.mark(plan.index["states"][state.name], "current")
+        overlay.mark(view.index["states"][state.name], "current")
         for transition in state.transitions:
-            overlay.mark(plan.index["transitions"][transition.id], "possible")
-    return Drawing(overlay.draw_on(plan.svg), plan.is_vast)
+            overlay.mark(view.index["transitions"][transition.id], "possible")
+    return Drawing(overlay.draw_on(view.svg), view.is_vast)
 
 
 @lru_cache(maxsize=MAX_DRAWINGS)

@@ -66,18 +66,18 @@ class CoverageFigures:
         return [row for row in self.rows if row.transition.id in wanted]
 
 
-def read_coverage(plan: VersionView, live: Live) -> CoverageFigures:
+def read_coverage(view: VersionView, live: Live) -> CoverageFigures:
     """Read what tests reported of exactly this definition, and how often its transitions were taken."""
-    digest = get_version(plan.machine, plan.version, without=("drawing",)).digest
-    report = storage.find(plan.machine, digest)
-    coverage = Coverage(plan.machine, digest) if report is None else Coverage.from_dict(report.numbers)
-    lately = _list_taken_lately(plan, live)
-    parts: list[Part] = list_parts(plan.outline, coverage)
+    digest = get_version(view.machine, view.version, without=("drawing",)).digest
+    report = storage.find(view.machine, digest)
+    coverage = Coverage(view.machine, digest) if report is None else Coverage.from_dict(report.numbers)
+    lately = _list_taken_lately(view, live)
+    parts: list[Part] = list_parts(view.outline, coverage)
     unseen = {part.transition.id for part in parts if part.outcome != "taken" and not part.covered}
     rows = []
-    for state in plan.outline.states:
+    for state in view.outline.states:
         for one in state.transitions:
-            taken = live.flow.get(f"{plan.version}:{one.id}", 0)
+            taken = live.flow.get(f"{view.version}:{one.id}", 0)
             tests = coverage.taken[one.id]
             rows.append(
                 Row(one, tests, taken, None if lately is None else one.id in lately, tests > 0 and one.id in unseen)
@@ -87,12 +87,12 @@ def read_coverage(plan: VersionView, live: Live) -> CoverageFigures:
     return CoverageFigures(rows, report.recorded_at, report.recorded_by, round(percent(parts)))
 
 
-def _list_taken_lately(plan: VersionView, live: Live) -> set[str] | None:
+def _list_taken_lately(view: VersionView, live: Live) -> set[str] | None:
     """Return the transitions that were taken in the last 30 days; None where fewer days were measured."""
     since = live.now // 1000 - SECONDS
-    rows = Measurement.objects.filter(machine=plan.machine)
+    rows = Measurement.objects.filter(machine=view.machine)
     if not rows.filter(at__lt=since + 86_400).exists():
         return None
-    before = f"{plan.version}:"
+    before = f"{view.version}:"
     edges = (numbers.get("edges", {}) for numbers in rows.filter(at__gte=since).values_list("numbers", flat=True))
     return {edge.removeprefix(before) for found in edges for edge in found if edge.startswith(before)}

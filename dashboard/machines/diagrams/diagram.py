@@ -24,7 +24,7 @@ from .transition_rates import TransitionRates
 
 
 def draw_machine(
-    plan: VersionView,
+    view: VersionView,
     live: Live,
     chosen: str | None,
     mode: Mode = DEFAULT,
@@ -45,43 +45,43 @@ def draw_machine(
     terms of the list, which the links keep; ``partial``: the counts are lower bounds; ``rates``: for a mode that shows
     rates; ``coverage``: for the mode of tests.
     """
-    reading = diagram_modes.read_figures(mode, plan, live, in_error or {}, rates or TransitionRates(), coverage)
+    reading = diagram_modes.read_figures(mode, view, live, in_error or {}, rates or TransitionRates(), coverage)
     overlay = Overlay()
-    counts = plan.outline.sum_counts(live.counts)
-    for state, part in _visible_states(plan):
+    counts = view.outline.sum_counts(live.counts)
+    for state, part in _visible_states(view):
         overlay.counts[part] = reading.states.get(state, "") + ("+" if partial and mode is DEFAULT else "")
         kept = dict(search or {})
-        overlay.links[part] = _filter(plan, mode, **kept) if state == chosen else _state_url(plan, mode, state, kept)
+        overlay.links[part] = _filter(view, mode, **kept) if state == chosen else _state_url(view, mode, state, kept)
         overlay.names[part] = _link_label(state, counts[state], mode, reading)
         if counts[state]:
             overlay.mark(part, "occupied")
         if heat := reading.heat.get(state):
             overlay.mark(part, f"heat-{heat}")
-    if chosen in plan.index["states"]:
-        overlay.mark(plan.index["states"][chosen], "chosen")
-    _link_lines(plan, overlay, mode)
+    if chosen in view.index["states"]:
+        overlay.mark(view.index["states"][chosen], "chosen")
+    _link_lines(view, overlay, mode)
     overlay.flows = dict(reading.flow_texts)
     for part, heat in reading.flow_heat.items():
         if heat:
             overlay.mark(part, f"heat-{heat}")
-    _draw_queues(plan, overlay, live.queues, reading)
-    _draw_marks(plan, overlay, mode, reading)
-    link_folds(plan, overlay, lambda view: _address(plan, mode, state=chosen, **(version_view.NO_VIEW | dict(view))))
+    _draw_queues(view, overlay, live.queues, reading)
+    _draw_marks(view, overlay, mode, reading)
+    link_folds(view, overlay, lambda terms: _address(view, mode, state=chosen, **(version_view.NO_VIEW | dict(terms))))
     if bare:
         overlay.links = {}
-    return overlay.draw_on(plan.svg)
+    return overlay.draw_on(view.svg)
 
 
-def _link_lines(plan: VersionView, overlay: Overlay, mode: Mode) -> None:
+def _link_lines(view: VersionView, overlay: Overlay, mode: Mode) -> None:
     """Link each line to the instances that came by it, where the machine keeps them, else to those in its target."""
-    parts = [(plan.index["transitions"].get(each[1].id), each) for each in _list_transitions(plan)]
+    parts = [(view.index["transitions"].get(each[1].id), each) for each in _list_transitions(view)]
     shared = Counter(part for part, _ in parts)
     for part, (state, transition) in parts:
         target = transition.targets[0] if transition.targets else transition.target or state.name
-        if part is not None and target in plan.index["sums"]:
+        if part is not None and target in view.index["sums"]:
             enters = bool(transition.targets or transition.target) and shared[part] == 1
-            edge = f"{plan.version}:{transition.id}" if enters and TRANSITION in plan.outline.index else None
-            overlay.links.setdefault(part, _filter(plan, mode, state=target, edge=edge, order="newest"))
+            edge = f"{view.version}:{transition.id}" if enters and TRANSITION in view.outline.index else None
+            overlay.links.setdefault(part, _filter(view, mode, state=target, edge=edge, order="newest"))
 
 
 def _link_label(state: str, count: int, mode: Mode, reading: ModeFigures) -> str:
@@ -90,48 +90,48 @@ def _link_label(state: str, count: int, mode: Mode, reading: ModeFigures) -> str
     return f"{state}: {format_count(count)}" + (f", {mode.label.lower()} {text}" if text else "")
 
 
-def _state_url(plan: VersionView, mode: Mode, state: str, kept: Mapping[str, str]) -> str:
+def _state_url(view: VersionView, mode: Mode, state: str, kept: Mapping[str, str]) -> str:
     """Return the address of the instances that a state's figure counts."""
     wanted = {"error": "any"} if mode is diagram_modes.MODES["failures"] else kept
-    return _filter(plan, mode, **{**wanted, "state": state})
+    return _filter(view, mode, **{**wanted, "state": state})
 
 
-def _draw_marks(plan: VersionView, overlay: Overlay, mode: Mode, reading: ModeFigures) -> None:
+def _draw_marks(view: VersionView, overlay: Overlay, mode: Mode, reading: ModeFigures) -> None:
     """Link each mark to the instances it counts, or to the drawing that unfolds them."""
-    for id, (state, of) in plan.index["marks"].items():
-        overlay.links[id] = _mark_url(plan, mode, id.partition("-")[0], state, of == [state])
+    for id, (state, of) in view.index["marks"].items():
+        overlay.links[id] = _mark_url(view, mode, id.partition("-")[0], state, of == [state])
     for id, mark in reading.marks.items():
         overlay.counts[id], overlay.names[id] = mark.text, mark.said
         overlay.mark(id, "shown")
 
 
-def _mark_url(plan: VersionView, mode: Mode, kind: str, state: str, own: bool) -> str:
+def _mark_url(view: VersionView, mode: Mode, kind: str, state: str, own: bool) -> str:
     if not own:
-        return _address(plan, mode, **(version_view.NO_VIEW | plan.toggle_fold(state)))
+        return _address(view, mode, **(version_view.NO_VIEW | view.toggle_fold(state)))
     wanted = (
-        {"error": "any"} if kind == "failing" else {"older": durations.format_duration(plan.outline.state(state).sla)}
+        {"error": "any"} if kind == "failing" else {"older": durations.format_duration(view.outline.state(state).sla)}
     )
-    return _filter(plan, mode, state=state, **wanted)
+    return _filter(view, mode, state=state, **wanted)
 
 
-def _list_transitions(plan: VersionView) -> Iterator[tuple[StateOutline, TransitionOutline]]:
-    return ((state, transition) for state in plan.outline.states for transition in state.transitions)
+def _list_transitions(view: VersionView) -> Iterator[tuple[StateOutline, TransitionOutline]]:
+    return ((state, transition) for state in view.outline.states for transition in state.transitions)
 
 
-def _visible_states(plan: VersionView) -> Iterator[tuple[str, str]]:
+def _visible_states(view: VersionView) -> Iterator[tuple[str, str]]:
     """Yield the states that have a part of their own in the diagram; folded ones do not."""
-    for state in plan.outline.states:
-        if plan.index["states"].get(state.name) == state_id(state.index):
+    for state in view.outline.states:
+        if view.index["states"].get(state.name) == state_id(state.index):
             yield state.name, state_id(state.index)
 
 
 def _draw_queues(
-    plan: VersionView, overlay: Overlay, queues: Mapping[str, Mapping[str, int]], reading: ModeFigures
+    view: VersionView, overlay: Overlay, queues: Mapping[str, Mapping[str, int]], reading: ModeFigures
 ) -> None:
-    for queue, part in plan.index["queues"].items():
+    for queue, part in view.index["queues"].items():
         held = queues.get(queue, {})
         overlay.counts[part] = reading.queues[queue]
-        overlay.links[part] = find_page_address("signalbox:queue", plan.machine, queue)
+        overlay.links[part] = find_page_address("signalbox:queue", view.machine, queue)
         if heat := reading.queue_heat.get(queue):
             overlay.mark(part, f"heat-{heat}")
         if held.get("ready"):
@@ -140,12 +140,12 @@ def _draw_queues(
             overlay.mark(part, "dead")
 
 
-def _filter(plan: VersionView, mode: Mode, **wanted: str | None) -> str:
-    return f"{_address(plan, mode, **wanted)}#instances"
+def _filter(view: VersionView, mode: Mode, **wanted: str | None) -> str:
+    return f"{_address(view, mode, **wanted)}#instances"
 
 
-def _address(plan: VersionView, mode: Mode, **wanted: str | None) -> str:
-    given = version_view.NO_VIEW | plan.view | {"mode": None if mode is DEFAULT else mode.name}
-    given |= {"version": str(plan.version) if plan.chosen else None} | wanted
+def _address(view: VersionView, mode: Mode, **wanted: str | None) -> str:
+    given = version_view.NO_VIEW | view.terms | {"mode": None if mode is DEFAULT else mode.name}
+    given |= {"version": str(view.version) if view.chosen else None} | wanted
     query = urlencode({name: term for name, term in given.items() if term})
-    return f"{find_page_address('signalbox:machine', plan.machine)}{f'?{query}' if query else ''}"
+    return f"{find_page_address('signalbox:machine', view.machine)}{f'?{query}' if query else ''}"

@@ -125,7 +125,7 @@ class ModeFigures:
 
 def read_figures(
     mode: Mode,
-    plan: VersionView,
+    view: VersionView,
     live: Live,
     in_error: Mapping[str, int],
     rates: TransitionRates,
@@ -134,38 +134,38 @@ def read_figures(
     """Compute the current figures. ``in_error``: state -> instances in error; ``rates``: for a ``moving`` mode;
     ``coverage``: for the mode of tests."""
     found = ModeFigures(mode)
-    failing = dict.fromkeys((state.name for state in plan.outline.states), 0) | dict(in_error)
+    failing = dict.fromkeys((state.name for state in view.outline.states), 0) | dict(in_error)
     if mode is MODES["failures"]:
         figures: Mapping[str, float] = failing
     elif mode is MODES["tests"]:
         figures = {}
     elif mode is MODES["time"]:
-        figures = rates.estimate_stays(count_instances(plan, live))
+        figures = rates.estimate_stays(count_instances(view, live))
     else:
-        figures = FIGURES_OF[mode.name](plan, live)
-    found.marks = list_marks(plan, live, failing)
+        figures = FIGURES_OF[mode.name](view, live)
+    found.marks = list_marks(view, live, failing)
     for state, figure in figures.items():
         found.heat[state] = mode.heat(figure) if mode is not MODES["flow"] else 0
         found.states[state] = format_duration(figure) if mode.bounds is LENGTHS else format_count(int(figure))
     place = "dead" if mode is MODES["failures"] else "ready"
-    jobs = {queue: live.queues.get(queue, {}).get(place, 0) for queue in plan.index["queues"]}
+    jobs = {queue: live.queues.get(queue, {}).get(place, 0) for queue in view.index["queues"]}
     found.queues = {queue: format_count(number) for queue, number in jobs.items()}
     if mode is MODES["failures"]:
         found.queue_heat = {queue: mode.heat(number) for queue, number in jobs.items()}
     if mode is MODES["flow"]:
-        _fill_rates(found, plan, rates)
+        _fill_rates(found, view, rates)
     elif mode is MODES["tests"]:
-        _fill_coverage(found, plan, coverage or CoverageFigures())
+        _fill_coverage(found, view, coverage or CoverageFigures())
     else:
         found.flow_texts = {
-            part: format_count(taken) if taken else "" for part, taken in count_flows(plan, live).items()
+            part: format_count(taken) if taken else "" for part, taken in count_flows(view, live).items()
         }
     return found
 
 
-def _fill_rates(found: ModeFigures, plan: VersionView, rates: TransitionRates) -> None:
+def _fill_rates(found: ModeFigures, view: VersionView, rates: TransitionRates) -> None:
     ids: dict[str, list[str]] = {}
-    for transition, part in plan.index["transitions"].items():
+    for transition, part in view.index["transitions"].items():
         ids.setdefault(part, []).append(transition)
     for part, together in ids.items():
         rate = rates.per_minute(together)
@@ -173,10 +173,10 @@ def _fill_rates(found: ModeFigures, plan: VersionView, rates: TransitionRates) -
         found.flow_heat[part] = found.mode.heat(rate)
 
 
-def _fill_coverage(found: ModeFigures, plan: VersionView, coverage: CoverageFigures) -> None:
+def _fill_coverage(found: ModeFigures, view: VersionView, coverage: CoverageFigures) -> None:
     """Write tests and traffic at each line; where a line stands for several transitions, the worst of them."""
     ids: dict[str, list[str]] = {}
-    for transition, part in plan.index["transitions"].items():
+    for transition, part in view.index["transitions"].items():
         ids.setdefault(part, []).append(transition)
     for part, together in ids.items():
         rows = coverage.find(together)
@@ -188,17 +188,17 @@ def _fill_coverage(found: ModeFigures, plan: VersionView, coverage: CoverageFigu
         found.flow_texts[part] = text
 
 
-def count_flows(plan: VersionView, live: Live) -> dict[str, int]:
+def count_flows(view: VersionView, live: Live) -> dict[str, int]:
     """Count how often each line was taken. In a folded diagram a line stands for several transitions."""
     taken: Counter[str] = Counter()
-    for transition, part in plan.index["transitions"].items():
-        taken[part] += live.flow.get(f"{plan.version}:{transition}", 0)
+    for transition, part in view.index["transitions"].items():
+        taken[part] += live.flow.get(f"{view.version}:{transition}", 0)
     return taken
 
 
-def list_marks(plan: VersionView, live: Live, failing: Mapping[str, int]) -> dict[str, Mark]:
+def list_marks(view: VersionView, live: Live, failing: Mapping[str, int]) -> dict[str, Mark]:
     found = {}
-    for id, (state, of) in plan.index["marks"].items():
+    for id, (state, of) in view.index["marks"].items():
         kind = id.partition("-")[0]
         figures = live.breaches if kind == "late" else failing
         if any(figures.get(each) for each in of):
@@ -220,14 +220,14 @@ def make_mark(kind: str, state: str, number: int) -> Mark:
 MARKS = {"late": ("▲", "over service level"), "failing": ("✕", "in error")}
 
 
-def count_instances(plan: VersionView, live: Live) -> dict[str, float]:
-    return dict(plan.outline.sum_counts(live.counts))
+def count_instances(view: VersionView, live: Live) -> dict[str, float]:
+    return dict(view.outline.sum_counts(live.counts))
 
 
-def read_ages(plan: VersionView, live: Live) -> dict[str, float]:
+def read_ages(view: VersionView, live: Live) -> dict[str, float]:
     """Return the ms since the oldest instance entered each state; of a compound state, in any of its leaves."""
     found = {}
-    for state, leaves in plan.index["sums"].items():
+    for state, leaves in view.index["sums"].items():
         entered = [live.oldest[leaf] for leaf in leaves if live.counts.get(leaf) and live.oldest.get(leaf)]
         if entered:
             found[state] = max(0, live.now - min(entered))

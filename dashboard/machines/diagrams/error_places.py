@@ -13,16 +13,16 @@ from machines.engine.definitions import Outline
 MOST = 1000  # instances in error whose region is looked for; of more, every region counts
 
 
-def count_errors(engine: RedactedEngine, plan: VersionView, version: int | None = None) -> dict[str, int]:
+def count_errors(engine: RedactedEngine, view: VersionView, version: int | None = None) -> dict[str, int]:
     """Count the instances in error by state, leaf or not. ``version``: of this one alone.
 
     An instance of a machine with a parallel state is in several leaves. It counts in those of the region whose state
     invoked the dead job, or armed the timer that failed; where that is unknown, in all.
     """
-    outline = plan.outline
-    leaves = {leaf: n for leaf, n in engine.tally(plan.machine, error="any", version=version).counts.items() if n}
+    outline = view.outline
+    leaves = {leaf: n for leaf, n in engine.tally(view.machine, error="any", version=version).counts.items() if n}
     if leaves and any(state.type == "parallel" for state in outline.states):
-        found = engine.find(plan.machine, error="any", version=version, limit=MOST)
+        found = engine.find(view.machine, error="any", version=version, limit=MOST)
         if found.cursor is None:
             return _count_by_region(engine, outline, list(found))
     return {state: count for state, count in (outline.sum_counts(leaves) | leaves).items() if count}

@@ -80,18 +80,18 @@ class TransitionRates:
         return found
 
 
-def read_rates(plan: VersionView, live: Live, panels: Panels) -> TransitionRates:
+def read_rates(view: VersionView, live: Live, panels: Panels) -> TransitionRates:
     """Read the rates of a version. Statistics that cannot be read are left out: the page goes on without them."""
-    exits, around = list_exits(plan.outline)
+    exits, around = list_exits(view.outline)
     try:
         flow = panels.read("rates", lambda: statistics.recent_flow(live), None)
     except SignalboxError as error:
-        log.warning("the rates of %s cannot be read: %s", plan.machine, error)
+        log.warning("the rates of %s cannot be read: %s", view.machine, error)
         flow = None
     if flow is None:
         return TransitionRates(exits=exits, around=around)
-    counted, others = _split(flow.counted, plan.version)
-    taken, taken_by_others = _split(live.flow, plan.version)
+    counted, others = _split(flow.counted, view.version)
+    taken, taken_by_others = _split(live.flow, view.version)
     return TransitionRates(flow.window, flow.at, counted, others, taken, taken_by_others, exits, around)
 
 

@@ -85,21 +85,21 @@ class _OverlayWriter:
         return f'<a href="{escape(link)}" id="{part}" class="{classes}"{label}'
 
 
-def link_folds(plan: VersionView, overlay: Overlay, address: Address) -> None:
+def link_folds(view: VersionView, overlay: Overlay, address: Address) -> None:
     """Add the links that fold and unfold states."""
-    for state in plan.outline.states:
-        if state.name in plan.foldable:
+    for state in view.outline.states:
+        if state.name in view.foldable:
             part = fold_id(state.index)
-            overlay.links[part] = f"{address(plan.toggle_fold(state.name))}#{part}"
+            overlay.links[part] = f"{address(view.toggle_fold(state.name))}#{part}"
 
 
-def find_state_parts(plan: VersionView, configuration: Iterable[str]) -> list[str]:
+def find_state_parts(view: VersionView, configuration: Iterable[str]) -> list[str]:
     """Return the ids of the parts for the states that are active when these leaves are."""
-    states = plan.index["states"]
-    return list(dict.fromkeys(states[name] for name in active(plan.outline, configuration) if name in states))
+    states = view.index["states"]
+    return list(dict.fromkeys(states[name] for name in active(view.outline, configuration) if name in states))
 
 
-def find_transition_parts(plan: VersionView, transitions: Iterable[str]) -> list[str]:
+def find_transition_parts(view: VersionView, transitions: Iterable[str]) -> list[str]:
     """Return the ids of the lines for these transitions."""
-    drawn = plan.index["transitions"]
+    drawn = view.index["transitions"]
     return list(dict.fromkeys(drawn[id] for id in transitions if id in drawn))

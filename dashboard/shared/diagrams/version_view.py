@@ -84,11 +84,11 @@ class VersionView:
         return self.machine in builtin_machines.NAMES
 
     @property
-    def view(self) -> dict[str, str]:
+    def terms(self) -> dict[str, str]:
         """Return the terms of an address that ask for this diagram."""
-        return self.view_of(self.folds)
+        return self.terms_of(self.folds)
 
-    def view_of(self, folds: Collection[str]) -> dict[str, str]:
+    def terms_of(self, folds: Collection[str]) -> dict[str, str]:
         """Return ``?view=top`` if it fits, else ``?fold=`` with names in the order of the definition."""
         kept = diagrams.effective(self.outline, folds)
         if kept and kept == self.top:
@@ -99,17 +99,17 @@ class VersionView:
     @property
     def query(self) -> str:
         """Return the query of the address of this diagram by itself."""
-        return urlencode({"version": self.version} | self.view)
+        return urlencode({"version": self.version} | self.terms)
 
     @property
     def views(self) -> list[tuple[str, dict[str, str]]]:
         """List the other diagrams of the version: a label, and the terms."""
         whole = [("All states", {})] if self.folds else []
-        return whole + ([("Top level", self.view_of(self.top))] if self.top and self.folds != self.top else [])
+        return whole + ([("Top level", self.terms_of(self.top))] if self.top and self.folds != self.top else [])
 
     def toggle_fold(self, state: str) -> dict[str, str]:
         """Return the terms for the same diagram with this state unfolded, or folded."""
-        return self.view_of(self.folds ^ {state})
+        return self.terms_of(self.folds ^ {state})
 
     @property
     def is_vast(self) -> bool:

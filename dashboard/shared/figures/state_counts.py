@@ -51,7 +51,7 @@ class StateCounts:
     others. ``overdue``: overdue timers. ``partial``: the counts are lower bounds.
     """
 
-    plan: VersionView
+    view: VersionView
     blocks: list[StateCount]
     shown: list[StateCount]
     depths: list[Depth]
@@ -62,7 +62,7 @@ class StateCounts:
 
     @property
     def name(self) -> str:
-        return self.plan.machine
+        return self.view.machine
 
     def tabs(self, chosen: str | None = None) -> list[StateCount]:
         """List the states to choose from: those of the top level, of very many those with instances; and the chosen
@@ -82,16 +82,16 @@ def narrow(live: Live, tally: Tally | None) -> Live:
 
 
 def count_states(
-    plan: VersionView, live: Live, *, shown: int | None = None, partial: bool = False, named: str | None = None
+    view: VersionView, live: Live, *, shown: int | None = None, partial: bool = False, named: str | None = None
 ) -> StateCounts:
     """Count the instances in each state. ``named``: a state that is listed even where only other versions have it and
     no instance is in it."""
-    blocks = list(_count_blocks(plan, live, named))
-    names = {state.name for state in _top_states(plan.outline)}
+    blocks = list(_count_blocks(view, live, named))
+    names = {state.name for state in _top_states(view.outline)}
     top = [block for block in blocks if block.past or block.state in names]
     kept = _select_fullest(top, shown) if shown else top
-    depths = read_depths(plan.machine, live.queues)
-    return StateCounts(plan, blocks, kept, depths, live.total, len(top) - len(kept), live.overdue, partial)
+    depths = read_depths(view.machine, live.queues)
+    return StateCounts(view, blocks, kept, depths, live.total, len(top) - len(kept), live.overdue, partial)
 
 
 def _top_states(outline: Outline) -> list[StateOutline]:
@@ -102,9 +102,9 @@ def _top_states(outline: Outline) -> list[StateOutline]:
     return [state for state in outline.states if state.parent == outline.root and state is not root]
 
 
-def _count_blocks(plan: VersionView, live: Live, named: str | None) -> Iterator[StateCount]:
+def _count_blocks(view: VersionView, live: Live, named: str | None) -> Iterator[StateCount]:
     """Yield the states in the order of the definition, then those of other versions that have instances."""
-    outline, sums = plan.outline, plan.index["sums"]
+    outline, sums = view.outline, view.index["sums"]
     counts = outline.sum_counts(live.counts)
     lift = 1 if outline.root else 0
     for state in outline.states:

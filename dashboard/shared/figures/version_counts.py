@@ -93,14 +93,14 @@ class Elsewhere:
     versions: tuple[int, ...]
 
 
-def find_elsewhere(plan: VersionView, live: Live, counts: VersionCounts) -> list[Elsewhere]:
-    """List the states with instances that are no leaf of ``plan``, the fullest first."""
-    absent = {state: count for state, count in live.counts.items() if count and state not in plan.outline.leaves}
+def find_elsewhere(view: VersionView, live: Live, counts: VersionCounts) -> list[Elsewhere]:
+    """List the states with instances that are no leaf of ``view``, the fullest first."""
+    absent = {state: count for state, count in live.counts.items() if count and state not in view.outline.leaves}
     if not absent:
         return []
-    numbers = [row.version for row in counts.rows if row.instances and row.version != plan.version]
+    numbers = [row.version for row in counts.rows if row.instances and row.version != view.version]
     try:
-        others = load_versions_of(plan.machine, numbers)
+        others = load_versions_of(view.machine, numbers)
     except SignalboxError:  # a version that cannot be read: the states are named without their versions
         others = {}
     found = [

@@ -109,8 +109,8 @@ def test_an_action_for_other_groups_is_shown_as_blocked_with_the_group_that_it_n
     assert shown.routes[0].why == ["needs the group treasury"]
     answer = client.get(PAGE)
     assert "needs the group treasury" in read(answer).one("section", **{"aria-labelledby": "actions"}).text
-    close = answer.context["plan"].outline.states[0].transitions[-1].id
-    part = answer.context["plan"].index["transitions"][close]
+    close = answer.context["view"].outline.states[0].transitions[-1].id
+    part = answer.context["view"].index["transitions"][close]
     assert not re.search(rf'class="[^"]*possible[^"]*"[^>]*id="{part}"', str(answer.context["drawing"]))
 
 

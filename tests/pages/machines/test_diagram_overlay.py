@@ -80,10 +80,10 @@ def test_the_state_an_instance_is_in_is_lit_and_no_count_is_shown(engine, waitin
 
 
 def test_every_part_is_still_there_after_painting(engine, devices):
-    plan = version_view.load_version(devices, 1)
-    painted = parts(draw_machine(plan, engine.live(devices), None))
+    view = version_view.load_version(devices, 1)
+    painted = parts(draw_machine(view, engine.live(devices), None))
     ids = {part["id"] for part in painted.all() if "id" in part.attributes}
-    assert {id for kind in ("states", "transitions", "queues") for id in plan.index[kind].values()} <= ids
+    assert {id for kind in ("states", "transitions", "queues") for id in view.index[kind].values()} <= ids
 
 
 HOSTILE = '<text class="count"></text></g>"><script>alert(1)</script>'

@@ -57,17 +57,17 @@ def test_an_instance_is_lit_in_what_it_is_folded_into(as_, order):
 
 
 def test_all_of_the_top_level_folded_is_the_top_level_and_what_is_within_is_no_matter(as_, delivery):
-    plan = version_view.load_version("delivery", 1, fold="Parcel,Fulfilling,Nobody,,Paying")
-    assert (plan.view, plan.folds) == ({"view": "top"}, {"Fulfilling"})
-    assert plan.fingerprint == version_view.load_version("delivery", 1, fold=version_view.TOP).fingerprint
-    assert plan.toggle_fold("Fulfilling") == {}
+    view = version_view.load_version("delivery", 1, fold="Parcel,Fulfilling,Nobody,,Paying")
+    assert (view.terms, view.folds) == ({"view": "top"}, {"Fulfilling"})
+    assert view.fingerprint == version_view.load_version("delivery", 1, fold=version_view.TOP).fingerprint
+    assert view.toggle_fold("Fulfilling") == {}
 
 
 def test_a_name_with_a_comma_is_called_by_its_number(engine, db):
     inner = {"initial": "a", "states": {"a": {}}}
     engine.publish({"id": "m", "initial": "x,y", "states": {"x,y": inner, "z": {"initial": "b", "states": {"b": {}}}}})
-    plan = version_view.load_version("m", 1, fold="z")
-    assert plan.toggle_fold("x,y") == {"view": "top"}
+    view = version_view.load_version("m", 1, fold="z")
+    assert view.toggle_fold("x,y") == {"view": "top"}
     assert version_view.load_version("m", 1, fold="1").folds == {"x,y"}
 
 
