@@ -142,7 +142,7 @@ def bulk_page(
     actor, start = Actor.of(request), _start(request)
     bulk, now, order = services.read_bulk(actor, id)
     found = read_rows(bulk, now, request, start)
-    tried = bulk.dry_run() if order.action == MIGRATE else None
+    dry_run = bulk.dry_run() if order.action == MIGRATE else None
     done = now.data["tried"] if now.data["stage"] == "running" else now.data["checked"]
     context = {
         "section": "machines",
@@ -156,8 +156,8 @@ def bulk_page(
         "waiting": approval_queries.find_open().filter(bulk=id).first(),
         "previews": count_words(now.data["verdicts"], RESULTS),
         "succeeds": "would move" if order.action == MIGRATE else "would succeed",
-        "classes": tried.classes[:MAX_CLASSES] if tried else [],
-        "fleet": tried.total if tried else 0,
+        "classes": dry_run.classes[:MAX_CLASSES] if dry_run else [],
+        "fleet": dry_run.total if dry_run else 0,
         "outcomes": count_words(now.data["outcomes"], OUTCOMES) if now.data["stage"] == "running" else [],
         "reached": done,
         "progress": services.progress(now),

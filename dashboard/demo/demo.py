@@ -56,7 +56,7 @@ class Stopped(BaseException):
 class Demo:
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
         self.options = options
-        self._say = say
+        self._print = say
         self._parent = Parent() if options.with_parent else None
         self._server: Server | Cluster | None = None
 
@@ -66,14 +66,14 @@ class Demo:
             try:
                 self._play(stack)
             except Stopped:
-                self._say("\nStopping ...")
+                self._print("\nStopping ...")
             finally:
                 _deaf()
                 stack.close()
-        self._say(f"Stopped. Your data stays where it is; `{COMMAND} demo` goes on from there.")
+        self._print(f"Stopped. Your data stays where it is; `{COMMAND} demo` goes on from there.")
 
     def _play(self, stack: ExitStack) -> None:
-        self._say("Signalbox demo")
+        self._print("Signalbox demo")
         lock = self._only_one(stack)
         listener = self._listen(stack)
         self._server = preparation.redis(stack, cluster=self.options.cluster)
@@ -83,7 +83,7 @@ class Demo:
         self._line("drafts", preparation.drafts())
         self._line("schedules", preparation.schedules())
         accounts = logins.prepare(conf.HOME)
-        cast = Processes(conf.HOME / "logs", keep=[lock.descriptor], say=self._say)
+        cast = Processes(conf.HOME / "logs", keep=[lock.descriptor], say=self._print)
         stack.callback(cast.stop)
         self._raise_curtain(cast, listener)
         self._announce(port.address(listener), accounts)
@@ -136,11 +136,11 @@ class Demo:
             time.sleep(0.1)
 
     def _announce(self, url: str, accounts: list[logins.Login]) -> None:
-        self._say(f"\n  Open    {url}\n")
+        self._print(f"\n  Open    {url}\n")
         for account in accounts:
             password = account.password or f"(changed since: {MANAGE} changepassword)"
-            self._say(f"  Log in  {account.name:<10} {password:<14} {account.may}")
-        self._say(f"\n  Ctrl-C stops everything. Logs are in {conf.HOME / 'logs'}.\n")
+            self._print(f"  Log in  {account.name:<10} {password:<14} {account.may}")
+        self._print(f"\n  Ctrl-C stops everything. Logs are in {conf.HOME / 'logs'}.\n")
 
     def _look(self, cast: Processes) -> None:
         if self._parent and self._parent.is_ending():
@@ -151,7 +151,7 @@ class Demo:
         cast.look()
 
     def _line(self, what: str, words: str) -> None:
-        self._say(f"  {what:<10} {words}")
+        self._print(f"  {what:<10} {words}")
 
 
 @contextmanager

@@ -45,7 +45,7 @@ class Processes:
     def __init__(self, logs: Path, *, keep: Sequence[int], say: Callable[[str], None]) -> None:
         self._logs = logs
         self._keep = list(keep)
-        self._say = say
+        self._print = say
         self.members: list[Process] = []
 
     def start(self, name: str, *arguments: str, vital: bool = False, keep: Sequence[int] = ()) -> Process:
@@ -94,7 +94,7 @@ class Processes:
         pause = min(2.0 ** (member.failures - 1), LONGEST_PAUSE)
         member.due = now + pause
         last = words.rpartition("\n")[2] or "nothing"
-        self._say(f"  {member.name:<10} ended by itself (code {code}), last word: {last}; again in {pause:g} s")
+        self._print(f"  {member.name:<10} ended by itself (code {code}), last word: {last}; again in {pause:g} s")
 
     def _close(self, member: Process) -> str:
         """Close the member. Return its last words."""

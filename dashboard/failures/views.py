@@ -69,9 +69,9 @@ def show(request: HttpRequest, id: int) -> HttpResponse:
 
 
 def group_page(
-    request: HttpRequest, id: int, *, tried: GroupAction | None = None, turned: FailedAction | None = None
+    request: HttpRequest, id: int, *, submitted: GroupAction | None = None, turned: FailedAction | None = None
 ) -> HttpResponse:
-    """Render the page of a group as of now. ``tried``: a form that was not accepted; ``turned``: an action that was
+    """Render the page of a group as of now. ``submitted``: a form that was not accepted; ``turned``: an action that was
     refused."""
     actor = Actor.of(request)
     view = queries.get(actor, id, hours=WEEK)
@@ -92,11 +92,10 @@ def group_page(
         "count": count,
         "actions": actions,
         "running": running,
-        "action_forms": [tried if tried and tried.name == one.name else one for one in offered],
+        "action_forms": [submitted if submitted and submitted.name == one.name else one for one in offered],
         "turned": turned,
-        "tried": tried is not None,
     }
-    status = turned.status if turned else 400 if tried else 200
+    status = turned.status if turned else 400 if submitted else 200
     return render_page(request, "signalbox/errors/group.html", context, status=status)
 
 
@@ -114,7 +113,7 @@ def _make_view(name: str) -> View:
             return redirect("signalbox:error-group", id)
         action = make_action(found, name, 0, request.POST)
         if not action.form.is_valid():
-            return group_page(request, id, tried=action)
+            return group_page(request, id, submitted=action)
         try:
             message = _run(Actor.of(request), id, name, action.form.cleaned_data)
         except (errors.BadInput, errors.Miscounted) as error:

@@ -64,15 +64,15 @@ def list_event_actions(
     explained: Explanations,
     view: VersionView,
     instance: Instance,
-    tried: tuple[str, TypedForm] | None = None,
+    submitted: tuple[str, TypedForm] | None = None,
     *,
     groups: Groups = None,
 ) -> list[EventAction]:
     """List events of the current state first, then the others. ``explained``: what ``list_events`` would do;
-    ``tried``: an event whose form stays filled; ``groups``: those of the person, None if they may take any
+    ``submitted``: an event whose form stays filled; ``groups``: those of the person, None if they may take any
     transition."""
     names = list_events(view, instance.configuration)
-    actions = [_make_action(view, instance, name, number, tried) for number, name in enumerate(names)]
+    actions = [_make_action(view, instance, name, number, submitted) for number, name in enumerate(names)]
     return [_explain_action(explained.get(action.event), view, instance, action, groups) for action in actions]
 
 
@@ -100,11 +100,11 @@ def list_events(view: VersionView, configuration: Iterable[str] = ()) -> list[st
 
 
 def _make_action(
-    view: VersionView, instance: Instance, name: str, number: int, tried: tuple[str, TypedForm] | None
+    view: VersionView, instance: Instance, name: str, number: int, submitted: tuple[str, TypedForm] | None
 ) -> EventAction:
     description = view.event_description(name) if name else "This state accepts events by a name pattern."
-    if tried and tried[0] == name:
-        return EventAction(name, number, description, tried[1], asked=True)
+    if submitted and submitted[0] == name:
+        return EventAction(name, number, description, submitted[1], asked=True)
     return EventAction(
         name, number, description, view.payload_form(name, instance.configuration, id_prefix=f"e{number}")
     )

@@ -68,7 +68,7 @@ class ActionResult:
         return STATUS[self.kind]
 
     @property
-    def tried(self) -> tuple[str, TypedForm] | None:
+    def submitted(self) -> tuple[str, TypedForm] | None:
         """Return the event whose form stays filled, and the form."""
         return (self.event, self.form) if self.event and self.form is not None else None
 

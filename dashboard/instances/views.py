@@ -67,8 +67,8 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     attempt = attempt.redact(engine.redactor(machine).of(id)) if attempt else None
     closed = instance.archived or view.is_system
     explanations = {} if closed else _explain_events(engine, view, seen)
-    tried, groups = attempt.tried if attempt else None, rules.groups_among(Actor.of(request), view.outline)
-    actions = [] if closed else list_event_actions(explanations, view, instance, tried, groups=groups)
+    submitted, groups = attempt.submitted if attempt else None, rules.groups_among(Actor.of(request), view.outline)
+    actions = [] if closed else list_event_actions(explanations, view, instance, submitted, groups=groups)
     if view.is_mirror and not instance.archived:
         actions = judge_methods(actions, view, id, request.user)
     replay = _load_replay(request, view, instance, seen.steps)

@@ -72,7 +72,7 @@ class Trial:
     records: list[SimulatedStep] = field(default_factory=list)
     mistake: str = ""
     status: int = 200
-    tried: tuple[str, TypedForm] | None = None
+    submitted: tuple[str, TypedForm] | None = None
     start: TypedForm | None = None
 
     @property
@@ -100,7 +100,7 @@ class Trial:
         if do == "event":
             name = post.get("event", "")
             form = self.view.payload_form(name, None, id_prefix="tried", data=post)
-            self.tried = (name, form)
+            self.submitted = (name, form)
             if not self._is_valid(form):
                 return None
             made: dict[str, Any] = {"event": name} | ({"payload": values} if (values := form.values()) else {})
@@ -147,8 +147,8 @@ class Trial:
         for number, one in enumerate(self.now.next):
             name = one["event"]
             form = self.view.payload_form(name, self.now.configuration, id_prefix=f"n{number}")
-            if self.tried and self.tried[0] == name:
-                form = self.tried[1]
+            if self.submitted and self.submitted[0] == name:
+                form = self.submitted[1]
             found.append(NextEvent(name, one["verdict"], RESULTS.get(one["verdict"], one["verdict"]), form))
         return found
 

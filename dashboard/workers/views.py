@@ -45,16 +45,16 @@ def direct(request: HttpRequest, worker: str) -> HttpResponse:
     return redirect("signalbox:workers")
 
 
-def _page(request: HttpRequest, tried: str = "", form: OrderForm | None = None) -> HttpResponse:
-    """Render the page as of now. ``form``: an order for ``tried`` that was not accepted."""
+def _page(request: HttpRequest, submitted: str = "", form: OrderForm | None = None) -> HttpResponse:
+    """Render the page as of now. ``form``: an order for ``submitted`` that was not accepted."""
     alive = services.list_workers(Actor.of(request))
     rows = sorted(alive, key=lambda row: (row.host, row.pid))
     now = services.read_clock()
     workers = [make_worker(row, now) for row in rows]
     if form is not None:
-        if all(row.id != tried for row in rows):
-            raise Http404(f"Worker {tried} not found. It may have stopped.")
-        workers = [replace(worker, form=form) if worker.row.id == tried else worker for worker in workers]
+        if all(row.id != submitted for row in rows):
+            raise Http404(f"Worker {submitted} not found. It may have stopped.")
+        workers = [replace(worker, form=form) if worker.row.id == submitted else worker for worker in workers]
     context = {
         "section": "workers",
         "now_ms": now,

@@ -130,12 +130,12 @@ def panel(
     request: HttpRequest,
     machine: Machine,
     instance: Instance,
-    tried: EventForm | None = None,
+    submitted: EventForm | None = None,
     error: SignalboxError | None = None,
     *,
     status: int = 200,
 ) -> HttpResponse:
-    """Render the page of an instance. ``tried`` is the form that was sent and did not succeed, ``error`` what the
+    """Render the page of an instance. ``submitted`` is the form that was sent and did not succeed, ``error`` what the
     engine said about it."""
     version = version_of(machine, instance)
     may_fire = may(request, "fire", machine.name)
@@ -157,8 +157,8 @@ def panel(
         suspended=moment(instance.suspended) if instance.suspended else None,
         waits=_waits(version, instance),
         kin=_kin(request, instance),
-        actions=list_event_actions(version, instance, tried) if may_fire else [],
-        tried=tried,
+        actions=list_event_actions(version, instance, submitted) if may_fire else [],
+        submitted=submitted,
         error=error,
         error_text=redacted.error(error) if error else "",
         is_conflict=isinstance(error, Conflict),

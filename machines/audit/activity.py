@@ -106,11 +106,11 @@ def _read(engine: Engine, machines: Sequence[str], at: int | None) -> dict[str, 
     found: dict[str, dict[str, list[Count]]] = {name: {period: [] for period in PERIODS} for name in machines}
     for machine, place, *row in engine.activity().count_moved(found, [(period, 1) for period in PERIODS], at):
         found[machine][PERIODS[place]] += read_counts(row)
-    return {name: _together(parts) for name, parts in found.items()}
+    return {name: _add_periods(parts) for name, parts in found.items()}
 
 
 def _sum_up(by_machine: dict[str, Counts]) -> Activity:
-    moved = _together({period: [each[period] for each in by_machine.values()] for period in PERIODS})
+    moved = _add_periods({period: [each[period] for each in by_machine.values()] for period in PERIODS})
     return Activity(moved, by_machine)
 
 
@@ -164,11 +164,11 @@ def count_people(at: int | None = None) -> Counts:
     return {period: count(period, at=at) for period in PERIODS}
 
 
-def _together(parts: Mapping[str, Sequence[Count]]) -> Counts:
-    return {period: together(each) for period, each in parts.items()}
+def _add_periods(parts: Mapping[str, Sequence[Count]]) -> Counts:
+    return {period: add_counts(each) for period, each in parts.items()}
 
 
-def together(parts: Sequence[Count]) -> Count:
+def add_counts(parts: Sequence[Count]) -> Count:
     """Add counts that have no member in common, as those of partitions and of machines. The errors of several
     sketches are independent, so that the sum's is smaller than theirs."""
     number = sum(part.number for part in parts)

@@ -62,13 +62,13 @@ def difference(new: Counters, old: Counters) -> Counters:
     return found
 
 
-def together(a: Counters, b: Counters) -> Counters:
+def add_counters(a: Counters, b: Counters) -> Counters:
     """Return both added up."""
     found = dict(a)
     for name, value in b.items():
         held = found.get(name)
         if isinstance(value, dict):
-            found[name] = together(held or {}, value)
+            found[name] = add_counters(held or {}, value)
         else:
             found[name] = (held or 0) + value
     return found

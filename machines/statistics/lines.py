@@ -12,7 +12,7 @@ from django.db.models import Sum
 from machines.engine.rates import estimate_quantile
 
 from .axis import Axis, rows_of
-from .counters import Counters, together
+from .counters import Counters, add_counters
 
 MOST = 6  # lines of one chart; what is left over is added up as one more
 
@@ -48,7 +48,7 @@ class Measured:
         rows = rows_of(self.axis, self.machines).order_by("at").values_list("bucket", "covered", "numbers")
         for bucket, ms, numbers in rows:
             covered[bucket] = covered.get(bucket, 0) + ms
-            counted[bucket] = together(counted.get(bucket, {}), numbers)
+            counted[bucket] = add_counters(counted.get(bucket, {}), numbers)
         return covered, counted
 
     @cached_property
@@ -172,7 +172,7 @@ def _of_queue(numbers: Counters, queue: str) -> Counters:
         return dict(queues.get(queue, {}))
     found: Counters = {}
     for each in queues.values():
-        found = together(found, each)
+        found = add_counters(found, each)
     return found
 
 

@@ -9,7 +9,7 @@ from django.db.models import Sum
 
 from machines.engine import Live
 
-from .counters import Counters, WentBack, difference, together
+from .counters import Counters, WentBack, add_counters, difference
 from .models import Measurement, SamplingTurn
 from .recording import GAP, Period, readings
 
@@ -81,7 +81,7 @@ def _count_lately(lives: Mapping[str, Live], minutes: int) -> dict[str, tuple[Co
         ms, counted = measured.get(name, (0, {}))
         window = ms + live.now - held[name].at
         if window >= LEAST:
-            found[name] = (together(counted, since), window)
+            found[name] = (add_counters(counted, since), window)
     return found
 
 
@@ -111,7 +111,7 @@ def _measure(lives: Mapping[str, Live], minutes: int) -> dict[str, tuple[int, Co
     found: dict[str, tuple[int, Counters]] = {}
     for name, ms, numbers in rows.values_list("machine", "covered", "numbers"):
         before, counted = found.get(name, (0, {}))
-        found[name] = (before + ms, together(counted, _of_machine(numbers)))
+        found[name] = (before + ms, add_counters(counted, _of_machine(numbers)))
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from .axis import Axis, Period, axis_of, rows_of
-from .counters import Counters, together
+from .counters import Counters, add_counters
 from .lines import MOST, WHATS, Line, Measured
 from .models import Measurement
 
@@ -91,7 +91,7 @@ def recent_times(machines: Collection[str], *, now: int | None = None) -> dict[s
     it."""
     found: dict[str, dict[str, Counters]] = {}
     for machine, numbers in rows_of(axis_of("hour", now), machines).values_list("machine", "numbers"):
-        found[machine] = together(found.get(machine, {}), numbers.get("queues", {}))
+        found[machine] = add_counters(found.get(machine, {}), numbers.get("queues", {}))
     return found
 
 

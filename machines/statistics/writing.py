@@ -21,7 +21,7 @@ from machines.engine.limits import check_machine_name
 from machines.patterns import Batch, Entry
 from machines.patterns.arguments import MAX_EXACT, MAX_NOW
 
-from .counters import Counters, build, sums, together
+from .counters import Counters, add_counters, build, sums
 from .models import MeasuredStretch, Measurement, SamplingTurn
 from .recording import COVERED, INSTANCES, SAMPLED
 
@@ -180,7 +180,7 @@ def _add(parts: list[Part], last: dict[str, int]) -> None:
         key = (part.machine, int(period), at)
         is_new = key not in rows
         row = rows.setdefault(key, Measurement(machine=part.machine, period=period, at=at, numbers={}))
-        row.numbers = together(row.numbers, part.numbers)
+        row.numbers = add_counters(row.numbers, part.numbers)
         row.covered += part.covered
         if is_new or part.end >= last[part.machine]:
             row.instances = part.instances

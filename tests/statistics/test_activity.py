@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 
 from machines.audit import activity as activities
 from machines.audit import entries
-from machines.audit.activity import ActivityCounter, activity, count_people, kept_activity, together
+from machines.audit.activity import ActivityCounter, activity, add_counts, count_people, kept_activity
 from machines.engine import Engine
 from machines.engine.keys import Keys
 from machines.patterns import Count
@@ -140,8 +140,8 @@ def test_the_functions_refuse_rubbish_and_machines_that_are_not_there(lamps, pre
 
 def test_counts_without_a_common_member_add_up_and_their_errors_average_out():
     parts = [Count(10_000, False, ERROR, NOW)] * 4 + [Count(40, True, 0.0, NOW)]
-    assert together(parts) == Count(40_040, False, 0.004, NOW)
-    assert together([]) == Count(0, True, 0.0, 0)
+    assert add_counts(parts) == Count(40_040, False, 0.004, NOW)
+    assert add_counts([]) == Count(0, True, 0.0, 0)
 
 
 def test_whoever_pulls_a_lever_counts_and_nobody_else(prefix, db):

@@ -71,7 +71,7 @@ class OutboxPage:
         self._floors = dict(backlog.floors)  # partition -> its oldest message among those read
         self._page: list[tuple[str, Message]] = []
         self._family = family
-        self._over: set[str] = set()  # ids of settled messages
+        self._settled_ids: set[str] = set()  # ids of settled messages
         self._unanswered = False
 
     @property
@@ -136,7 +136,7 @@ class OutboxPage:
 
     def backlog(self, now: float) -> Backlog:
         """Return the messages that wait after this page, once its results are settled."""
-        left = [(root, message) for root, message in self._page if message.id not in self._over]
+        left = [(root, message) for root, message in self._page if message.id not in self._settled_ids]
         if not self._stuck:
             return Backlog()
         floors = dict(self._backlog.floors)
@@ -154,5 +154,5 @@ class OutboxPage:
         return root in self._stuck or (root, message.instance) in self._stuck
 
     def _settle(self, message: Message, verdict: str, why: str) -> None:
-        self._over.add(message.id)
+        self._settled_ids.add(message.id)
         self.settled += [message.id, verdict, why]

@@ -54,23 +54,23 @@ class EventForm:
 
 @dataclass(frozen=True, slots=True)
 class EventAction:
-    """``listens`` is False for an event the current state would refuse; ``tried`` for the one just fired in vain."""
+    """``listens`` is False for an event the current state would refuse; ``submitted`` for the one just fired in vain."""
 
     event: EventOutline
     form: EventForm
     listens: bool
-    tried: bool = False
+    submitted: bool = False
 
 
 def list_event_actions(
-    version: MachineVersion | None, instance: Instance, tried: EventForm | None = None
+    version: MachineVersion | None, instance: Instance, submitted: EventForm | None = None
 ) -> list[EventAction]:
-    """List an action for each event of the machine, those the state listens for first. ``tried`` keeps what was
+    """List an action for each event of the machine, those the state listens for first. ``submitted`` keeps what was
     entered."""
-    fired = tried.outline.name if tried else None
+    fired = submitted.outline.name if submitted else None
     return [
-        EventAction(event, tried, listens, tried=True)
-        if tried and event.name == fired
+        EventAction(event, submitted, listens, submitted=True)
+        if submitted and event.name == fired
         else EventAction(event, EventForm(event, number=number), listens)
         for number, (event, listens) in enumerate(_events(version, instance))
     ]

@@ -36,7 +36,7 @@ class Writing:
     embedded: dict[str, Tag] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     payload: PayloadTypes | None = None  # of the event of the transition that is being written
-    _said: set[str] = field(default_factory=set)
+    _reported: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         ids, variables = Names(), Names(self.machine.fields)
@@ -75,8 +75,8 @@ class Writing:
 
     def once(self, code: str, path: Path, message: str, hint: str = "") -> None:
         """Add a finding at its first place, and not again."""
-        if message not in self._said:
-            self._said.add(message)
+        if message not in self._reported:
+            self._reported.add(message)
             self.report.add(code, path, message, hint)
 
     def ours(self, path: Path, what: str) -> None:

@@ -17,7 +17,7 @@ class Writing:
     report: Report
     tree: Tree
     events: list[str] = field(default_factory=list)
-    _said: set[str] = field(default_factory=set)
+    _reported: set[str] = field(default_factory=set)
 
     def longer(self, event: str) -> str | None:
         """Return an event whose name begins with this one and a dot."""
@@ -27,8 +27,8 @@ class Writing:
 
     def once(self, code: str, path: Path, message: str, hint: str = "") -> None:
         """Add a finding at the first place that it applies to."""
-        if message not in self._said:
-            self._said.add(message)
+        if message not in self._reported:
+            self._reported.add(message)
             self.report.add(code, path, message, hint)
 
     def id(self, branch: Branch) -> str:
