@@ -54,7 +54,7 @@ class EventForm:
 
 @dataclass(frozen=True, slots=True)
 class EventAction:
-    """``listens`` is False for an event the current state would refuse; ``submitted`` for the one just fired in vain."""
+    """``listens`` is False for an event the current state would refuse; ``submitted`` for the one fired in vain."""
 
     event: EventOutline
     form: EventForm
