@@ -44,29 +44,31 @@ def container(redis: Client, prefix: str) -> Sessions:
 def make_link(user: Any, page: str, query: str) -> Link:
     """Create a link. Raise ValidationError as a shared view does, Full at ``MAX_LINKS``."""
     view = SavedView.for_all(user, page, query)
-    return _link(_links().create(_subject(user), {"machine": view.machine, "page": view.page, "query": view.query}))
+    return _link(
+        _get_store().create(_make_subject(user), {"machine": view.machine, "page": view.page, "query": view.query})
+    )
 
 
 def renew_link(user: Any, handle: str) -> Link:
     """Replace the address of a link; the former one opens nothing. Its end stays. Raise Gone."""
     if not HANDLE.fullmatch(handle):
         raise Gone("link not found")
-    return _link(_links().rotate_handle(_subject(user), handle))
+    return _link(_get_store().rotate_handle(_make_subject(user), handle))
 
 
 def revoke_link(user: Any, handle: str) -> bool:
     """Revoke a link of the user; return whether there was one."""
-    return bool(HANDLE.fullmatch(handle)) and _links().revoke_handle(_subject(user), handle)
+    return bool(HANDLE.fullmatch(handle)) and _get_store().revoke_handle(_make_subject(user), handle)
 
 
 def list_links(user: Any) -> list[Link]:
     """List the links of the user, the one that expires first in front."""
-    return [_link(held) for held in _links().of(_subject(user))]
+    return [_link(held) for held in _get_store().of(_make_subject(user))]
 
 
 def open_link(user: Any, token: str) -> SavedView:
     """Return the view of a link. Raise Gone, ValidationError if the page cannot be shared any more, Forbidden."""
-    state = _links().get(token).state
+    state = _get_store().get(token).state
     view = SavedView.for_all(user, state["page"], state["query"])
     view.demand(user)
     return view
@@ -77,9 +79,9 @@ def _link(held: Held) -> Link:
     return Link(held.handle, view, held.created, held.expires, held.token if isinstance(held, Session) else "")
 
 
-def _links() -> Sessions:
+def _get_store() -> Sessions:
     return get_pattern(container)
 
 
-def _subject(user: Any) -> str:
+def _make_subject(user: Any) -> str:
     return str(user.pk)

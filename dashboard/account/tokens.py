@@ -34,7 +34,7 @@ def show(request: HttpRequest) -> HttpResponse:
     """Show the tokens and the form. A POST creates a token and shows its text, only once."""
     form = TokenForm(request.user, request.POST if request.method == "POST" else None)
     if request.method != "POST" or not form.is_valid():
-        return _page(request, form, status=400 if form.is_bound else 200)
+        return _render_page(request, form, status=400 if form.is_bound else 200)
     given = form.cleaned_data
     cache = get_shared_cache()
     if not cache.add(f"token-form:{request.user.pk}:{given['key']}", 1, DAY):
@@ -49,8 +49,8 @@ def show(request: HttpRequest) -> HttpResponse:
     except Unmakeable as error:
         cache.delete(f"token-form:{request.user.pk}:{given['key']}")
         form.add_error(error.field if error.field in form.fields else None, str(error))
-        return _page(request, form, status=400)
-    return _page(request, TokenForm(request.user), made=made, text=text)
+        return _render_page(request, form, status=400)
+    return _render_page(request, TokenForm(request.user), made=made, text=text)
 
 
 @require_POST
@@ -65,13 +65,13 @@ def revoke(request: HttpRequest, handle: str) -> HttpResponse:
     return redirect("signalbox:tokens")
 
 
-def _page(
+def _render_page(
     request: HttpRequest, form: TokenForm, *, made: Token | None = None, text: str = "", status: int = 200
 ) -> HttpResponse:
     now, panels = timezone.now(), Panels()
     kept = Token.objects.filter(owner=request.user)
     rows = [
-        {"token": token, "state": token.state(now), **_times(token)}
+        {"token": token, "state": token.state(now), **_convert_times(token)}
         for token in kept
         if token.state(now) == "active" or max(token.created, token.revoked or token.expires) > now - ENDED_SHOWN
     ]
@@ -83,7 +83,7 @@ def _page(
     return render_page(request, "signalbox/account/tokens.html", context, status=status)
 
 
-def _times(token: Token) -> dict[str, int | None]:
+def _convert_times(token: Token) -> dict[str, int | None]:
     """Return the times of a token in ms."""
     return {
         name: moment and in_ms(moment)

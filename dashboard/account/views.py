@@ -40,7 +40,7 @@ def show(request: HttpRequest) -> HttpResponse:
     return render_page(
         request,
         "signalbox/account/account.html",
-        {"section": "account", "form": form, **_account_context(request)},
+        {"section": "account", "form": form, **_make_context(request)},
         status=status,
     )
 
@@ -82,7 +82,7 @@ def _go_back(request: HttpRequest) -> HttpResponseRedirect:
     return HttpResponseRedirect(back if ours else reverse("signalbox:account"))
 
 
-def _account_context(request: HttpRequest) -> dict[str, Any]:
+def _make_context(request: HttpRequest) -> dict[str, Any]:
     panels = Panels()
     return {
         "rights": frozenset(right for right in MEANINGS if scope_of(request.user, right).all),

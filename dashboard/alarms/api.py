@@ -122,16 +122,16 @@ def list_history(
     before = cursors.number("alarms", cursor)
     rows = list(found.filter(Q(id__lt=before) if before is not None else Q())[: limit + 1])
     further = rows[limit - 1].pk if len(rows) > limit else None
-    return {"items": [_out_event(row) for row in rows[:limit]], "next": cursors.give("alarms", further)}
+    return {"items": [_describe_event(row) for row in rows[:limit]], "next": cursors.give("alarms", further)}
 
 
-def _out_event(row: AlarmEvent) -> AlarmEventOut:
+def _describe_event(row: AlarmEvent) -> AlarmEventOut:
     names = ("id", "key", "kind", "machine", "severity", "text", "event", "actor", "owner", "reason")
     until = in_ms(row.until) if row.until else None
     return AlarmEventOut(**{name: getattr(row, name) for name in names}, at=in_ms(row.at), until=until)
 
 
-def _out(actor: Actor, alarm: Alarm) -> AlarmOut:
+def _describe(actor: Actor, alarm: Alarm) -> AlarmOut:
     return AlarmOut.model_validate(link_alarm(alarm, actor.scope("operate")))
 
 
@@ -146,7 +146,7 @@ def _out(actor: Actor, alarm: Alarm) -> AlarmOut:
 def acknowledge(request: HttpRequest, body: OfAlarm) -> AlarmOut:
     """Record that this account knows of the alarm, until it is over. A second time changes nothing."""
     actor = actor_of(request)
-    return _out(actor, alarms.acknowledge(actor, body.key))
+    return _describe(actor, alarms.acknowledge(actor, body.key))
 
 
 @group.post(
@@ -156,7 +156,7 @@ def acknowledge(request: HttpRequest, body: OfAlarm) -> AlarmOut:
 def assign(request: HttpRequest, body: AlarmAssigning) -> AlarmOut:
     """Assign the alarm to an active account that may see the machine, or to nobody."""
     actor = actor_of(request)
-    return _out(actor, alarms.assign(actor, body.key, body.owner))
+    return _describe(actor, alarms.assign(actor, body.key, body.owner))
 
 
 @group.post(
@@ -166,7 +166,7 @@ def assign(request: HttpRequest, body: AlarmAssigning) -> AlarmOut:
 def snooze(request: HttpRequest, body: Snoozing) -> AlarmOut:
     """Hide the alarm for a minute to seven days, or until its severity rises."""
     actor = actor_of(request)
-    return _out(actor, alarms.snooze(actor, body.key, timedelta(minutes=body.minutes), reason=body.reason))
+    return _describe(actor, alarms.snooze(actor, body.key, timedelta(minutes=body.minutes), reason=body.reason))
 
 
 @group.post(
@@ -180,4 +180,4 @@ def snooze(request: HttpRequest, body: Snoozing) -> AlarmOut:
 def wake(request: HttpRequest, body: OfAlarm) -> AlarmOut:
     """End the snooze before its time."""
     actor = actor_of(request)
-    return _out(actor, alarms.wake(actor, body.key))
+    return _describe(actor, alarms.wake(actor, body.key))

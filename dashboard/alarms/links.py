@@ -13,7 +13,7 @@ from machines.alarms.alarm import Alarm
 from machines.people.permissions import Scope
 
 
-def _machine(alarm: Alarm) -> str:
+def _link_machine(alarm: Alarm) -> str:
     return reverse("signalbox:machine", args=[alarm.machine])
 
 
@@ -30,15 +30,15 @@ URLS: Mapping[str, Callable[[Alarm], str]] = MappingProxyType(
         "partitions": lambda alarm: reverse("signalbox:machine", args=[alarm.machines[0]]),
         "unserved": _queue,
         "no-handler": _queue,
-        "timers": _machine,
+        "timers": _link_machine,
         "dead": lambda alarm: f"{_queue(alarm)}?place=dead",
-        "sla": lambda alarm: f"{_machine(alarm)}?{urlencode(alarm.terms)}#instances",
+        "sla": lambda alarm: f"{_link_machine(alarm)}?{urlencode(alarm.terms)}#instances",
         "exhausted": lambda alarm: reverse("signalbox:workers"),
         "blocked": lambda alarm: reverse("signalbox:workers"),
         "clock": lambda alarm: reverse("signalbox:workers"),
         "quiet": lambda alarm: reverse("signalbox:workers"),
-        "refused": lambda alarm: f"{_machine(alarm)}#chart-refused",
-        "rollout": _machine,
+        "refused": lambda alarm: f"{_link_machine(alarm)}#chart-refused",
+        "rollout": _link_machine,
         "paused": _queue,
         "schedule": lambda alarm: reverse("signalbox:schedule", args=[alarm.subject]),
         "writes": lambda alarm: f"{reverse('signalbox:workers')}#unwritten",

@@ -44,10 +44,10 @@ def show(request: HttpRequest) -> HttpResponse:
     terms = AlarmFilter(request.GET)
     if not terms.is_valid():
         raise Http404("Unknown filter.")
-    return _page(request, terms.cleaned_data)
+    return _render_page(request, terms.cleaned_data)
 
 
-def _page(
+def _render_page(
     request: HttpRequest, given: dict[str, Any], *, mistake: str = "", key: str = "", status: int = 200
 ) -> HttpResponse:
     """Render the list. ``mistake``: what is wrong with the form that was sent for the alarm ``key``."""
@@ -65,9 +65,9 @@ def _page(
         "away": panels.away,
         "snoozed": [alarm for alarm in found.snoozed if _fits(alarm, given)],
         "all": len(found),
-        "tabs": [("all", _address(kept), not given["severity"])]
+        "tabs": [("all", _make_address(kept), not given["severity"])]
         + [
-            (f"{name} {counts[name]:,}", _address(kept | {"severity": name}), name == given["severity"])
+            (f"{name} {counts[name]:,}", _make_address(kept | {"severity": name}), name == given["severity"])
             for name in SEVERITIES
         ],
         "machine": given["machine"],
@@ -89,7 +89,7 @@ def _fits(alarm: Alarm, given: dict[str, Any]) -> bool:
     return not given["machine"] or given["machine"] in alarm.affected
 
 
-def _address(terms: dict[str, Any], name: str = "alarms") -> str:
+def _make_address(terms: dict[str, Any], name: str = "alarms") -> str:
     return f"{reverse(f'signalbox:{name}')}{'?' if terms else ''}{urlencode(terms)}"
 
 
@@ -114,8 +114,8 @@ def show_history(request: HttpRequest) -> HttpResponse:
         "kinds": HistoryFilter.base_fields["kind"].choices,  # type: ignore[attr-defined]
         "events": [("", "all"), *AlarmEvent.Event.choices],
         "filtered": bool(kept),
-        "first": _address(kept, "alarm-history") if given["before"] else "",
-        "older": _address(kept | {"before": rows[SIZE - 1].pk}, "alarm-history") if len(rows) > SIZE else "",
+        "first": _make_address(kept, "alarm-history") if given["before"] else "",
+        "older": _make_address(kept | {"before": rows[SIZE - 1].pk}, "alarm-history") if len(rows) > SIZE else "",
     }
     return render_page(request, "signalbox/alarms/history.html", context)
 
@@ -148,7 +148,7 @@ def _describe(form: forms.Form) -> str:
 
 
 def _refuse(request: HttpRequest, key: str, mistake: str) -> HttpResponse:
-    return _page(request, {"severity": "", "machine": ""}, mistake=mistake, key=key, status=400)
+    return _render_page(request, {"severity": "", "machine": ""}, mistake=mistake, key=key, status=400)
 
 
 def _return(request: HttpRequest) -> HttpResponse:

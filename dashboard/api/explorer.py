@@ -101,38 +101,40 @@ def sections() -> list[Section]:
 def schemas() -> dict[str, tuple[str, list[Field]]]:
     """Return the schemas of all requests and responses: for each name the description and the fields."""
     named = document()["components"]["schemas"]
-    return {name: (one.get("description", ""), list(_fields(one))) for name, one in sorted(named.items())}
+    return {name: (one.get("description", ""), list(_list_fields(one))) for name, one in sorted(named.items())}
 
 
 def _describe(method: str, path: str, described: Mapping[str, Any]) -> Shown:
     content = described.get("requestBody", {}).get("content", {}).get("application/json", {})
     schema = content.get("schema", {})
     example = json.dumps(content.get("example", {}), indent=2) if content else ""
-    terms = [_term(term) for term in described["parameters"]]
+    terms = [_make_field(term) for term in described["parameters"]]
     about, _, right = described["description"].rpartition("Needs the right ")
     path = mount_path().rstrip("/") + path
     return Shown(
         described["operationId"], method, path, described["summary"], about.strip(), f"Needs the right {right}",
-        terms, list(_fields(_resolve(schema))), _name(schema), example,
+        terms, list(_list_fields(_resolve(schema))), _name(schema), example,
         [_reply(status, one) for status, one in sorted(described["responses"].items(), key=lambda item: str(item[0]))],
         _curl(method, path, example),
     )  # fmt: skip
 
 
-def _term(term: Mapping[str, Any]) -> Field:
+def _make_field(term: Mapping[str, Any]) -> Field:
     schema = term["schema"]
     about, default = term.get("description", ""), schema.get("default")
     shown = "" if default in (None, "") else json.dumps(default).strip('"')
-    return Field(term["name"], _type(schema), bool(term.get("required")), about, where=term["in"], default=shown)
+    return Field(
+        term["name"], _describe_type(schema), bool(term.get("required")), about, where=term["in"], default=shown
+    )
 
 
-def _fields(schema: Mapping[str, Any]) -> Iterator[Field]:
+def _list_fields(schema: Mapping[str, Any]) -> Iterator[Field]:
     required = schema.get("required", [])
     for name, one in schema.get("properties", {}).items():
-        yield Field(name, _type(one), name in required, one.get("description", ""), _name(one))
+        yield Field(name, _describe_type(one), name in required, one.get("description", ""), _name(one))
 
 
-def _type(schema: Mapping[str, Any], depth: int = 0) -> str:
+def _describe_type(schema: Mapping[str, Any], depth: int = 0) -> str:
     """Describe a type in words: ``text``, ``list of InstanceOut``, ``whole number or null``."""
     if "$ref" in schema:
         return str(schema["$ref"]).removeprefix(REF)
@@ -141,10 +143,10 @@ def _type(schema: Mapping[str, Any], depth: int = 0) -> str:
     if "const" in schema:
         return str(schema["const"])
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_type(one, depth) for one in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(_describe_type(one, depth) for one in schema["anyOf"]))
     kind = schema.get("type", "anything")
     if kind == "array" and depth < DEEP:
-        return f"list of {_type(schema.get('items', {}), depth + 1)}"
+        return f"list of {_describe_type(schema.get('items', {}), depth + 1)}"
     names = {"string": "text", "integer": "whole number", "boolean": "true or false", "array": "list"}
     return names.get(kind, kind)
 

@@ -13,7 +13,7 @@ from .v1 import api
 converters.register()
 
 
-def _operations() -> list[URLPattern]:
+def _list_operations() -> list[URLPattern]:
     """Return the framework's own patterns, each wrapped by ``responses.around``, and one for all other addresses."""
     found = [pattern for pattern in api.urls[0] if pattern.name != "api-root"]
     for pattern in found:
@@ -25,5 +25,5 @@ urlpatterns = [
     path("live/", live.show, name="api-live"),
     path("docs", explorer.show, name="api-docs"),
     # Each of them is in tests/api/table.py, by its operation's id.
-    path("", include((_operations(), "api"))),
+    path("", include((_list_operations(), "api"))),
 ]

@@ -36,7 +36,7 @@ for _group in GROUPS:
 api.openapi_extra = {"tags": [{"name": group.name, "description": group.about} for group in GROUPS]}
 
 
-def _says(code: str) -> Callable[[HttpRequest, Exception], HttpResponse]:
+def _make_handler(code: str) -> Callable[[HttpRequest, Exception], HttpResponse]:
     return lambda request, error: problems.answer_problem(request, code, str(error))
 
 
@@ -54,11 +54,11 @@ for _kind, _code in {
     ObjectDoesNotExist: NO_PAGE,
     PermissionDenied: FORBIDDEN,
 }.items():
-    api.add_exception_handler(_kind, _says(_code))
+    api.add_exception_handler(_kind, _make_handler(_code))
 
 
 @api.exception_handler(SignalboxError)
-def _engine(request: HttpRequest, error: SignalboxError) -> HttpResponse:
+def _answer_engine_error(request: HttpRequest, error: SignalboxError) -> HttpResponse:
     status = 412 if isinstance(error, Conflict | Changed | DraftChanged) and "If-Match" in request.headers else None
     return problems.answer_error(request, error, status=status)
 
@@ -85,23 +85,23 @@ def _answer_move_refused(request: HttpRequest, error: sm_keys.MoveRefused) -> Ht
 
 
 @api.exception_handler(Http404)
-def _missing(request: HttpRequest, error: Http404) -> HttpResponse:
+def _answer_missing(request: HttpRequest, error: Http404) -> HttpResponse:
     detail = error.args[0] if error.args and isinstance(error.args[0], str) else ""
     return problems.answer_problem(request, NO_PAGE, detail)
 
 
 @api.exception_handler(ValidationError)
-def _unfit(request: HttpRequest, error: ValidationError) -> HttpResponse:
+def _answer_unfit(request: HttpRequest, error: ValidationError) -> HttpResponse:
     return problems.answer_invalid(request, error.errors)
 
 
 @api.exception_handler(TooLarge)
-def _too_large(request: HttpRequest, error: TooLarge) -> HttpResponse:
+def _answer_too_large(request: HttpRequest, error: TooLarge) -> HttpResponse:
     return problems.answer_problem(request, TOO_LARGE, str(error), limit=error.limit)
 
 
 @api.exception_handler(Mistaken)
-def _mistaken(request: HttpRequest, error: Mistaken) -> HttpResponse:
+def _answer_mistaken(request: HttpRequest, error: Mistaken) -> HttpResponse:
     return problems.answer_invalid(request, [{"loc": ("body", "", *error.path), "msg": str(error), "type": "mistaken"}])
 
 

@@ -61,7 +61,11 @@ def preview_request(actor: Actor, approval: Approval) -> dict[str, Any]:
             return {}
         found: dict[str, Any] = {"moved": seen.revision if seen.revision != approval.expect else 0}
         if isinstance(seen, Explanation):
-            return found | {"explanation": seen, "routes": _routes(actor, seen), "other": _is_other(approval, seen)}
+            return found | {
+                "explanation": seen,
+                "routes": _list_routes(actor, seen),
+                "other": _is_other(approval, seen),
+            }
         held = read_fields(actor, seen.machine, seen.id, seen.changes)
         return found | {"preview": seen, "changes": list_changes(seen, held)}
     except errors.EngineUnavailable:
@@ -76,7 +80,7 @@ def _is_other(approval: Approval, seen: Explanation) -> bool:
     return asked is not None and seen.taken and taken != set(asked)
 
 
-def _routes(actor: Actor, seen: Explanation) -> list[Route]:
+def _list_routes(actor: Actor, seen: Explanation) -> list[Route]:
     (now,) = RedactedEngine(actor).get_many(seen.machine, [seen.id])
     if isinstance(now, errors.SignalboxError):
         raise now

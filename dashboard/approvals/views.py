@@ -43,11 +43,11 @@ def show_all(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "approvals",
         "rows": [make_row(actor, one) for one in rows[:SIZE]],
-        "tabs": [(label, _address(kept | {"state": state}), state == given["state"]) for state, label in STATES],
+        "tabs": [(label, _make_address(kept | {"state": state}), state == given["state"]) for state, label in STATES],
         "state": given["state"],
         "machine": given["machine"],
-        "first": _address(kept) if given["before"] else "",
-        "older": _address(kept | {"before": rows[SIZE - 1].pk}) if len(rows) > SIZE else "",
+        "first": _make_address(kept) if given["before"] else "",
+        "older": _make_address(kept | {"before": rows[SIZE - 1].pk}) if len(rows) > SIZE else "",
     }
     return render_page(request, "signalbox/approvals/approvals.html", context)
 
@@ -114,7 +114,7 @@ def _get_request(actor: Actor, id: int, action: str = "") -> Approval:
         raise Http404(str(error)) from error
 
 
-def _address(terms: dict[str, Any]) -> str:
+def _make_address(terms: dict[str, Any]) -> str:
     return f"{reverse('signalbox:approvals')}?{urlencode(terms)}"
 
 

@@ -66,12 +66,12 @@ def list_entries(request: HttpRequest, terms: Query[Terms]) -> dict[str, Any]:
         raise Mistaken(f"{name}: {' '.join(texts)}", name)
     entries = asked.entries()
     cursor = cursors.text("audit", terms.cursor)
-    rows = list((_older(entries, cursor) if cursor else entries)[: terms.limit + 1])
+    rows = list((_find_older(entries, cursor) if cursor else entries)[: terms.limit + 1])
     further = audit_filter.make_cursor(rows[terms.limit - 1]) if len(rows) > terms.limit else None
     return {"items": [_describe(row) for row in rows[: terms.limit]], "next": cursors.give("audit", further)}
 
 
-def _older(entries: Any, cursor: str) -> Any:
+def _find_older(entries: Any, cursor: str) -> Any:
     try:
         return audit_filter.older_than(entries, cursor)
     except ValueError:

@@ -121,7 +121,7 @@ def _find_page(entry: AuditEntry, name: str, fact: Any) -> str:
     return page_of(page, str(fact)) if page in ("bulk", "approval") else page_of(page, entry.machine, str(fact))
 
 
-def _fact(entry: AuditEntry, name: str) -> Any:
+def _get_fact(entry: AuditEntry, name: str) -> Any:
     return entry.facts.get(name)
 
 
@@ -132,13 +132,13 @@ def list_chunks(entries: QuerySet[AuditEntry]) -> Iterator[str]:
     while True:
         found = list((older_than(entries, cursor) if cursor else entries)[:CHUNK])
         if found:
-            yield "".join(write([escape_cell(text) for text in _texts(entry)]) for entry in found)
+            yield "".join(write([escape_cell(text) for text in _list_texts(entry)]) for entry in found)
         if len(found) < CHUNK:
             return
         cursor = make_cursor(found[-1])
 
 
-def _texts(entry: AuditEntry) -> Iterator[str]:
+def _list_texts(entry: AuditEntry) -> Iterator[str]:
     for name in COLUMNS:
         value: Any = entry.facts if name == "detail" else getattr(entry, name)
         if name == "at":

@@ -37,10 +37,10 @@ def show(request: HttpRequest) -> HttpResponse:
         "terms": terms,
         "rows": [make_row(entry, request.user) for entry in entries],
         "narrowed": bool(terms.given),
-        "first": _address(terms) if cursor else "",
-        "older": _address(terms, before=make_cursor(entries[-1])) if further else "",
-        "export": _address(terms, name="audit-export"),
-        "saved": list_saved_views(request, reverse("signalbox:audit"), _address(terms).partition("?")[2]),
+        "first": _make_address(terms) if cursor else "",
+        "older": _make_address(terms, before=make_cursor(entries[-1])) if further else "",
+        "export": _make_address(terms, name="audit-export"),
+        "saved": list_saved_views(request, reverse("signalbox:audit"), _make_address(terms).partition("?")[2]),
     }
     return render_page(request, "signalbox/audit/audit.html", context)
 
@@ -55,7 +55,7 @@ def export(request: HttpRequest) -> HttpResponseBase:
     return stream_csv(request, list_chunks(terms.entries()), f"audit-{timezone.now():%Y%m%d-%H%M%S}.csv")
 
 
-def _address(terms: AuditFilter, name: str = "audit", **further: str) -> str:
+def _make_address(terms: AuditFilter, name: str = "audit", **further: str) -> str:
     query = urlencode(terms.given | further)
     address = reverse(f"signalbox:{name}")
     return f"{address}?{query}" if query else address

@@ -145,10 +145,10 @@ def results(
     found = bulks.rows(actor, id, start, limit)
     further = start + len(found)
     end = further >= (now.data.get("found") or 0) or not found
-    return {"items": [_row(row) for row in found], "next": cursors.give("bulk", None if end else further)}
+    return {"items": [_describe_row(row) for row in found], "next": cursors.give("bulk", None if end else further)}
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _describe_row(row: Row) -> dict[str, Any]:
     notes = {"verdict": row.verdict, "outcome": row.outcome}
     texts = {name: note and {"word": note.word, "why": note.why} for name, note in notes.items()}
     return texts | {

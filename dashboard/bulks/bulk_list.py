@@ -53,9 +53,9 @@ def show(request: HttpRequest) -> HttpResponse:
         "section": "bulk",
         "rows": _list_rows(actor, page),
         "state": state,
-        "tabs": [(name or "all", _address(state=name), name == state) for name in ("", *STATES)],
-        "first": _address(state=state) if cursor else "",
-        "next": _address(state=state, cursor=page.cursor) if page.cursor else "",
+        "tabs": [(name or "all", _make_address(state=name), name == state) for name in ("", *STATES)],
+        "first": _make_address(state=state) if cursor else "",
+        "next": _make_address(state=state, cursor=page.cursor) if page.cursor else "",
         "missing": count_missing(page.missing, of=False),
         "key": make_key(),
         "own": request.get_full_path(),
@@ -76,7 +76,7 @@ def _make_row(actor: Actor, listed: Listed, followed: bool) -> BulkRow:
     return BulkRow(listed, counts.get("refused", 0), error, buttons, followed)
 
 
-def _address(**terms: str) -> str:
+def _make_address(**terms: str) -> str:
     query = urlencode({name: term for name, term in terms.items() if term})
     address = reverse("signalbox:bulk-list")
     return f"{address}?{query}" if query else address

@@ -87,10 +87,10 @@ def list_chunks(actor: Actor, bulk: Bulk, machine: str) -> Iterator[str]:
     yield write(COLUMNS)
     for rows in bulk.pages():
         shown = services.redact_rows(actor, machine, rows)
-        yield "".join(write([escape_cell(text) for text in _texts(row)]) for row in shown)
+        yield "".join(write([escape_cell(text) for text in _list_texts(row)]) for row in shown)
 
 
-def _texts(row: Row) -> Iterator[str]:
+def _list_texts(row: Row) -> Iterator[str]:
     yield from (row.item.id, row.item.state, str(row.item.revision))
     for note in (row.verdict, row.outcome):
         yield from (note.word, note.why) if note else ("", "")

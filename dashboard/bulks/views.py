@@ -55,14 +55,14 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
     if request.method != "POST":
         if "picked" not in request.GET:  # what cannot be found is said before work
             engine.find(machine, **_filter(request, listing), limit=1)
-        return _form(request, view, listing, asked)
+        return _render_form(request, view, listing, asked)
     if not asked.is_valid():
-        return _form(request, view, listing, asked, status=400)
+        return _render_form(request, view, listing, asked, status=400)
     try:
         bulk = _start_bulk(request, listing, asked)
     except errors.BadInput as error:
         asked.blame(error)
-        return _form(request, view, listing, asked, status=400)
+        return _render_form(request, view, listing, asked, status=400)
     return redirect("signalbox:bulk", bulk.id)
 
 
@@ -99,7 +99,7 @@ def id_of(request: HttpRequest) -> str | None:
     )
 
 
-def _form(
+def _render_form(
     request: HttpRequest, view: VersionView, listing: InstanceList, asked: NewBulk, *, status: int = 200
 ) -> HttpResponse:
     context = {
@@ -109,13 +109,13 @@ def _form(
         "asked": asked,
         "found": _filter(request, listing),
         "picked": "picked" in request.GET,
-        "choices": list(_choices(request, view, asked)),
+        "choices": list(_list_choices(request, view, asked)),
         "address": request.get_full_path(),
     }
     return render_page(request, "signalbox/bulk/new_bulk.html", context, status=status)
 
 
-def _choices(request: HttpRequest, view: VersionView, asked: NewBulk) -> Any:
+def _list_choices(request: HttpRequest, view: VersionView, asked: NewBulk) -> Any:
     """Yield the actions: label, address, whether it is chosen."""
     terms = {name: texts for name, texts in request.GET.lists() if name not in ("do", "event")}
     base = reverse("signalbox:bulk-new", args=[view.machine])

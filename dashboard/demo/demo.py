@@ -68,20 +68,20 @@ class Demo:
             except Stopped:
                 self._print("\nStopping ...")
             finally:
-                _deaf()
+                _ignore_signals()
                 stack.close()
         self._print(f"Stopped. Your data stays where it is; `{COMMAND} demo` goes on from there.")
 
     def _play(self, stack: ExitStack) -> None:
         self._print("Signalbox demo")
-        lock = self._only_one(stack)
+        lock = self._lock_folder(stack)
         listener = self._listen(stack)
         self._server = preparation.redis(stack, cluster=self.options.cluster)
-        self._line("redis", _describe(self._server))
-        self._line("database", preparation.database())
-        self._line("machines", preparation.machines())
-        self._line("drafts", preparation.drafts())
-        self._line("schedules", preparation.schedules())
+        self._print_line("redis", _describe(self._server))
+        self._print_line("database", preparation.database())
+        self._print_line("machines", preparation.machines())
+        self._print_line("drafts", preparation.drafts())
+        self._print_line("schedules", preparation.schedules())
         accounts = logins.prepare(conf.HOME)
         cast = Processes(conf.HOME / "logs", keep=[lock.descriptor], say=self._print)
         stack.callback(cast.stop)
@@ -91,7 +91,7 @@ class Demo:
             self._look(cast)
             time.sleep(LOOK_EVERY)
 
-    def _only_one(self, stack: ExitStack) -> Lock:
+    def _lock_folder(self, stack: ExitStack) -> Lock:
         folder = conf.HOME
         try:
             lock = Lock(folder)
@@ -102,7 +102,7 @@ class Demo:
                 f"or give this one a folder of its own: SIGNALBOX_HOME=/some/folder {COMMAND} demo"
             ) from None
         stack.callback(lock.release)
-        self._line("folder", str(folder))
+        self._print_line("folder", str(folder))
         return lock
 
     def _listen(self, stack: ExitStack) -> socket.socket:
@@ -112,24 +112,24 @@ class Demo:
         listener = stack.enter_context(port.listen(self.options.host, wanted, tries=PORTS))
         taken = listener.getsockname()[1]
         if wanted and taken != wanted:
-            self._line("port", f"{wanted} is busy, took {taken}")
+            self._print_line("port", f"{wanted} is busy, took {taken}")
         return listener
 
     def _raise_curtain(self, cast: Processes, listener: socket.socket) -> None:
         cast.start("site", "serve", "--fd", str(listener.fileno()), vital=True, keep=[listener.fileno()])
         os.environ.setdefault("SIGNALBOX_DEMO_PACE", PACE)
         cast.start("worker", "worker", "--grace", f"{GRACE / 2:g}", "--concurrency", CONCURRENCY)
-        self._line("worker", "started")
+        self._print_line("worker", "started")
         if self.options.rate:
             seed, rate = str(self.options.seed), f"{self.options.rate:g}"
             cast.start("traffic", "traffic", "--seed", seed, "--rate", rate)
-            self._line("traffic", f"started, seed {seed}, {rate} events a second")
+            self._print_line("traffic", f"started, seed {seed}, {rate} events a second")
         self._wait_for(port.address(listener), cast)
-        self._line("site", "answers")
+        self._print_line("site", "answers")
 
     def _wait_for(self, url: str, cast: Processes) -> None:
         deadline = time.monotonic() + READY_WITHIN
-        while not _healthy(url):
+        while not _is_healthy(url):
             self._look(cast)
             if time.monotonic() > deadline:
                 raise DemoFailed(f"the site does not answer at {url}healthz; see {conf.HOME}/logs/site.log")
@@ -146,11 +146,11 @@ class Demo:
         if self._parent and self._parent.is_ending():
             raise Stopped
         if self._server and not self._server.running:
-            self._line("redis", "ended by itself; starting it again on its data")
+            self._print_line("redis", "ended by itself; starting it again on its data")
             self._server.revive()
         cast.look()
 
-    def _line(self, what: str, words: str) -> None:
+    def _print_line(self, what: str, words: str) -> None:
         self._print(f"  {what:<10} {words}")
 
 
@@ -172,7 +172,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
     raise Stopped
 
 
-def _deaf() -> None:
+def _ignore_signals() -> None:
     """Ignore the signals, so that asking again changes nothing while the processes end."""
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
@@ -187,7 +187,7 @@ def _describe(server: Server | Cluster | None) -> str:
     return f"Valkey, in {server.folder}"
 
 
-def _healthy(url: str) -> bool:
+def _is_healthy(url: str) -> bool:
     host = url.removeprefix("http://").rstrip("/")
     connection = http.client.HTTPConnection(host, timeout=2)
     try:

@@ -35,10 +35,10 @@ class Login:
 def prepare(folder: Path) -> list[Login]:
     """Make the missing accounts. Passwords are generated once and kept in ``folder``/logins.json."""
     kept = _keep_passwords(folder / "logins.json")
-    return [Login(name, _account(name, kept[name]), may) for name, may in ACCOUNTS.items()]
+    return [Login(name, _prepare_account(name, kept[name]), may) for name, may in ACCOUNTS.items()]
 
 
-def _account(name: str, password: str) -> str:
+def _prepare_account(name: str, password: str) -> str:
     """Return the password that works for the account, or an empty one when ours does not."""
     user, created = get_user_model().objects.get_or_create(
         username=name, defaults={"is_staff": name == ADMIN, "is_superuser": name == ADMIN}

@@ -53,11 +53,11 @@ class Orders:
             self._ids.remove(id)
             return
         if order.done:
-            if self._chance(AGAIN):
+            if self._draw(AGAIN):
                 self._replace(order)
         elif order.configuration == ["Paying"]:
             self._pay(order)
-        elif (event := self._next(order.configuration)) is not None:
+        elif (event := self._choose_event(order.configuration)) is not None:
             self._engine.fire("delivery", id, event, actor=ACTOR)
 
     def _begin(self) -> None:
@@ -85,14 +85,14 @@ class Orders:
         if word < CONFIRM + DECLINE:
             self._engine.fire("payment", child["id"], "confirm" if word < CONFIRM else "decline", actor=ACTOR)
 
-    def _next(self, configuration: list[str]) -> str | None:
-        if configuration != ["On hold"] and self._chance(HOLD):
+    def _choose_event(self, configuration: list[str]) -> str | None:
+        if configuration != ["On hold"] and self._draw(HOLD):
             return "hold"
-        if self._chance(CANCEL):
+        if self._draw(CANCEL):
             return "cancel"
         states = [state for state in configuration if state in MOVES]
         event, likely = MOVES[self._random.choice(states)] if states else ("", 0)
-        return event if self._chance(likely) else None
+        return event if self._draw(likely) else None
 
-    def _chance(self, likely: float) -> bool:
+    def _draw(self, likely: float) -> bool:
         return self._random.random() < likely

@@ -63,7 +63,7 @@ def redis(stack: ExitStack, *, cluster: bool = False) -> Server | Cluster | None
     DemoFailed unless the server answers and is fit for us."""
     server: Server | Cluster | None = None
     if not of_process().secret("REDIS_URL"):
-        server = stack.enter_context(_cluster() if cluster else Server(conf.HOME / "valkey"))
+        server = stack.enter_context(_make_cluster() if cluster else Server(conf.HOME / "valkey"))
         _point_at(server.url)
     elif cluster:
         raise DemoFailed("REDIS_URL names a Redis already; unset it, or leave out --cluster")
@@ -78,7 +78,7 @@ def redis(stack: ExitStack, *, cluster: bool = False) -> Server | Cluster | None
     return server
 
 
-def _cluster() -> Cluster:
+def _make_cluster() -> Cluster:
     """Return a cluster with a password of its own, since its ports are open to every user of this machine."""
     folder = conf.HOME / "cluster"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

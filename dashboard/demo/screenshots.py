@@ -82,26 +82,26 @@ class Wish:
 def take(wish: Wish, say: Callable[[str], None]) -> int:
     """Take the screenshots and write each as ``<name>-<look>.png``. Return how many were written. Raises DemoFailed if
     there is no browser that can be driven."""
-    playwright = _playwright()
+    playwright = _import_playwright()
     wish.folder.mkdir(parents=True, exist_ok=True)
-    with _demo() as (url, password), playwright() as driver:
+    with _run_demo() as (url, password), playwright() as driver:
         say(f"The demo runs at {url}; it is left alone for {wish.after:g} seconds first.")
         time.sleep(wish.after)
-        browser = driver.chromium.launch(executable_path=_chromium(), args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=_find_chromium(), args=["--no-sandbox"])
         for look in wish.looks:
             page = browser.new_context(base_url=url, timezone_id=settings.TIME_ZONE, **LOOKS[look]).new_page()
             _log_in(page, password)
             if look == wish.looks[0]:
                 _act(page)
             for name in wish.names:
-                _picture(page, name, wish.folder / f"{name}-{look}.png", wish.whole)
+                _take_screenshot(page, name, wish.folder / f"{name}-{look}.png", wish.whole)
                 say(f"  {name}-{look}.png")
         browser.close()
     return len(wish.looks) * len(wish.names)
 
 
-def _picture(page: Any, name: str, file: Path, whole: bool) -> None:
-    page.goto(_address(page, name))
+def _take_screenshot(page: Any, name: str, file: Path, whole: bool) -> None:
+    page.goto(_find_address(page, name))
     if name == "force":
         _ask(page, "Active")
     if page.locator("[data-pause]:visible").count():
@@ -110,7 +110,7 @@ def _picture(page: Any, name: str, file: Path, whole: bool) -> None:
     page.screenshot(path=file, full_page=whole, animations="disabled")
 
 
-def _address(page: Any, name: str) -> str:
+def _find_address(page: Any, name: str) -> str:
     if name not in FIRST:
         return ADDRESSES[name]
     listed, link = FIRST[name]
@@ -127,11 +127,11 @@ def _ask(page: Any, state: str) -> None:
 def _act(page: Any) -> None:
     """Give the audit something to show: force two instances, suspend one."""
     for state in ("Active", "Suspended"):
-        page.goto(_address(page, "force"))
+        page.goto(_find_address(page, "force"))
         _ask(page, state)
         page.locator(".repair-panel button").last.click()
         page.locator("table.steps").wait_for()
-    page.goto(_address(page, "force").replace("/force/", "/suspend/"))
+    page.goto(_find_address(page, "force").replace("/force/", "/suspend/"))
     page.get_by_role("button", name="Preview").click()
     page.get_by_label("reason").fill("the provider is down")
     page.locator(".repair-panel button").last.click()
@@ -146,7 +146,7 @@ def _log_in(page: Any, password: str) -> None:
     page.locator("h1", has_text="Machines").wait_for()
 
 
-def _playwright() -> Callable[[], Any]:
+def _import_playwright() -> Callable[[], Any]:
     try:
         from playwright.sync_api import sync_playwright
     except ModuleNotFoundError:
@@ -154,14 +154,14 @@ def _playwright() -> Callable[[], Any]:
     return sync_playwright
 
 
-def _chromium() -> str | None:
+def _find_chromium() -> str | None:
     """Return the system's Chromium. Without one Playwright takes its own, and says how to install it if it is
     missing."""
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @contextmanager
-def _demo() -> Iterator[tuple[str, str]]:
+def _run_demo() -> Iterator[tuple[str, str]]:
     """Run a demo in a folder that is gone afterwards. Yield its URL and the password to log in with."""
     with tempfile.TemporaryDirectory(prefix="signalbox-", ignore_cleanup_errors=True) as home:
         log = Path(home) / "said"
@@ -172,14 +172,14 @@ def _demo() -> Iterator[tuple[str, str]]:
                 command, env=environment | {"SIGNALBOX_HOME": home}, stdout=output, stderr=subprocess.STDOUT
             )
         try:
-            url = _url(process, log)
+            url = _read_url(process, log)
             yield url, json.loads((Path(home) / "logins.json").read_text())[WHO]
         finally:
             process.terminate()
             process.wait(30)
 
 
-def _url(process: subprocess.Popen[bytes], log: Path) -> str:
+def _read_url(process: subprocess.Popen[bytes], log: Path) -> str:
     deadline = time.monotonic() + READY_WITHIN
     while not (found := URL.search(log.read_text())):
         if process.poll() is not None or time.monotonic() > deadline:

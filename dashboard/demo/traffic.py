@@ -91,7 +91,7 @@ class Traffic:
         self._until_pallet -= 1
         if self._until_pallet <= 0:
             self._until_pallet = self._random.randint(*PALLET_GAP)
-            arrived = [self._attempt(self._device) for _ in range(PALLET)]
+            arrived = [self._attempt(self._bring_in_device) for _ in range(PALLET)]
             return any(arrived)
         id = activation_id(self._random.randrange(ACTIVATIONS))
         return self._attempt(lambda: self._move(id))
@@ -116,7 +116,7 @@ class Traffic:
         self._moves.get(state, self._restart)(id)
 
     def _activate(self, id: str) -> None:
-        self._fire(id, "activate", {"token": self._own_token()})
+        self._fire(id, "activate", {"token": self._choose_code()})
 
     def _enter_code(self, id: str) -> None:
         token = self._engine.get("activation", id).data.get("token", "")
@@ -130,13 +130,13 @@ class Traffic:
             self._fire(id, "entitle", {"token": ""})
 
     def _ask_again(self, id: str) -> None:
-        self._fire(id, "entitle", {"token": self._own_token()})
+        self._fire(id, "entitle", {"token": self._choose_code()})
 
     def _restart(self, id: str) -> None:
         self._engine.delete("activation", id, actor=ACTOR, reason="the device was given away")
         self._engine.create("activation", id, actor=ACTOR)
 
-    def _device(self) -> None:
+    def _bring_in_device(self) -> None:
         """Bring in the next device of the ring. One that still waits for a worker is left alone."""
         id = device_id(self._next_device)
         self._next_device = (self._next_device + 1) % DEVICES
@@ -158,7 +158,7 @@ class Traffic:
     def _fire(self, id: str, event: str, payload: dict[str, str]) -> None:
         self._engine.fire("activation", id, event, payload, actor=ACTOR)
 
-    def _own_token(self) -> str:
+    def _choose_code(self) -> str:
         """Return a code of the device's own, or "": then the machine makes one."""
         if self._random.random() >= OWN_TOKEN:
             return ""

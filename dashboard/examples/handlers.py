@@ -38,14 +38,14 @@ OVERRUN = {"Arte": 0.2}  # how often a partner cannot cope with everybody who wa
 def do_start(job: Job) -> dict[str, Any]:
     """Record the request, which must name a device and a service."""
     _work(job)
-    return {"account": _account(job)}
+    return {"account": _find_account(job)}
 
 
 @handler("do_activate")
 def do_activate(job: Job) -> dict[str, Any]:
     """Activate the service for the device. Return the code, a random one if the request had none."""
     _work(job)
-    account = _account(job)
+    account = _find_account(job)
     engine = get_engine()
     try:
         engine.create(ACCOUNTS, account, key=f"{job.key}:create", actor=job.actor)
@@ -67,7 +67,7 @@ def do_entitlement(job: Job) -> dict[str, Any]:
     if _happens(SILENT, job):
         raise TimeoutError(f"the provider of {job.data['service']} does not answer")
     entitled = get_engine().fire(
-        ACCOUNTS, _account(job), "entitle", {"token": job.data["token"]}, key=f"{job.key}:entitle", actor=job.actor
+        ACCOUNTS, _find_account(job), "entitle", {"token": job.data["token"]}, key=f"{job.key}:entitle", actor=job.actor
     )
     return {"status": entitled.state}
 
@@ -76,7 +76,7 @@ def do_entitlement(job: Job) -> dict[str, Any]:
 def do_finish(job: Job) -> dict[str, Any]:
     """Return the final state of the account."""
     _work(job)
-    account: Instance = get_engine().get(ACCOUNTS, _account(job))
+    account: Instance = get_engine().get(ACCOUNTS, _find_account(job))
     log.info("%s is %s", account.id, account.state)
     return {"status": account.state}
 
@@ -92,7 +92,7 @@ def do_close(job: Job) -> None:
 def process_todo(job: Job) -> dict[str, Any]:
     """Take the next request, which must name a device and a service."""
     _work(job)
-    return {"account": _account(job)}
+    return {"account": _find_account(job)}
 
 
 @handler("add_device")
@@ -131,7 +131,7 @@ def send_mail(job: Job) -> None:
 @mapper
 def minutes_watched(views: list[list[Any]]) -> dict[str, int]:
     """Return service -> minutes, of views that are [device, service, minutes]."""
-    time.sleep(_pace())
+    time.sleep(_read_pace())
     found: Counter[str] = Counter()
     for _device, service, minutes in views:
         found[service] += minutes
@@ -147,7 +147,7 @@ def add_up(parts: list[dict[str, int]]) -> dict[str, int]:
     return dict(total.most_common())
 
 
-def _account(job: Job) -> str:
+def _find_account(job: Job) -> str:
     """Return the id of the account's instance: device:service."""
     device, service = job.data["device"], job.data["service"]
     if not device or not service:
@@ -161,10 +161,10 @@ def _happens(chances: dict[str, float], job: Job) -> bool:
 
 def _work(job: Job, share: float = 1.0) -> None:
     """Work as long as a real handler would, so that there is a queue to look at."""
-    if pace := _pace():
+    if pace := _read_pace():
         job.wait(pace * share)
 
 
-def _pace() -> float:
+def _read_pace() -> float:
     """Return the seconds of work, around the demo's pace; none outside of the demo."""
     return conf.DEMO_PACE / 1000 * random.uniform(0.5, 1.5)

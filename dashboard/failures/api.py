@@ -110,7 +110,7 @@ def _describe(view: GroupView) -> dict[str, Any]:
     )
 
 
-def _action(row: FailureAction) -> dict[str, Any]:
+def _describe_action(row: FailureAction) -> dict[str, Any]:
     names = ("action", "state", "rate", "total", "position", "done", "passed", "error", "started")
     return {"id": row.pk} | {name: getattr(row, name) for name in names}
 
@@ -134,7 +134,7 @@ def one(request: HttpRequest, group: int) -> dict[str, Any]:
     """Return the group with its latest actions."""
     actor = actor_of(request)
     view = queries.get(actor, group)
-    return _describe(view) | {"actions": [_action(row) for row in queries.running_actions(actor, group)]}
+    return _describe(view) | {"actions": [_describe_action(row) for row in queries.running_actions(actor, group)]}
 
 
 @group.post(
@@ -168,7 +168,7 @@ _change("reopen", "Open a group again", "Ends the mute, or takes back that it is
 )  # fmt: skip
 def redrive(request: HttpRequest, group: int, body: Redriving) -> Status:
     """Make a worker re-drive the jobs at the rate. Jobs of machines without the right are left out."""
-    return Status(201, _action(failures.redrive(actor_of(request), group, **body.model_dump())))
+    return Status(201, _describe_action(failures.redrive(actor_of(request), group, **body.model_dump())))
 
 
 @group.post(
@@ -178,7 +178,7 @@ def redrive(request: HttpRequest, group: int, body: Redriving) -> Status:
 )  # fmt: skip
 def skip(request: HttpRequest, group: int, body: Skipping) -> Status:
     """Move the waiting instances as if the jobs had returned `result`. Jobs without an instance are passed over."""
-    return Status(201, _action(failures.skip(actor_of(request), group, **body.model_dump())))
+    return Status(201, _describe_action(failures.skip(actor_of(request), group, **body.model_dump())))
 
 
 @group.post(
@@ -189,4 +189,4 @@ def stop(request: HttpRequest, group: int, body: Acting) -> dict[str, Any]:
     """Stop a re-drive. What was moved stays moved. `stopped` is null where none runs."""
     actor: Actor = actor_of(request)
     found = failures.stop(actor, group, reason=body.reason)
-    return {"stopped": found and _action(found)}
+    return {"stopped": found and _describe_action(found)}

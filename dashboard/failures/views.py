@@ -49,17 +49,17 @@ def show_all(request: HttpRequest) -> HttpResponse:
         "rows": [make_row(view) for view in found.items],
         "total": found.total,
         "given": given,
-        "tabs": [(label, _address(kept | {"state": state}), state == given["state"]) for state, label in STATES],
-        "mine": _address(kept | {"assignee": "me"}),
-        "anybody": _address({name: value for name, value in kept.items() if name != "assignee"}),
-        "newer": _address(kept | {"page": given["page"] - 1}) if given["page"] > 1 else "",
-        "older": _address(kept | {"page": given["page"] + 1}) if found.more else "",
+        "tabs": [(label, _make_address(kept | {"state": state}), state == given["state"]) for state, label in STATES],
+        "mine": _make_address(kept | {"assignee": "me"}),
+        "anybody": _make_address({name: value for name, value in kept.items() if name != "assignee"}),
+        "newer": _make_address(kept | {"page": given["page"] - 1}) if given["page"] > 1 else "",
+        "older": _make_address(kept | {"page": given["page"] + 1}) if found.more else "",
         "filtered": any(given[name] for name in ("machine", "assignee", "query")),
     }
     return render_page(request, "signalbox/errors/errors.html", context)
 
 
-def _address(terms: dict[str, Any]) -> str:
+def _make_address(terms: dict[str, Any]) -> str:
     return f"{find_page_address('signalbox:errors')}?{urlencode(terms)}"
 
 

@@ -256,10 +256,10 @@ def fire_many(request: HttpRequest, machine: str, body: Firings) -> dict[str, An
     """Fire up to a hundred events, each a step of its own: one that is refused does not stop the others. What asks for
     a second person is refused here; send it alone."""
     key = engine_key(request)
-    return {"items": [_one_of(request, machine, call, key and f"{key}:{n}") for n, call in enumerate(body.calls)]}
+    return {"items": [_fire_one(request, machine, call, key and f"{key}:{n}") for n, call in enumerate(body.calls)]}
 
 
-def _one_of(request: HttpRequest, machine: str, call: Call, key: str | None) -> dict[str, Any]:
+def _fire_one(request: HttpRequest, machine: str, call: Call, key: str | None) -> dict[str, Any]:
     try:
         after = instances.fire(
             actor_of(request), machine, call.id, call.event, call.payload,

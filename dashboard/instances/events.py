@@ -129,7 +129,9 @@ def _explain_action(
     if isinstance(explanation, errors.SignalboxError):
         raise explanation
     routes = list(list_routes(view, explanation, groups=groups))
-    return replace(action, verdict=_availability(explanation, routes), routes=routes, refusal=_refusal(explanation))
+    return replace(
+        action, verdict=_judge_availability(explanation, routes), routes=routes, refusal=_explain_refusal(explanation)
+    )
 
 
 def _judge_unfilled(view: VersionView, instance: Instance, action: EventAction, groups: Groups) -> EventAction:
@@ -156,7 +158,7 @@ def list_routes(
     """Yield the candidates in document order. With ``payload_known`` no result depends on the payload any more.
     ``groups``: those of the person, None if they may take any transition."""
     for candidate in explanation.candidates:
-        kind = _kind(candidate, payload_known)
+        kind = _name_kind(candidate, payload_known)
         why = [str(because) for because in candidate.because] if kind in ("fails", "error") or payload_known else []
         if kind == "holds" and candidate.guard and not payload_known:
             why = [str(because) for because in candidate.because if not _reads_event(because)]
@@ -169,7 +171,7 @@ def list_routes(
         yield Route(candidate.id, kind, candidate.target, candidate.guard, described, why, source, sure)
 
 
-def _kind(candidate: Candidate, payload_known: bool) -> str:
+def _name_kind(candidate: Candidate, payload_known: bool) -> str:
     if candidate.verdict in ("not reached", "pre-empted"):
         return "later" if candidate.verdict == "not reached" else "outdone"
     if not payload_known and _depends(candidate):
@@ -197,7 +199,7 @@ def _mentions_event(text: str) -> bool:
         return "event" in text
 
 
-def _availability(explanation: Explanation, routes: list[Route]) -> str:
+def _judge_availability(explanation: Explanation, routes: list[Route]) -> str:
     if explanation.why in ("no transition", "final", "unknown event"):
         return "idle"
     kinds = {route.kind for route in routes}
@@ -214,5 +216,5 @@ def describe_groups(groups: Iterable[str]) -> str:
     return f"needs the group {' or '.join(groups)}"
 
 
-def _refusal(explanation: Explanation) -> str:
+def _explain_refusal(explanation: Explanation) -> str:
     return "" if explanation.taken else str(explanation)

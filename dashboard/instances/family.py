@@ -63,7 +63,7 @@ def load_family(engine: RedactedEngine, instance: Instance) -> Family | None:
     root, above, cut_above = here, instance, False
     seen = {(instance.machine, instance.id)}
     for _ in range(MAX_ANCESTORS):
-        key = _parent_of(above)
+        key = _find_parent(above)
         if key is None or key in seen:
             break
         seen.add(key)
@@ -75,10 +75,10 @@ def load_family(engine: RedactedEngine, instance: Instance) -> Family | None:
             break
         parent.fill(read)
         above = read
-        root.children[0].invoke = _invoke_of(read, root.children[0])
+        root.children[0].invoke = _find_invoke(read, root.children[0])
         parent.more = max(0, len(above.children) - 1)
     else:
-        cut_above = _parent_of(above) is not None
+        cut_above = _find_parent(above) is not None
     return Family(root, cut_above, cut_below, size)
 
 
@@ -90,7 +90,7 @@ def _add_descendants(engine: RedactedEngine, here: Kin, instance: Instance) -> t
     for depth in range(MAX_DEPTH + 1):
         born: dict[Key, Kin] = {}
         for parent, read in generation:
-            for invoke, key in _children_of(read):
+            for invoke, key in _list_children(read):
                 if key in seen:
                     continue
                 if depth == MAX_DEPTH or size >= MAX_KIN:
@@ -124,14 +124,14 @@ def _read(engine: RedactedEngine, keys: list[Key]) -> dict[Key, Instance]:
     return found
 
 
-def _parent_of(instance: Instance) -> Key | None:
+def _find_parent(instance: Instance) -> Key | None:
     return (instance.parent["machine"], instance.parent["id"]) if instance.parent else None
 
 
-def _children_of(instance: Instance) -> Iterator[tuple[str, Key]]:
+def _list_children(instance: Instance) -> Iterator[tuple[str, Key]]:
     for invoke, child in instance.children.items():
         yield invoke, (child["machine"], child["id"])
 
 
-def _invoke_of(parent: Instance, child: Kin) -> str:
-    return next((invoke for invoke, key in _children_of(parent) if key == (child.machine, child.id)), "")
+def _find_invoke(parent: Instance, child: Kin) -> str:
+    return next((invoke for invoke, key in _list_children(parent) if key == (child.machine, child.id)), "")

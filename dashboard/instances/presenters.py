@@ -101,7 +101,7 @@ def explain_failure(
     if isinstance(error, errors.Conflict):
         return fail(
             kind="conflict", message=error.message, expected=error.expected, meanwhile=_list_steps_since(actor, error),
-            sent=_fields_to_resend(post),
+            sent=_list_resent_fields(post),
         )  # fmt: skip
     if isinstance(error, errors.BadInput):
         message = redactor.error(error)
@@ -132,7 +132,7 @@ def show_preview(asked: ActionResult, view: VersionView, instance: Instance, exp
 RENEWED_FIELDS = ("csrfmiddlewaretoken", "expect", "version", "key", "check")
 
 
-def _fields_to_resend(post: QueryDict) -> list[tuple[str, str]]:
+def _list_resent_fields(post: QueryDict) -> list[tuple[str, str]]:
     """Return the posted fields, without those that a second attempt renews."""
     return [(name, text) for name, texts in post.lists() if name not in RENEWED_FIELDS for text in texts]
 

@@ -92,24 +92,24 @@ def _repair(request: HttpRequest, machine: str, id: str, kind: RepairKind) -> Ht
     if request.method != "POST":
         if repair.form.is_bound and repair.form.is_valid():
             _preview(actor, repair, request.POST)
-        return _page(request, repair, status=200)
+        return _render_page(request, repair, status=200)
     if "preview" in request.POST:
         repair.form.make_optional()
     if not repair.form.is_valid():
         repair.attempt = presenters.explain_mistake(repair.asked)
-        return _page(request, repair)
+        return _render_page(request, repair)
     other = request.POST.get("seen", repair.seen) != repair.seen
     if "preview" in request.POST or other:
         _preview(actor, repair, request.POST)
         if other and "preview" not in request.POST and repair.attempt is None:
             repair.attempt = replace(repair.asked, kind="mistake", message=INPUT_CHANGED, code=MISTAKE)
-        return _page(request, repair)
+        return _render_page(request, repair)
     try:
         after = _apply(actor, repair, request.POST)
     except ApprovalNeeded as needed:
         return redirect_to_request(request, approvals.ask(actor, needed))
     if after is None:
-        return _page(request, repair)
+        return _render_page(request, repair)
     messages.success(request, describe_repair(kind.name, repair.instance, after))
     return (
         redirect("signalbox:machine", machine) if kind.name == "delete" else redirect("signalbox:instance", machine, id)
@@ -171,7 +171,7 @@ def _explain(actor: Actor, repair: Repair, error: errors.SignalboxError, post: Q
     )
 
 
-def _page(request: HttpRequest, repair: Repair, *, status: int | None = None) -> HttpResponse:
+def _render_page(request: HttpRequest, repair: Repair, *, status: int | None = None) -> HttpResponse:
     instance = repair.instance
     context = {
         "section": "machines",

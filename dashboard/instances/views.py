@@ -61,7 +61,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     view = version_view.load_version(
         machine, instance.version, fold=version_view.read_folds(request.GET), who=str(request.user.pk)
     )
-    before = _before(request)
+    before = _read_before(request)
     if before == -1:
         return bad_request(request)
     attempt = attempt.redact(engine.redactor(machine).of(id)) if attempt else None
@@ -93,7 +93,7 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
         "words": replay.words,
         "jobs": seen.jobs,
         "stuck": any(wait.place == "dead" for wait in seen.waits),
-        "drawing": _drawing(replay, actions),
+        "drawing": _draw(replay, actions),
         "seconds": {action.event for action in actions if rules.needs_approval([view.outline], f"fire:{action.event}")},
         "requests": approval_queries.find_open().filter(machine=machine, instance=id),
         "key": make_key(),
@@ -134,24 +134,28 @@ def _list_steps(engine: RedactedEngine, replay: Replay, trail: list[Step], befor
     return trail[start : start + STEPS + 1]
 
 
-def _drawing(replay: Replay, actions: Iterable[EventAction]) -> SafeString:
+def _draw(replay: Replay, actions: Iterable[EventAction]) -> SafeString:
     if replay.at:
         return diagram.draw_step(replay.view, replay.at, replay.other, address=replay.drawing_url)
     return diagram.draw_instance(
-        replay.view, replay.instance, _possible(actions), actions=_anchors(actions), address=replay.drawing_url
+        replay.view,
+        replay.instance,
+        _list_possible(actions),
+        actions=_list_anchors(actions),
+        address=replay.drawing_url,
     )
 
 
-def _possible(actions: Iterable[EventAction]) -> dict[str, str]:
+def _list_possible(actions: Iterable[EventAction]) -> dict[str, str]:
     return {route.id: route.kind for action in actions for route in action.routes}
 
 
-def _anchors(actions: Iterable[EventAction]) -> dict[str, str]:
+def _list_anchors(actions: Iterable[EventAction]) -> dict[str, str]:
     """Return transition -> the anchor of the form that fires its event."""
     return {route.id: f"event-{action.number}" for action in actions for route in action.routes}
 
 
-def _before(request: HttpRequest) -> int | None:
+def _read_before(request: HttpRequest) -> int | None:
     """Read ``?before=<revision>`` for older steps; return -1 if it is not a number."""
     asked = request.GET.get("before", "")
     if not asked:

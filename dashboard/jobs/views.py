@@ -37,7 +37,7 @@ def job_page(request: HttpRequest, machine: str, id: str, turned: FailedAction |
     except errors.LookupFailed as error:
         if error.code != GONE:
             raise
-        return _gone_page(request, engine, machine, id)
+        return _answer_gone(request, engine, machine, id)
     context = {
         "section": "queues",
         "job": job,
@@ -52,15 +52,15 @@ def job_page(request: HttpRequest, machine: str, id: str, turned: FailedAction |
 GONE = "SB423"
 
 
-def _gone_page(request: HttpRequest, engine: RedactedEngine, machine: str, id: str) -> HttpResponse:
+def _answer_gone(request: HttpRequest, engine: RedactedEngine, machine: str, id: str) -> HttpResponse:
     """Answer 410 for a job that is gone, 404 for an unknown one. ``?of=`` names the instance it belonged to."""
     was = job_queries.has_existed(Actor.of(request), machine, id)
-    instance = _instance(engine, machine, request.GET.get("of", "")) if was else None
+    instance = _find_instance(engine, machine, request.GET.get("of", "")) if was else None
     context = {"section": "queues", "machine": machine, "id": id, "was": was, "instance": instance}
     return render_page(request, "signalbox/jobs/job_gone.html", context, status=410 if was else 404)
 
 
-def _instance(engine: RedactedEngine, machine: str, id: str) -> Instance | None:
+def _find_instance(engine: RedactedEngine, machine: str, id: str) -> Instance | None:
     try:
         return engine.get(machine, id) if id else None
     except (errors.LookupFailed, errors.BadInput):

@@ -57,7 +57,7 @@ def read_command(frame: str | bytes, *, limit: int) -> Command:
     raw = frame.encode(errors="surrogatepass") if isinstance(frame, str) else frame
     if len(raw) > limit:
         raise BadFrame(ErrorCode.FRAME_TOO_LARGE, f"a frame of {len(raw)} bytes; a command has at most {limit}")
-    content = _object(raw)
+    content = _read_object(raw)
     kind = content.get("type")
     if not isinstance(kind, str) or kind not in CLIENT:
         raise BadFrame(ErrorCode.UNKNOWN_TYPE, f"no command {_echo(kind)}; there are {', '.join(CLIENT)}")
@@ -68,7 +68,7 @@ def read_command(frame: str | bytes, *, limit: int) -> Command:
         raise BadFrame(ErrorCode.BAD_TOPIC, str(error), topic=_echo(name)) from error
 
 
-def _object(raw: bytes) -> dict[str, Any]:
+def _read_object(raw: bytes) -> dict[str, Any]:
     try:
         content = json.loads(raw, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:

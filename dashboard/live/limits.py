@@ -87,10 +87,10 @@ def limits() -> Limits:
         raise ImproperlyConfigured(
             f'SIGNALBOX["LIVE"]: no limit named {", ".join(unknown)}; there are {", ".join(sorted(known))}'
         )
-    return Limits(**(_of_person(conf.SOCKETS) | given))
+    return Limits(**(_derive_limits(conf.SOCKETS) | given))
 
 
-def _of_person(sockets: int) -> dict[str, int | float]:
+def _derive_limits(sockets: int) -> dict[str, int | float]:
     """Derive limits from the number of sockets one person may have; an address is shared by ten or more."""
     return {
         "sockets_per_person": sockets,

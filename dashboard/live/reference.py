@@ -45,44 +45,44 @@ a page without a socket. Errors are the `error` message, with a status:
 
 
 def page() -> str:
-    return "\n".join(_lines()) + "\n"
+    return "\n".join(_write_lines()) + "\n"
 
 
-def _lines() -> Iterator[str]:
+def _write_lines() -> Iterator[str]:
     yield INTRODUCTION
     yield "## Topics\n"
-    yield from _table(("topic", "right", "value"), _topics())
+    yield from _write_table(("topic", "right", "value"), _list_topics())
     yield '\nThe value of a machine, instance or queue that does not exist is `{"gone": true}`.\n'
     yield LOST
     yield "## From the client\n"
-    yield from _messages(protocol.CLIENT_MESSAGES)
+    yield from _write_messages(protocol.CLIENT_MESSAGES)
     yield "## From the server\n"
-    yield from _messages(protocol.SERVER_MESSAGES)
+    yield from _write_messages(protocol.SERVER_MESSAGES)
     yield "## Errors\n"
-    yield from _table(("code", "meaning"), ((f"`{code.value}`", text) for code, text in protocol.ERRORS.items()))
+    yield from _write_table(("code", "meaning"), ((f"`{code.value}`", text) for code, text in protocol.ERRORS.items()))
     yield "\n## Close codes\n"
-    yield from _table(("code", "meaning"), ((f"`{code.value}`", text) for code, text in protocol.CLOSES.items()))
+    yield from _write_table(("code", "meaning"), ((f"`{code.value}`", text) for code, text in protocol.CLOSES.items()))
     yield ""
     yield TWIN
     statuses = [("401", "nobody is signed in")]
     statuses += [(str(status), f"`{code.value}`") for code, status in protocol.HTTP_STATUS.items()]
-    yield from _table(("status", "error"), statuses)
+    yield from _write_table(("status", "error"), statuses)
 
 
-def _topics() -> Iterator[tuple[str, str, str]]:
+def _list_topics() -> Iterator[tuple[str, str, str]]:
     for kind, form, meaning in topics.FORMS:
         yield f"`{form}`", topics.RIGHTS[kind], meaning
 
 
-def _messages(messages: Iterable[Message]) -> Iterator[str]:
+def _write_messages(messages: Iterable[Message]) -> Iterator[str]:
     for message in messages:
         yield f"### `{message.kind}`\n\n{message.meaning}\n"
         rows = ((f"`{f.name}`", f.type, f.meaning + ("" if f.required else " (optional)")) for f in message.fields)
-        yield from _table(("field", "type", "meaning"), rows)
+        yield from _write_table(("field", "type", "meaning"), rows)
         yield f"\n```json\n{message.example}\n```\n"
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+def _write_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
     yield f"| {' | '.join(head)} |"
     yield f"|{'---|' * len(head)}"
     for row in rows:

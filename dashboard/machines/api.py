@@ -132,12 +132,12 @@ def list_all(request: HttpRequest) -> dict[str, Any]:
     survey = engine_of(request).survey()
     descriptions = dict(Machine.objects.values_list("name", "description"))
     return {
-        "items": [_machine(live, descriptions.get(name, "")) for name, live in sorted(survey.lives.items())],
+        "items": [_describe(live, descriptions.get(name, "")) for name, live in sorted(survey.lives.items())],
         "unreadable": {name: fault.code for name, fault in survey.faults.items()},
     }
 
 
-def _machine(live: Live, description: str) -> dict[str, Any]:
+def _describe(live: Live, description: str) -> dict[str, Any]:
     return {
         "name": live.machine,
         "description": description,
@@ -154,7 +154,7 @@ def _machine(live: Live, description: str) -> dict[str, Any]:
 def one(request: HttpRequest, machine: str) -> dict[str, Any]:
     live = engine_of(request).live(machine)
     description = Machine.objects.filter(name=machine).values_list("description", flat=True).first()
-    return _machine(live, description or "")
+    return _describe(live, description or "")
 
 
 @group.get(f"{MACHINE}/accepts", id="getAccepts", right="view", answers=Accepted, summary="List accepted senders")
@@ -186,10 +186,10 @@ def versions(request: HttpRequest, machine: str) -> dict[str, Any]:
     found = MachineVersion.objects.filter(machine__name=machine).select_related("published_by")
     rows = {version.number: version for version in found.defer("definition", "drawing")}
     every = (rows.get(number) or outlines.make_version(machine, number) for number in sorted({*rows, *numbers})[::-1])
-    return {"items": [_version(version, current) for version in every]}
+    return {"items": [_describe_version(version, current) for version in every]}
 
 
-def _version(version: MachineVersion, current: int) -> dict[str, Any]:
+def _describe_version(version: MachineVersion, current: int) -> dict[str, Any]:
     by = version.published_by
     return {
         "number": version.number,

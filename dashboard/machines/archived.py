@@ -71,12 +71,12 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
     context |= {
         "records": page.records,
         "narrowed": bool(given),
-        "first": _address(machine, given) if cursor else None,
-        "next": _address(machine, given | {"cursor": page.cursor}) if page.cursor else None,
+        "first": _make_address(machine, given) if cursor else None,
+        "next": _make_address(machine, given | {"cursor": page.cursor}) if page.cursor else None,
     }
     return render_page(request, "signalbox/machines/archived.html", context)
 
 
-def _address(machine: str, terms: dict[str, Any]) -> str:
+def _make_address(machine: str, terms: dict[str, Any]) -> str:
     address = reverse("signalbox:archived", args=[machine])
     return f"{address}?{urlencode(terms)}" if terms else address

@@ -140,31 +140,31 @@ class InstanceList:
     @property
     def bulk_url(self) -> str:
         """Return the address of a bulk action on this list."""
-        return self._elsewhere("bulk-new", cursor=None, order=None, view=None, fold=None, mode=None, cols=None)
+        return self._make_address("bulk-new", cursor=None, order=None, view=None, fold=None, mode=None, cols=None)
 
     @property
     def counts_url(self) -> str:
         """Return the address of the counts of this filter as JSON."""
-        return self._elsewhere(
+        return self._make_address(
             "counts", state=None, cursor=None, order=None, view=None, fold=None, mode=None, cols=None
         )
 
     @property
     def rows_url(self) -> str:
         """Return the address of the current state of the rows as JSON."""
-        return self._elsewhere("rows", view=None, fold=None, mode=None)
+        return self._make_address("rows", view=None, fold=None, mode=None)
 
     @property
     def csv_url(self) -> str:
         """Return the address of the list as CSV; the order counts, the page does not."""
-        return self._elsewhere("instances-csv", cursor=None, view=None, fold=None, mode=None, cols=None)
+        return self._make_address("instances-csv", cursor=None, view=None, fold=None, mode=None, cols=None)
 
     @property
     def json_url(self) -> str:
         """Return the address of the list as JSON."""
-        return self._elsewhere("instances-json", cursor=None, view=None, fold=None, mode=None, cols=None)
+        return self._make_address("instances-json", cursor=None, view=None, fold=None, mode=None, cols=None)
 
-    def _elsewhere(self, name: str, **changes: object) -> str:
+    def _make_address(self, name: str, **changes: object) -> str:
         query = urlsplit(self.url(**changes)).query
         address = find_page_address(f"signalbox:{name}", self.machine)
         return f"{address}?{query}" if query else address

@@ -68,7 +68,9 @@ def read_scoreboards(request: HttpRequest, view: VersionView) -> Scoreboards:
     except SignalboxError as error:  # something foreign in the way: the page goes on without them
         log.warning("the scoreboards of %s cannot be read: %s", view.machine, error)
         return Scoreboards()
-    return Scoreboards(found, [(name, _span_url(request, each), name == over) for each, (name, _) in SPANS.items()])
+    return Scoreboards(
+        found, [(name, _make_span_url(request, each), name == over) for each, (name, _) in SPANS.items()]
+    )
 
 
 def _read(engine: RedactedEngine, view: VersionView, over: str, days: int) -> list[Scoreboard]:
@@ -80,25 +82,25 @@ def _read(engine: RedactedEngine, view: VersionView, over: str, days: int) -> li
     return [
         Scoreboard(
             "edges", "Busiest transitions", f"count, {over}",
-            _rows(edges, lambda p: named(p.member), _count, lambda p: _list(machine, sources.get(p.member, ""))),
+            _make_rows(edges, lambda p: named(p.member), _count, lambda p: _list(machine, sources.get(p.member, ""))),
         ),
         Scoreboard(
             "states", "Slowest states", "median time in state, now",
-            _rows(
+            _make_rows(
                 states, lambda p: p.member, lambda p: times.format_age(p.score / 1000),
                 lambda p: _list(machine, p.member),
             ),
         ),
         Scoreboard(
             "refused", "Most refused events", f"count, {over}",
-            _rows(
+            _make_rows(
                 refused, lambda p: named("" if p.member == scoreboards.UNHEARD else p.member), _count, lambda _: CHART
             ),
         ),
     ]  # fmt: skip
 
 
-def _rows(places: list[Place], name: Text, figure: Text, url: Text) -> list[Row]:
+def _make_rows(places: list[Place], name: Text, figure: Text, url: Text) -> list[Row]:
     most = max((place.score for place in places), default=0) or 1
     return [
         Row(place.rank, name(place), figure(place), max(1, round(100 * place.score / most)), url(place))
@@ -115,7 +117,7 @@ def _list(machine: str, state: str) -> str:
     return f"{find_page_address('signalbox:machine', machine)}?{urlencode({'state': state})}#instances" if state else ""
 
 
-def _span_url(request: HttpRequest, span: str) -> str:
+def _make_span_url(request: HttpRequest, span: str) -> str:
     """Return the address of this page with another span. Other terms stay."""
     terms = request.GET.copy()
     terms["board"] = span

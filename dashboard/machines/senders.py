@@ -50,7 +50,7 @@ def _list_declared(found: Acceptance, scope: Scope) -> Iterator[Sender]:
         if name == ANY:
             yield Sender("any machine", "everyone who may publish it")
         else:
-            yield Sender(name, "named by the definition", _url(name, scope))
+            yield Sender(name, "named by the definition", _make_url(name, scope))
 
 
 def _list_granted(found: Acceptance, seen: list[str]) -> Iterator[Sender]:
@@ -66,5 +66,5 @@ def _list_granted(found: Acceptance, seen: list[str]) -> Iterator[Sender]:
         yield Sender("any machine", "until a worker has recorded the senders")
 
 
-def _url(name: str, scope: Scope) -> str:
+def _make_url(name: str, scope: Scope) -> str:
     return find_page_address("signalbox:machine", name) if name in scope else ""

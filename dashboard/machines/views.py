@@ -116,9 +116,9 @@ def counts(request: HttpRequest, machine: str) -> HttpResponse:
     live = engine.live(machine)
     view = load_view(request, live)
     if request.GET.get("of") == "errors":
-        return _json({"counts": count_shown_errors(engine, view), "now": live.now})
+        return _answer_json({"counts": count_shown_errors(engine, view), "now": live.now})
     tally = InstanceList.from_request(request, count_states(view, live)).tally(engine)
-    return _json(describe_tally(tally) | {"now": live.now})
+    return _answer_json(describe_tally(tally) | {"now": live.now})
 
 
 @require("view")
@@ -132,9 +132,9 @@ def rows(request: HttpRequest, machine: str) -> HttpResponse:
     fresh = [one.id for one in listing.read(engine)] if listing.is_first else []
     known = zip(watched, engine.get_many(machine, watched), strict=True)
     new = len(set(fresh) - set(watched))
-    return _json(
+    return _answer_json(
         {
-            "rows": {id: _row(one) for id, one in known},
+            "rows": {id: _describe_instance(one) for id, one in known},
             "new": new,
             "more": new == listings.SIZE,
             "now": live.now,
@@ -142,7 +142,7 @@ def rows(request: HttpRequest, machine: str) -> HttpResponse:
     )
 
 
-def _row(one: Instance | SignalboxError) -> dict[str, Any] | None:
+def _describe_instance(one: Instance | SignalboxError) -> dict[str, Any] | None:
     """Return the state of an instance; None if it is deleted."""
     if not isinstance(one, Instance):
         return None
@@ -155,7 +155,7 @@ def _row(one: Instance | SignalboxError) -> dict[str, Any] | None:
     }
 
 
-def _json(answer: dict[str, Any]) -> JsonResponse:
+def _answer_json(answer: dict[str, Any]) -> JsonResponse:
     response = JsonResponse(answer)
     response["Cache-Control"] = "no-store"
     return response
@@ -170,7 +170,7 @@ def diagram(request: HttpRequest, machine: str) -> HttpResponse:
     """
     view = version_view.load_version(
         machine,
-        _version(request, machine),
+        _read_version(request, machine),
         fold=version_view.read_folds(request.GET),
         who=str(request.user.pk),
         full=request.GET.get("labels") != "short",
@@ -191,11 +191,11 @@ def diagram(request: HttpRequest, machine: str) -> HttpResponse:
             rates=read_rates(view, live, Panels()) if mode.moving else None,
             coverage=read_coverage(view, live) if mode is MODES["tests"] else None,
         )
-        return _file(drawing)
-    return _drawing(request, view)
+        return _make_file(drawing)
+    return _answer_drawing(request, view)
 
 
-def _version(request: HttpRequest, machine: str) -> int:
+def _read_version(request: HttpRequest, machine: str) -> int:
     asked = request.GET.get("version", "")
     if not asked:
         return redacted_engine(request).live(machine).version
@@ -204,7 +204,7 @@ def _version(request: HttpRequest, machine: str) -> int:
     return version
 
 
-def _file(svg: str) -> HttpResponse:
+def _make_file(svg: str) -> HttpResponse:
     response = HttpResponse(standalone(svg), content_type="image/svg+xml; charset=utf-8")
     # The drawing brings its own style; nothing in it may run or load anything.
     response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
@@ -212,13 +212,13 @@ def _file(svg: str) -> HttpResponse:
     return response
 
 
-def _drawing(request: HttpRequest, view: version_view.VersionView) -> HttpResponse:
+def _answer_drawing(request: HttpRequest, view: version_view.VersionView) -> HttpResponse:
     def etag(*_: Any) -> str:
         return f'"{view.machine}-{view.version}-{view.fingerprint}"'
 
     @condition(etag_func=etag)
     def answer(request: HttpRequest) -> HttpResponse:
-        response = _file(view.svg)
+        response = _make_file(view.svg)
         response["Cache-Control"] = f"private, max-age={MONTH if request.GET.get('version') else 0}"
         return response
 

@@ -66,32 +66,32 @@ class Snapshot(Collector):
     unwritten: Mapping[str, Stats] = field(default_factory=dict)
 
     def collect(self) -> Iterator[Metric]:
-        yield _gauge("up", "1 if Redis answered, else 0.", int(self.survey is not None))
+        yield _make_gauge("up", "1 if Redis answered, else 0.", int(self.survey is not None))
         if self.survey is None:
             return
-        yield _gauge("websocket_clients", "Open websockets of this process.", self.sockets)
-        yield _readable(self.survey)
+        yield _make_gauge("websocket_clients", "Open websockets of this process.", self.sockets)
+        yield _measure_readable(self.survey)
         lives = list(self.survey.lives.values())
         queues = [(name, stats) for name, each in self.survey.queues.items() for stats in each.values()]
-        yield from _of_machines(lives)
-        yield from _of_states(lives)
-        yield from _flow(lives)
+        yield from _measure_machines(lives)
+        yield from _measure_states(lives)
+        yield from _measure_flow(lives)
         yield _count_refused(lives)
         yield _compile_failures(lives)
-        yield from _active(self.activity, self.people)
+        yield from _measure_activity(self.activity, self.people)
         yield from self._measure_unwritten()
         yield from self._measure_stored(max((live.now for live in lives), default=self.now))
-        yield from _of_queues(queues)
+        yield from _measure_queues(queues)
         # Rows say when they were written by the clock of Redis; that of this machine is for want of it.
-        yield from _of_workers(self.survey, max((live.now for live in lives), default=self.now))
-        duties = _gauge("duty_kept", "1 if a worker holds this background duty, else 0.", labels=["duty"])
+        yield from _measure_workers(self.survey, max((live.now for live in lives), default=self.now))
+        duties = _make_gauge("duty_kept", "1 if a worker holds this background duty, else 0.", labels=["duty"])
         for duty, has in self.kept.items():
             duties.add_metric([duty], int(has))
         yield duties
 
     def _measure_unwritten(self) -> Iterator[Metric]:
-        entries = _gauge("unwritten_entries", "Entries waiting to be written to the database.", labels=["buffer"])
-        oldest = _gauge(
+        entries = _make_gauge("unwritten_entries", "Entries waiting to be written to the database.", labels=["buffer"])
+        oldest = _make_gauge(
             "unwritten_oldest_seconds",
             "Age of the oldest entry waiting to be written to the database.",
             labels=["buffer"],
@@ -103,13 +103,13 @@ class Snapshot(Collector):
 
     def _measure_stored(self, now: float) -> Iterator[Metric]:
         if self.approvals is not None:
-            family = _gauge("approvals_waiting", "Actions waiting for approval.", labels=["machine"])
+            family = _make_gauge("approvals_waiting", "Actions waiting for approval.", labels=["machine"])
             for name in self.survey.lives if self.survey else ():
                 family.add_metric([name], self.approvals.get(name, 0))
             yield family
         if self.measured is not None:
             age = max(0, now - self.measured) / 1000
-            yield _gauge("statistics_age_seconds", "Time since a worker last recorded statistics.", age)
+            yield _make_gauge("statistics_age_seconds", "Time since a worker last recorded statistics.", age)
 
 
 def registry(snapshot: Snapshot) -> CollectorRegistry:
@@ -119,36 +119,36 @@ def registry(snapshot: Snapshot) -> CollectorRegistry:
     return found
 
 
-def _gauge(name: str, meaning: str, value: float | None = None, labels: Iterable[str] = ()) -> GaugeMetricFamily:
+def _make_gauge(name: str, meaning: str, value: float | None = None, labels: Iterable[str] = ()) -> GaugeMetricFamily:
     return GaugeMetricFamily(
         f"signalbox_{name}", meaning, value=value, labels=None if value is not None else list(labels)
     )
 
 
-def _counter(name: str, meaning: str, *labels: str) -> CounterMetricFamily:
+def _make_counter(name: str, meaning: str, *labels: str) -> CounterMetricFamily:
     return CounterMetricFamily(f"signalbox_{name}", meaning, labels=labels)
 
 
-def _readable(survey: Survey) -> Metric:
-    family = _gauge("machine_readable", "1 if the machine could be read, else 0.", labels=["machine"])
+def _measure_readable(survey: Survey) -> Metric:
+    family = _make_gauge("machine_readable", "1 if the machine could be read, else 0.", labels=["machine"])
     for name in (*survey.lives, *survey.faults):
         family.add_metric([name], int(name in survey.lives))
     return family
 
 
-def _of_machines(lives: list[Live]) -> Iterator[Metric]:
+def _measure_machines(lives: list[Live]) -> Iterator[Metric]:
     for name, (meaning, attribute) in OF_MACHINES.items():
-        family = _gauge(name, meaning, labels=["machine"])
+        family = _make_gauge(name, meaning, labels=["machine"])
         for live in lives:
             family.add_metric([live.machine], getattr(live, attribute))
         yield family
 
 
-def _of_states(lives: list[Live]) -> Iterator[Metric]:
+def _measure_states(lives: list[Live]) -> Iterator[Metric]:
     labels = ["machine", "state"]
-    instances = _gauge("instances", "Instances by leaf state.", labels=labels)
-    oldest = _gauge("oldest_seconds", "Time in state of the oldest instance in the state.", labels=labels)
-    breaches = _gauge("sla_breaches", "Instances over the service level of the state.", labels=labels)
+    instances = _make_gauge("instances", "Instances by leaf state.", labels=labels)
+    oldest = _make_gauge("oldest_seconds", "Time in state of the oldest instance in the state.", labels=labels)
+    breaches = _make_gauge("sla_breaches", "Instances over the service level of the state.", labels=labels)
     for live in lives:
         for state, count in live.counts.items():
             instances.add_metric([live.machine, state], count)
@@ -159,10 +159,10 @@ def _of_states(lives: list[Live]) -> Iterator[Metric]:
     yield from (instances, oldest, breaches)
 
 
-def _flow(lives: list[Live]) -> Iterator[Metric]:
+def _measure_flow(lives: list[Live]) -> Iterator[Metric]:
     """Count each edge of the current version alone: the edges of all versions would grow without end."""
-    all_of = _counter("transitions", "Transitions taken, all versions.", "machine")
-    edges = _counter(
+    all_of = _make_counter("transitions", "Transitions taken, all versions.", "machine")
+    edges = _make_counter(
         "edge_transitions", "Transitions taken by the current version, by edge.", "machine", "version", "edge"
     )
     for live in lives:
@@ -176,7 +176,7 @@ def _flow(lives: list[Live]) -> Iterator[Metric]:
 
 def _count_refused(lives: list[Live]) -> Metric:
     """Count refused events. Events that no state handles share an empty name, so the number of series is bounded."""
-    family = _counter("events_refused", "Events refused.", "machine", "event")
+    family = _make_counter("events_refused", "Events refused.", "machine", "event")
     for live in lives:
         for event, count in live.refused.items():
             family.add_metric([live.machine, event], count)
@@ -185,33 +185,33 @@ def _count_refused(lives: list[Live]) -> Metric:
 
 def _compile_failures(lives: list[Live]) -> Metric:
     meaning = "Steps that could not be compiled, and are interpreted, since the servers loaded the library."
-    family = _counter("compile_failures", meaning, "machine")
+    family = _make_counter("compile_failures", meaning, "machine")
     for live in lives:
         family.add_metric([live.machine], live.compile_failures)
     return family
 
 
-def _active(activity: Activity | None, people: Counts | None) -> Iterator[Metric]:
+def _measure_activity(activity: Activity | None, people: Counts | None) -> Iterator[Metric]:
     """Count activity in the current UTC day, week and month: the figures fall to zero when the next one begins."""
     if activity is not None:
         about = "Unique instances that changed state."
-        moved = _gauge("instances_moved", about, labels=["machine", "period"])
+        moved = _make_gauge("instances_moved", about, labels=["machine", "period"])
         for name, counts in activity.by_machine.items():
             for period, count in counts.items():
                 moved.add_metric([name, period], count.number)
         yield moved
     if people is not None:
-        operators = _gauge("operators_active", "Unique people who took an action.", labels=["period"])
+        operators = _make_gauge("operators_active", "Unique people who took an action.", labels=["period"])
         for period, count in people.items():
             operators.add_metric([period], count.number)
         yield operators
 
 
-def _of_queues(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:
+def _measure_queues(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:
     labels = ["machine", "queue"]
-    jobs = _gauge("jobs", "Jobs by queue and state.", labels=[*labels, "place"])
-    oldest = _gauge("queue_oldest_ready_seconds", "Waiting time of the oldest ready job.", labels=labels)
-    paused = _gauge("queue_paused", "1 if the queue is paused, else 0.", labels=labels)
+    jobs = _make_gauge("jobs", "Jobs by queue and state.", labels=[*labels, "place"])
+    oldest = _make_gauge("queue_oldest_ready_seconds", "Waiting time of the oldest ready job.", labels=labels)
+    paused = _make_gauge("queue_paused", "1 if the queue is paused, else 0.", labels=labels)
     for machine, stats in queues:
         for place in PLACES:
             jobs.add_metric([machine, stats.queue, place], stats.depth[place])
@@ -220,27 +220,27 @@ def _of_queues(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:
         paused.add_metric([machine, stats.queue], int(stats.paused is not None))
     yield from (jobs, oldest, paused)
     for name, (meaning, attribute) in OF_QUEUES.items():
-        counter = _counter(name, meaning, *labels)
+        counter = _make_counter(name, meaning, *labels)
         for machine, stats in queues:
             counter.add_metric([machine, stats.queue], getattr(stats, attribute))
         yield counter
-    yield from _times(queues)
+    yield from _measure_times(queues)
 
 
-def _times(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:
+def _measure_times(queues: list[tuple[str, QueueStats]]) -> Iterator[Metric]:
     """Build the histograms of times, without sums: only the magnitude of a time is known, and a made-up sum would be
     taken for a true one."""
     for name, (meaning, attribute) in TIMES.items():
         family = HistogramMetricFamily(f"signalbox_{name}", meaning, labels=["machine", "queue"])
         for machine, stats in queues:
             counted: dict[int, int] = getattr(stats, attribute)
-            family.add_metric([machine, stats.queue], _buckets(counted), None)
+            family.add_metric([machine, stats.queue], _make_buckets(counted), None)
             count = sum(counted.values())
             family.add_sample(f"{family.name}_count", {"machine": machine, "queue": stats.queue}, count)
         yield family
 
 
-def _buckets(counted: dict[int, int]) -> list[tuple[str, float]]:
+def _make_buckets(counted: dict[int, int]) -> list[tuple[str, float]]:
     """Return cumulative buckets, as Prometheus wants them: magnitude n stands for less than 2^n ms."""
     found, so_far = [], 0
     for magnitude in range(MAGNITUDES):
@@ -249,8 +249,8 @@ def _buckets(counted: dict[int, int]) -> list[tuple[str, float]]:
     return [*found, ("+Inf", float(sum(counted.values())))]
 
 
-def _of_workers(survey: Survey, now: float) -> Iterator[Metric]:
-    workers = _gauge("workers", "Workers by status; silent: no recent heartbeat.", labels=["status"])
+def _measure_workers(survey: Survey, now: float) -> Iterator[Metric]:
+    workers = _make_gauge("workers", "Workers by status; silent: no recent heartbeat.", labels=["status"])
     counts = dict.fromkeys(STATUSES, 0)
     for row in survey.workers:
         status = row.status if is_alive(row, now) else "silent"
@@ -258,4 +258,4 @@ def _of_workers(survey: Survey, now: float) -> Iterator[Metric]:
     for status, count in counts.items():
         workers.add_metric([status], count)
     yield workers
-    yield _gauge("jobs_in_hand", "Jobs running on workers.", sum(row.in_hand for row in survey.workers))
+    yield _make_gauge("jobs_in_hand", "Jobs running on workers.", sum(row.in_hand for row in survey.workers))

@@ -44,18 +44,20 @@ def metrics(request: HttpRequest) -> HttpResponse:
     away."""
     if conf.METRICS == "off":
         raise Http404("Metrics are disabled.")
-    if not _scope(request):
-        return _refusal(request)
+    if not _find_scope(request):
+        return _refuse(request)
     try:
-        survey = get_engine().at_once().survey().only(_scope(request))
+        survey = get_engine().at_once().survey().only(_find_scope(request))
         unwritten = waiting()
         kept = {duty: holder is not None for duty, holder in read_lock_holders(get_pattern(Locks), DUTIES).items()}
     except EngineUnavailable as error:
         log.warning("metrics: %s", error)
-        return _text(Snapshot(None), status=503)
+        return _answer_text(Snapshot(None), status=503)
     moved = _read_if_possible(lambda: kept_activity(survey.lives))
-    people = _read_if_possible(count_people) if _scope(request).all else None
-    return _text(Snapshot(survey, time.time() * 1000, sockets(), *_read_stored(), kept, moved, people, unwritten))
+    people = _read_if_possible(count_people) if _find_scope(request).all else None
+    return _answer_text(
+        Snapshot(survey, time.time() * 1000, sockets(), *_read_stored(), kept, moved, people, unwritten)
+    )
 
 
 def _read_stored() -> tuple[dict[str, int] | None, int | None]:
@@ -77,7 +79,7 @@ def _read_if_possible(read: Callable[[], Found]) -> Found | None:
         return None
 
 
-def _scope(request: HttpRequest) -> Scope:
+def _find_scope(request: HttpRequest) -> Scope:
     """Return the machines to report. The token is checked first: a request with a token needs no session, and so no
     cache."""
     mode = conf.METRICS
@@ -86,7 +88,7 @@ def _scope(request: HttpRequest) -> Scope:
     return scope_of(request.user) if mode == "login" else NOTHING
 
 
-def _refusal(request: HttpRequest) -> HttpResponse:
+def _refuse(request: HttpRequest) -> HttpResponse:
     """Answer 403 to an account without the permission, 401 without an account."""
     if conf.METRICS == "login" and request.user.is_authenticated:
         return HttpResponse("permission denied\n", content_type="text/plain; charset=utf-8", status=403)
@@ -95,5 +97,5 @@ def _refusal(request: HttpRequest) -> HttpResponse:
     return answer
 
 
-def _text(snapshot: Snapshot, status: int = 200) -> HttpResponse:
+def _answer_text(snapshot: Snapshot, status: int = 200) -> HttpResponse:
     return HttpResponse(generate_latest(registry(snapshot)), content_type=CONTENT_TYPE_PLAIN_0_0_4, status=status)

@@ -58,9 +58,9 @@ def everywhere(request: HttpRequest) -> dict[str, Any]:
     found, panels = activity(list(engine_of(request).machines())), Panels()
     people = panels.read("operators", count_people, None) if actor_of(request).scope("view").all else None
     return {
-        "moved": _counts(found.moved),
-        "machines": {name: _counts(counts) for name, counts in found.by_machine.items()},
-        "operators": None if people is None else _counts(people),
+        "moved": _describe(found.moved),
+        "machines": {name: _describe(counts) for name, counts in found.by_machine.items()},
+        "operators": None if people is None else _describe(people),
         "away": panels.away,
     }
 
@@ -83,5 +83,5 @@ def first(
     return {"items": [PlaceOut.model_validate(place) for place in scoreboards.busiest(machine, of, limit, days=days)]}
 
 
-def _counts(counts: Counts) -> CountsOut:
+def _describe(counts: Counts) -> CountsOut:
     return CountsOut.model_validate({period: CountOut.model_validate(count) for period, count in counts.items()})

@@ -48,39 +48,39 @@ def _make_context() -> dict[str, Any]:
         "depths": [Depth("new_device", "todo", 12, 4, 0, 0), Depth("new_device", "provision", 0, 0, 3, 2)],
         "places": PLACES,
         "paused": Pause(NOW - 200_000, "sue", HOSTILE),
-        "figures": _figures(),
+        "figures": _make_figures(),
         "availabilities": ["open", "depends", "refused", "held", "idle"],
-        "routes": _routes(),
+        "routes": _make_routes(),
         "ages": [NOW - ms for ms in (500, 45_000, 200_000, 7_500_000, 400_000_000, 4_000_000_000)],
         "later": [NOW + 12_000, NOW - 3_000],
-        "form": _form(None),
-        "wrong": _form({"payload-count": "many", "payload-tags": "[1,", "payload-free": "x", "payload-*": "3"}),
-        "steps": _steps(),
+        "form": _make_form(None),
+        "wrong": _make_form({"payload-count": "many", "payload-tags": "[1,", "payload-free": "x", "payload-*": "3"}),
+        "steps": _make_steps(),
         "stamps": TimeFields([FieldOutline("expires", ("integer",), "unix seconds")]),
         "children": [Child("payment", "payment", "R-2001~payment~1.1", "#"), Child("other", HOSTILE, HOSTILE)],
         "deadlines": [
             Deadline(NOW + 12_000, "after 45 s", where="On its way"),
             Deadline(NOW - 1_000, "ping", to=HOSTILE),
         ],
-        "jobs": [_job("leased", "", 1), _job("dead", "the provider did not answer", 3)],
+        "jobs": [_make_job("leased", "", 1), _make_job("dead", "the provider did not answer", 3)],
         "workers": [
-            _worker("working", 2_000),
-            _worker("quiet", 2_000),
-            _worker("stopping", 1_000),
-            _worker("blocked", 1_000),
-            _worker("exhausted", 1_000),
-            _worker("", 60_000),
+            _make_worker("working", 2_000),
+            _make_worker("quiet", 2_000),
+            _make_worker("stopping", 1_000),
+            _make_worker("blocked", 1_000),
+            _make_worker("exhausted", 1_000),
+            _make_worker("", 60_000),
         ],
         "may_direct": True,
         "requests": Approval.State.choices,
-        "charts": _charts(),
-        "active": _active(),
+        "charts": _make_charts(),
+        "active": _make_active(),
         "boards": _list_scoreboards(),
         "values": ["MTOB1J", "", 3, 2.5, True, None, [1, "two"], {"deep": {"er": []}}, HOSTILE],
     }
 
 
-def _active() -> list[active_counts.Row]:
+def _make_active() -> list[active_counts.Row]:
     figures = [Count(0, True, 0.0, NOW), Count(1204, True, 0.0, NOW), Count(1_234_567, False, 0.0081, NOW)]
     return [
         active_counts.Row(kind, [active_counts.format_count(count) for count in figures])
@@ -101,7 +101,7 @@ def _list_scoreboards() -> Scoreboards:
     return Scoreboards(found, [("today", "#", True), ("7 days", "#", False)])
 
 
-def _charts() -> Charts:
+def _make_charts() -> Charts:
     """Make one chart with figures and one without. This page does not load the script that draws them."""
     at = [NOW // 1000 - 60 * ago for ago in range(4, 0, -1)]
     lines = [Line("enqueued", [120.0, 90.5, None, 4.0], 215), Line(HOSTILE, [0.4, 1204.0, None, 2.0], 1207)]
@@ -111,7 +111,7 @@ def _charts() -> Charts:
     return Charts("hour", figures, [("hour", "#charts"), ("day", "#charts"), ("month", "#charts")], "")
 
 
-def _figures() -> Figures:
+def _make_figures() -> Figures:
     stats = QueueStats(
         queue="todo", now=NOW, depth={"ready": 12, "leased": 4, "delayed": 0, "dead": 2}, oldest=NOW - 200_000,
         enqueued=1_204_018, taken=1_204_006, completed=1_204_000, failed=37, lost=2, died=2, withdrawn=0, purged=0,
@@ -120,7 +120,7 @@ def _figures() -> Figures:
     return Figures("new_device", stats)
 
 
-def _routes() -> list[Route]:
+def _make_routes() -> list[Route]:
     return [
         Route("t1", "depends", "Active", "event.token == token", "the right code"),
         Route("t2", "fails", None, "failed < 3", "a wrong code", ["failed < 3 is false: failed = 3"]),
@@ -131,7 +131,7 @@ def _routes() -> list[Route]:
     ]
 
 
-def _form(data: dict[str, str] | None) -> TypedForm:
+def _make_form(data: dict[str, str] | None) -> TypedForm:
     kinds = [("token", ("string",)), ("count", ("integer",)), ("rate", ("number",)), ("sure", ("boolean",))]
     kinds += [("tags", ("array",)), ("free", ("any",))]
     outlines = [FieldOutline(name, types, f"takes {' or '.join(types)}") for name, types in kinds]
@@ -139,7 +139,7 @@ def _form(data: dict[str, str] | None) -> TypedForm:
     return TypedForm(outlines, is_open=True, id_prefix="wrong" if data else "blank", data=data)
 
 
-def _steps() -> list[Step]:
+def _make_steps() -> list[Step]:
     def step(version: int, ago: int, event: str, source: str | None, state: str, **rest: Any) -> Step:
         given = {"actor": "", "reason": "", "payload": {}, "changes": {}} | rest
         return Step(version, NOW - ago, event, [source] if source else None, [state], transitions=[], **given)
@@ -153,7 +153,7 @@ def _steps() -> list[Step]:
     ]
 
 
-def _job(place: str, error: str, attempt: int) -> Job:
+def _make_job(place: str, error: str, attempt: int) -> Job:
     return Job(
         id="0-17", machine="new_device", root="", queue="todo", src="do_activate", instance="ATV-123:NBCSports",
         invoke="todo", input=None, data={}, attempt=attempt, attempts=3, token="",
@@ -164,7 +164,7 @@ def _job(place: str, error: str, attempt: int) -> Job:
     )  # fmt: skip
 
 
-def _worker(status: str, seen_ago: int) -> workers.Worker:
+def _make_worker(status: str, seen_ago: int) -> workers.Worker:
     holds = {"id": "0-17", "machine": "new_device", "queue": "todo", "src": "do_activate", "attempt": 1}
     row = WorkerInfo(
         f"box:17:{status or 'silent'}", "box", 17, ["new_device/todo", "new_device/provision"],

@@ -31,7 +31,7 @@ def show(request: HttpRequest) -> HttpResponse:
     actor = Actor.of(request)
     if request.method != "POST":
         standing = notes.read(actor)
-        return _page(request, standing, standing.text)
+        return _render_page(request, standing, standing.text)
     text = request.POST.get("text", "").replace("\r\n", "\n")
     seen = request.POST.get("revision", "")
     try:
@@ -41,14 +41,14 @@ def show(request: HttpRequest) -> HttpResponse:
     except Changed as changed:
         standing = notes.note_of(changed.found)
         joined = f"{standing.text}\n\n{text}".strip()
-        return _page(request, standing, joined if len(joined) <= MAX_TEXT else text, mine=text, status=409)
+        return _render_page(request, standing, joined if len(joined) <= MAX_TEXT else text, mine=text, status=409)
     except BadInput as error:
-        return _page(request, notes.read(actor), text, mistake=f"{error.message} ({error.code})", status=400)
+        return _render_page(request, notes.read(actor), text, mistake=f"{error.message} ({error.code})", status=400)
     messages.success(request, "Handover note saved")
     return redirect("signalbox:overview")
 
 
-def _page(
+def _render_page(
     request: HttpRequest, standing: Note, text: str, *, mine: str | None = None, mistake: str = "", status: int = 200
 ) -> HttpResponse:
     """Render the form. ``mine``: the text that was not saved because ``standing`` was saved meanwhile."""

@@ -95,17 +95,17 @@ def search_page(request: HttpRequest, asked: str, page: int = 1) -> Results:
         for name in found.cut("job", engine.find_machines(asked, names, of="job")):
             found.hits.append(Hit("job", asked, reverse("signalbox:job", args=[name, asked]), name, exact=True))
     wanted = asked.lower()
-    for name in found.cut("machine", _exact_first([(name,) for name in names if wanted in name.lower()], asked)):
+    for name in found.cut("machine", _sort_exact_first([(name,) for name in names if wanted in name.lower()], asked)):
         address = reverse("signalbox:machine", args=name)
         found.hits.append(Hit("machine", name[0], address, exact=name[0] == asked))
     queues = [pair for pair in engine.queue_names(names) if wanted in pair[1].lower()]
-    for name, queue in found.cut("queue", _exact_first(queues, asked)):
+    for name, queue in found.cut("queue", _sort_exact_first(queues, asked)):
         address = reverse("signalbox:queue", args=[name, queue])
         found.hits.append(Hit("queue", queue, address, name, exact=queue == asked))
     return found
 
 
-def _exact_first(names: list[tuple[str, ...]], asked: str) -> list[tuple[str, ...]]:
+def _sort_exact_first(names: list[tuple[str, ...]], asked: str) -> list[tuple[str, ...]]:
     return sorted(names, key=lambda name: name[-1] != asked)
 
 

@@ -39,7 +39,7 @@ def suggest(request: HttpRequest) -> JsonResponse:
 
 def _collect(request: HttpRequest, asked: str) -> list[Hit]:
     wanted = asked.lower()
-    hits = [*(search(request, asked) if asked else ()), *_own_hits(request, wanted)]
+    hits = [*(search(request, asked) if asked else ()), *_list_own_hits(request, wanted)]
     hits.sort(key=lambda hit: _rank(hit, wanted))
     taken: dict[str, int] = {}
     kept = []
@@ -50,7 +50,7 @@ def _collect(request: HttpRequest, asked: str) -> list[Hit]:
     return kept[:MOST]
 
 
-def _own_hits(request: HttpRequest, wanted: str) -> Iterator[Hit]:
+def _list_own_hits(request: HttpRequest, wanted: str) -> Iterator[Hit]:
     """Yield the places, saved views and actions whose name contains the text."""
     user = request.user
     for place in list_navigation_links(user):

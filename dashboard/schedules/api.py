@@ -139,7 +139,7 @@ def remove(request: HttpRequest, name: str) -> dict[str, str]:
     return {"name": name}
 
 
-def _camel(verb: str) -> str:
+def _make_camel(verb: str) -> str:
     first, *others = verb.split("-")
     return first + "".join(word.title() for word in others)
 
@@ -150,7 +150,7 @@ def _declare(verb: str, summary: str, about: str, act: Callable[[Actor, HttpRequ
 
     operation.__doc__ = about
     group.post(
-        f"{SCHEDULE}/{verb}", id=f"{_camel(verb)}Schedule", right="operate", answers=ScheduleOut, summary=summary,
+        f"{SCHEDULE}/{verb}", id=f"{_make_camel(verb)}Schedule", right="operate", answers=ScheduleOut, summary=summary,
         example={"reason": "the printer is away"},
     )(operation)  # fmt: skip
 

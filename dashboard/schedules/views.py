@@ -187,25 +187,25 @@ def _make_view(verb: str, message: str, act: Callable[[Actor, HttpRequest, str],
     return view
 
 
-def _reason(request: HttpRequest) -> str:
+def _read_reason(request: HttpRequest) -> str:
     return request.POST.get("reason", "").strip()
 
 
 def _run(actor: Actor, request: HttpRequest, name: str) -> None:
-    services.run(actor, name, reason=_reason(request), key=request.POST.get("key") or None)
+    services.run(actor, name, reason=_read_reason(request), key=request.POST.get("key") or None)
 
 
 pause = _make_view(
     "pause", "Paused: nothing is due until it is resumed",
-    lambda actor, request, name: services.pause(actor, name, reason=_reason(request)),
+    lambda actor, request, name: services.pause(actor, name, reason=_read_reason(request)),
 )  # fmt: skip
 resume = _make_view(
     "resume", "Resumed: the next runs are planned from now on",
-    lambda actor, request, name: services.resume(actor, name, reason=_reason(request)),
+    lambda actor, request, name: services.resume(actor, name, reason=_read_reason(request)),
 )  # fmt: skip
 take_over = _make_view(
     "take_over", "Taken over: it runs in your name",
-    lambda actor, request, name: services.take_over(actor, name, reason=_reason(request)),
+    lambda actor, request, name: services.take_over(actor, name, reason=_read_reason(request)),
 )  # fmt: skip
 run = _make_view("run", "Running once now; the history shows the result", _run)
 
@@ -222,7 +222,9 @@ def backfill(request: HttpRequest, name: str) -> HttpResponse:
         if "confirm" not in request.POST:
             count = queries.count_backfill(actor, name, **given)
             return _show(request, name, given=given | {"count": str(count)})
-        count = services.backfill(actor, name, **given, reason=_reason(request), key=request.POST.get("key") or None)
+        count = services.backfill(
+            actor, name, **given, reason=_read_reason(request), key=request.POST.get("key") or None
+        )
     except BadInput as error:
         return _show(request, name, given=given, mistake=f"{error.message} ({error.code})", status=400)
     messages.success(request, f"Backfill of {count:,} runs started")
@@ -238,7 +240,7 @@ def remove(request: HttpRequest, name: str) -> HttpResponse:
         messages.error(request, "Not removed: enter the name of the schedule to confirm")
         return redirect("signalbox:schedule", name)
     try:
-        services.remove(Actor.of(request), name, reason=_reason(request))
+        services.remove(Actor.of(request), name, reason=_read_reason(request))
     except DeclaredSchedule as error:
         messages.error(request, f"Not removed: {error.message} ({error.code})")
         return redirect("signalbox:schedule", name)

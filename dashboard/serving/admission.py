@@ -38,7 +38,7 @@ class Admission:
         if self._light.takes(scope):
             await self._light(scope, receive, send)
             return
-        passage = Passage(self._gate(), scope, receive, send)
+        passage = Passage(self._get_gate(), scope, receive, send)
         if passage.refusal is None:
             under.set(passage.comes)
             try:
@@ -48,7 +48,7 @@ class Admission:
         if passage.refusal is not None:
             await self._light.refuse(scope, send, passage.refusal)
 
-    def _gate(self) -> ConcurrencyLimits:
+    def _get_gate(self) -> ConcurrencyLimits:
         loop = asyncio.get_running_loop()
         if loop not in self._gates:
             self._gates[loop] = ConcurrencyLimits(self._room)
@@ -59,20 +59,20 @@ class Passage:
     """One request on its way: what Django reads and writes goes through here."""
 
     def __init__(self, gate: ConcurrencyLimits, scope: Scope, receive: Any, send: Any) -> None:
-        self._gate, self._receive, self._send = gate, receive, send
+        self._get_gate, self._receive, self._send = gate, receive, send
         self._address = network_of((scope.get("client") or ("",))[0])
         self._caller = caller_of(scope["headers"])
         self.comes = (gate, self._address, self._caller)
         self._size = 0
         self._turn: Turn | None = None
         self._ahead: asyncio.Task[Message] | None = None  # what comes after the body, asked for while it waited
-        self.refusal = too_large() if _says(scope["headers"]) > MOST else None
+        self.refusal = too_large() if _read_length(scope["headers"]) > MOST else None
 
     async def receive(self) -> Message:
         """Receive the next part. The body's last part comes when the request has its turn. To Django, a refused request
         looks like one whose client left."""
         if self._turn is not None:
-            return await self._later()
+            return await self._receive_later()
         message: Message = await self._receive()
         if message["type"] != "http.request":
             return message
@@ -92,14 +92,14 @@ class Passage:
         if self._ahead is not None:
             self._ahead.cancel()
 
-    async def _later(self) -> Message:
+    async def _receive_later(self) -> Message:
         ahead, self._ahead = self._ahead, None
         return await (ahead if ahead is not None else self._receive())
 
     async def _wait_for_turn(self) -> bool:
         """Wait for the turn. Return whether it has come; False as well once the client is gone."""
         try:
-            self._turn = self._gate.enter(self._address, self._caller)
+            self._turn = self._get_gate.enter(self._address, self._caller)
         except Crowded as error:
             self.refusal = too_many() if error.own else busy()
             return False
@@ -116,7 +116,7 @@ class Passage:
             self._turn.leave()
 
 
-def _says(headers: Headers) -> int:
+def _read_length(headers: Headers) -> int:
     """Return the length that a request says its body has."""
     length = dict(headers).get(b"content-length", b"")
     return int(length) if length.isdigit() else 0

@@ -72,7 +72,7 @@ class Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             return
         if not self._first:
             self.transport.pause_reading()
-            arrivals(self.loop).add(_address_of(self.transport), self._read)
+            arrivals(self.loop).add(_find_address(self.transport), self._read)
         self._first += data
 
     def _read(self) -> None:
@@ -82,6 +82,6 @@ class Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             super().data_received(data)
 
 
-def _address_of(transport: asyncio.BaseTransport) -> str:
+def _find_address(transport: asyncio.BaseTransport) -> str:
     peer = transport.get_extra_info("peername")
     return network_of(str(peer[0])) if isinstance(peer, tuple) and peer else ""

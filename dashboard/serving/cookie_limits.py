@@ -36,17 +36,17 @@ class CookieLimits(AsyncMiddleware):
 
     def __call__(self, request: HttpRequest) -> Any:
         if iscoroutinefunction(self):
-            return self._later(request)
-        return _refusal(request) if are_too_large(request.META.get("HTTP_COOKIE", "")) else self.get_response(request)
+            return self._answer_async(request)
+        return _refuse(request) if are_too_large(request.META.get("HTTP_COOKIE", "")) else self.get_response(request)
 
-    async def _later(self, request: HttpRequest) -> HttpResponse:
+    async def _answer_async(self, request: HttpRequest) -> HttpResponse:
         if are_too_large(request.META.get("HTTP_COOKIE", "")):
-            return _refusal(request)
+            return _refuse(request)
         response: HttpResponse = await self.get_response(request)
         return response
 
 
-def _refusal(request: HttpRequest) -> HttpResponse:
+def _refuse(request: HttpRequest) -> HttpResponse:
     if is_api_request(request):
         return problems.answer_problem(request, COOKIES_TOO_LARGE, WORDS)
     return HttpResponse(f"{WORDS} ({COOKIES_TOO_LARGE})\n", content_type="text/plain; charset=utf-8", status=431)

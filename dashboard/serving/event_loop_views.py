@@ -47,10 +47,10 @@ class EventLoopHandler(ASGIHandler):
     """Sends no signals, since there is no connection of a thread to close."""
 
     def load_middleware(self, is_async: bool = True) -> None:
-        self._static = StaticFiles(_nowhere)
-        self._security = SecurityMiddleware(_nowhere)
-        self._frames = XFrameOptionsMiddleware(_nowhere)
-        self._checked = convert_exception_to_response(self._inner)
+        self._static = StaticFiles(_answer_not_found)
+        self._security = SecurityMiddleware(_answer_not_found)
+        self._frames = XFrameOptionsMiddleware(_answer_not_found)
+        self._checked = convert_exception_to_response(self._answer_request)
         self._middleware_chain = convert_exception_to_response(RequestIds(ContentSecurityPolicy(self._secure)))
 
     def takes(self, scope: Scope) -> bool:
@@ -80,7 +80,7 @@ class EventLoopHandler(ASGIHandler):
         response = self._security.process_request(request) or await self._checked(request)
         return self._security.process_response(request, self._frames.process_response(request, response))
 
-    async def _inner(self, request: HttpRequest) -> Any:
+    async def _answer_request(self, request: HttpRequest) -> Any:
         accept_any_host(request)
         request.get_host()  # one that is not ours is refused
         refusal: Refusal | None = request.refusal  # type: ignore[attr-defined]
@@ -91,7 +91,7 @@ class EventLoopHandler(ASGIHandler):
         return await self._static(request)
 
 
-async def _nowhere(request: HttpRequest) -> HttpResponse:
+async def _answer_not_found(request: HttpRequest) -> HttpResponse:
     """Answer 404 behind the middleware that is called directly. A static file that disappears between two looks is
     missing."""
     return HttpResponse(status=404)

@@ -75,8 +75,8 @@ async def healthz(request: HttpRequest) -> JsonResponse:
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
     parts = {
-        "redis": _redis, "cache": _cache, "sessions": _sessions, "database": _database, "migrations": _migrations,
-        "library": _library, "live": _live, "process": _staying,
+        "redis": _check_redis, "cache": _check_cache, "sessions": _check_sessions, "database": _check_database,
+        "migrations": _check_migrations, "library": _check_library, "live": _check_live, "process": _check_staying,
     }  # fmt: skip
     return _answer(parts, "ready", request)
 
@@ -84,7 +84,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
 def _answer(parts: Mapping[str, Callable[[], None]], well: str, request: HttpRequest) -> JsonResponse:
     states: States = {}
     for name, probe in parts.items():
-        states |= _state(name, probe, request.path)
+        states |= _find_state(name, probe, request.path)
     return _make_response(states, well)
 
 
@@ -96,16 +96,16 @@ def _make_response(states: States, well: str) -> JsonResponse:
     return JsonResponse({"status": status, **states}, status=503 if status == DOWN else 200)
 
 
-def _state(name: str, probe: Callable[[], None], path: str) -> States:
+def _find_state(name: str, probe: Callable[[], None], path: str) -> States:
     """Return the part with its state, and the ``missing`` slots of the engine's cluster where there are any."""
     try:
-        return {name: _word(probe, path)}
+        return {name: _find_word(probe, path)}
     except Partial as state:
         log.warning("%s: %s has no answer for the slots %s", path, name, ", ".join(state.missing))
         return {name: PARTIAL} | ({"missing": state.missing} if name == "redis" else {})
 
 
-def _word(probe: Callable[[], None], path: str) -> str:
+def _find_word(probe: Callable[[], None], path: str) -> str:
     """Return ``ok`` or a stable word: the text of an error may name hosts, and this page is public."""
     try:
         probe()
@@ -121,7 +121,7 @@ def _word(probe: Callable[[], None], path: str) -> str:
     return OK
 
 
-def _redis() -> None:
+def _check_redis() -> None:
     engine = get_engine().at_once()
     _look_at(engine.client)
     _require_rights(engine)
@@ -140,7 +140,7 @@ def _require_rights(engine: Engine) -> None:
         raise NotPermitted(missing)
 
 
-def _cache() -> None:
+def _check_cache() -> None:
     """Ask each shard of a cache on django-redis, and any cache for a key: an account of other keys is refused there."""
     if hasattr(cache, "client"):
         _look_at(cache.client.get_client())
@@ -153,13 +153,13 @@ def _cache() -> None:
         raise NotReady(DOWN) from error
 
 
-def _sessions() -> None:
+def _check_sessions() -> None:
     """Ask their own store: the cache or the database. Sessions in files and cookies have none."""
     kind = settings.SESSION_ENGINE.rpartition(".")[2]
     if kind in ("db", "cached_db"):
-        _database()
+        _check_database()
     elif kind not in ("file", "signed_cookies"):
-        _cache()
+        _check_cache()
 
 
 def _look_at(client: Client) -> None:
@@ -172,12 +172,12 @@ def _look_at(client: Client) -> None:
         raise Partial(missing)
 
 
-def _database() -> None:
+def _check_database() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
 
 
-def _migrations() -> None:
+def _check_migrations() -> None:
     global _migrated
     if _migrated:
         return
@@ -187,18 +187,18 @@ def _migrations() -> None:
     _migrated = True
 
 
-def _library() -> None:
+def _check_library() -> None:
     get_engine().require_library()
 
 
-def _live() -> None:
+def _check_live() -> None:
     if (denied := hub.denial()) is not None:
         raise denied
     if not hub.well():
         raise NotReady("stale")
 
 
-def _staying() -> None:
+def _check_staying() -> None:
     if shutdown.is_set():
         raise NotReady("stopping")
 
@@ -233,7 +233,9 @@ class HealthChecks:
     def _look(self) -> States:
         close_old_connections()
         try:
-            states = _state("redis", _redis, "/healthz") | _state("database", _database, "/healthz")
+            states = _find_state("redis", _check_redis, "/healthz") | _find_state(
+                "database", _check_database, "/healthz"
+            )
         finally:
             close_old_connections()
         self._last = (time.monotonic(), states)

@@ -34,7 +34,7 @@ def add_live_view(application: Application) -> Application:
     live = make_live_application()
 
     async def serve(scope: dict[str, Any], receive: Callable[..., Any], send: Callable[..., Any]) -> Any:
-        ours = scope["type"] == "websocket" and _path(scope) == live_path()
+        ours = scope["type"] == "websocket" and _find_path(scope) == live_path()
         return await (live if ours else application)(scope, receive, send)
 
     return serve
@@ -56,7 +56,7 @@ def is_served_to(request: HttpRequest | None) -> bool:
     return _served and isinstance(request, ASGIRequest)
 
 
-def _path(scope: dict[str, Any]) -> str:
+def _find_path(scope: dict[str, Any]) -> str:
     """Return the path without the part that the server puts in front (``root_path``), as ``reverse`` gives it here."""
     path, root = str(scope["path"]), str(scope.get("root_path", "")).rstrip("/")
     return path.removeprefix(root) if root and path.startswith(f"{root}/") else path

@@ -23,17 +23,17 @@ class EngineCache:
 
     def add(self, name: str, value: Any, seconds: int) -> bool:
         """Set a value unless there is one; return whether it was set."""
-        return bool(get_engine().client.set(_key(name), json.dumps(value), nx=True, ex=seconds))
+        return bool(get_engine().client.set(_make_key(name), json.dumps(value), nx=True, ex=seconds))
 
     def get(self, name: str) -> Any:
-        text = get_engine().client.get(_key(name))
+        text = get_engine().client.get(_make_key(name))
         return None if text is None else json.loads(text)
 
     def set(self, name: str, value: Any, seconds: int) -> None:
-        get_engine().client.set(_key(name), json.dumps(value), ex=seconds)
+        get_engine().client.set(_make_key(name), json.dumps(value), ex=seconds)
 
     def delete(self, name: str) -> None:
-        get_engine().client.delete(_key(name))
+        get_engine().client.delete(_make_key(name))
 
 
 def get_shared_cache() -> Any:
@@ -42,7 +42,7 @@ def get_shared_cache() -> Any:
     return cache if backend.startswith(ON_REDIS) else _engine_cache
 
 
-def _key(name: str) -> str:
+def _make_key(name: str) -> str:
     return f"{web_prefix(get_engine().keys.prefix)}:{name}"
 
 

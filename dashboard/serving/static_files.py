@@ -34,11 +34,11 @@ class StaticFiles(WhiteNoiseMiddleware):
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if iscoroutinefunction(self):
-            return self._later(request)
+            return self._answer_async(request)
         found = self._look_up(request.path_info)
         return self.get_response(request) if found is None else self.serve(found, request)
 
-    async def _later(self, request: HttpRequest) -> HttpResponse:
+    async def _answer_async(self, request: HttpRequest) -> HttpResponse:
         found = self._look_up(request.path_info)
         if found is None:
             return await self.get_response(request)
@@ -93,7 +93,7 @@ def _stream(response: HttpResponse) -> HttpResponse:
     file = response.file_to_stream
     copy = HttpResponse(status=response.status_code)
     if file is not None:
-        copy = StreamingHttpResponse(_chunks(file), status=response.status_code)
+        copy = StreamingHttpResponse(_read_chunks(file), status=response.status_code)
         copy._resource_closers.append(file.close)
     del copy["content-type"]
     for name, value in response.items():
@@ -101,7 +101,7 @@ def _stream(response: HttpResponse) -> HttpResponse:
     return copy
 
 
-async def _chunks(file: Any) -> AsyncIterator[bytes]:
+async def _read_chunks(file: Any) -> AsyncIterator[bytes]:
     read = sync_to_async(file.read, thread_sensitive=False)
     while block := await read(CHUNK):
         yield block

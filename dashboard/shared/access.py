@@ -59,7 +59,7 @@ def require(right: str, *, globally: bool | None = None) -> Callable[[View], Vie
         @wraps(view)
         def check_right(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if not request.user.is_authenticated:
-                return redirect_to_login(_way_back(request))
+                return redirect_to_login(_find_way_back(request))
             machine = kwargs.get("machine", "")
             if not (allows(request.user, right, machine) if machine or of_all else anywhere(request.user, right)):
                 raise Forbidden(right, machine)
@@ -73,6 +73,6 @@ def require(right: str, *, globally: bool | None = None) -> Callable[[View], Vie
     return decorate
 
 
-def _way_back(request: HttpRequest) -> str:
+def _find_way_back(request: HttpRequest) -> str:
     """Return the address to open after login. A POST cannot be repeated by a redirect: it leads to the start page."""
     return request.get_full_path() if request.method in ("GET", "HEAD") else mount_path()

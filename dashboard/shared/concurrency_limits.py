@@ -56,7 +56,7 @@ async def another_turn() -> AsyncIterator[None]:
     if held is None:
         yield
         return
-    turn = await _waited_for(*held)
+    turn = await _wait_for_turn(*held)
     try:
         await turn.granted
         yield
@@ -64,7 +64,7 @@ async def another_turn() -> AsyncIterator[None]:
         turn.leave()
 
 
-async def _waited_for(gate: ConcurrencyLimits, address: str, caller: str) -> Turn:
+async def _wait_for_turn(gate: ConcurrencyLimits, address: str, caller: str) -> Turn:
     while True:
         try:
             return gate.enter(address, caller)
@@ -147,11 +147,11 @@ class ConcurrencyLimits:
             self._remove(turn)
 
     def _admit(self) -> None:
-        while self._running[()] < self._room.running and (turn := self._next()) is not None:
+        while self._running[()] < self._room.running and (turn := self._choose_next()) is not None:
             self._remove(turn)
             self._grant(turn)
 
-    def _next(self) -> Turn | None:
+    def _choose_next(self) -> Turn | None:
         """Return the next turn: of the address that has waited longest, that of the caller who has. Those at their
         limit are passed over."""
         for address, lines in self._waiting.items():

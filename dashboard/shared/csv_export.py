@@ -17,7 +17,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 def stream_csv(request: HttpRequest, chunks: Iterator[str], name: str) -> StreamingHttpResponse:
     """Send pieces of CSV as a file called ``name``, each as soon as it is there."""
-    chunks = _in_context(copy_context(), chunks)
+    chunks = _run_in_context(copy_context(), chunks)
     # Either server wants the kind of iterator it can wait on, and would gather all of the other kind first.
     content = _read_in_thread(chunks) if isinstance(request, ASGIRequest) else chunks
     response = StreamingHttpResponse(content, content_type="text/csv; charset=utf-8")
@@ -43,7 +43,7 @@ def make_writer() -> Callable[[Iterable[str]], str]:
     return csv.writer(_Echo(), quoting=csv.QUOTE_ALL).writerow
 
 
-def _in_context(context: Context, chunks: Iterator[str]) -> Iterator[str]:
+def _run_in_context(context: Context, chunks: Iterator[str]) -> Iterator[str]:
     """Yield the chunks in the context of the request, which is over by then: for the log and the audit."""
     while (chunk := context.run(next, chunks, None)) is not None:
         yield chunk

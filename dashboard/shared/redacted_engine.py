@@ -87,7 +87,7 @@ class RedactedEngine:
         self._actor.demand("view", machine)
         return machine
 
-    def _among(self, machines: Iterable[str]) -> list[str]:
+    def _select_visible(self, machines: Iterable[str]) -> list[str]:
         """Return those of the machines that the person sees."""
         scope = self._actor.scope()
         return [name for name in machines if name in scope]
@@ -132,13 +132,13 @@ class RedactedEngine:
         return {name: rollout for name, rollout in self._engine.rollouts(recent=recent).items() if name in scope}
 
     def find_machines(self, id: str, machines: Iterable[str], *, of: str = "instance") -> list[str]:
-        return self._engine.find_machines(id, self._among(machines), of=of)
+        return self._engine.find_machines(id, self._select_visible(machines), of=of)
 
     def find_indexed(self, field: str, machines: Iterable[str]) -> list[str]:
-        return self._engine.find_indexed(field, self._among(machines))
+        return self._engine.find_indexed(field, self._select_visible(machines))
 
     def queue_names(self, machines: Iterable[str]) -> PartialList[tuple[str, str]]:
-        return self._engine.queue_names(self._among(machines))
+        return self._engine.queue_names(self._select_visible(machines))
 
     # Definitions that the person brings
 
@@ -150,13 +150,13 @@ class RedactedEngine:
         **asked: Any,
     ) -> list[SimulatedStep]:
         """Play a run on a definition, or on a machine that the person sees. It reads no instance."""
-        return self._engine.simulate(self._readable(definition), events, data, **asked)
+        return self._engine.simulate(self._check_readable(definition), events, data, **asked)
 
     def verify(self, definition: Definition, **asked: Any) -> list[VerificationFinding]:
         """Verify a definition, or a machine that the person sees. It reads no instance."""
-        return self._engine.verify(self._readable(definition), **asked)
+        return self._engine.verify(self._check_readable(definition), **asked)
 
-    def _readable(self, definition: Definition) -> Definition:
+    def _check_readable(self, definition: Definition) -> Definition:
         return self._demand_view(definition) if isinstance(definition, str) else definition
 
     # Instances and jobs

@@ -18,13 +18,13 @@ def render_page(request: HttpRequest, template: str, context: dict[str, Any], *,
     ``rights``: those on the machine of the page; on a page of many machines, those on any of them. Pages show the
     current state: no cache may keep them.
     """
-    shared = {"now_ms": int(time.time() * 1000), "rights": _rights(request)}
+    shared = {"now_ms": int(time.time() * 1000), "rights": _list_rights(request)}
     response = render(request, template, shared | context, status=status)
     response["Cache-Control"] = "no-store"
     return response
 
 
-def _rights(request: HttpRequest) -> frozenset[str]:
+def _list_rights(request: HttpRequest) -> frozenset[str]:
     machine = request.resolver_match.kwargs.get("machine", "") if request.resolver_match else ""
     if machine:
         return rights_of(request.user, machine)

@@ -51,7 +51,7 @@ class Environment:
         value, path = self.text(name), self.text(f"{name}_FILE")
         if value and path:
             raise ImproperlyConfigured(f"{name} and {name}_FILE are both set; keep one of them")
-        return (_content(f"{name}_FILE", path) if path else value) or default
+        return (_read_content(f"{name}_FILE", path) if path else value) or default
 
     def flag(self, name: str, default: bool = False) -> bool:
         return bool(self._read(name, Flag(), default))
@@ -104,7 +104,7 @@ def is_own_site() -> bool:
     return bool(of_process().names)
 
 
-def _content(name: str, path: str) -> str:
+def _read_content(name: str, path: str) -> str:
     try:
         text = Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

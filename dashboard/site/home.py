@@ -71,7 +71,7 @@ def secret_key(folder: Path) -> str:
 def redis_url(folder: Path) -> str:
     """Return the address of the server or cluster that runs in this folder, or Redis' own default when none does."""
     cluster = _read(folder / "cluster" / "url")
-    if cluster and _listens(cluster):
+    if cluster and _is_listening(cluster):
         return cluster
     url = _read(folder / "valkey" / "url")
     running = url.startswith("unix://") and Path(unquote(url.removeprefix("unix://"))).is_socket()
@@ -85,7 +85,7 @@ def _read(file: Path) -> str:
         return ""
 
 
-def _listens(url: str) -> bool:
+def _is_listening(url: str) -> bool:
     """Return whether any node of a cluster takes connections. A demo that was killed leaves its address behind."""
     for host, port in read_url(url).seeds:
         try:

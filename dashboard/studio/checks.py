@@ -117,7 +117,7 @@ def answer(found: dict[str, Any], status: int = 200) -> JsonResponse:
 def list_known(actor: Actor) -> dict[str, Any]:
     """List what the editor may suggest: ``machines`` that the actor sees, ``handlers`` that those invoke or that this
     process has, and the language."""
-    names = dict(sorted(_current_versions(actor).items())[:MOST])
+    names = dict(sorted(_list_current_versions(actor).items())[:MOST])
     found: dict[str, None] = dict.fromkeys(handlers)
     recorded = MachineVersion.objects.filter(machine__name__in=names)
     for name, number, definition in recorded.values_list("machine__name", "number", "definition"):
@@ -126,7 +126,7 @@ def list_known(actor: Actor) -> dict[str, Any]:
     return vocabulary() | {"machines": list(names), "handlers": sorted(found)}
 
 
-def _current_versions(actor: Actor) -> dict[str, int]:
+def _list_current_versions(actor: Actor) -> dict[str, int]:
     try:
         return RedactedEngine(actor).machines()
     except EngineUnavailable:  # what is completed then is the language alone

@@ -48,7 +48,7 @@ def save(request: HttpRequest, machine: str) -> JsonResponse:
         return _refuse(409, error.code, error.message, draft=_describe(Draft.objects.get(pk=id), text=True))
     except (BadInput, SignalboxError) as error:
         return _refuse(status_of(type(error)), error.code, error.message)
-    return _json(_describe(made))
+    return _answer_json(_describe(made))
 
 
 @require("publish")
@@ -58,10 +58,12 @@ def note_presence(request: HttpRequest, machine: str) -> JsonResponse:
     actor, id = Actor.of(request), parse_number(request.GET.get("draft", ""))
     if "leave" in request.GET:
         presence.leave(actor, machine)
-        return _json({"others": []})
+        return _answer_json({"others": []})
     others = [{"who": one.who, "draft": one.draft} for one in presence.note(actor, machine, id)]
     row = Draft.objects.defer("text").filter(pk=id, machine=machine).first() if id is not None else None
-    return _json({"others": others, "draft": _describe(row) if row else None, "current": outlines.find_latest(machine)})
+    return _answer_json(
+        {"others": others, "draft": _describe(row) if row else None, "current": outlines.find_latest(machine)}
+    )
 
 
 def _describe(draft: Draft, *, text: bool = False) -> dict[str, Any]:
@@ -73,10 +75,10 @@ def _describe(draft: Draft, *, text: bool = False) -> dict[str, Any]:
 
 
 def _refuse(status: int, code: str, message: str, **facts: Any) -> JsonResponse:
-    return _json({"error": message, "code": code} | facts, status=status)
+    return _answer_json({"error": message, "code": code} | facts, status=status)
 
 
-def _json(answer: dict[str, Any], status: int = 200) -> JsonResponse:
+def _answer_json(answer: dict[str, Any], status: int = 200) -> JsonResponse:
     response = JsonResponse(answer, status=status)
     response["Cache-Control"] = "no-store"
     return response

@@ -129,7 +129,7 @@ class Trial:
 
     def _list_rows(self) -> list[StepRow]:
         rows = [
-            StepRow(number, _label(number, found := list(group)), found, number == self.at, number > self.at)
+            StepRow(number, _make_label(number, found := list(group)), found, number == self.at, number > self.at)
             for number, group in groupby(self.records, key=lambda one: one.input + 1)
         ]
         unplayed = self.run.steps[len(rows) - 1 :] if rows else []
@@ -173,7 +173,7 @@ class Trial:
         return children + [(f"instance {name}", name) for name in dict.fromkeys(others)]
 
 
-def _label(number: int, records: list[SimulatedStep]) -> str:
+def _make_label(number: int, records: list[SimulatedStep]) -> str:
     named = [one.event for one in records if one.event]
     return "Created" if number == 0 else " · ".join(named) or "time passed"
 

@@ -50,7 +50,7 @@ class VersionTrial(Trial):
 def show(request: HttpRequest, machine: str) -> HttpResponse:
     """Show the run of the address at ``?at=``, by default at its end. A run that cannot be read is an error."""
     trial = _open(request, machine, request.GET)
-    return _page(request, trial)
+    return _render_page(request, trial)
 
 
 @require("view")
@@ -60,17 +60,17 @@ def step(request: HttpRequest, machine: str) -> HttpResponse:
         return redirect("signalbox:try", machine)
     trial = _open(request, machine, request.POST)
     if trial.mistake:
-        return _page(request, trial)
+        return _render_page(request, trial)
     try:
         run = trial.proceed(request.POST)
         if run is not None:
             if not _may_play(request, run):
-                return _page(request, _refuse_for_now(trial))
+                return _render_page(request, _refuse_for_now(trial))
             _simulate(redacted_engine(request), trial.view, run)
             return redirect(trial.address(run))
     except (BadInput, forms.ValidationError) as error:
         trial.refuse(error)
-    return _page(request, trial)
+    return _render_page(request, trial)
 
 
 @require("view")
@@ -86,7 +86,7 @@ def scenario(request: HttpRequest, machine: str) -> HttpResponse:
             response = HttpResponse(text, content_type="application/yaml; charset=utf-8")
             response["Content-Disposition"] = f'attachment; filename="{machine}-run.yaml"'
             return response
-    return _page(request, trial)
+    return _render_page(request, trial)
 
 
 def _open(request: HttpRequest, machine: str, asked: Any) -> VersionTrial:
@@ -138,7 +138,7 @@ def _simulate(engine: RedactedEngine, view: VersionView, run: Run) -> list[Simul
     return engine.simulate(definition, run.steps, run.data, seconds=SECONDS)
 
 
-def _page(request: HttpRequest, trial: VersionTrial) -> HttpResponse:
+def _render_page(request: HttpRequest, trial: VersionTrial) -> HttpResponse:
     engine = redacted_engine(request)
     live = engine.live(trial.machine)
     context = {

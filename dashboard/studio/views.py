@@ -86,7 +86,7 @@ def new(request: HttpRequest) -> HttpResponse:
     starters = list_starters()
     if request.method != "POST":
         starter = starters.get(request.GET.get("template", ""), starters["empty"])
-        return _page(request, Workspace("", starter.text), chosen=starter.name)
+        return _render_page(request, Workspace("", starter.text), chosen=starter.name)
     space = Workspace("", request.POST.get("text", ""), note=request.POST.get("note", ""))
     return _submit(request, space)
 
@@ -95,7 +95,7 @@ def new(request: HttpRequest) -> HttpResponse:
 def edit(request: HttpRequest, machine: str) -> HttpResponse:
     """Show a machine's definition: the draft of the address, else the newest that this person wrote, else the current
     version. An account that may not publish can read it."""
-    return _page(request, _open(request, Actor.of(request), machine))
+    return _render_page(request, _open(request, Actor.of(request), machine))
 
 
 @require_audited("publish", "draft.save")
@@ -153,21 +153,21 @@ def _submit(request: HttpRequest, space: Workspace) -> HttpResponse:
     form, do = TextForm(request.POST), request.POST.get("do", "check")
     space.text = space.text.replace("\r\n", "\n")
     if not form.is_valid():
-        return _page(request, space, form=form, status=400)
+        return _render_page(request, space, form=form, status=400)
     if do == "save":
         return _save(request, space)
     write = do.removeprefix("write-")
     status = _check(request, space, write=write if write in WRITTEN else "")
     if do == "verify" and status == 200:
         status = _verify(request, space)
-    return _page(request, space, status=status)
+    return _render_page(request, space, status=status)
 
 
 def _save(request: HttpRequest, space: Workspace) -> HttpResponse:
     actor, draft = Actor.of(request), space.draft
     machine = space.machine or _name(request, space)
     if space.mistake:
-        return _page(request, space, status=400)
+        return _render_page(request, space, status=400)
     try:
         made = drafts.save(
             actor, machine, space.text, format=_format_of(space), note=space.note,
@@ -178,7 +178,7 @@ def _save(request: HttpRequest, space: Workspace) -> HttpResponse:
     except (DraftChanged, DraftClosed, BadInput) as error:
         space.mistake = f"{error.message} ({error.code})"
         space.theirs = Draft.objects.get(pk=draft.pk) if draft is not None and isinstance(error, DraftChanged) else None
-        return _page(request, space, status=status_of(type(error)))
+        return _render_page(request, space, status=status_of(type(error)))
     messages.success(request, f"Draft {made.pk} saved")
     return redirect(f"{reverse('signalbox:studio', args=[machine])}?{urlencode({'draft': made.pk})}")
 
@@ -221,7 +221,7 @@ def _verify(request: HttpRequest, space: Workspace) -> int:
     return 200
 
 
-def _page(
+def _render_page(
     request: HttpRequest, space: Workspace, *, form: TextForm | None = None, chosen: str = "", status: int = 200
 ) -> HttpResponse:
     form = form or TextForm(initial={"text": space.text, "note": space.note})

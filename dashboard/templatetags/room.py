@@ -82,11 +82,11 @@ class AddressNode(URLNode):
         args = [arg.resolve(context) for arg in self.args]
         if not all(isinstance(arg, str | int) for arg in args):
             return str(super().render(context))
-        url = page_addresses.find_page_address(name, *args, current_app=_app_of(context))
+        url = page_addresses.find_page_address(name, *args, current_app=_find_app(context))
         return str(conditional_escape(url)) if context.autoescape else url
 
 
-def _app_of(context: Context) -> str | None:
+def _find_app(context: Context) -> str | None:
     """Return the instance of the application that answers, as Django's tag finds it."""
     request = getattr(context, "request", None)
     try:
@@ -361,7 +361,7 @@ def instance_rows(context: Context, table: InstanceTable, picks: bool) -> SafeSt
     """Build the rows of a list of instances, in a table. ``picks``: with a box to select each."""
     now = context.get("now_ms") or time.time() * 1000
     return write_rows(
-        table.page.instances, table.listing.columns, table.wrong, now=now, picks=picks, current_app=_app_of(context)
+        table.page.instances, table.listing.columns, table.wrong, now=now, picks=picks, current_app=_find_app(context)
     )
 
 

@@ -108,10 +108,10 @@ def group_changes(diff: DefinitionDiff) -> list[Changes]:
 def list_lines(text: str) -> tuple[list[Line], int]:
     """Return the first lines of a text diff, and how many are left out."""
     lines = text.splitlines()
-    return [Line(_kind(line), line) for line in lines[:TEXT_LINES]], max(0, len(lines) - TEXT_LINES)
+    return [Line(_name_kind(line), line) for line in lines[:TEXT_LINES]], max(0, len(lines) - TEXT_LINES)
 
 
-def _kind(line: str) -> str:
+def _name_kind(line: str) -> str:
     if line.startswith("@@"):
         return "place"
     if line.startswith(("+++", "---")):

@@ -55,19 +55,19 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
     """Show the form for a new draft, filled with the current version; a POST keeps it."""
     if request.method != "POST":
         text = json.dumps(stored_current(machine).definition, indent=2, ensure_ascii=False)
-        return _text_page(request, machine, DraftForm(initial={"text": text}))
+        return _render_text_page(request, machine, DraftForm(initial={"text": text}))
     form = DraftForm(request.POST)
     if not form.is_valid():
-        return _text_page(request, machine, form, status=400)
+        return _render_text_page(request, machine, form, status=400)
     try:
         made = drafts.save(Actor.of(request), machine, **form.cleaned_data)
     except BadInput as error:
         form.add_error(None, f"{error.message} ({error.code})")
-        return _text_page(request, machine, form, status=400)
+        return _render_text_page(request, machine, form, status=400)
     return redirect("signalbox:draft", machine, made.pk)
 
 
-def _text_page(
+def _render_text_page(
     request: HttpRequest, machine: str, form: DraftForm, *, draft: Draft | None = None, status: int = 200
 ) -> HttpResponse:
     engine = redacted_engine(request)
@@ -84,10 +84,12 @@ def edit(request: HttpRequest, machine: str, id: int) -> HttpResponse:
     """Change the text. A draft that was changed meanwhile is not written over."""
     draft = _get(request, machine, id)
     if request.method != "POST":
-        return _text_page(request, machine, DraftForm(initial={"text": draft.text, "note": draft.note}), draft=draft)
+        return _render_text_page(
+            request, machine, DraftForm(initial={"text": draft.text, "note": draft.note}), draft=draft
+        )
     form, expect = DraftForm(request.POST), request.POST.get("expect", "")
     if not form.is_valid():
-        return _text_page(request, machine, form, draft=draft, status=400)
+        return _render_text_page(request, machine, form, draft=draft, status=400)
     try:
         drafts.save(
             Actor.of(request), machine, **form.cleaned_data, format=draft.format, id=id,
@@ -95,7 +97,9 @@ def edit(request: HttpRequest, machine: str, id: int) -> HttpResponse:
         )  # fmt: skip
     except (BadInput, DraftChanged, DraftClosed) as error:
         form.add_error(None, f"{error.message} ({error.code})")
-        return _text_page(request, machine, form, draft=draft, status=409 if not isinstance(error, BadInput) else 400)
+        return _render_text_page(
+            request, machine, form, draft=draft, status=409 if not isinstance(error, BadInput) else 400
+        )
     return redirect("signalbox:draft", machine, id)
 
 

@@ -87,7 +87,7 @@ class DraftCheck(Out):
     needs_approval: bool = Field(description="whether publishing it takes a second person")
 
 
-def _row(draft: Draft) -> dict[str, Any]:
+def _describe_row(draft: Draft) -> dict[str, Any]:
     names = ("machine", "base", "format", "note", "author", "revision", "state", "published", "closed_by")
     facts = {name: getattr(draft, name) for name in names}
     return facts | {"id": draft.pk, "created": in_ms(draft.created_at), "updated": in_ms(draft.updated_at)}
@@ -95,7 +95,7 @@ def _row(draft: Draft) -> dict[str, Any]:
 
 def _describe(response: HttpResponse, draft: Draft) -> dict[str, Any]:
     set_etag(response, draft)
-    return _row(draft) | {"text": draft.text, "digest": draft.digest}
+    return _describe_row(draft) | {"text": draft.text, "digest": draft.digest}
 
 
 @group.get(DRAFTS, id="listDrafts", right="publish", answers=Drafts, summary="List drafts")
@@ -109,7 +109,7 @@ def list_all(
         found = found.filter(id__lt=before)
     rows = list(found[: limit + 1])
     further = rows[limit - 1].pk if len(rows) > limit else None
-    return {"items": [_row(row) for row in rows[:limit]], "next": cursors.give("drafts", further)}
+    return {"items": [_describe_row(row) for row in rows[:limit]], "next": cursors.give("drafts", further)}
 
 
 @group.post(

@@ -141,11 +141,13 @@ def list_fields(target: VersionView, olds: Iterable[VersionView], choices: Choic
     for old in olds:
         for each in old.outline.data:
             known.setdefault(each.name, []).append(each)
-    rows = [_field_row(each, known.get(each.name, []), choices.data.get(each.name, "")) for each in target.outline.data]
+    rows = [
+        _make_field_row(each, known.get(each.name, []), choices.data.get(each.name, "")) for each in target.outline.data
+    ]
     return sorted(rows, key=lambda row: not row.new)
 
 
-def _field_row(field: FieldOutline, olds: list[FieldOutline], text: str) -> FieldRow:
+def _make_field_row(field: FieldOutline, olds: list[FieldOutline], text: str) -> FieldRow:
     types = " or ".join(field.types)
     if not olds:
         initial = "not set" if field.initial is None else json.dumps(field.initial, ensure_ascii=False, default=str)

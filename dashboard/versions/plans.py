@@ -46,11 +46,11 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
         read_choices(request.POST),
     )
     if not form.is_valid():
-        return _form_page(request, live, versions, form, choices, to=to, status=400)
+        return _render_form_page(request, live, versions, form, choices, to=to, status=400)
     to = form.cleaned_data["to"]
     plan, findings, mistake = _make_plan(Actor.of(request), machine, to, form, choices)
     if request.POST.get("do") != "store" or plan is None or mistake:
-        return _form_page(
+        return _render_form_page(
             request, live, versions, form, choices, to=to, plan=plan, findings=findings, mistake=mistake,
             status=400 if mistake else 200,
         )  # fmt: skip
@@ -76,9 +76,11 @@ def _start_form(request: HttpRequest, live: Live, versions: VersionCounts) -> Ht
         initial = {"sources": sources, "unmapped": plan["unmapped"], **plan["options"]}
     form = PlanForm({**PlanForm.defaults(), **initial, "to": to}, versions=numbers, to=to)
     if not form.is_valid():
-        return _form_page(request, live, versions, form, choices, to=to)
+        return _render_form_page(request, live, versions, form, choices, to=to)
     made, findings, mistake = _make_plan(Actor.of(request), live.machine, to, form, choices)
-    return _form_page(request, live, versions, form, choices, to=to, plan=made, findings=findings, mistake=mistake)
+    return _render_form_page(
+        request, live, versions, form, choices, to=to, plan=made, findings=findings, mistake=mistake
+    )
 
 
 def _make_plan(
@@ -95,7 +97,7 @@ def _make_plan(
     return plan, list(plan.findings), ""
 
 
-def _form_page(
+def _render_form_page(
     request: HttpRequest,
     live: Live,
     versions: VersionCounts,

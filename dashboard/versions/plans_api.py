@@ -164,7 +164,7 @@ def _describe(actor: Actor, plan: MigrationPlan) -> dict[str, Any]:
     }
 
 
-def _row(row: StoredPlan) -> dict[str, Any]:
+def _describe_row(row: StoredPlan) -> dict[str, Any]:
     names = ("machine", "to", "plan_id", "note", "author", "approved_by", "bulk", "back", "outcome")
     facts = {name: getattr(row, name) for name in names}
     return facts | {
@@ -176,25 +176,25 @@ def _row(row: StoredPlan) -> dict[str, Any]:
 
 def _describe_stored(actor: Actor, row: StoredPlan) -> dict[str, Any]:
     now = plans.progress(actor, row)
-    return _row(row) | {
+    return _describe_row(row) | {
         "plan": redacted.hide_document(actor, row.plan),
         "dry_run": row.dry_run,
         "needs_approval": now.needs_second,
-        "moving": now.bulk and _progress(now.bulk),
-        "moving_back": now.back and _progress(now.back),
+        "moving": now.bulk and _describe_progress(now.bulk),
+        "moving_back": now.back and _describe_progress(now.back),
     }
 
 
-def _progress(bulk: Instance) -> dict[str, Any]:
+def _describe_progress(bulk: Instance) -> dict[str, Any]:
     counts = {name: bulk.data.get(name) or 0 for name in ("found", "tried")}
     return {"id": bulk.id, "state": bulk.state, "outcomes": bulk.data.get("outcomes") or {}} | counts
 
 
-def _terms(body: PlanTerms) -> dict[str, Any]:
+def _read_terms(body: PlanTerms) -> dict[str, Any]:
     return body.model_dump(exclude={"to", "plan", "note"})
 
 
-def _to(body: PlanTerms) -> int:
+def _read_version(body: PlanTerms) -> int:
     if body.to is None:
         raise Mistaken("say which version instances get", "to")
     return body.to
@@ -222,7 +222,7 @@ def make(request: HttpRequest, machine: str, body: PlanTerms) -> dict[str, Any]:
     """Show where instances of other versions would stand in version `to`, with suggestions for states without a place.
     Nothing is stored. 422 with every finding where no plan can be made."""
     actor = actor_of(request)
-    return _describe(actor, plans.make(actor, machine, _to(body), **_terms(body)))
+    return _describe(actor, plans.make(actor, machine, _read_version(body), **_read_terms(body)))
 
 
 @group.get(PLANS, id="listPlans", right="view", answers=Plans, summary="List stored plans")
@@ -235,7 +235,7 @@ def list_stored(
         found = found.filter(id__lt=before)
     rows = list(found[: limit + 1])
     further = rows[limit - 1].pk if len(rows) > limit else None
-    return {"items": [_row(row) for row in rows[:limit]], "next": cursors.give("plans", further)}
+    return {"items": [_describe_row(row) for row in rows[:limit]], "next": cursors.give("plans", further)}
 
 
 @group.post(
@@ -249,7 +249,7 @@ def store(request: HttpRequest, machine: str, body: NewPlan) -> Status:
     if body.plan is not None:
         plan = plans.read(actor, machine, body.plan)
     else:
-        plan = plans.make(actor, machine, _to(body), **_terms(body))
+        plan = plans.make(actor, machine, _read_version(body), **_read_terms(body))
     return Status(201, _describe_stored(actor, plans.store(actor, plan, note=body.note)))
 
 

@@ -60,14 +60,16 @@ def list_versions(actor: Actor, machine: str, versions: VersionCounts) -> list[V
     known = {row[0]: row[1:] for row in MachineVersion.objects.filter(machine__name=machine).values_list(*fields)}
     figures = {each.version: each for each in rollouts.figures(actor, machine)}
     return [
-        _row(
+        _make_row(
             count, figures.get(count.version, VersionFigures(count.version, count.instances)), known.get(count.version)
         )
         for count in versions.rows
     ]
 
 
-def _row(count: VersionCount, figures: VersionFigures, facts: tuple[datetime, str | None, str] | None) -> VersionRow:
+def _make_row(
+    count: VersionCount, figures: VersionFigures, facts: tuple[datetime, str | None, str] | None
+) -> VersionRow:
     times = {state: time.median for state, time in figures.times.items() if time.sampled}
     state = max(times, key=lambda name: times[name], default="")
     slowest = (state, times[state]) if state else None

@@ -66,8 +66,8 @@ def _present(machine: str, version: int, found: Replay) -> dict[str, Any]:
     rows = [
         {
             "of": each,
-            "expected_url": _picture(machine, each.version, each.expected),
-            "actual_url": _picture(machine, version, each.actual),
+            "expected_url": _make_picture_url(machine, each.version, each.expected),
+            "actual_url": _make_picture_url(machine, version, each.actual),
             "url": f"{reverse('signalbox:instance', args=[machine, each.example])}?{urlencode({'at': each.step})}",
         }
         for each in found.divergences[:SHOWN]
@@ -79,7 +79,7 @@ def _present(machine: str, version: int, found: Replay) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _picture(machine: str, version: int, outcome: StepOutcome) -> str:
+def _make_picture_url(machine: str, version: int, outcome: StepOutcome) -> str:
     terms = [("version", str(version)), *(("in", name) for name in outcome.configuration[:LISTED])]
     terms += [("taken", id) for id in outcome.transitions[:LISTED]]
     return f"{reverse('signalbox:version-step', args=[machine])}?{urlencode(terms)}"

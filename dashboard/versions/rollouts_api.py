@@ -143,7 +143,7 @@ class PinningInstance(Acting):
 CHANGED = answers_of(ChoiceOut)
 
 
-def _choice(request: HttpRequest, machine: str) -> dict[str, Any]:
+def _describe(request: HttpRequest, machine: str) -> dict[str, Any]:
     found = rollouts.get(actor_of(request), machine)
     return {
         "machine": machine,
@@ -160,7 +160,7 @@ def _choice(request: HttpRequest, machine: str) -> dict[str, Any]:
 @group.get(ROLLOUT, id="getRollout", right="view", answers=ChoiceOut, summary="Get the version of new instances")
 def one(request: HttpRequest, machine: str) -> dict[str, Any]:
     """Return the current version, the roll-out, the pin, and the withdrawn versions."""
-    return _choice(request, machine)
+    return _describe(request, machine)
 
 
 @group.get(
@@ -179,8 +179,8 @@ def figures(request: HttpRequest, machine: str, sample: int = Query(100, ge=0, l
 )  # fmt: skip
 def start(request: HttpRequest, machine: str, body: StartingRollout) -> dict[str, Any]:
     """Start a roll-out. To publish and roll out in one step, see `publishDraft`."""
-    rollouts.start(actor_of(request), machine, body.version, body.percent, **_terms(body, "version", "percent"))
-    return _choice(request, machine)
+    rollouts.start(actor_of(request), machine, body.version, body.percent, **_read_terms(body, "version", "percent"))
+    return _describe(request, machine)
 
 
 @group.put(
@@ -190,22 +190,22 @@ def start(request: HttpRequest, machine: str, body: StartingRollout) -> dict[str
 def change(request: HttpRequest, machine: str, body: SettingRollout) -> dict[str, Any]:
     """Change the percentage. An id that gets the version at a percentage gets it at each higher one. A stopped roll-out
     goes on."""
-    rollouts.set_percent(actor_of(request), machine, body.percent, **_terms(body, "percent"))
-    return _choice(request, machine)
+    rollouts.set_percent(actor_of(request), machine, body.percent, **_read_terms(body, "percent"))
+    return _describe(request, machine)
 
 
 @group.post(f"{ROLLOUT}/stop", id="stopRollout", right="publish", answers=ChoiceOut, summary="Stop a roll-out")
 def stop(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str, Any]:
     """Stop the roll-out. New instances get the base version again; those that have the new one keep it."""
-    rollouts.stop(actor_of(request), machine, **_terms(body))
-    return _choice(request, machine)
+    rollouts.stop(actor_of(request), machine, **_read_terms(body))
+    return _describe(request, machine)
 
 
 @group.post(f"{ROLLOUT}/finish", id="finishRollout", right="publish", answers=CHANGED, summary="Finish a roll-out")
 def finish(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str, Any]:
     """Make the version the current one."""
-    rollouts.finish(actor_of(request), machine, **_terms(body))
-    return _choice(request, machine)
+    rollouts.finish(actor_of(request), machine, **_read_terms(body))
+    return _describe(request, machine)
 
 
 @group.post(
@@ -214,8 +214,8 @@ def finish(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str,
 )  # fmt: skip
 def pin(request: HttpRequest, machine: str, body: Pinning) -> dict[str, Any]:
     """Pin a version. It stays current whatever is published, and no plan moves its instances."""
-    rollouts.pin(actor_of(request), machine, body.version, **_terms(body, "version"))
-    return _choice(request, machine)
+    rollouts.pin(actor_of(request), machine, body.version, **_read_terms(body, "version"))
+    return _describe(request, machine)
 
 
 @group.post(
@@ -224,8 +224,8 @@ def pin(request: HttpRequest, machine: str, body: Pinning) -> dict[str, Any]:
 )  # fmt: skip
 def withdraw(request: HttpRequest, machine: str, version: int, body: Withdrawing) -> dict[str, Any]:
     """Withdraw a version. No new instance gets it, and no plan leads to it."""
-    rollouts.withdraw(actor_of(request), machine, version, **_terms(body))
-    return _choice(request, machine)
+    rollouts.withdraw(actor_of(request), machine, version, **_read_terms(body))
+    return _describe(request, machine)
 
 
 @group.put(
@@ -236,8 +236,8 @@ def withdraw(request: HttpRequest, machine: str, version: int, body: Withdrawing
 def set_policy(request: HttpRequest, machine: str, body: PolicySetting) -> dict[str, Any]:
     """Set what needs approval, beside what the definition and the settings ask for. Where any rule holds already,
     changing this needs approval, too."""
-    rollouts.set_policy(actor_of(request), machine, body.actions, **_terms(body, "actions"))
-    return _choice(request, machine)
+    rollouts.set_policy(actor_of(request), machine, body.actions, **_read_terms(body, "actions"))
+    return _describe(request, machine)
 
 
 @group.post(
@@ -254,5 +254,5 @@ def pin_instance(request: HttpRequest, response: HttpResponse, machine: str, id:
     return describe(after)
 
 
-def _terms(body: Acting, *without: str) -> dict[str, Any]:
+def _read_terms(body: Acting, *without: str) -> dict[str, Any]:
     return body.model_dump(exclude=set(without))

@@ -41,14 +41,14 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
 
 def versions_page(request: HttpRequest, machine: str, *, mistake: str = "", status: int = 200) -> HttpResponse:
     """List the versions, newest first. ``mistake``: why what was asked for was not done."""
-    context = _context(request, machine) | {"mistake": mistake}
+    context = _make_context(request, machine) | {"mistake": mistake}
     actor = Actor.of(request)
     context |= {"plans": _list_plans(actor, machine)}
     context |= {"drafts": drafts.list_drafts(actor, machine)[:PLANS] if actor.may("publish", machine) else []}
     return render_page(request, "signalbox/versions/versions.html", context, status=status)
 
 
-def _context(request: HttpRequest, machine: str) -> dict[str, Any]:
+def _make_context(request: HttpRequest, machine: str) -> dict[str, Any]:
     engine = redacted_engine(request)
     live = engine.live(machine)
     versions = count_versions(engine, machine, live)
@@ -72,7 +72,7 @@ def _list_plans(actor: Actor, machine: str, **terms: int) -> list[StoredPlan]:
 @require("view")
 def version(request: HttpRequest, machine: str, number: int) -> HttpResponse:
     """Show one version as a release: what it changed, its figures, its roll-out, and the plans that lead to it."""
-    context = _context(request, machine)
+    context = _make_context(request, machine)
     row = next((row for row in context["rows"] if row.version == number), None)
     if row is None:
         raise Http404(f"Machine {machine} has no version {number}.")
@@ -126,7 +126,7 @@ def _change(request: HttpRequest, machine: str, act: Callable[[Actor, str], str]
     return redirect("signalbox:versions", machine)
 
 
-def _percent(request: HttpRequest) -> float:
+def _read_percent(request: HttpRequest) -> float:
     try:
         return float(request.POST.get("percent", ""))
     except ValueError:
@@ -153,7 +153,7 @@ def rollout(request: HttpRequest, machine: str) -> HttpResponse:
                 services.finish(actor, machine, reason=reason)
                 return "Roll-out finished: every new instance gets the version"
             case _:
-                percent = _percent(request)
+                percent = _read_percent(request)
                 services.set_percent(actor, machine, percent, reason=reason)
                 return f"{percent:g} % of new instances get the version"
 

@@ -91,18 +91,18 @@ class Gone(Out):
     id: int
 
 
-def _ms(moment: datetime | None) -> int | None:
+def _convert_to_ms(moment: datetime | None) -> int | None:
     return moment and in_ms(moment)
 
 
 def _describe(webhook: Webhook) -> dict[str, Any]:
     names = ("id", "name", "url", "machines", "types", "active", "stopped", "failures", "maker")
-    return {name: getattr(webhook, name) for name in names} | {"made_at": _ms(webhook.made_at)}
+    return {name: getattr(webhook, name) for name in names} | {"made_at": _convert_to_ms(webhook.made_at)}
 
 
-def _delivery(row: Delivery) -> dict[str, Any]:
+def _describe_delivery(row: Delivery) -> dict[str, Any]:
     names = ("id", "key", "type", "machine", "instance", "state", "tries", "attempts")
-    times = {name: _ms(getattr(row, name)) for name in ("due", "made_at", "ended_at")}
+    times = {name: _convert_to_ms(getattr(row, name)) for name in ("due", "made_at", "ended_at")}
     return {name: getattr(row, name) for name in names} | times
 
 
@@ -135,7 +135,7 @@ def gaps(request: HttpRequest) -> dict[str, Any]:
     """List gaps, the latest first; a hundred at most."""
     found = management.gaps(actor_of(request))[:100]
     names = ("machine", "after", "lost")
-    return {"items": [{name: getattr(gap, name) for name in names} | {"at": _ms(gap.at)} for gap in found]}
+    return {"items": [{name: getattr(gap, name) for name in names} | {"at": _convert_to_ms(gap.at)} for gap in found]}
 
 
 @group.post(
@@ -174,7 +174,7 @@ def delete(request: HttpRequest, webhook: int) -> dict[str, int]:
 )
 def test(request: HttpRequest, webhook: int) -> dict[str, Any]:
     """Send a message of the type `signalbox.test`; the delivery log has its result."""
-    return _delivery(management.test(actor_of(request), webhook))
+    return _describe_delivery(management.test(actor_of(request), webhook))
 
 
 @group.get(
@@ -189,7 +189,7 @@ def deliveries(
     before = cursors.number("deliveries", cursor)
     rows = list(management.deliveries(actor_of(request), webhook, state=state, before=before)[: limit + 1])
     further = rows[limit - 1].pk if len(rows) > limit else None
-    return {"items": [_delivery(row) for row in rows[:limit]], "next": cursors.give("deliveries", further)}
+    return {"items": [_describe_delivery(row) for row in rows[:limit]], "next": cursors.give("deliveries", further)}
 
 
 @group.post(
@@ -198,7 +198,7 @@ def deliveries(
 )  # fmt: skip
 def redeliver(request: HttpRequest, webhook: int, delivery: int) -> dict[str, Any]:
     """Deliver the message again now, with all its attempts, whatever its result was."""
-    return _delivery(management.redeliver(actor_of(request), webhook, delivery))
+    return _describe_delivery(management.redeliver(actor_of(request), webhook, delivery))
 
 
 def _switch(name: str, summary: str, about: str, turn: Callable[[Actor, int], Webhook]) -> None:

@@ -48,13 +48,13 @@ def make(request: HttpRequest) -> HttpResponse:
         except BadWebhook as error:
             _add_error(form, error)
         else:
-            return _detail(request, webhook, secret=secret)
+            return _render_detail(request, webhook, secret=secret)
     return _list(request, form, status=400)
 
 
 @require(RIGHT, globally=True)
 def show(request: HttpRequest, id: int) -> HttpResponse:
-    return _detail(request, _get_webhook(request, id))
+    return _render_detail(request, _get_webhook(request, id))
 
 
 def _list(request: HttpRequest, form: WebhookForm, status: int = 200) -> HttpResponse:
@@ -62,17 +62,17 @@ def _list(request: HttpRequest, form: WebhookForm, status: int = 200) -> HttpRes
     context = {
         "section": "webhooks",
         "webhooks": list(management.list_webhooks(actor)),
-        "gaps": [(gap, in_ms(gap.at)) for gap in _gaps(actor)],
+        "gaps": [(gap, in_ms(gap.at)) for gap in _list_gaps(actor)],
         "form": form,
     }
     return render_page(request, "signalbox/webhooks/webhooks.html", context, status=status)
 
 
-def _gaps(actor: Actor) -> list[LogGap]:
+def _list_gaps(actor: Actor) -> list[LogGap]:
     return list(management.gaps(actor)[:GAPS])
 
 
-def _detail(
+def _render_detail(
     request: HttpRequest, webhook: Webhook, *, secret: str = "", form: WebhookForm | None = None, status: int = 200
 ) -> HttpResponse:
     state, before = request.GET.get("state", ""), request.GET.get("before", "")
@@ -86,7 +86,7 @@ def _detail(
     context = {
         "section": "webhooks",
         "webhook": webhook,
-        "form": form or WebhookForm(_initial(webhook), auto_id="webhook-%s"),
+        "form": form or WebhookForm(_make_initial(webhook), auto_id="webhook-%s"),
         "secret": secret,
         "once": ONCE,
         "former_until": in_ms(webhook.former_until) if webhook.former_until else None,
@@ -98,7 +98,7 @@ def _detail(
     return render_page(request, "signalbox/webhooks/webhook.html", context, status=status)
 
 
-def _initial(webhook: Webhook) -> dict[str, str]:
+def _make_initial(webhook: Webhook) -> dict[str, str]:
     lists = {"machines": ", ".join(webhook.machines), "types": ", ".join(webhook.types)}
     return {"name": webhook.name, "url": webhook.url} | lists
 
@@ -128,7 +128,7 @@ def change(request: HttpRequest, id: int) -> HttpResponse:
         else:
             messages.success(request, "Saved")
             return redirect("signalbox:webhook", id)
-    return _detail(request, webhook, form=form, status=400)
+    return _render_detail(request, webhook, form=form, status=400)
 
 
 @require_audited(RIGHT, "webhook.rotate", globally=True, target="id")
@@ -137,7 +137,7 @@ def rotate(request: HttpRequest, id: int) -> HttpResponse:
     if request.method != "POST":
         return redirect("signalbox:webhook", id)
     webhook, secret = management.rotate(Actor.of(request), id)
-    return _detail(request, webhook, secret=secret)
+    return _render_detail(request, webhook, secret=secret)
 
 
 @require_audited(RIGHT, "webhook.delete", globally=True, target="id")

@@ -24,28 +24,28 @@ from .presenters import list_duties, list_pending_writes, make_worker
 
 @require("view")
 def show(request: HttpRequest) -> HttpResponse:
-    return _page(request)
+    return _render_page(request)
 
 
-def _action(request: HttpRequest) -> str:
+def _name_action(request: HttpRequest) -> str:
     order = request.POST.get("order", "")
     return f"worker.{order if order in ORDERS else 'quiet'}"
 
 
-@require_audited("operate", _action, globally=True, target="worker")
+@require_audited("operate", _name_action, globally=True, target="worker")
 def direct(request: HttpRequest, worker: str) -> HttpResponse:
     if request.method != "POST":
         return redirect("signalbox:workers")
     form = OrderForm(request.POST)
     if not form.is_valid():
-        return _page(request, worker, form)
+        return _render_page(request, worker, form)
     order, reason = form.cleaned_data["order"], form.cleaned_data["reason"]
     services.direct(Actor.of(request), worker, order, reason=reason)
     messages.success(request, f"{worker} {ORDERS[order][1]}. Takes effect with its next heartbeat.")
     return redirect("signalbox:workers")
 
 
-def _page(request: HttpRequest, submitted: str = "", form: OrderForm | None = None) -> HttpResponse:
+def _render_page(request: HttpRequest, submitted: str = "", form: OrderForm | None = None) -> HttpResponse:
     """Render the page as of now. ``form``: an order for ``submitted`` that was not accepted."""
     alive = services.list_workers(Actor.of(request))
     rows = sorted(alive, key=lambda row: (row.host, row.pid))

@@ -145,7 +145,9 @@ def test_on_a_cluster_replicated_steps_survive_the_loss_of_their_node(tmp_path, 
 
 def test_a_check_names_too_few_replicas_and_missing_min_replicas(own_engine, link):
     def found(client):
-        return [(message.id, message.level < system_checks.ERROR) for message in system_checks._replication(client)]
+        return [
+            (message.id, message.level < system_checks.ERROR) for message in system_checks._check_replication(client)
+        ]
 
     assert found(own_engine.client) == [("signalbox.W014", True), ("signalbox.W015", True)]
     own_engine.client.config_set("min-replicas-to-write", 1)
@@ -155,7 +157,7 @@ def test_a_check_names_too_few_replicas_and_missing_min_replicas(own_engine, lin
 
 def test_a_server_without_replicas_is_asked_for_none(own_engine):
     publish(own_engine, counter(), "x")
-    assert list(system_checks._replication(own_engine.client)) == []
+    assert list(system_checks._check_replication(own_engine.client)) == []
 
 
 def test_the_setting_is_the_default_of_the_site_and_a_page_says_what_was_not_replicated(own_server, link, settings):

@@ -62,14 +62,14 @@ def _describe(held: Held) -> dict[str, Any]:
     return {name: getattr(held, name) for name in names} | {"id": held.handle, "token": held.subject}
 
 
-def _current(request: HttpRequest) -> Session:
+def _get_current(request: HttpRequest) -> Session:
     found = caller_of(request).session
     if found is None:
         raise Http404("This request has no session: create one with POST /sessions.")
     return found
 
 
-def _tokens(request: HttpRequest) -> list[Token]:
+def _list_tokens(request: HttpRequest) -> list[Token]:
     """Return the caller's own token, or every valid token of a person who uses the pages."""
     caller = caller_of(request)
     return [caller.token] if caller.token else list(Token.holding(caller.actor.user))
@@ -90,13 +90,13 @@ def make(request: HttpRequest, body: SessionMaking) -> Status[dict[str, Any]]:
 @group.get("/sessions", id="listSessions", right="view", answers=SessionsOut, summary="List sessions of the token")
 def list_all(request: HttpRequest) -> dict[str, Any]:
     """List the sessions of the token, or of all tokens of a person on the pages; the one that ends first in front."""
-    return {"items": [_describe(held) for held in token_sessions.of(_tokens(request))]}
+    return {"items": [_describe(held) for held in token_sessions.of(_list_tokens(request))]}
 
 
 @group.delete("/sessions", id="revokeSessions", right="view", answers=SessionsEnded, summary="End all sessions")
 def revoke_all(request: HttpRequest) -> dict[str, int]:
     """Revoke all sessions of the token, the one that asks too."""
-    return {"ended": tokens.revoke_sessions(actor_of(request), _tokens(request))}
+    return {"ended": tokens.revoke_sessions(actor_of(request), _list_tokens(request))}
 
 
 @group.get(
@@ -109,7 +109,7 @@ def revoke_all(request: HttpRequest) -> dict[str, int]:
 )
 def current(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
     """Return the session of the request; `ETag` is the revision of its state."""
-    found = _current(request)
+    found = _get_current(request)
     set_etag(response, found)
     return _describe(found)
 
@@ -120,7 +120,7 @@ def current(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
 )  # fmt: skip
 def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> dict[str, Any]:
     """Replace the whole state. With `If-Match`, only if nobody wrote since."""
-    after = token_sessions.put(_current(request), body.state, expect=read_expected(request))
+    after = token_sessions.put(_get_current(request), body.state, expect=read_expected(request))
     set_etag(response, after)
     return _describe(after)
 
@@ -136,7 +136,7 @@ def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> d
 )
 def end(request: HttpRequest) -> dict[str, int]:
     """End the session: it opens nothing from here on."""
-    return {"ended": int(_end(request, _current(request).handle))}
+    return {"ended": int(_end(request, _get_current(request).handle))}
 
 
 @group.post(
@@ -145,7 +145,7 @@ def end(request: HttpRequest) -> dict[str, int]:
 )  # fmt: skip
 def rotate(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
     """Replace the session's text. State, revision and handle stay; the former text opens nothing from here on."""
-    turned, text = token_sessions.rotate(_current(request))
+    turned, text = token_sessions.rotate(_get_current(request))
     set_etag(response, turned)
     return _describe(turned) | {"session": text}
 
@@ -161,4 +161,4 @@ def revoke(request: HttpRequest, session: str) -> dict[str, int]:
 
 
 def _end(request: HttpRequest, handle: str) -> bool:
-    return tokens.revoke_session(actor_of(request), _tokens(request), handle) is not None
+    return tokens.revoke_session(actor_of(request), _list_tokens(request), handle) is not None

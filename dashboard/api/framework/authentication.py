@@ -56,10 +56,10 @@ def authenticate(request: HttpRequest) -> Caller:
     if SHOWN.search(request.get_full_path()):
         raise InAddress("the URL contains a token: send it as Authorization: Bearer, and revoke this one")
     header = request.headers.get("Authorization", "")
-    return _by_token(request, header) if header else _by_session(request)
+    return _authenticate_token(request, header) if header else _authenticate_session(request)
 
 
-def _by_token(request: HttpRequest, header: str) -> Caller:
+def _authenticate_token(request: HttpRequest, header: str) -> Caller:
     scheme, _, text = header.partition(" ")
     if scheme.lower() != "bearer":
         raise Unauthorized("the Authorization header reads: Bearer sb_<id>_<secret>, or Bearer sbs_<session>")
@@ -80,7 +80,7 @@ def _find_credentials(text: str) -> tuple[Token, TokenSession | None]:
     return token, session
 
 
-def _by_session(request: HttpRequest) -> Caller:
+def _authenticate_session(request: HttpRequest) -> Caller:
     if not request.user.is_authenticated:
         raise Unauthorized("send a token as Authorization: Bearer sb_<id>_<secret>, or sign in")
     if request.method not in SAFE and check_csrf(request) is not None:

@@ -89,7 +89,7 @@ def claim(request: HttpRequest, caller: str, reveals: Callable[[], list[str]]) -
         raise StillUnderWay
     if ALL not in now and not set(held.get("reveals", ())) <= set(now):
         raise Forbidden("reveal")
-    return _again(held)
+    return _repeat_response(held)
 
 
 def list_revealed(actor: Actor, machine: str) -> list[str]:
@@ -111,7 +111,7 @@ def settle(made: Claim, response: HttpResponse | None) -> None:
     cache.set(made.slot, held | {"body": response.content.decode()}, DAY)
 
 
-def _again(held: dict[str, Any]) -> HttpResponse:
+def _repeat_response(held: dict[str, Any]) -> HttpResponse:
     response = HttpResponse(held["body"], status=held["status"], headers=held["headers"])
     response["Idempotent-Replayed"] = "true"
     return response

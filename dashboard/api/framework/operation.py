@@ -78,18 +78,18 @@ class Group:
         self.router = Router(tags=[name])
 
     def get(self, path: str, **more: Any) -> Callable[[View], View]:
-        return self._operation("GET", path, changes=False, **more)
+        return self._register("GET", path, changes=False, **more)
 
     def post(self, path: str, *, changes: bool = True, **more: Any) -> Callable[[View], View]:
-        return self._operation("POST", path, changes=changes, **more)
+        return self._register("POST", path, changes=changes, **more)
 
     def delete(self, path: str, **more: Any) -> Callable[[View], View]:
-        return self._operation("DELETE", path, changes=True, **more)
+        return self._register("DELETE", path, changes=True, **more)
 
     def put(self, path: str, **more: Any) -> Callable[[View], View]:
-        return self._operation("PUT", path, changes=True, **more)
+        return self._register("PUT", path, changes=True, **more)
 
-    def _operation(
+    def _register(
         self,
         method: str,
         path: str,
@@ -130,7 +130,7 @@ class Group:
                 response=answers,
                 openapi_extra=extra,
             )(view)
-            return decorate_view(_entrance(made))(registered)
+            return decorate_view(_make_entrance(made))(registered)
 
         return decorate
 
@@ -171,7 +171,7 @@ def engine_key(request: HttpRequest) -> str | None:
     return made.engine_key if made else None
 
 
-def _entrance(operation: Operation) -> Callable[[View], View]:
+def _make_entrance(operation: Operation) -> Callable[[View], View]:
     def around(run: View) -> View:
         @wraps(run)
         def enter(request: HttpRequest, **kw: Any) -> HttpResponse:
@@ -182,9 +182,9 @@ def _entrance(operation: Operation) -> Callable[[View], View]:
                 _check_terms(request, operation)
                 response = _repeat(request, operation, kw) or run(request, **kw)
             except (rate_limits.TooMany, Unauthorized) as error:
-                limit, response = error.limit, _on(request, error)
+                limit, response = error.limit, _answer_error(request, error)
             except Exception as error:
-                response = _on(request, error)
+                response = _answer_error(request, error)
             finally:
                 _settle(request, response)
             if limit is not None:
@@ -266,6 +266,6 @@ def _settle(request: HttpRequest, response: HttpResponse | None) -> None:
         log.warning("%s %s: the answer could not be kept for a repeat: %s", request.method, request.path, error)
 
 
-def _on(request: HttpRequest, error: Exception) -> HttpResponse:
+def _answer_error(request: HttpRequest, error: Exception) -> HttpResponse:
     response: HttpResponse = api.on_exception(request, error)
     return response

@@ -28,7 +28,7 @@ def around(view: View) -> View:
             request.method = "GET"
         response = view(request, *args, **kw)
         if response.status_code == 405:
-            response = _no_method(request, response["Allow"])
+            response = _answer_wrong_method(request, response["Allow"])
         response.headers.setdefault("Cache-Control", "no-store")
         patch_vary_headers(response, ("Authorization", "Cookie"))
         return response
@@ -41,7 +41,7 @@ def nothing(request: HttpRequest) -> HttpResponse:
     return problems.answer_problem(request, NO_PAGE, "Unknown operation; see /api/v1/docs.")
 
 
-def _no_method(request: HttpRequest, allowed: str) -> HttpResponse:
+def _answer_wrong_method(request: HttpRequest, allowed: str) -> HttpResponse:
     response = problems.answer_problem(request, codes.NO_METHOD, f"{request.method} is not among {allowed}")
     response["Allow"] = allowed
     return response

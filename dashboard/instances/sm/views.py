@@ -35,7 +35,7 @@ def find(request: HttpRequest) -> HttpResponse:
 
 @require("view", globally=True)
 def show(request: HttpRequest, key: str) -> HttpResponse:
-    return _page(request, sm_keys.get(Actor.of(request), key))
+    return _render_page(request, sm_keys.get(Actor.of(request), key))
 
 
 @require_audited("fire", "fire", globally=True, instance="key")
@@ -54,23 +54,23 @@ def _move(request: HttpRequest, key: str, form: MoveForm, *, force: bool) -> Htt
     actor, what = Actor.of(request), "force" if force else "move"
     if not form.is_valid():
         message = " ".join(error for found in form.errors.values() for error in found)
-        return _page(request, sm_keys.get(actor, key), FailedMove("mistake", what, message, MISTAKE, 400))
+        return _render_page(request, sm_keys.get(actor, key), FailedMove("mistake", what, message, MISTAKE, 400))
     given = form.cleaned_data
     state, move = Name(given["state"]), sm_keys.force if force else sm_keys.mutate
     try:
         before = move(actor, key, state.name, seen=given["seen"], reason=given["reason"])
     except Moved as error:
         message = f"The state changed from {Name(given['seen'])} to {Name(error.now.current)}."
-        return _page(request, error.now, FailedMove("conflict", what, message, errors.Conflict.code, 409))
+        return _render_page(request, error.now, FailedMove("conflict", what, message, errors.Conflict.code, 409))
     except MoveRefused as error:
-        return _page(
+        return _render_page(
             request, sm_keys.get(actor, key), FailedMove("refused", what, str(error), errors.Refused.code, 422)
         )
     messages.success(request, f"{'Forced: ' if force else ''}{Name(before.current)} → {state}")
     return redirect("signalbox:sm-key", key)
 
 
-def _page(request: HttpRequest, kept: Kept, attempt: FailedMove | None = None) -> HttpResponse:
+def _render_page(request: HttpRequest, kept: Kept, attempt: FailedMove | None = None) -> HttpResponse:
     onward = [Name(state) for state in kept.onward]
     states = [Name(state) for state in kept.map]
     context: dict[str, Any] = {

@@ -208,7 +208,7 @@ def read_figures(actor: Actor, machine: str, queue: str) -> Figures:
 def find_job_page(figures: Figures, asked: QueryDict) -> JobPage | None:
     """Return the requested page, or None for an invalid number. A number past the end is the last page."""
     depth = figures.stats.depth
-    place = asked.get("place") or _default_place(figures)
+    place = asked.get("place") or _choose_place(figures)
     if place not in PLACES:
         raise Http404(f"Unknown job state {place[:40]}; use {', '.join(PLACES)}.")
     number = asked.get("page") or "1"
@@ -218,7 +218,7 @@ def find_job_page(figures: Figures, asked: QueryDict) -> JobPage | None:
     return JobPage(spot.machine, spot.queue, place, min(int(number), spot.last), spot.total)
 
 
-def _default_place(figures: Figures) -> str:
+def _choose_place(figures: Figures) -> str:
     """Return the place to show first: dead jobs, else the first place that is not empty."""
     return next(
         (place for place in ("dead", "ready", "leased", "delayed", "handled") if figures.stats.depth[place]), "ready"

@@ -147,7 +147,7 @@ def _answer_miscount(request: HttpRequest, machine: str, queue: str, error: erro
     figures = read_figures(Actor.of(request), machine, queue)
     act = _make_action(figures, "purge", request, fresh=True)
     act.form.initial["reason"] = request.POST.get("reason", "")
-    now = f"{error.actual} {error.place} {_jobs(error.actual)} there now"
+    now = f"{error.actual} {error.place} {_say_jobs(error.actual)} there now"
     message = f"You entered {error.expected}; {now}. No jobs were purged."
     turned = FailedAction(
         409, "Not purged: the number of jobs has changed", message, error.code, act if error.actual else None
@@ -174,10 +174,10 @@ def _resume(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
 
 def _limit(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
     after = queues.limit(actor, of.machine, of.queue, **given)
-    return f"{of.queue}: {_limits(after.concurrency, after.rate)}"
+    return f"{of.queue}: {_describe_limits(after.concurrency, after.rate)}"
 
 
-def _limits(concurrency: int | None, rate: str) -> str:
+def _describe_limits(concurrency: int | None, rate: str) -> str:
     held = [f"{concurrency} concurrent jobs"] if concurrency is not None else []
     held += [f"max {rate}"] if rate else []
     return " and ".join(held) or "no limit"
@@ -185,24 +185,24 @@ def _limits(concurrency: int | None, rate: str) -> str:
 
 def _purge(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
     count = queues.purge(actor, of.machine, of.queue, **given)
-    return f"{count} {given['place']} {_job(count)} of {of.queue} purged"
+    return f"{count} {given['place']} {_pluralize_job(count)} of {of.queue} purged"
 
 
 def _redrive(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
     count = queues.redrive(actor, of.machine, of.queue, reason=given["reason"])
-    return f"{count} dead {_jobs(count)} ready again"
+    return f"{count} dead {_say_jobs(count)} ready again"
 
 
 def _move(actor: Actor, of: Figures, given: dict[str, Any]) -> str:
     count = queues.move(actor, of.machine, of.queue, reason=given["reason"])
-    return f"{count} delayed {_jobs(count)} ready now"
+    return f"{count} delayed {_say_jobs(count)} ready now"
 
 
-def _job(count: int) -> str:
+def _pluralize_job(count: int) -> str:
     return "job" if count == 1 else "jobs"
 
 
-def _jobs(count: int) -> str:
+def _say_jobs(count: int) -> str:
     return "job is" if count == 1 else "jobs are"
 
 

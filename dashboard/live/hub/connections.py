@@ -109,7 +109,7 @@ class HubConnections:
 
     async def probe(self) -> None:
         """Ask every connection for a sign of life, within the deadline, and a cluster for its primaries."""
-        await self._on_each(lambda name, node: node.probe())
+        await self._run_on_each(lambda name, node: node.probe())
         if self._topology is not None:
             await self._topology.read(node.client for node in self._nodes.values())
             if not self._is_arranged(self._topology):
@@ -119,13 +119,13 @@ class HubConnections:
         """Listen to exactly these partitions from now on; when it returns, every later ring is heard."""
         placed: dict[str, list[str]] = defaultdict(list)
         for root in roots:
-            placed[self._owner(root)].append(root)
-        await self._on_each(lambda name, node: node.listen_to(placed[name]))
+            placed[self._find_owner(root)].append(root)
+        await self._run_on_each(lambda name, node: node.listen_to(placed[name]))
 
     async def read(self, wanted: Sequence[Source]) -> World:
         """Read the sources as they are now, in pipelines of bounded size."""
         seen = World()
-        for part in _parts(wanted, self._limits.pipeline):
+        for part in _split(wanted, self._limits.pipeline):
             latest = await self._read(part)
             seen = World(latest.directory, seen.readings | latest.readings, latest.at)
         self._directory = seen.directory
@@ -165,7 +165,7 @@ class HubConnections:
         placed: dict[str, list[int]] = defaultdict(list)
         first = next(iter(sorted(self._nodes)), ONLY)
         for number, (key, _) in enumerate(commands):
-            placed[self._owner(key) if key else first].append(number)
+            placed[self._find_owner(key) if key else first].append(number)
         answers: list[Any] = [GONE] * len(commands)
 
         async def ask(name: str, node: NodeConnection) -> None:
@@ -174,7 +174,7 @@ class HubConnections:
             for n, answer in zip(numbers, found, strict=True):
                 answers[n] = await self._follow(answer, commands[n]) if isinstance(answer, AskError) else answer
 
-        await self._on_each(ask)
+        await self._run_on_each(ask)
         return answers
 
     async def _follow(self, error: AskError, command: Command) -> Any:
@@ -184,10 +184,10 @@ class HubConnections:
 
     # Nodes of a cluster
 
-    def _owner(self, key: str) -> str:
+    def _find_owner(self, key: str) -> str:
         return ONLY if self._topology is None else self._topology.owner(key)
 
-    async def _on_each(self, act: Callable[[str, NodeConnection], Any]) -> None:
+    async def _run_on_each(self, act: Callable[[str, NodeConnection], Any]) -> None:
         """Act on all nodes at once, and leave out those that fail. Raises where none is left."""
         names = list(self._nodes)
         done = await asyncio.gather(*(act(name, self._nodes[name]) for name in names), return_exceptions=True)
@@ -236,16 +236,16 @@ class HubConnections:
         """Return whether each primary, and no other node, is connected, and the right one hears of definitions."""
         if not topology.complete or self._nodes.keys() != topology.primaries.keys():
             return False
-        return all(node.channel == self._channel_at(name, topology) for name, node in self._nodes.items())
+        return all(node.channel == self._choose_channel(name, topology) for name, node in self._nodes.items())
 
-    def _channel_at(self, name: str, topology: Topology) -> str:
+    def _choose_channel(self, name: str, topology: Topology) -> str:
         return self._channel if topology.owner(self._channel) == name else ""
 
     async def _arrange(self, topology: Topology) -> None:
         """Read which primaries there are, leave the nodes that are none, and connect to those that are new."""
         await topology.read([node.client for node in self._nodes.values()])
         for name, node in list(self._nodes.items()):
-            if name not in topology.primaries or node.channel != self._channel_at(name, topology):
+            if name not in topology.primaries or node.channel != self._choose_channel(name, topology):
                 self._left.append(self._nodes.pop(name))
                 self._changed = True
         new = [name for name in topology.primaries if name not in self._nodes]
@@ -260,7 +260,7 @@ class HubConnections:
     async def _connect(self, name: str, topology: Topology) -> None:
         node = NodeConnection(
             self._url, self._limits, self._ring, self._published,
-            channel=self._channel_at(name, topology), node=topology.primaries[name],
+            channel=self._choose_channel(name, topology), node=topology.primaries[name],
         )  # fmt: skip
         try:
             await node.open()
@@ -275,6 +275,6 @@ class HubConnections:
         self._changed = True
 
 
-def _parts(wanted: Sequence[Source], size: int) -> Iterable[Sequence[Source]]:
+def _split(wanted: Sequence[Source], size: int) -> Iterable[Sequence[Source]]:
     """Split the sources into parts; return at least one, so that the clock and the directory are always read."""
     return [wanted[start : start + size] for start in range(0, max(len(wanted), 1), size)]

@@ -62,7 +62,7 @@ class Feed:
     def snapshot(self) -> Frame | None:
         """Return the current value as a frame, encoded once for all who ask; None before the first read."""
         if self._snapshot is None and self.value is not None:
-            self._snapshot = frames.encode(self._frame("snapshot", self.value))
+            self._snapshot = frames.encode(self._make_frame("snapshot", self.value))
         return self._snapshot
 
     def _send_snapshot(self) -> None:
@@ -70,11 +70,11 @@ class Feed:
             outbox.snapshot(self.topic)
 
     def _send_delta(self, patch: dict[str, Any]) -> None:
-        frame = frames.encode(self._frame("delta", patch))
+        frame = frames.encode(self._make_frame("delta", patch))
         for outbox in self.watchers:
             outbox.delta(self.topic, frame)
 
-    def _frame(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
+    def _make_frame(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
         return frames.value(kind, self.topic, epoch=self.epoch, seq=self.seq, data=data, at=self.at)
 
 
@@ -94,7 +94,7 @@ class Feeds:
         self._world = World()
         self._needed: dict[Source, set[Topic]] = {}
         self._stale_plan = False
-        self.epoch = _new_epoch()
+        self.epoch = _make_epoch()
 
     @property
     def at(self) -> int:
@@ -197,7 +197,7 @@ class Feeds:
     def lay(self, seen: World) -> list[Topic]:
         """Do the first half: merge the readings. Return the topics whose value may have changed, to be offered one by
         one."""
-        if self._rewound(seen):
+        if self._has_gone_back(seen):
             self.turn()
         old = self._world
         moved = seen.directory != old.directory
@@ -221,13 +221,13 @@ class Feeds:
 
     def turn(self) -> None:
         """Begin a new epoch: the numbers so far are over, and every watcher gets a snapshot."""
-        self.epoch = _new_epoch()
+        self.epoch = _make_epoch()
         self._world = World()
         self._stale_plan = True
         for feed in self._feeds.values():
             feed.turn(self.epoch)
 
-    def _rewound(self, seen: World) -> bool:
+    def _has_gone_back(self, seen: World) -> bool:
         """Return whether the server went back in time: emptied, restored, or another one than before."""
         if seen.at < self._world.at - CLOCK_SLACK or self._world.directory.keys() - seen.directory.keys():
             return True
@@ -238,10 +238,10 @@ def _went_back(old: Any, new: Any) -> bool:
     """Return whether a counter fell. Counters of flow, and of what happened on queues, only ever grow."""
     if not isinstance(old, Live | Tally) or new is LOST:
         return False
-    return new is None or any(_counters(new).get(name, 0) < times for name, times in _counters(old).items())
+    return new is None or any(_list_counters(new).get(name, 0) < times for name, times in _list_counters(old).items())
 
 
-def _counters(reading: Live | Tally) -> dict[str, int]:
+def _list_counters(reading: Live | Tally) -> dict[str, int]:
     if isinstance(reading, Live):
         return reading.flow
     rows = reading.queues.items()
@@ -265,5 +265,5 @@ def _keep_known(old: World, seen: World) -> dict[Source, Any]:
     return {s: kept.get(s, LOST) if reading is LOST else reading for s, reading in seen.readings.items()}
 
 
-def _new_epoch() -> str:
+def _make_epoch() -> str:
     return secrets.token_hex(6)

@@ -129,7 +129,7 @@ class Hub:
         )
         self._outboxes.add(outbox)
         if self._state is not None:
-            outbox.status(self._status(), good=self._state == LIVE)
+            outbox.status(self._make_status(), good=self._state == LIVE)
         if self._task is None:
             self._feeds.turn()
             self._task = asyncio.create_task(self._run(), name="live hub", context=run_in_own_context())
@@ -199,24 +199,24 @@ class Hub:
         if now < self._rest_until:
             return
         reconcile = now >= self._reconcile_at or self._has_news or link.take_change()
-        wanted = self._first() | self._feeds.of(self._read_schedule.take(now))
+        wanted = self._choose_first() | self._feeds.of(self._read_schedule.take(now))
         if reconcile:
             self._has_news = False
             await self._probe(link)
             wanted |= {source for source in self._feeds.plan() if not source.constant or self._feeds.is_lost(source)}
-            wanted = wanted - self._feeds.list_unread() | self._first()
+            wanted = wanted - self._feeds.list_unread() | self._choose_first()
         if not (wanted or reconcile or self._feeds.is_waiting()):
             return
         waiting = ThreadTime(self._clock)
         seen = await link.read(list(wanted))
-        took = waiting.seconds(spare=self._sending())
+        took = waiting.seconds(spare=self._compute_gap())
         await self._take(seen)
-        self._rest_until = now + self._rest_after(len(wanted), took, link.take_busy())
+        self._rest_until = now + self._compute_rest(len(wanted), took, link.take_busy())
         if reconcile:
-            self._reconcile_at = now + self._every(link)
+            self._reconcile_at = now + self._choose_interval(link)
             self._mark_live()
 
-    def _first(self) -> set[Source]:
+    def _choose_first(self) -> set[Source]:
         return self._feeds.first(self._limits.first_reads)
 
     async def _take(self, seen: World) -> None:
@@ -228,7 +228,7 @@ class Hub:
                 await asyncio.sleep(0)
                 began = self._clock()
 
-    def _rest_after(self, count: int, took: float, busy: float | None) -> float:
+    def _compute_rest(self, count: int, took: float, busy: float | None) -> float:
         """Return the seconds from the start of a read to the earliest next one. ``took``: seconds until its answer,
         without the sending; ``busy``: seconds of processor that the server took for it, None if it did not say.
 
@@ -237,9 +237,9 @@ class Hub:
         """
         longest = self._limits.read_rest * max(1.0, count / self._limits.read_many)
         share = (took if busy is None else busy) / self._limits.read_share
-        return max(self._limits.read_gap, self._sending(), min(max(share, 2 * took), longest))
+        return max(self._limits.read_gap, self._compute_gap(), min(max(share, 2 * took), longest))
 
-    def _sending(self) -> float:
+    def _compute_gap(self) -> float:
         """Return the seconds between two reads that keep the sending to every socket within its share."""
         return self.sockets / self._limits.frames
 
@@ -249,7 +249,7 @@ class Hub:
             self._feeds.turn()
         self._run_ids |= link.run_ids
 
-    def _every(self, link: HubConnections) -> float:
+    def _choose_interval(self, link: HubConnections) -> float:
         return self._limits.reconcile if link.hints else self._limits.reconcile_without_hints
 
     async def _wait(self) -> None:
@@ -289,11 +289,11 @@ class Hub:
         self._send_status()
 
     def _send_status(self) -> None:
-        frame = self._status()
+        frame = self._make_status()
         for outbox in self._outboxes:
             outbox.status(frame, good=self._state == LIVE)
 
-    def _status(self) -> Frame:
+    def _make_status(self) -> Frame:
         state = self._state or STALE
         every = self._limits.reconcile if state == LIVE else self._limits.backoff
         return frames.encode(frames.status(state, epoch=self._feeds.epoch, at=self._feeds.at, every=every))

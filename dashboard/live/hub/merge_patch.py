@@ -15,13 +15,13 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     patch: dict[str, Any] = {key: None for key in old if key not in new}
     for key, value in new.items():
         if key not in old:
-            patch[key] = _whole(value)
+            patch[key] = _check_whole(value)
         elif isinstance(value, dict) and isinstance(old[key], dict):
             inner = changes(old[key], value)
             if inner:
                 patch[key] = inner
         elif not same(old[key], value):
-            patch[key] = _whole(value)
+            patch[key] = _check_whole(value)
     return patch
 
 
@@ -34,14 +34,14 @@ def same(left: Any, right: Any) -> bool:
     return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
 
 
-def _whole(value: Any) -> Any:
+def _check_whole(value: Any) -> Any:
     """Return a value that a patch sets. Lists are replaced as they are; objects merge, so nulls in them would be lost.
     Raises Inexpressible."""
     if value is None:
         raise Inexpressible
     if isinstance(value, dict):
         for inner in value.values():
-            _whole(inner)
+            _check_whole(inner)
     return value
 
 

@@ -75,7 +75,7 @@ class NodeConnection:
         for words in (CPU, *commands, CPU):
             pipeline.execute_command(*words)
         began, *answers, ended = await pipeline.execute(raise_on_error=False)
-        spent = _seconds(began, ended)
+        spent = _count_seconds(began, ended)
         self._busy = None if spent is None or self._busy is None else self._busy + spent
         return answers
 
@@ -86,7 +86,7 @@ class NodeConnection:
         return busy
 
 
-def _seconds(began: Any, ended: Any) -> float | None:
+def _count_seconds(began: Any, ended: Any) -> float | None:
     """Return the seconds of processor time between two answers to INFO; None if one of them does not say."""
     if not isinstance(began, dict) or not isinstance(ended, dict):
         return None

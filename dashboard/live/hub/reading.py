@@ -46,12 +46,12 @@ def commands(keys: Keys, wanted: Sequence[Source]) -> list[Command]:
     sent = [
         ("HGETALL", keys.machines),
         ("HGETALL", keys.growth),
-        *(_words(keys, source) for source in wanted),
+        *(_make_words(keys, source) for source in wanted),
     ]
     return [("", ("TIME",)), *((str(words[3] if words[0] == "FCALL_RO" else words[1]), words) for words in sent)]
 
 
-def _words(keys: Keys, source: Source) -> tuple[Any, ...]:
+def _make_words(keys: Keys, source: Source) -> tuple[Any, ...]:
     partition = keys.partition(source.machine, source.partition)
     if source.kind == "partition":
         return ("FCALL_RO", "sb_live", 1, partition.root)
@@ -84,8 +84,8 @@ def take_in(wanted: Sequence[Source], answers: Sequence[Any], directory: Mapping
         raise lost[0]
     _require_rights((clock, machines, growths), rest)
     seen = World(
-        directory=_keep(directory) if _is_lost(machines) else _directory(machines, growths),
-        at=int(time.time() * 1000) if _is_lost(clock) else _milliseconds(clock),
+        directory=_keep(directory) if _is_lost(machines) else _read_directory(machines, growths),
+        at=int(time.time() * 1000) if _is_lost(clock) else _read_clock(clock),
     )
     for source, answer in zip(wanted, rest, strict=True):
         seen.readings[source] = LOST if _is_lost(answer) else _read(source, answer)
@@ -123,13 +123,13 @@ def _read(source: Source, answer: Any) -> Any:
     return READERS[source.kind](source, answer)
 
 
-def _milliseconds(clock: Any) -> int:
+def _read_clock(clock: Any) -> int:
     """Convert TIME's seconds and microseconds to ms. Some clients return a pair of numbers, some leave text."""
     seconds, micros = clock
     return int(seconds) * 1000 + int(micros) // 1000
 
 
-def _mapping(answer: Any) -> dict[str, Any]:
+def _read_mapping(answer: Any) -> dict[str, Any]:
     """Return the mapping that HGETALL answered, whether the protocol gave a map or a flat list."""
     return answer if isinstance(answer, dict) else replies.read_pairs(answer)
 
@@ -138,35 +138,37 @@ def _keep(directory: Mapping[str, int] | None) -> Directory:
     return directory if isinstance(directory, Directory) else Directory(directory or {})
 
 
-def _directory(answer: Any, growths: Any) -> Directory:
+def _read_directory(answer: Any, growths: Any) -> Directory:
     """Return machine -> number of partitions. Skip entries that the engine cannot have written."""
-    counts = {name: int(count) for name, count in _mapping(answer).items() if re.fullmatch(r"[1-9]\d{0,4}", str(count))}
+    counts = {
+        name: int(count) for name, count in _read_mapping(answer).items() if re.fullmatch(r"[1-9]\d{0,4}", str(count))
+    }
     found = Directory(counts)
-    for name, text in () if _is_lost(growths) else _mapping(growths).items():
+    for name, text in () if _is_lost(growths) else _read_mapping(growths).items():
         growth = Growth.read(str(text))
         if name in found and growth.under_way:
             found[name], found.before[name] = growth.after, growth.before
     return found
 
 
-def _partition(source: Source, reply: Sequence[Any]) -> Live | None:
+def _read_partition(source: Source, reply: Sequence[Any]) -> Live | None:
     return replies.read_live(source.machine, reply[1]) if reply[0] == Status.OK else None
 
 
-def _stats(source: Source, reply: Sequence[Any]) -> Tally | None:
+def _read_stats(source: Source, reply: Sequence[Any]) -> Tally | None:
     if reply[0] != Status.OK:
         return None
     seen = json.loads(reply[1])
     return Tally(int(seen["now"]), seen["queues"])
 
 
-def _job(source: Source, reply: Sequence[Any]) -> Job | None:
+def _read_job(source: Source, reply: Sequence[Any]) -> Job | None:
     if reply[0] != Status.OK or len(reply) < 4:
         return None
     return rows.read_job(source.machine, "", source.name, replies.read_pairs(reply[3]), {})
 
 
-def _instance(source: Source, reply: Sequence[Any]) -> dict[str, Any] | None:
+def _read_instance(source: Source, reply: Sequence[Any]) -> dict[str, Any] | None:
     return replies.read_fields(reply) if reply[0] == Status.OK else None
 
 
@@ -174,25 +176,25 @@ def _types(source: Source, program: str | None) -> FieldTypes | None:
     return None if program is None else FieldTypes(json.loads(program), source.version)
 
 
-def _sensitive(source: Source, text: str | None) -> SensitiveFields:
+def _read_sensitive(source: Source, text: str | None) -> SensitiveFields:
     return read_sensitive_fields(text)
 
 
-def _worker(source: Source, answer: Any) -> WorkerInfo | None:
-    fields = _mapping(answer)
+def _read_worker(source: Source, answer: Any) -> WorkerInfo | None:
+    fields = _read_mapping(answer)
     return workers.read_worker(fields) if fields else None
 
 
 READERS: Mapping[str, Callable[[Source, Any], Any]] = {
-    "partition": _partition,
-    "stats": _stats,
-    "job": _job,
-    "instance": _instance,
+    "partition": _read_partition,
+    "stats": _read_stats,
+    "job": _read_job,
+    "instance": _read_instance,
     "types": _types,
-    "sensitive": _sensitive,
-    "marked": _sensitive,
+    "sensitive": _read_sensitive,
+    "marked": _read_sensitive,
     "workers": lambda source, answer: list(answer),
-    "worker": _worker,
+    "worker": _read_worker,
 }
 
 

@@ -121,18 +121,18 @@ def sources(topic: Topic, world: World) -> Iterator[Source]:
     if topic.kind in REDACTED and topic.machine in world.directory:
         yield Source("sensitive" if topic.redacted else "marked", topic.machine)
     if topic.kind in ("machine", "queue"):
-        yield from _partitions(topic.machine, world, READ_AS[topic.kind])
+        yield from _list_partitions(topic.machine, world, READ_AS[topic.kind])
     elif topic.kind == "instance":
-        yield from _instance_sources(topic, world)
+        yield from _list_instance_sources(topic, world)
     elif topic.kind == "job":
-        yield from _job_sources(topic, world)
+        yield from _list_job_sources(topic, world)
     elif topic.kind in ("overview", "queues"):
-        for machine in _in_scope(topic, world):
-            yield from _partitions(machine, world, READ_AS[topic.kind])
+        for machine in _list_in_scope(topic, world):
+            yield from _list_partitions(machine, world, READ_AS[topic.kind])
     if topic.kind in ("overview", "workers"):
         yield WORKERS
     if topic.kind == "workers":
-        for worker in _worker_ids(world):
+        for worker in _list_worker_ids(world):
             yield Source("worker", name=worker)
 
 
@@ -140,18 +140,18 @@ def sources(topic: Topic, world: World) -> Iterator[Source]:
 READ_AS = {"machine": "partition", "overview": "partition", "queue": "stats", "queues": "stats"}
 
 
-def _partitions(machine: str, world: World, kind: str) -> Iterator[Source]:
+def _list_partitions(machine: str, world: World, kind: str) -> Iterator[Source]:
     for number in range(world.directory.get(machine, 0)):
         yield Source(kind, machine, number)
 
 
-def _job_sources(topic: Topic, world: World) -> Iterator[Source]:
+def _list_job_sources(topic: Topic, world: World) -> Iterator[Source]:
     number = int(topic.name.partition("-")[0])
     if number < world.directory.get(topic.machine, 0):
         yield Source("job", topic.machine, number, topic.name)
 
 
-def _instance_sources(topic: Topic, world: World) -> Iterator[Source]:
+def _list_instance_sources(topic: Topic, world: World) -> Iterator[Source]:
     partitions = world.directory.get(topic.machine)
     if partitions is None:
         return
@@ -174,28 +174,28 @@ def value(topic: Topic, world: World) -> Value:
         return {"unavailable": True}
 
 
-def _worker_ids(world: World) -> Sequence[str]:
+def _list_worker_ids(world: World) -> Sequence[str]:
     found = world.readings.get(WORKERS)
     return () if found is None or found is LOST else found
 
 
-def _available(reading: Any) -> Any:
+def _require_available(reading: Any) -> Any:
     if reading is LOST:
         raise Unavailable
     return reading
 
 
-def _lost_partitions(machine: str, world: World, kind: str) -> Value:
+def _count_lost_partitions(machine: str, world: World, kind: str) -> Value:
     """Return how many partitions of a machine do not answer, and of how many; nothing where all do."""
-    lost = [source.partition for source in _partitions(machine, world, kind) if world.readings[source] is LOST]
+    lost = [source.partition for source in _list_partitions(machine, world, kind) if world.readings[source] is LOST]
     return {"missing": lost, "partitions": world.directory[machine]} if lost else {}
 
 
-def _machine(topic: Topic, world: World) -> Value:
-    live = _live(topic.machine, world)
+def _make_machine(topic: Topic, world: World) -> Value:
+    live = _merge_live(topic.machine, world)
     if live is None:
         return GONE
-    return live_value(live) | _lost_partitions(topic.machine, world, "partition")
+    return live_value(live) | _count_lost_partitions(topic.machine, world, "partition")
 
 
 def live_value(live: Live) -> Value:
@@ -216,21 +216,23 @@ def live_value(live: Live) -> Value:
     }
 
 
-def _overview(topic: Topic, world: World) -> Value:
-    machines = {machine: row for machine in _in_scope(topic, world) if (row := _row(machine, world)) is not None}
-    return {"machines": machines, "workers": len(_worker_ids(world))}
+def _make_overview(topic: Topic, world: World) -> Value:
+    machines = {
+        machine: row for machine in _list_in_scope(topic, world) if (row := _make_row(machine, world)) is not None
+    }
+    return {"machines": machines, "workers": len(_list_worker_ids(world))}
 
 
-def _row(machine: str, world: World) -> Value | None:
-    lost = _lost_partitions(machine, world, "partition")
+def _make_row(machine: str, world: World) -> Value | None:
+    lost = _count_lost_partitions(machine, world, "partition")
     try:
-        live = _live(machine, world)
+        live = _merge_live(machine, world)
     except Unavailable:
         return {"unavailable": True, **lost}
-    return None if live is None else _short(live) | lost
+    return None if live is None else _shorten(live) | lost
 
 
-def _short(live: Live) -> Value:
+def _shorten(live: Live) -> Value:
     return {
         "version": live.version,
         "counts": live.counts,
@@ -242,13 +244,13 @@ def _short(live: Live) -> Value:
     }
 
 
-def _instance(topic: Topic, world: World) -> Value:
-    read = list(_instance_sources(topic, world))
+def _make_instance(topic: Topic, world: World) -> Value:
+    read = list(_list_instance_sources(topic, world))
     complete = bool(read) and read[-1].kind == "types"
     # Unless it was found, a partition that does not answer may have it.
-    found = [_available(world.readings[source]) for source in (read[-2:] if complete else read)]
+    found = [_require_available(world.readings[source]) for source in (read[-2:] if complete else read)]
     raw, types = found if complete else (None, None)
-    redactor = _redactor(topic, world)
+    redactor = _find_redactor(topic, world)
     if raw is None or types is None or redactor is None:
         return GONE
     try:
@@ -258,35 +260,35 @@ def _instance(topic: Topic, world: World) -> Value:
         return GONE
 
 
-def _queues(topic: Topic, world: World) -> Value:
+def _make_queues(topic: Topic, world: World) -> Value:
     found: Value = {}
-    for machine in _in_scope(topic, world):
+    for machine in _list_in_scope(topic, world):
         with contextlib.suppress(Unavailable):
-            lost = _lost_partitions(machine, world, "stats")
-            for stats in _stats(machine, world).values():
+            lost = _count_lost_partitions(machine, world, "stats")
+            for stats in _merge_stats(machine, world).values():
                 found[f"{machine}/{stats.queue}"] = job_figures.of_queue(stats) | lost
     return {"queues": found}
 
 
-def _queue(topic: Topic, world: World) -> Value:
-    stats = _stats(topic.machine, world).get(topic.name)
-    lost = _lost_partitions(topic.machine, world, "stats")
+def _make_queue(topic: Topic, world: World) -> Value:
+    stats = _merge_stats(topic.machine, world).get(topic.name)
+    lost = _count_lost_partitions(topic.machine, world, "stats")
     if stats is None and lost:
         raise Unavailable
     return GONE if stats is None else job_figures.of_queue(stats) | lost
 
 
-def _job(topic: Topic, world: World) -> Value:
-    found = [_available(world.readings[source]) for source in _job_sources(topic, world)]
-    job, redactor = (found[0] if found else None), _redactor(topic, world)
+def _make_job(topic: Topic, world: World) -> Value:
+    found = [_require_available(world.readings[source]) for source in _list_job_sources(topic, world)]
+    job, redactor = (found[0] if found else None), _find_redactor(topic, world)
     return GONE if job is None or redactor is None else job_figures.of_job(redactor.job(job))
 
 
-def _redactor(topic: Topic, world: World) -> Redactor | None:
+def _find_redactor(topic: Topic, world: World) -> Redactor | None:
     """Return the redactor of an instance or a job; None if the sensitive fields are unknown, so that all is hidden."""
     if not topic.redacted:
         return Redactor()
-    sensitive = _available(world.readings.get(Source("sensitive", topic.machine)))
+    sensitive = _require_available(world.readings.get(Source("sensitive", topic.machine)))
     return None if sensitive is None else Redactor(sensitive)
 
 
@@ -305,22 +307,22 @@ def disclosed_in(topic: Topic, value: Value, world: World) -> frozenset[str]:
     return find_disclosed(topic, value, sensitive.names) if sensitive and sensitive is not LOST else frozenset()
 
 
-def _workers(topic: Topic, world: World) -> Value:
-    _available(world.readings[WORKERS])
-    rows = [world.readings[Source("worker", name=worker)] for worker in _worker_ids(world)]
+def _make_workers(topic: Topic, world: World) -> Value:
+    _require_available(world.readings[WORKERS])
+    rows = [world.readings[Source("worker", name=worker)] for worker in _list_worker_ids(world)]
     alive = [row for row in rows if row is not None and row is not LOST]
     return {"workers": {row.id: job_figures.of_worker(row, topic.scope) for row in alive}}
 
 
-def _in_scope(topic: Topic, world: World) -> list[str]:
+def _list_in_scope(topic: Topic, world: World) -> list[str]:
     wanted = topic.listed & world.directory.keys() if topic.name else world.directory
     return sorted(machine for machine in wanted if machine in topic.scope)
 
 
-def _live(machine: str, world: World) -> Live | None:
+def _merge_live(machine: str, world: World) -> Live | None:
     """Return the machine as a whole, without partitions that do not answer; None if it is not published, or only in
     part. Merged again only when a partition was read again."""
-    parts = _drop_lost([world.readings[source] for source in _partitions(machine, world, "partition")])
+    parts = _drop_lost([world.readings[source] for source in _list_partitions(machine, world, "partition")])
     held = world.merged.get(machine)
     if held is not None and len(held[0]) == len(parts) and all(map(operator.is_, held[0], parts)):
         return held[1]
@@ -331,10 +333,10 @@ def _live(machine: str, world: World) -> Live | None:
     return merged
 
 
-def _stats(machine: str, world: World) -> dict[str, QueueStats]:
+def _merge_stats(machine: str, world: World) -> dict[str, QueueStats]:
     """Return the machine's queues, without partitions that do not answer; none if it is not published, or only in
     part."""
-    parts = _drop_lost([world.readings[source] for source in _partitions(machine, world, "stats")])
+    parts = _drop_lost([world.readings[source] for source in _list_partitions(machine, world, "stats")])
     return merge_stats([{"now": part.now, "queues": part.queues} for part in parts]) if None not in parts else {}
 
 
@@ -347,11 +349,11 @@ def _drop_lost(parts: list[Any]) -> list[Any]:
 
 
 VALUES: Mapping[str, Callable[[Topic, World], Value]] = {
-    "machine": _machine,
-    "overview": _overview,
-    "instance": _instance,
-    "queues": _queues,
-    "queue": _queue,
-    "job": _job,
-    "workers": _workers,
+    "machine": _make_machine,
+    "overview": _make_overview,
+    "instance": _make_instance,
+    "queues": _make_queues,
+    "queue": _make_queue,
+    "job": _make_job,
+    "workers": _make_workers,
 }

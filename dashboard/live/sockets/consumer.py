@@ -114,7 +114,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     async def _carry_out(self, command: Command) -> None:
         if command.kind == "unsubscribe":
             self._drop(command.topic)
-        elif command.kind == "subscribe" and (why := self._full(command.topic)):
+        elif command.kind == "subscribe" and (why := self._explain_full(command.topic)):
             self._refuse(ErrorCode.TOO_MANY_TOPICS, why, str(command.topic))
         elif (permitted := await self._permit(command.topic)) is not None and self.outbox is not None:
             if command.kind == "subscribe":
@@ -144,7 +144,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
     def _subscribe(self, topic: Topic, permitted: Topic) -> None:
         if self.topics.get(topic, permitted) != permitted:
             self._drop(topic)
-        if why := self._full(topic):  # others of this person have come meanwhile
+        if why := self._explain_full(topic):  # others of this person have come meanwhile
             self._refuse(ErrorCode.TOO_MANY_TOPICS, why, str(topic))
             return
         try:
@@ -155,7 +155,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             self.person.topics += topic not in self.topics
             self.topics[topic] = permitted
 
-    def _full(self, topic: Topic) -> str:
+    def _explain_full(self, topic: Topic) -> str:
         """Return why no further topic may be watched; "" if it may. Called before anything is looked up."""
         limits = self.limits
         if topic in self.topics:

@@ -115,11 +115,11 @@ def asking() -> Asking:
 
 
 def _look(sessions: Sequence[str]) -> dict[str, Rights | None]:
-    found = {key: _user_of(key) for key in sessions}
+    found = {key: _find_user(key) for key in sessions}
     return {key: None if user is None else Rights.of(user) for key, user in found.items()}
 
 
-def _user_of(key: str) -> Any:
+def _find_user(key: str) -> Any:
     """Return the active user that a session belongs to, or None.
 
     It checks what ``django.contrib.auth.get_user`` checks. That function may also end or rename the session, which must

@@ -48,10 +48,12 @@ def draw_machine(
     reading = diagram_modes.read_figures(mode, view, live, in_error or {}, rates or TransitionRates(), coverage)
     overlay = Overlay()
     counts = view.outline.sum_counts(live.counts)
-    for state, part in _visible_states(view):
+    for state, part in _list_visible_states(view):
         overlay.counts[part] = reading.states.get(state, "") + ("+" if partial and mode is DEFAULT else "")
         kept = dict(search or {})
-        overlay.links[part] = _filter(view, mode, **kept) if state == chosen else _state_url(view, mode, state, kept)
+        overlay.links[part] = (
+            _filter(view, mode, **kept) if state == chosen else _make_state_url(view, mode, state, kept)
+        )
         overlay.names[part] = _link_label(state, counts[state], mode, reading)
         if counts[state]:
             overlay.mark(part, "occupied")
@@ -66,7 +68,9 @@ def draw_machine(
             overlay.mark(part, f"heat-{heat}")
     _draw_queues(view, overlay, live.queues, reading)
     _draw_marks(view, overlay, mode, reading)
-    link_folds(view, overlay, lambda terms: _address(view, mode, state=chosen, **(version_view.NO_VIEW | dict(terms))))
+    link_folds(
+        view, overlay, lambda terms: _make_address(view, mode, state=chosen, **(version_view.NO_VIEW | dict(terms)))
+    )
     if bare:
         overlay.links = {}
     return overlay.draw_on(view.svg)
@@ -90,7 +94,7 @@ def _link_label(state: str, count: int, mode: Mode, reading: ModeFigures) -> str
     return f"{state}: {format_count(count)}" + (f", {mode.label.lower()} {text}" if text else "")
 
 
-def _state_url(view: VersionView, mode: Mode, state: str, kept: Mapping[str, str]) -> str:
+def _make_state_url(view: VersionView, mode: Mode, state: str, kept: Mapping[str, str]) -> str:
     """Return the address of the instances that a state's figure counts."""
     wanted = {"error": "any"} if mode is diagram_modes.MODES["failures"] else kept
     return _filter(view, mode, **{**wanted, "state": state})
@@ -107,7 +111,7 @@ def _draw_marks(view: VersionView, overlay: Overlay, mode: Mode, reading: ModeFi
 
 def _mark_url(view: VersionView, mode: Mode, kind: str, state: str, own: bool) -> str:
     if not own:
-        return _address(view, mode, **(version_view.NO_VIEW | view.toggle_fold(state)))
+        return _make_address(view, mode, **(version_view.NO_VIEW | view.toggle_fold(state)))
     wanted = (
         {"error": "any"} if kind == "failing" else {"older": durations.format_duration(view.outline.state(state).sla)}
     )
@@ -118,7 +122,7 @@ def _list_transitions(view: VersionView) -> Iterator[tuple[StateOutline, Transit
     return ((state, transition) for state in view.outline.states for transition in state.transitions)
 
 
-def _visible_states(view: VersionView) -> Iterator[tuple[str, str]]:
+def _list_visible_states(view: VersionView) -> Iterator[tuple[str, str]]:
     """Yield the states that have a part of their own in the diagram; folded ones do not."""
     for state in view.outline.states:
         if view.index["states"].get(state.name) == state_id(state.index):
@@ -141,10 +145,10 @@ def _draw_queues(
 
 
 def _filter(view: VersionView, mode: Mode, **wanted: str | None) -> str:
-    return f"{_address(view, mode, **wanted)}#instances"
+    return f"{_make_address(view, mode, **wanted)}#instances"
 
 
-def _address(view: VersionView, mode: Mode, **wanted: str | None) -> str:
+def _make_address(view: VersionView, mode: Mode, **wanted: str | None) -> str:
     given = version_view.NO_VIEW | view.terms | {"mode": None if mode is DEFAULT else mode.name}
     given |= {"version": str(view.version) if view.chosen else None} | wanted
     query = urlencode({name: term for name, term in given.items() if term})

@@ -37,16 +37,16 @@ def project(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     if is_own_site():
         return []
     found = [*find_missing(), *_find_files(), *_find_addresses(), *_find_language()]
-    return _messages(found)
+    return _make_messages(found)
 
 
 @register(TAG, deploy=True)
 def live_view(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Tell that pages will poll."""
-    return [] if is_own_site() else _messages(_find_asgi())
+    return [] if is_own_site() else _make_messages(_find_asgi())
 
 
-def _messages(found: Iterable[Finding]) -> list[CheckMessage]:
+def _make_messages(found: Iterable[Finding]) -> list[CheckMessage]:
     return [KINDS[one.id.partition(".")[2][0]](one.text, hint=one.hint, id=one.id) for one in found]
 
 
@@ -67,7 +67,7 @@ def _find_addresses() -> Iterator[Finding]:
             settings.LANGUAGE_CODE,
             *(code for code, _ in settings.LANGUAGES if code != settings.LANGUAGE_CODE),
         ]
-        if settings.USE_I18N and len({_overview_in(code) for code in languages[:2]}) > 1:
+        if settings.USE_I18N and len({_find_overview(code) for code in languages[:2]}) > 1:
             text = "the addresses of Signalbox are included in i18n_patterns: each language has another address"
             hint = "Include dashboard.urls outside of i18n_patterns; its pages are English."
             yield Finding("signalbox.E021", text, hint)
@@ -84,7 +84,7 @@ def _find_addresses() -> Iterator[Finding]:
         yield Finding("signalbox.W024", f"LOGIN_URL is {settings.LOGIN_URL!r}, and no address leads there", hint)
 
 
-def _overview_in(language: str) -> str:
+def _find_overview(language: str) -> str:
     with translation.override(language):
         return reverse("signalbox:overview")
 

@@ -68,7 +68,7 @@ def redis_server(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         return _ask(client, (*NODE_CHECKS, *INSTALLATION_CHECKS))
     found: dict[tuple[str, str], list[tuple[str, CheckMessage]]] = {}
     for node in nodes:
-        address = _address(node)
+        address = _describe_address(node)
         for message in _ask(node, (*NODE_CHECKS, *CLUSTER_CHECKS), address):
             found.setdefault((str(message.id), message.msg), []).append((address, message))
     messages = [_name_nodes(each, len(nodes)) for each in found.values()]
@@ -95,7 +95,7 @@ def _ask(
 def _describe(error: Exception, node: str) -> CheckMessage:
     if server_permissions.is_denied(str(error)) or isinstance(error, NotPermitted):
         named = server_permissions.find_missing(str(error)) or "a permission"
-        return _lacking([*getattr(error, "missing", ())] or [named])
+        return _report_lacking([*getattr(error, "missing", ())] or [named])
     place = f"the node {node} of {hide_password(conf.REDIS_URL)}" if node else hide_password(conf.REDIS_URL)
     return Warning(
         f"Redis does not answer at {place}: {error}",
@@ -105,7 +105,7 @@ def _describe(error: Exception, node: str) -> CheckMessage:
     )
 
 
-def _address(node: Any) -> str:
+def _describe_address(node: Any) -> str:
     connection = node.connection_pool.connection_kwargs
     return f"{connection['host']}:{connection['port']}"
 
@@ -119,7 +119,7 @@ def _name_nodes(found: list[tuple[str, CheckMessage]], primaries: int) -> CheckM
     return message
 
 
-def _version(client: Any) -> Iterator[CheckMessage]:
+def _check_version(client: Any) -> Iterator[CheckMessage]:
     info = client.info("server")
     words = re.findall(r"\d+", str(info.get("redis_version", "0")))
     if tuple(int(word) for word in words[:2]) < OLDEST:
@@ -130,7 +130,7 @@ def _version(client: Any) -> Iterator[CheckMessage]:
         )
 
 
-def _functions(client: Any) -> Iterator[CheckMessage]:
+def _check_functions(client: Any) -> Iterator[CheckMessage]:
     try:
         client.execute_command("FCALL_RO", "sb_library", 0)
     except ResponseError as error:
@@ -143,7 +143,7 @@ def _functions(client: Any) -> Iterator[CheckMessage]:
         )
 
 
-def _library(client: Any) -> Iterator[CheckMessage]:
+def _check_library(client: Any) -> Iterator[CheckMessage]:
     """Look at the whole installation: of a cluster, at each primary that answers."""
     from machines.connections import get_engine
 
@@ -158,7 +158,7 @@ def _library(client: Any) -> Iterator[CheckMessage]:
         yield Error(f"{error.message} ({error.code})", hint="docs/deploy.md#upgrade", id="signalbox.E012")
 
 
-def _permissions(client: Any) -> Iterator[CheckMessage]:
+def _check_permissions(client: Any) -> Iterator[CheckMessage]:
     """Ask for each command that a step may run: a step that lacks one is refused half-way."""
     from machines.connections import get_prefix
 
@@ -169,10 +169,10 @@ def _permissions(client: Any) -> Iterator[CheckMessage]:
     except EngineFault:  # no library, or another release's, which cannot be asked
         return
     if missing:
-        yield _lacking(missing)
+        yield _report_lacking(missing)
 
 
-def _lacking(missing: list[str]) -> CheckMessage:
+def _report_lacking(missing: list[str]) -> CheckMessage:
     return Error(
         f"the account in REDIS_URL may not run what Signalbox needs on Redis; it lacks {', '.join(missing)}",
         hint="docs/acl.md has the line of each account.",
@@ -180,7 +180,7 @@ def _lacking(missing: list[str]) -> CheckMessage:
     )
 
 
-def _eviction(client: Any) -> Iterator[CheckMessage]:
+def _check_eviction(client: Any) -> Iterator[CheckMessage]:
     policy = client.info("memory").get("maxmemory_policy", "noeviction")
     if policy != "noeviction":
         yield Error(
@@ -190,9 +190,9 @@ def _eviction(client: Any) -> Iterator[CheckMessage]:
         )
 
 
-def _persistence(client: Any) -> Iterator[CheckMessage]:
+def _check_persistence(client: Any) -> Iterator[CheckMessage]:
     info = client.info("persistence")
-    if not info.get("aof_enabled") and _config(client, "save") == "":
+    if not info.get("aof_enabled") and _read_config(client, "save") == "":
         yield Warning(
             "the server keeps nothing over a restart: neither append-only file nor snapshots are on",
             hint="Set appendonly to yes.",
@@ -200,7 +200,7 @@ def _persistence(client: Any) -> Iterator[CheckMessage]:
         )
 
 
-def _replication(client: Any) -> Iterator[CheckMessage]:
+def _check_replication(client: Any) -> Iterator[CheckMessage]:
     """Look at servers with replicas and at nodes of clusters, which fail over to a replica."""
     info = client.info("replication")
     replicas = int(info.get("connected_slaves", 0))
@@ -212,7 +212,7 @@ def _replication(client: Any) -> Iterator[CheckMessage]:
             hint="Give each shard two replicas: docs/durability.md#failover.",
             id="signalbox.W014",
         )
-    if replicas and _config(client, "min-replicas-to-write") == "0":
+    if replicas and _read_config(client, "min-replicas-to-write") == "0":
         yield Warning(
             "min-replicas-to-write is 0: a primary cut off from its replicas goes on writing what a failover loses",
             hint="Set min-replicas-to-write to 1 and min-replicas-max-lag to 10: docs/durability.md#failover.",
@@ -220,10 +220,10 @@ def _replication(client: Any) -> Iterator[CheckMessage]:
         )
 
 
-def _notifications(client: Any) -> Iterator[CheckMessage]:
+def _check_notifications(client: Any) -> Iterator[CheckMessage]:
     """Ask by setting what is set already, which changes nothing."""
     try:
-        client.config_set("notify-keyspace-events", _config(client, "notify-keyspace-events") or "")
+        client.config_set("notify-keyspace-events", _read_config(client, "notify-keyspace-events") or "")
     except ResponseError:
         yield Warning(
             "notify-keyspace-events cannot be set here: unless the server's configuration says K$, open pages are "
@@ -233,7 +233,7 @@ def _notifications(client: Any) -> Iterator[CheckMessage]:
         )
 
 
-def _senders(client: Any) -> Iterator[CheckMessage]:
+def _check_senders(client: Any) -> Iterator[CheckMessage]:
     """Warn of machines that were published before there was ``accepts``."""
     from machines.catalog.accepted_senders import line
     from machines.connections import get_engine
@@ -253,7 +253,7 @@ def _senders(client: Any) -> Iterator[CheckMessage]:
             )
 
 
-def _coverage(client: Any) -> Iterator[CheckMessage]:
+def _check_coverage(client: Any) -> Iterator[CheckMessage]:
     info = client.cluster("INFO")
     if int(info["cluster_slots_ok"]) < SLOTS:
         yield Warning(
@@ -262,7 +262,7 @@ def _coverage(client: Any) -> Iterator[CheckMessage]:
             hint="Bring the lost nodes back, or give their slots to others: `redis-cli --cluster check`.",
             id="signalbox.W012",
         )
-    if _config(client, "cluster-require-full-coverage") == "yes":
+    if _read_config(client, "cluster-require-full-coverage") == "yes":
         yield Warning(
             "cluster-require-full-coverage is yes: when one shard is lost, all others refuse calls, too",
             hint="Set cluster-require-full-coverage to no: pages then show the other shards, and name what is missing.",
@@ -271,19 +271,19 @@ def _coverage(client: Any) -> Iterator[CheckMessage]:
 
 
 NODE_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (
-    _version,
-    _functions,
-    _library,
-    _permissions,
-    _eviction,
-    _persistence,
-    _replication,
-    _notifications,
+    _check_version,
+    _check_functions,
+    _check_library,
+    _check_permissions,
+    _check_eviction,
+    _check_persistence,
+    _check_replication,
+    _check_notifications,
 )
 """About one server, or one primary of a cluster."""
-CLUSTER_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (_coverage,)
+CLUSTER_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (_check_coverage,)
 """About a primary of a cluster."""
-INSTALLATION_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (_senders,)
+INSTALLATION_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (_check_senders,)
 """About the installation as a whole, once its servers are in order."""
 
 
@@ -308,7 +308,7 @@ def variables(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     known = [*environment.of_process().names, *OTHER_NAMES]
     strangers = [name for name in os.environ if name.startswith("SIGNALBOX_") and name not in known]
     return [
-        Warning(f"nothing reads the variable {name}", hint=_suggestion(name, known), id="signalbox.W007")
+        Warning(f"nothing reads the variable {name}", hint=_suggest(name, known), id="signalbox.W007")
         for name in strangers
     ]
 
@@ -375,7 +375,7 @@ def hide_password(url: str) -> str:
     return re.sub(r"(?<=://)([^/@]*:)[^/@]*@", r"\1***@", url)
 
 
-def _config(client: Any, name: str) -> str | None:
+def _read_config(client: Any, name: str) -> str | None:
     """Return a server setting, or None if CONFIG is forbidden."""
     try:
         found = client.config_get(name)
@@ -385,6 +385,6 @@ def _config(client: Any, name: str) -> str | None:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def _suggestion(name: str, known: list[str]) -> str:
+def _suggest(name: str, known: list[str]) -> str:
     close = difflib.get_close_matches(name, known, n=1)
     return f"Did you mean {close[0]}?" if close else f"These exist: {', '.join(n for n in known if 'SIGNALBOX' in n)}."

@@ -23,15 +23,15 @@ class AuditContext(AsyncMiddleware):
 
     def __call__(self, request: HttpRequest) -> Any:
         if iscoroutinefunction(self):
-            return self._later(request)
-        with _around(request) as collected:
+            return self._answer_async(request)
+        with _collect(request) as collected:
             try:
                 return self.get_response(request)
             finally:
                 collected.write()
 
-    async def _later(self, request: HttpRequest) -> Any:
-        with _around(request) as collected:
+    async def _answer_async(self, request: HttpRequest) -> Any:
+        with _collect(request) as collected:
             try:
                 return await self.get_response(request)
             finally:
@@ -40,7 +40,7 @@ class AuditContext(AsyncMiddleware):
 
 
 @contextmanager
-def _around(request: HttpRequest) -> Iterator[Collected]:
+def _collect(request: HttpRequest) -> Iterator[Collected]:
     outer = current_request.set(request)
     try:
         with reveals.collect_reveals() as found:

@@ -54,11 +54,11 @@ class ContentSecurityPolicy(CSPMiddleware):
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if iscoroutinefunction(self):
-            return self._later(request)
+            return self._answer_async(request)
         self.process_request(request)
         return self.process_response(request, self.get_response(request))
 
-    async def _later(self, request: HttpRequest) -> HttpResponse:
+    async def _answer_async(self, request: HttpRequest) -> HttpResponse:
         self.process_request(request)
         return self.process_response(request, await self.get_response(request))
 
@@ -80,11 +80,13 @@ class PagePolicy(ContentSecurityPolicy):
     def get_policy_parts(self, request: HttpRequest, response: HttpResponse, report_only: bool = False) -> PolicyParts:
         if report_only:
             return PolicyParts(config={})
-        return PolicyParts(config=_directives(settings.STATIC_URL or ""), nonce=getattr(request, "_csp_nonce", None))
+        return PolicyParts(
+            config=_make_directives(settings.STATIC_URL or ""), nonce=getattr(request, "_csp_nonce", None)
+        )
 
 
 @lru_cache(maxsize=8)
-def _directives(static_url: str) -> dict[str, Any]:
+def _make_directives(static_url: str) -> dict[str, Any]:
     """Return ``DIRECTIVES``, with the origin of static files where it is another one."""
     parts = urlsplit(static_url)
     if not parts.netloc:

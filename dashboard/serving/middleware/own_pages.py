@@ -76,7 +76,7 @@ def _wrap_sync(view: View) -> View:
                 return _answer_error(request, error)
 
         with translation.override(LANGUAGE):
-            response: HttpResponse = _in_layers(innermost)(request)
+            response: HttpResponse = _add_layers(innermost)(request)
         return _with_headers(response)
 
     return answer
@@ -93,13 +93,13 @@ def _wrap_async(view: View) -> View:
                 return _answer_error(request, error)
 
         with translation.override(LANGUAGE):
-            response: HttpResponse = await _in_layers(innermost)(request)
+            response: HttpResponse = await _add_layers(innermost)(request)
         return _with_headers(response)
 
     return answer
 
 
-def _in_layers(view: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
+def _add_layers(view: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
     for layer in reversed(LAYERS):
         view = layer(view)
     return view
@@ -115,7 +115,7 @@ def _answer_error(request: HttpRequest, error: Exception) -> HttpResponse:
     """Answer what a view raised with a page or problem of ours. Anything unforeseen goes on to the project, which
     logs and reports it."""
     for layer in (EngineErrorMiddleware, RedisOutageMiddleware):
-        answer = layer(_nothing).process_exception(request, error)
+        answer = layer(_answer_nothing).process_exception(request, error)
         if answer is not None:
             return answer
     if isinstance(error, PermissionDenied):
@@ -132,6 +132,6 @@ def _log(request: HttpRequest, error: Exception, response: HttpResponse, text: s
     return response
 
 
-def _nothing(request: HttpRequest) -> HttpResponse:
+def _answer_nothing(request: HttpRequest) -> HttpResponse:
     """Stand for a view in layers that are called only for the answer to an error."""
     raise NotImplementedError

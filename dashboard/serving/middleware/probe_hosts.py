@@ -27,11 +27,11 @@ class ProbeHosts(AsyncMiddleware):
 
     def __call__(self, request: HttpRequest) -> Any:
         if iscoroutinefunction(self):
-            return self._later(request)
+            return self._answer_async(request)
         accept_any_host(request)
         return self.get_response(request)
 
-    async def _later(self, request: HttpRequest) -> Any:
+    async def _answer_async(self, request: HttpRequest) -> Any:
         accept_any_host(request)
         return await self.get_response(request)
 

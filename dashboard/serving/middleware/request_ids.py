@@ -47,7 +47,7 @@ class Ids:
         made = engine.ids.next_local() if engine else None
         if engine is None or made is None or engine.ids.is_due():
             self._take_beside()
-        return made or _local()
+        return made or _make_local()
 
     def _take_beside(self) -> None:
         if time.monotonic() < self._not_before or not self._at_it.acquire(blocking=False):
@@ -76,7 +76,7 @@ ids = Ids()
 os.register_at_fork(after_in_child=ids.begin)
 
 
-def _local() -> str:
+def _make_local() -> str:
     now = min(max(int(time.time() * 1000), EPOCH), END - 1)
     return encode_local(now, secrets.randbits(RANDOM_BITS))
 
@@ -105,14 +105,14 @@ class RequestIds(AsyncMiddleware):
 
     def __call__(self, request: HttpRequest) -> Any:
         if iscoroutinefunction(self):
-            return self._later(request)
+            return self._answer_async(request)
         with name_request(request.headers.get(HEADER, "")) as made:
             _mark(request)
             response = self.get_response(request)
             response[HEADER] = made
             return response
 
-    async def _later(self, request: HttpRequest) -> HttpResponse:
+    async def _answer_async(self, request: HttpRequest) -> HttpResponse:
         with name_request(request.headers.get(HEADER, "")) as made:
             _mark(request)
             response: HttpResponse = await self.get_response(request)

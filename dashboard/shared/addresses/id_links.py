@@ -11,7 +11,7 @@ from .addresses import page_of
 from .page_addresses import find_page_address
 
 
-def _of_machine(name: str) -> Callable[..., str]:
+def _link_in_machine(name: str) -> Callable[..., str]:
     """Return a function that makes the address of a page of a machine, its name first."""
 
     def address(user: Any, machine: str, *names: str) -> str:
@@ -20,7 +20,7 @@ def _of_machine(name: str) -> Callable[..., str]:
     return address
 
 
-def _beside_machine(name: str) -> Callable[..., str]:
+def _link_without_machine(name: str) -> Callable[..., str]:
     """Return a function that makes the address of a page that has no machine in it, of something of a machine."""
 
     def address(user: Any, machine: str, id: str) -> str:
@@ -29,7 +29,7 @@ def _beside_machine(name: str) -> Callable[..., str]:
     return address
 
 
-def _worker(user: Any, id: str) -> str:
+def _link_worker(user: Any, id: str) -> str:
     return f"{find_page_address('signalbox:workers')}#{worker_anchor(id)}" if anywhere(user, "view") else ""
 
 
@@ -37,20 +37,20 @@ def _request(user: Any, id: str) -> str:
     return f"{find_page_address('signalbox:audit')}?{urlencode({'request': id})}" if anywhere(user, "audit") else ""
 
 
-def _webhook(user: Any, id: str) -> str:
+def _link_webhook(user: Any, id: str) -> str:
     return page_of("webhook", id) if scope_of(user, "operate").all else ""
 
 
 ADDRESSES: dict[str, Callable[..., str]] = {
-    "machine": _of_machine("machine"),
-    "instance": _of_machine("instance"),
-    "job": _of_machine("job"),
-    "queue": _of_machine("queue"),
-    "bulk": _beside_machine("bulk"),
-    "approval": _beside_machine("approval"),
-    "worker": _worker,
+    "machine": _link_in_machine("machine"),
+    "instance": _link_in_machine("instance"),
+    "job": _link_in_machine("job"),
+    "queue": _link_in_machine("queue"),
+    "bulk": _link_without_machine("bulk"),
+    "approval": _link_without_machine("approval"),
+    "worker": _link_worker,
     "request": _request,
-    "webhook": _webhook,
+    "webhook": _link_webhook,
 }
 """Kind of an id -> a function of the person and the names that makes its address, "" for none."""
 

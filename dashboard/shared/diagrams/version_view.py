@@ -137,8 +137,8 @@ class VersionView:
 
         A state that accepts a pattern (``*``, ``door.*``) takes events that cannot be listed: they are "" here.
         """
-        here = self._accepted_fields(list(configuration))
-        known = [*self.outline.events, *self._accepted_fields([state.name for state in self.outline.states])]
+        here = self._list_accepted_fields(list(configuration))
+        known = [*self.outline.events, *self._list_accepted_fields([state.name for state in self.outline.states])]
         return list(dict.fromkeys([*here, *(name for name in known if name)]))
 
     def event_description(self, name: str) -> str:
@@ -147,7 +147,7 @@ class VersionView:
 
     def accepted_events(self, configuration: Iterable[str]) -> frozenset[str]:
         """Return the events that the active states accept."""
-        return frozenset(self._accepted_fields(list(configuration)))
+        return frozenset(self._list_accepted_fields(list(configuration)))
 
     def transitions_on(self, event: str, configuration: Iterable[str]) -> Iterator[TransitionOutline]:
         """Yield the transitions of the active states and their ancestors that an event of this name can take."""
@@ -193,10 +193,10 @@ class VersionView:
         if declared is not None and declared.fields is not None:
             return TypedForm(declared.fields, id_prefix=id_prefix, data=data)
         states = [state.name for state in self.outline.states] if configuration is None else configuration
-        inferred = self._accepted_fields(list(states)).get(event, ())
+        inferred = self._list_accepted_fields(list(states)).get(event, ())
         return TypedForm(inferred, is_open=True, id_prefix=id_prefix, data=data)
 
-    def _accepted_fields(self, states: list[str]) -> dict[str, Sequence[FieldOutline]]:
+    def _list_accepted_fields(self, states: list[str]) -> dict[str, Sequence[FieldOutline]]:
         """Return event -> fields, for these states and their ancestors; nothing for a state of another version."""
         active = {above.name: above for state in states for above in self.outline.lineage(state)}
         listened = {event.name: event.fields or () for event in self.outline.events_of(states)}
@@ -226,7 +226,9 @@ def load_version(machine: str, version: int, *, fold: str = "", who: str = "", f
     foldable, top = _read_foldable(text)
     folds = _parse_folds(whole, foldable, top, fold) if fold else frozenset()
     if not folds and not full:
-        return VersionView(machine, version, whole, found.svg, _index(text), fingerprint, foldable=foldable, top=top)
+        return VersionView(
+            machine, version, whole, found.svg, _make_index(text), fingerprint, foldable=foldable, top=top
+        )
     svg, index = _draw_version(text, folds, who, full)
     named = hashlib.sha256("\n".join([str(full), *sorted(folds)]).encode()).hexdigest()[:16]
     return VersionView(machine, version, whole, svg, index, f"{fingerprint}-{named}", folds, foldable, top)
@@ -243,7 +245,7 @@ def load_versions(wanted: Mapping[str, int]) -> dict[str, VersionView]:
         if wanted[machine] == number:
             text = json.dumps(definition)
             fingerprint = f"{digest}-{diagrams.DRAWING}"
-            found[machine] = VersionView(machine, number, outline_from(text), "", _index(text), fingerprint)
+            found[machine] = VersionView(machine, number, outline_from(text), "", _make_index(text), fingerprint)
     missing = {machine: version for machine, version in wanted.items() if machine not in found}
     found |= {machine: _view_undrawn(row) for machine, row in list_unrecorded(missing).items()}
     return {machine: found[machine] for machine in wanted}
@@ -256,13 +258,13 @@ def load_versions_of(machine: str, numbers: Collection[int]) -> dict[int, Versio
     for number, definition, digest in rows.values_list("number", "definition", "digest"):
         text = json.dumps(definition)
         fingerprint = f"{digest}-{diagrams.DRAWING}"
-        found[number] = VersionView(machine, number, outline_from(text), "", _index(text), fingerprint)
+        found[number] = VersionView(machine, number, outline_from(text), "", _make_index(text), fingerprint)
     return {number: found.get(number) or _view_undrawn(make_version(machine, number)) for number in numbers}
 
 
 def _view_undrawn(row: MachineVersion) -> VersionView:
     text, name = json.dumps(row.definition), row.machine.name
-    return VersionView(name, row.number, outline_from(text), "", _index(text), f"{row.digest}-{diagrams.DRAWING}")
+    return VersionView(name, row.number, outline_from(text), "", _make_index(text), f"{row.digest}-{diagrams.DRAWING}")
 
 
 def find_lost_machines(known: Collection[str]) -> list[str]:
@@ -271,7 +273,7 @@ def find_lost_machines(known: Collection[str]) -> list[str]:
 
 
 @lru_cache(maxsize=MAX_CACHED)
-def _index(text: str) -> dict[str, dict[str, Any]]:
+def _make_index(text: str) -> dict[str, dict[str, Any]]:
     return diagrams.index(outline_from(text))
 
 
@@ -296,7 +298,7 @@ def _fold_name(state: StateOutline) -> str:
 
 def _draw_version(text: str, folds: frozenset[str], who: str, full: bool) -> tuple[str, dict[str, dict[str, Any]]]:
     """Draw a folded diagram, or one with full labels, once per process, in a helper process in limited time."""
-    kept = _kept_drawing(text, diagrams.DRAWING, folds, full)
+    kept = _make_entry(text, diagrams.DRAWING, folds, full)
     if not kept:
         done = offload.run("draw", text, who=who, cpu=DRAWING_CPU, folds=sorted(folds), full=full)
         drawn = offload.read_drawing(done)
@@ -305,8 +307,6 @@ def _draw_version(text: str, folds: frozenset[str], who: str, full: bool) -> tup
 
 
 @lru_cache(maxsize=MAX_CACHED_DRAWINGS)
-def _kept_drawing(
-    text: str, way: int, folds: frozenset[str], full: bool
-) -> list[tuple[str, dict[str, dict[str, Any]]]]:
+def _make_entry(text: str, way: int, folds: frozenset[str], full: bool) -> list[tuple[str, dict[str, dict[str, Any]]]]:
     """Return the cache entry of a diagram, empty at first. ``way``: the version of the drawing code."""
     return []

@@ -47,15 +47,15 @@ class EngineErrorMiddleware(MiddlewareMixin):
             log.error("%s %s: %s %s", request.method, request.path, error.code, error)
         if isinstance(error, services.TooFast):
             return too_fast(request, error)
-        return _engine_page(request, error, status)
+        return _render_engine_error(request, error, status)
 
 
-def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int) -> HttpResponse:
+def _render_engine_error(request: HttpRequest, error: errors.SignalboxError, status: int) -> HttpResponse:
     context = {"title": title_of(type(error)), "message": error.message, "code": error.code}
     machine = getattr(error, "machine", "")
     if isinstance(error, errors.UnknownInstance):
         context["back"] = {"url": reverse("signalbox:machine", args=[machine]), "text": f"Instances of {machine}"}
-    if isinstance(error, errors.UnknownMachine) and (seen := _visible_machines(request, error)):
+    if isinstance(error, errors.UnknownMachine) and (seen := _list_visible_machines(request, error)):
         context["hint"] = f"Available: {errors.shorten_names(seen)}."
     response = render_error(request, status, **context)
     if seconds := getattr(error, "retry_after", 0):
@@ -63,7 +63,7 @@ def _engine_page(request: HttpRequest, error: errors.SignalboxError, status: int
     return response
 
 
-def _visible_machines(request: HttpRequest, error: errors.UnknownMachine) -> list[str]:
+def _list_visible_machines(request: HttpRequest, error: errors.UnknownMachine) -> list[str]:
     """List the known machines that the person may see."""
     scope = scope_of(request.user)
     return [name for name in error.known if name in scope]

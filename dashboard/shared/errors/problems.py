@@ -97,29 +97,29 @@ BY_CODE = {one.code: one for one in OWN}
 def list_codes() -> list[Code]:
     """List the codes in order."""
     found = dict(BY_CODE)
-    for code in (*_classes(SignalboxError), *_narrower()):
+    for code in (*_list_classes(SignalboxError), *_list_narrower()):
         found.setdefault(code.code, code)
     return [found[name] for name in sorted(found)]
 
 
-def _classes(kind: type[SignalboxError]) -> Iterator[Code]:
+def _list_classes(kind: type[SignalboxError]) -> Iterator[Code]:
     for one in kind.__subclasses__():
         meaning = " ".join((one.__doc__ or "").split()) or title_of(one)
         yield Code(one.code, status_of(one), title_of(one), meaning)
-        yield from _classes(one)
+        yield from _list_classes(one)
 
 
-def _narrower() -> Iterator[Code]:
-    classes = {one.__name__: one for one in _all(SignalboxError)}
+def _list_narrower() -> Iterator[Code]:
+    classes = {one.__name__: one for one in _list_all(SignalboxError)}
     for code, text in NARROWER.items():
         name, _, meaning = text.partition(": ")
         yield Code(code, status_of(classes[name]), title_of(classes[name]), meaning)
 
 
-def _all(kind: type[SignalboxError]) -> Iterator[type[SignalboxError]]:
+def _list_all(kind: type[SignalboxError]) -> Iterator[type[SignalboxError]]:
     for one in kind.__subclasses__():
         yield one
-        yield from _all(one)
+        yield from _list_all(one)
 
 
 log = logging.getLogger(__name__)
@@ -154,7 +154,7 @@ def answer_error(request: HttpRequest, error: SignalboxError, *, status: int | N
     detail = str(facts.pop("message", error))
     facts.pop("code", None)
     if isinstance(error, UnknownMachine):
-        facts["known"] = _visible_machines(request, error)
+        facts["known"] = _list_visible_machines(request, error)
     return _write(request, status, title_of(type(error)), error.code, detail, facts)
 
 
@@ -177,7 +177,7 @@ def redact_facts(request: HttpRequest, error: SignalboxError) -> dict[str, Any]:
         return {"code": error.code, "message": title_of(type(error))}
 
 
-def _visible_machines(request: HttpRequest, error: UnknownMachine) -> list[str]:
+def _list_visible_machines(request: HttpRequest, error: UnknownMachine) -> list[str]:
     """List the known machines that the caller may see."""
     caller = getattr(request, "caller", None)
     scope = caller.actor.scope() if caller is not None else access.NOTHING
@@ -198,13 +198,13 @@ def answer_invalid(request: HttpRequest, errors: Iterable[Mapping[str, Any]]) ->
     Values that were sent are not repeated, and long names are cut: a small request gets no large answer.
     """
     all_of_them = list(errors)
-    found = [_invalid(error) for error in all_of_them[:MAX_LISTED]]
+    found = [_describe_invalid(error) for error in all_of_them[:MAX_LISTED]]
     count = "1 error" if len(all_of_them) == 1 else f"{len(all_of_them)} errors"
     listed = "" if len(found) == len(all_of_them) else f" for the first {MAX_LISTED}"
     return answer_problem(request, UNFIT, f"{count} in the request; see errors{listed}", errors=found)
 
 
-def _invalid(error: Mapping[str, Any]) -> dict[str, str]:
+def _describe_invalid(error: Mapping[str, Any]) -> dict[str, str]:
     place, *path = [str(part)[:MAX_NAME] for part in error.get("loc", ("body",))]
     facts = {"detail": str(error.get("msg", "")), "kind": str(error.get("type", ""))}
     if place == "body":

@@ -85,7 +85,7 @@ def answer(request: HttpRequest, error: BaseException, resend: list[tuple[str, s
     if "text/html" not in request.headers.get("Accept", "text/html"):
         response: HttpResponse = JsonResponse({"error": facts | {"request": request_id.get()}}, status=503)
     else:
-        response = HttpResponse(_page(facts, request, resend), status=503)
+        response = HttpResponse(_render_page(facts, request, resend), status=503)
     response["Retry-After"] = str(RETRY_AFTER)
     response["Cache-Control"] = "no-store"
     return response
@@ -111,7 +111,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return answer(request, error) if is_outage(error) else fault(request)
 
 
-def _page(facts: dict[str, str], request: HttpRequest, resend: list[tuple[str, str]] | None) -> str:
+def _render_page(facts: dict[str, str], request: HttpRequest, resend: list[tuple[str, str]] | None) -> str:
     """Render the page. What was read is loaded again once Redis answers; a form is sent again by a person only."""
     # Without the request: its user is in a session, and the sessions are where the outage is.
     form = {"resend": resend, "action": request.path, "csrf_token": get_token(request)} if resend else {}

@@ -137,13 +137,13 @@ TITLES: dict[type[Exception], str] = {
 
 
 def status_of(kind: type[BaseException]) -> int:
-    return int(_nearest(STATUS, kind) or 500)
+    return int(_find_nearest(STATUS, kind) or 500)
 
 
 def title_of(kind: type[BaseException]) -> str:
-    return str(_nearest(TITLES, kind) or "Request failed")
+    return str(_find_nearest(TITLES, kind) or "Request failed")
 
 
-def _nearest(table: dict[type[Exception], Any], kind: type[BaseException]) -> Any:
+def _find_nearest(table: dict[type[Exception], Any], kind: type[BaseException]) -> Any:
     """Return the entry of the class, or of its closest base class."""
     return next((table[one] for one in kind.__mro__ if one in table), None)

@@ -82,7 +82,8 @@ class Figure:
     @property
     def keys(self) -> list[Key]:
         return [
-            Key(line.name, shape, self._last(line)) for line, shape in zip(self.lines, _shapes(self.lines), strict=True)
+            Key(line.name, shape, self._format_last(line))
+            for line, shape in zip(self.lines, _choose_shapes(self.lines), strict=True)
         ]
 
     @property
@@ -91,12 +92,12 @@ class Figure:
         columns = [line.values for line in self.lines]
         for at, *values in reversed(list(zip(self.series.at, *columns, strict=True))):
             if any(value is not None for value in values):
-                yield _clock(at, self.series.span), [self._format(value) for value in values]
+                yield _format_clock(at, self.series.span), [self._format(value) for value in values]
 
     def as_dict(self) -> dict[str, Any]:
         lines = [
             {"name": line.name, "shape": shape, "values": line.values}
-            for line, shape in zip(self.lines, _shapes(self.lines), strict=True)
+            for line, shape in zip(self.lines, _choose_shapes(self.lines), strict=True)
         ]
         return {"id": self.chart.what, "unit": self.series.unit, "lines": lines}
 
@@ -107,7 +108,7 @@ class Figure:
             return times.format_duration(value)
         return f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
 
-    def _last(self, line: Line) -> str:
+    def _format_last(self, line: Line) -> str:
         known = [value for value in line.values if value is not None]
         return self._format(float(f"{known[-1]:.3g}")) if known else "–"  # more digits cannot be read off a line
 
@@ -165,13 +166,13 @@ class Charts:
 
 def of_overview(request: HttpRequest, machines: Collection[str]) -> Charts:
     """Make the charts of several machines, which the viewer may see."""
-    return _charts(request, reverse("signalbox:charts"), OVERVIEW, machines, most=FEW)
+    return _make_charts(request, reverse("signalbox:charts"), OVERVIEW, machines, most=FEW)
 
 
 def of_machine(request: HttpRequest, machine: str, *, queues: bool) -> Charts:
     """Make the charts of a machine. ``queues``: it has queues."""
     wanted = (*MACHINE, *OF_JOBS) if queues else MACHINE
-    return _charts(
+    return _make_charts(
         request,
         reverse("signalbox:machine-charts", args=[machine]),
         wanted,
@@ -181,10 +182,12 @@ def of_machine(request: HttpRequest, machine: str, *, queues: bool) -> Charts:
 
 
 def of_queue(request: HttpRequest, machine: str, queue: str) -> Charts:
-    return _charts(request, reverse("signalbox:queue-charts", args=[machine, queue]), QUEUE, [machine], queue=queue)
+    return _make_charts(
+        request, reverse("signalbox:queue-charts", args=[machine, queue]), QUEUE, [machine], queue=queue
+    )
 
 
-def _charts(
+def _make_charts(
     request: HttpRequest,
     address: str,
     wanted: tuple[Chart, ...],
@@ -202,14 +205,14 @@ def _charts(
         Figure(
             chart,
             series,
-            [_rename_line(line, names if chart.what != "instances" else _instances_label) for line in series.lines],
+            [_rename_line(line, names if chart.what != "instances" else _name_instances) for line in series.lines],
         )
         for chart, series in zip(wanted, found, strict=True)
     ]
-    return Charts(span, figures, [(name, _span_url(request, name)) for name in SPANS], f"{address}?span={span}")
+    return Charts(span, figures, [(name, _make_span_url(request, name)) for name in SPANS], f"{address}?span={span}")
 
 
-def _span_url(request: HttpRequest, span: str) -> str:
+def _make_span_url(request: HttpRequest, span: str) -> str:
     """Return the address of this page with another span. Other terms stay."""
     terms = request.GET.copy()
     terms["span"] = span
@@ -220,16 +223,16 @@ def _rename_line(line: Line, names: Names) -> Line:
     return line if line.rest else Line(names(line.name), line.values, line.total)
 
 
-def _instances_label(name: str) -> str:
+def _name_instances(name: str) -> str:
     """Name the line of a machine on its own page."""
     return "instances"
 
 
-def _shapes(lines: list[Line]) -> list[str]:
+def _choose_shapes(lines: list[Line]) -> list[str]:
     return [REST if line.rest or number >= len(SHAPES) else SHAPES[number] for number, line in enumerate(lines)]
 
 
-def _clock(at: int, span: str) -> str:
+def _format_clock(at: int, span: str) -> str:
     """Format the start of a step in the person's time zone."""
     moment = times.read_local(at * 1000)
     if moment is None:
@@ -253,20 +256,20 @@ class Edges:
         if not (colon and version.isdigit()):
             return name
         self._current = self._current or str(self._engine.machines().get(self._machine, ""))
-        text = self._edges(version).get(edge, edge)
+        text = self._describe_edges(version).get(edge, edge)
         return text if version == self._current else f"{text} (v{version})"
 
-    def _edges(self, version: str) -> dict[str, str]:
+    def _describe_edges(self, version: str) -> dict[str, str]:
         if version not in self._known:
             try:
                 states = version_view.load_version(self._machine, int(version)).outline.states
             except SignalboxError:
                 states = ()
-            self._known[version] = {each.id: _edge(each) for state in states for each in state.transitions}
+            self._known[version] = {each.id: _describe_edge(each) for state in states for each in state.transitions}
         return self._known[version]
 
 
-def _edge(transition: TransitionOutline) -> str:
+def _describe_edge(transition: TransitionOutline) -> str:
     """Return ``entitle: Waiting → Active`` or ``after 28d: Active → Suspended``."""
     if transition.delay:
         cause = f"after {transition.delay}"

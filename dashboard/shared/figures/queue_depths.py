@@ -82,17 +82,17 @@ class Figures:
     @property
     def wait(self) -> tuple[float | None, float | None]:
         """Return the median and the 95th percentile of the wait time in the last hour."""
-        return _middle_and_slow(histogram(self.recent.get("waits", {})))
+        return _estimate_times(histogram(self.recent.get("waits", {})))
 
     @property
     def run(self) -> tuple[float | None, float | None]:
         """Return the median and the 95th percentile of the run time in the last hour."""
-        return _middle_and_slow(histogram(self.recent.get("runs", {})))
+        return _estimate_times(histogram(self.recent.get("runs", {})))
 
     @property
     def held_back(self) -> bool:
         return self.stats.concurrency is not None or bool(self.stats.rate)
 
 
-def _middle_and_slow(counted: Mapping[int, int]) -> tuple[float | None, float | None]:
+def _estimate_times(counted: Mapping[int, int]) -> tuple[float | None, float | None]:
     return rates.estimate_quantile(counted, 0.5), rates.estimate_quantile(counted, 0.95)

@@ -87,14 +87,14 @@ def count_states(
     """Count the instances in each state. ``named``: a state that is listed even where only other versions have it and
     no instance is in it."""
     blocks = list(_count_blocks(view, live, named))
-    names = {state.name for state in _top_states(view.outline)}
+    names = {state.name for state in _list_top_states(view.outline)}
     top = [block for block in blocks if block.past or block.state in names]
     kept = _select_fullest(top, shown) if shown else top
     depths = read_depths(view.machine, live.queues)
     return StateCounts(view, blocks, kept, depths, live.total, len(top) - len(kept), live.overdue, partial)
 
 
-def _top_states(outline: Outline) -> list[StateOutline]:
+def _list_top_states(outline: Outline) -> list[StateOutline]:
     """List the states of the top level, whose counts add up to the total; of a parallel machine, its leaves."""
     root = outline.state(outline.root) if outline.root else None
     if root is not None and root.type == "parallel":

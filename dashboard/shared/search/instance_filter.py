@@ -74,7 +74,7 @@ def parse_filter(params: Mapping[str, str], outline: Outline, hidden: Collection
             most = MAX_DATA if name == "data" else MAX_TERM
             if len(text) > most:
                 raise BadInput(f"a filter has at most {most:,} characters")
-            value = _value(name, text, texts, outline, hidden)
+            value = _parse_term(name, text, texts, outline, hidden)
             if "where" in value and "where" in found:
                 value = {"where": _join_fields(found["where"], value["where"])}
             found |= value
@@ -92,15 +92,15 @@ def parse_terms(params: Mapping[str, str], outline: Outline, hidden: Collection[
     return dict(found.terms)
 
 
-def _value(
+def _parse_term(
     name: str, text: str, texts: Mapping[str, str], outline: Outline, hidden: Collection[str]
 ) -> Mapping[str, Any]:
     if name == "error":
-        return {"error": _error(text, outline, hidden)}
+        return {"error": _parse_error(text, outline, hidden)}
     if name == "data":
         return read_data(text, outline, hidden)
     if name == "is":
-        return _datum(texts["by"], text, outline, hidden)
+        return _parse_datum(texts["by"], text, outline, hidden)
     return PLAIN[name](text) if name in PLAIN else {}
 
 
@@ -111,55 +111,55 @@ def _join_fields(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[st
     return {**first, **second}
 
 
-def _older(text: str) -> Mapping[str, Any]:
+def _parse_older(text: str) -> Mapping[str, Any]:
     ms = durations.parse_duration(text)
     if ms is None:
         raise BadInput(f"{text[:100]!r} is not a duration; {durations.HINT}")
     return {"older_than": ms / 1000}
 
 
-def _version(text: str) -> Mapping[str, Any]:
+def _parse_version(text: str) -> Mapping[str, Any]:
     if not (text.isascii() and text.isdigit() and 0 < len(text) <= 9 and int(text)):
         raise BadInput(f"{text[:100]!r} is not a version: use a whole number from 1")
     return {"version": int(text)}
 
 
-def _actor(text: str) -> Mapping[str, Any]:
+def _parse_actor(text: str) -> Mapping[str, Any]:
     return {"actor": {"prefix": text[:-1]} if len(text) > 1 and text.endswith("*") else text}
 
 
-def _id(text: str) -> Mapping[str, Any]:
+def _parse_id(text: str) -> Mapping[str, Any]:
     return {"id_prefix": text.removesuffix("*") or text}
 
 
 PLAIN: Mapping[str, Callable[[str], Mapping[str, Any]]] = {
     "state": lambda text: {"state": text},
     "tag": lambda text: {"tag": text},
-    "older": _older,
-    "version": _version,
-    "actor": _actor,
-    "id": _id,
+    "older": _parse_older,
+    "version": _parse_version,
+    "actor": _parse_actor,
+    "id": _parse_id,
     "edge": lambda text: {"transition": text},
     "created": read_created,
     "suspended": read_suspended,
 }
 
 
-def _error(text: str, outline: Outline, hidden: Collection[str]) -> str:
+def _parse_error(text: str, outline: Outline, hidden: Collection[str]) -> str:
     """Parse the term for errors. A text of a handler may hold hidden values, and could be guessed letter by letter."""
     if hidden and text != ANY:
         raise Concealed(outline.id, "error")
     return text
 
 
-def _datum(by: str, text: str, outline: Outline, hidden: Collection[str]) -> Mapping[str, Any]:
+def _parse_datum(by: str, text: str, outline: Outline, hidden: Collection[str]) -> Mapping[str, Any]:
     if by in hidden:
         raise Concealed(outline.id, by)
     if by not in outline.index or (by in FACTS and by != IDS):
         listed = ", ".join(name for name in outline.index if name not in hidden) or "none"
         raise BadInput(f"instances are not found by {by[:100]!r}; the machine's indexed fields: {listed}")
     if by == IDS:
-        return _id(text)
+        return _parse_id(text)
     types = next(field.types for field in outline.data if field.name == by)
     return {"where": {by: condition(text, types)}}
 

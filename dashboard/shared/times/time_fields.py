@@ -22,7 +22,7 @@ class TimeFields:
     """Holds the fields of a machine that hold times, each with the ms of its unit."""
 
     def __init__(self, fields: Iterable[FieldOutline]) -> None:
-        self._units = {field.name: unit for field in fields if (unit := _unit(field))}
+        self._units = {field.name: unit for field in fields if (unit := _find_unit(field))}
 
     def moment(self, name: str, value: Any) -> int | None:
         """Return the time of a value in ms, or None if it is none."""
@@ -32,7 +32,7 @@ class TimeFields:
         return value * unit if FROM <= value * unit < UNTIL else None
 
 
-def _unit(field: FieldOutline) -> int | None:
+def _find_unit(field: FieldOutline) -> int | None:
     if set(field.types) not in INTEGER:
         return None
     if SECONDS.search(field.description):

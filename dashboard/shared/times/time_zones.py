@@ -37,20 +37,20 @@ class TimeZoneMiddleware(AsyncMiddleware):
 
     def __call__(self, request: HttpRequest) -> Any:
         if iscoroutinefunction(self):
-            return self._later(request)
+            return self._answer_async(request)
         if is_for_machines(request):
             return self.get_response(request)
-        with self._in_force(request, _read_preferences(request.user)):
+        with self._apply(request, _read_preferences(request.user)):
             return self.get_response(request)
 
-    async def _later(self, request: HttpRequest) -> HttpResponse:
+    async def _answer_async(self, request: HttpRequest) -> HttpResponse:
         if is_for_machines(request):
             return await self.get_response(request)
-        with self._in_force(request, await sync_to_async(_read_preferences)(request.user)):
+        with self._apply(request, await sync_to_async(_read_preferences)(request.user)):
             return await self.get_response(request)
 
     @contextlib.contextmanager
-    def _in_force(self, request: HttpRequest, preferences: Preferences) -> Iterator[None]:
+    def _apply(self, request: HttpRequest, preferences: Preferences) -> Iterator[None]:
         request.preferences = preferences
         token = times.clock.set(preferences.clock)
         try:
@@ -89,20 +89,20 @@ def _read_preferences(user: Any) -> Preferences:
 
 def zone_of(name: str) -> ZoneInfo:
     """Return the time zone of that name, or the site's if it does not exist (any more)."""
-    if name in _zone_names():
+    if name in _list_zone_names():
         return ZoneInfo(name)
     return timezone.get_default_timezone()
 
 
 def is_zone(name: str) -> bool:
-    return name in _zone_names()
+    return name in _list_zone_names()
 
 
 @functools.cache
 def choices() -> list[tuple[str, list[tuple[str, str]]]]:
     """List the time zones for a select, by continent, and UTC."""
     groups: dict[str, list[tuple[str, str]]] = {}
-    for name in sorted(_zone_names()):
+    for name in sorted(_list_zone_names()):
         continent, _, place = name.partition("/")
         if place and continent in CONTINENTS:
             groups.setdefault(continent, []).append((name, place.replace("_", " ")))
@@ -115,5 +115,5 @@ CONTINENTS = frozenset(
 
 
 @functools.cache
-def _zone_names() -> frozenset[str]:
+def _list_zone_names() -> frozenset[str]:
     return frozenset(available_timezones())

@@ -71,15 +71,15 @@ async def test_a_fast_machine_makes_few_frames(gate: Engine, watch: Watch) -> No
 )
 async def test_after_a_read_it_rests(make_hub, count: int, busy: float, rest: float) -> None:
     """Ten times as long as the server worked on it, within bounds; by the clock where that is not known."""
-    assert make_hub()._rest_after(count, busy, busy) == pytest.approx(rest)
-    assert make_hub()._rest_after(count, busy, None) == pytest.approx(rest)
+    assert make_hub()._compute_rest(count, busy, busy) == pytest.approx(rest)
+    assert make_hub()._compute_rest(count, busy, None) == pytest.approx(rest)
 
 
 async def test_an_answer_that_waited_at_the_server_is_not_asked_for_again_at_once(make_hub) -> None:
     hub = make_hub()
-    assert hub._rest_after(1, 0.02, 0.001) == pytest.approx(0.05)
-    assert hub._rest_after(1, 0.1, 0.001) == pytest.approx(0.2)
-    assert hub._rest_after(1, 5.0, 0.001) == pytest.approx(0.3)
+    assert hub._compute_rest(1, 0.02, 0.001) == pytest.approx(0.05)
+    assert hub._compute_rest(1, 0.1, 0.001) == pytest.approx(0.2)
+    assert hub._compute_rest(1, 5.0, 0.001) == pytest.approx(0.3)
 
 
 async def test_the_server_says_how_long_it_worked_on_a_read(redis_url: str) -> None:
@@ -97,7 +97,7 @@ async def test_the_server_says_how_long_it_worked_on_a_read(redis_url: str) -> N
 async def test_the_more_sockets_it_has_the_less_often_it_reads(make_hub) -> None:
     hub = make_hub(frames=40)
     outboxes = [hub.enter() for _ in range(20)]
-    assert hub._rest_after(1, 0.001, 0.001) == pytest.approx(0.5)
+    assert hub._compute_rest(1, 0.001, 0.001) == pytest.approx(0.5)
     for outbox in outboxes:
         await hub.exit(outbox)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.live.hub.notifications import channel, add_missing, sufficient
+from dashboard.live.hub.notifications import add_missing, channel, sufficient
 
 
 @pytest.mark.parametrize(

@@ -75,14 +75,14 @@ def test_whatever_is_asked_for_few_drawings_are_kept_and_few_words_are_read(as_,
     drawn = []
     real = offload.run
     monkeypatch.setattr(offload, "run", lambda *words, **named: drawn.append(named["folds"]) or real(*words, **named))
-    version_view._kept_drawing.cache_clear()
+    version_view._make_entry.cache_clear()
     client = as_("viewer")
     for junk in ("," * 5000, "Parcel," * 900, ",".join(f"s{n}" for n in range(900))):
         assert client.get(MACHINE, {"fold": junk}).status_code == 200
     for order in itertools.permutations(INNER):
         version_view.load_version("delivery", 1, fold=",".join(order))
     assert len(drawn) == 2, "Parcel alone, and all three, however they are called"
-    assert version_view._kept_drawing.cache_info().maxsize == version_view.MAX_CACHED_DRAWINGS
+    assert version_view._make_entry.cache_info().maxsize == version_view.MAX_CACHED_DRAWINGS
 
 
 def test_what_is_late_in_a_folded_state_is_marked_on_it_and_leads_to_the_drawing_that_shows_it(as_, engine, db):

@@ -115,7 +115,7 @@ def test_one_person_draws_one_folded_diagram_at_a_time(door, user_of):
     ann = user_of("ann", "view")
     client = Caller().client
     client.force_login(ann)
-    version_view._kept_drawing.cache_clear()
+    version_view._make_entry.cache_clear()
     with offload.pool.turn(str(ann.pk)):
         answer = client.get("/machines/m/?fold=A")
         assert (answer.status_code, answer["Retry-After"]) == (429, "1")
