@@ -40,7 +40,7 @@ def show(request: HttpRequest) -> JsonResponse:
         topic = topics.parse(name)
     except BadTopic as error:
         return _refuse(ErrorCode.BAD_TOPIC, str(error), name[: frames.ECHO])
-    permitted = Rights.of(request.user).permitted(topic)
+    permitted = Rights.of(request.user).permit(topic)
     if permitted is None:
         return _refuse(ErrorCode.FORBIDDEN, f"you may not watch {topic}", str(topic))
     try:

@@ -136,7 +136,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             session_monitor().hurry()
             return least(topic)
         self.apply_rights(rights)
-        permitted = None if rights is None else rights.permitted(topic)
+        permitted = None if rights is None else rights.permit(topic)
         if permitted is None and self.outbox is not None:
             self._refuse(ErrorCode.FORBIDDEN, f"you may not watch {topic}", str(topic))
         return permitted
@@ -189,7 +189,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             self._end(CloseCode.SIGNED_OUT)
             return
         for topic, shown in list(self.topics.items()):
-            permitted = rights.permitted(topic)
+            permitted = rights.permit(topic)
             if permitted != shown:
                 self._drop(topic)
                 if permitted is None:

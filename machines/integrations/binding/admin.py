@@ -159,7 +159,7 @@ class MachineAdminMixin:
         return reverse(f"{site}:{meta.app_label}_{meta.model_name}_{what}", args=[quote(row.pk)])
 
     def _page(
-        self, request: HttpRequest, row: Model, tried: EventForm | None = None, error: SignalboxError | None = None,
+        self, request: HttpRequest, row: Model, submitted: EventForm | None = None, error: SignalboxError | None = None,
         *, status: int = 200,
     ) -> HttpResponse:  # fmt: skip
         context = {
@@ -167,19 +167,19 @@ class MachineAdminMixin:
             "opts": self.model._meta,  # type: ignore[attr-defined]
             "title": str(row),
             "row_url": self._url(row, "change"),
-            "bound": self._panel(request, row, tried, error),
+            "bound": self._panel(request, row, submitted, error),
         }
         return TemplateResponse(request, f"{FOLDER}/machine.html", context, status=status)
 
     def _panel(
-        self, request: HttpRequest, row: Model, tried: EventForm | None = None, error: SignalboxError | None = None
+        self, request: HttpRequest, row: Model, submitted: EventForm | None = None, error: SignalboxError | None = None
     ) -> dict[str, Any]:
         """Return what the templates show. Without the right to see the machine it is the state alone."""
         field = self._bound_field()
         state = getattr(row, field.attname)
         panel: dict[str, Any] = {
             "machine": field.machine, "state": str(state), "revision": state.revision, "url": self._url(row, "machine"),
-            "problem": None, "steps": [], "actions": [], "drawing": "", "tried": tried,
+            "problem": None, "steps": [], "actions": [], "drawing": "",
         }  # fmt: skip
         actor = Actor.of(request)
         if not permissions.allows(request.user, "view", field.machine):
@@ -193,18 +193,18 @@ class MachineAdminMixin:
             panel["drawing"] = reading.diagram(field.machine, str(state))
             instance = get_engine().get(field.machine, state.id)
             steps = redacted.steps(get_engine().history(field.machine, state.id, limit=STEPS))
-            panel["actions"] = _list_event_actions(field, instance, request.user, tried)
+            panel["actions"] = _list_event_actions(field, instance, request.user, submitted)
         except (EngineUnavailable, LookupFailed) as away:
             return panel | {"problem": panel["problem"] or f"{away.message} ({away.code})"}
         timed_steps = [(step, datetime.fromtimestamp(step.at / 1000, tz=UTC)) for step in steps]
         return panel | {"instance": instance, "steps": timed_steps, "state": instance.state}
 
 
-def _list_event_actions(field: Any, instance: Instance, user: Any, tried: EventForm | None) -> list[EventAction]:
+def _list_event_actions(field: Any, instance: Instance, user: Any, submitted: EventForm | None) -> list[EventAction]:
     """Return the events that the state takes and this user may fire; and the one that was just tried."""
     names = {event.name for event in reading.available(field, instance.id, user)}
-    found = list_event_actions(version_of(instance), instance, tried)
-    return [action for action in found if action.event.name in names or action.tried]
+    found = list_event_actions(version_of(instance), instance, submitted)
+    return [action for action in found if action.event.name in names or action.submitted]
 
 
 def version_of(instance: Instance) -> MachineVersion | None:
