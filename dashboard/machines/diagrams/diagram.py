@@ -144,11 +144,11 @@ def _draw_queues(
             overlay.mark(part, "dead")
 
 
-def _filter(view: VersionView, mode: Mode, **wanted: str | None) -> str:
+def _filter(view: VersionView, mode: Mode, /, **wanted: str | None) -> str:
     return f"{_make_address(view, mode, **wanted)}#instances"
 
 
-def _make_address(view: VersionView, mode: Mode, **wanted: str | None) -> str:
+def _make_address(view: VersionView, mode: Mode, /, **wanted: str | None) -> str:
     given = version_view.NO_VIEW | view.terms | {"mode": None if mode is DEFAULT else mode.name}
     given |= {"version": str(view.version) if view.chosen else None} | wanted
     query = urlencode({name: term for name, term in given.items() if term})
