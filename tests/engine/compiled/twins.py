@@ -29,7 +29,8 @@ LOCALS = "has more than 200 local variables"
 REGISTERS = "function or expression too complex"
 LEVELS = "chunk has too many syntax levels"
 LIMITS = (LOCALS, REGISTERS, LEVELS)
-MANY = int(os.environ.get("TWIN_MACHINES", 300))
+FIRST = int(os.environ.get("TWIN_FIRST", 1000))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("TWIN_MACHINES", 300)))
 
 
 def patient(text: str) -> str:
