@@ -27,6 +27,7 @@ import redis
 from django.conf import settings as django_settings
 from django.db import connections
 from django.test import TransactionTestCase
+from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -42,10 +43,12 @@ from tests.configuration import configure
 
 from . import once
 
-# A submission is judged by the same examples as the one before it; a laptop goes on looking for new ones.
-hypothesis_settings.register_profile("ci", derandomize=True)
-if os.environ.get("CI"):
-    hypothesis_settings.load_profile("ci")
+# A submission is judged by the same examples as the one before it; a laptop goes on looking for new ones. No example is
+# judged by the time that it takes, and all examples of a property share the fixtures of its test.
+hypothesis_settings.register_profile(
+    "signalbox", derandomize=bool(os.environ.get("CI")), deadline=None, suppress_health_check=list(HealthCheck)
+)
+hypothesis_settings.load_profile("signalbox")
 
 OWNERS: dict[str, str] = {}
 """URL of an account -> that of the server's owner, who may remove what tests leave."""

@@ -8,6 +8,7 @@ import pytest
 
 from machines.engine.definitions import EventOutline, FieldOutline
 from machines.instances.forms.admin import EventForm
+from tests.cases import for_each
 
 
 def form(types: tuple[str, ...], *, open: bool = False, required: bool = False, **data: str) -> EventForm:
@@ -17,8 +18,8 @@ def form(types: tuple[str, ...], *, open: bool = False, required: bool = False, 
     )
 
 
-@pytest.mark.parametrize(
-    ("types", "text", "value"),
+@for_each(
+    "types, text, value",
     [
         (("string",), "12", "12"),
         (("string",), " spaces kept ", " spaces kept "),
@@ -43,8 +44,8 @@ def test_an_entry_that_does_not_fit_its_type_is_refused(types: tuple, text: str)
     assert "x" in form(types, payload_x=text).fields.errors
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "value"),
+@for_each(
+    "text, kind, value",
     [("12", "text", "12"), ("12", "json", 12), ("[1]", "json", [1]), ("null", "json", None), ("true", "json", True)],
 )
 def test_the_operator_says_how_an_undeclared_type_is_read(text: str, kind: str, value: Any) -> None:

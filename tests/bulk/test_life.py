@@ -13,6 +13,7 @@ from machines.bulks.store import Store
 from machines.engine import Engine, errors
 from machines.engine.definitions import check
 from machines.mapreduce import builtin_machines as of_runs
+from tests.cases import for_each
 from tests.installation.processes import ROOT
 from tests.worker.builders import errand, places
 
@@ -249,7 +250,7 @@ def test_it_is_removed_with_all_that_belongs_to_it(engine, prefix):
     assert [key for key in engine.client.scan_iter(f"{prefix}*") if ":bk:" in key] == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "given",
     [
         {"action": "explode"},

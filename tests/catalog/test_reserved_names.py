@@ -16,6 +16,7 @@ from machines.catalog.submissions import Submission, read
 from machines.engine.errors import DefinitionError
 from machines.engine.transfer import Export, Import
 from machines.schedules.builtin_machine import FOLDER
+from tests.cases import for_each
 
 INTRUDER = {
     "id": "intruder",
@@ -45,7 +46,7 @@ PLACES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("definition", "paths"), PLACES, ids=[paths[0] for _, paths in PLACES])
+@for_each("definition, paths", PLACES)
 def test_a_reserved_name_is_an_error_where_it_stands(definition, paths):
     if "machines" in definition:
         definition["machines"]["inner"].pop("id")
@@ -53,7 +54,7 @@ def test_a_reserved_name_is_an_error_where_it_stands(definition, paths):
     assert [finding.path for finding in found] == paths
 
 
-@pytest.mark.parametrize("name", ["bulk", "bulks.remove", "my.bulk.remove", "schedule", "map_reducer.map"])
+@for_each("name", ["bulk", "bulks.remove", "my.bulk.remove", "schedule", "map_reducer.map"])
 def test_names_that_only_look_alike_are_free(name):
     definition = copy.deepcopy(INTRUDER)
     definition["states"]["a"]["invoke"]["src"] = name
@@ -64,7 +65,7 @@ def test_the_product_s_own_machines_name_them():
     assert not Submission.of(builtin_machines.definition(FOLDER, "schedules")).errors
 
 
-@pytest.mark.parametrize("format", [format for format in formats.WRITERS if format in formats.READERS])
+@for_each("format", [format for format in formats.WRITERS if format in formats.READERS])
 def test_an_import_in_each_format_is_refused(format):
     text, _ = formats.dump(INTRUDER, format)
     found = read(text, format=format, id="intruder")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from machines import formats
 from machines.catalog.submissions import read
+from tests.cases import for_each
 
 from .samples import BROKEN, door
 
@@ -75,8 +76,8 @@ def test_findings_of_reading_and_of_checking_are_the_same_kind() -> None:
 MARKUP = {"states": ["a", "b"], "initial": "a", "transitions": [["go", "a", "b"]]}
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
+@for_each(
+    "text, name",
     [
         ("@startuml\n[*] --> a\na --> b : go\n@enduml", "door.puml"),
         ("title Door\n[*] --> a", "door.puml"),

@@ -9,6 +9,7 @@ import pytest
 
 from machines.engine.definitions import check, compile, compute_digest
 from machines.engine.errors import DefinitionError
+from tests.cases import for_each
 
 from .builders import machine, with_action, with_transition
 
@@ -138,9 +139,7 @@ def test_limits_of_queues_are_part_of_the_program():
     }
 
 
-@pytest.mark.parametrize(
-    ("action", "compiled"),
-    [
+@for_each("action, compiled", [
         ({"set": {"n": 1, "name": "'x'"}}, [["set", "n", ["num", 1]], ["set", "name", ["str", "x"]]]),
         ({"set": {"extra": {"a": [None, "n"]}}}, [["set", "extra", ["obj", ["a", ["list", ["null"], ["data", "n"]]]]]]),
         ({"unset": ["n", "name"]}, [["unset", "n"], ["unset", "name"]]),
@@ -154,8 +153,7 @@ def test_limits_of_queues_are_part_of_the_program():
         ({"emit": {"type": "x"}}, [["emit", "x"]]),
         ({"log": "n"}, [["log", ["data", "n"]]]),
         ({"type": "log", "params": 1}, [["log", ["num", 1]]]),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_actions_become_lists(action, compiled):
     assert compile(with_action(action))["states"][0]["transitions"][0]["actions"] == compiled
 

@@ -6,6 +6,7 @@ import pytest
 
 from machines.engine.definitions import EventOutline, FieldOutline, outline
 from machines.engine.errors import DefinitionError
+from tests.cases import for_each
 
 from .builders import machine, with_action, with_guard, with_transition
 
@@ -33,8 +34,8 @@ def test_a_transition_tells_its_guard_and_actions_as_text():
     assert found.actions == ("n = n + 1", "log {a: n}")
 
 
-@pytest.mark.parametrize(
-    ("action", "text"),
+@for_each(
+    "action, text",
     [
         ({"set": {"name": "'x'"}}, "name = 'x'"),
         ({"set": {"extra": {"a": [1, "n", None]}}}, "extra = {a: [1, n, null]}"),

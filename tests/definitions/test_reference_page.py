@@ -14,6 +14,7 @@ from machines.engine.definitions import CODES, check
 from machines.engine.definitions.reading import actions, document, invokes, states, transitions
 from machines.engine.definitions.reading import actions as messages
 from machines.engine.expressions import FUNCTIONS
+from tests.cases import for_each
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "definition-reference.md").read_text(encoding="utf-8")
@@ -80,8 +81,8 @@ def test_every_code_is_found_somewhere_and_none_is_made_up():
     assert set(re.findall(r'"(SB[12]\d\d)"', source)) == set(CODES)
 
 
-@pytest.mark.parametrize(
-    ("title", "keys"),
+@for_each(
+    "title, keys",
     [
         ("The machine", document.KEYS),
         ("A state", states.KEYS),
@@ -112,7 +113,7 @@ def test_limits_are_those_of_the_engine():
     assert f"{limits.MAX_DEFINITION // 1024 // 1024} MiB" in text
 
 
-@pytest.mark.parametrize("definition", DEFINITIONS, ids=[definition["id"] for definition in DEFINITIONS])
+@for_each("definition", DEFINITIONS)
 def test_a_definition_on_the_page_has_no_findings(definition):
     assert check(definition) == []
 

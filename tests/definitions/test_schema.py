@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
 from jsonschema import Draft202012Validator
 
 from machines.engine.definitions import check, schema
 from machines.engine.definitions.reading import actions, document, invokes, states, transitions
+from tests.cases import for_each
 
 from .builders import machine, player, with_action, with_guard, with_transition
 
@@ -103,18 +103,18 @@ def test_the_schema_is_a_schema():
     Draft202012Validator.check_schema(schema())
 
 
-@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+@for_each("file", EXAMPLES)
 def test_the_examples_fit(file):
     assert list(VALIDATOR.iter_errors(json.loads(file.read_text()))) == []
 
 
-@pytest.mark.parametrize("definition", GOOD)
+@for_each("definition", GOOD)
 def test_what_the_check_accepts_fits(definition):
     assert [finding for finding in check(definition) if finding.is_error] == []
     assert list(VALIDATOR.iter_errors(definition)) == []
 
 
-@pytest.mark.parametrize("definition", BAD)
+@for_each("definition", BAD)
 def test_what_the_check_refuses_for_its_shape_does_not_fit(definition):
     assert any(finding.is_error for finding in check(definition))
     assert list(VALIDATOR.iter_errors(definition))

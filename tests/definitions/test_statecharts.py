@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from machines.engine.definitions import compile
+from tests.cases import for_each
 
 from .builders import inside, machine, player
 
@@ -68,9 +67,7 @@ def test_a_history_leads_where_its_parent_begins_as_long_as_it_remembers_nothing
     assert "deep" not in shallow
 
 
-@pytest.mark.parametrize(
-    "target", ["b", ["b"], {"target": "b"}, ".b", "#b", "C.b"], ids=["text", "list", "object", "dot", "id", "path"]
-)
+@for_each("target", ["b", ["b"], {"target": "b"}, ".b", "#b", "C.b"])
 def test_a_history_may_say_where_it_leads_at_first(target):
     history = {"type": "history", "history": "shallow", "target": target}
     assert state(inside({"a": {}, "h": history, "b": {}}), "h")["default"] == {"targets": [4]}
@@ -162,7 +159,7 @@ def test_a_machine_that_behaves_like_a_state_is_the_first_state():
     assert [state.get("parent") for state in program["states"]] == [None, 1, 1]
 
 
-@pytest.mark.parametrize("key", ["on", "always", "after", "entry", "exit", "invoke"])
+@for_each("key", ["on", "always", "after", "entry", "exit", "invoke"])
 def test_an_empty_behaviour_is_none(key):
     assert compile(machine(**{key: {} if key in ("on", "after") else []})) == compile(machine())
 

@@ -15,6 +15,7 @@ from machines.diagrams.layout.geometry import Box, Curve
 from machines.diagrams.layout.graphviz import Graphviz, graphviz_host
 from machines.diagrams.svg.elements import element, serialize, text, title
 from machines.engine.definitions import Outline, outline
+from tests.cases import for_each
 
 from .samples import NASTY, example, flat, large, tangled
 
@@ -70,11 +71,7 @@ def test_levels_of_one_shape_are_laid_out_once(sources: list[str]) -> None:
     assert len(sources) == 2
 
 
-@pytest.mark.parametrize(
-    "made",
-    [outline(example("new_device")), tangled(), large(4, 3, 3), flat(30), grouped(4)],
-    ids=["example", "tangled", "large", "flat", "grouped"],
-)
+@for_each("made", [outline(example("new_device")), tangled(), large(4, 3, 3), flat(30), grouped(4)])
 def test_a_machine_is_drawn_the_same_way_with_a_full_cache(made: Outline) -> None:
     first = diagrams.draw(made).svg
     assert diagrams.draw(made).svg == first
@@ -133,7 +130,7 @@ def test_the_map_of_borders_finds_what_a_map_of_whole_boxes_finds(monkeypatch: p
     assert [whole.cost("line", place) for place in places] == found
 
 
-@pytest.mark.parametrize("words", [*NASTY, "a\tb\nc\rd", "\0\x1f", ""])
+@for_each("words", [*NASTY, "a\tb\nc\rd", "\0\x1f", ""])
 def test_what_users_wrote_is_read_back_from_an_element(words: str) -> None:
     root = element(None, "svg", data_of=words, width=3.0, x=None)
     title(root, words)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
-
 from machines import diagrams
 from machines.diagrams.layout.graphviz import graphviz_host
 from machines.diagrams.layout.text import BACKSLASH
 from machines.engine.definitions import outline
+from tests.cases import for_each
 
 from .samples import NASTY, one_state, parsed, ring, texts
 
 PLENTY = 5 * 10**9
 
 
-@pytest.mark.parametrize("name", NASTY)
+@for_each("name", NASTY)
 def test_a_state_may_have_any_name(name: str) -> None:
     svg = diagrams.draw(ring([name, "other"])).svg
     state = parsed(svg)["state-1"]
@@ -29,7 +28,7 @@ def test_a_state_may_have_any_name(name: str) -> None:
     assert shown == name.replace(" ", "") or shown.endswith("…")
 
 
-@pytest.mark.parametrize("name", NASTY)
+@for_each("name", NASTY)
 def test_graphviz_reads_the_name_as_it_was_written(name: str) -> None:
     """Rendered by Graphviz itself, as someone would who took our DOT: the text comes back, and no markup."""
     made = ring([name, "other"])
@@ -41,14 +40,14 @@ def test_graphviz_reads_the_name_as_it_was_written(name: str) -> None:
     assert tips == [name.replace("\\", BACKSLASH)]
 
 
-@pytest.mark.parametrize("name", NASTY)
+@for_each("name", NASTY)
 def test_names_do_not_leak_into_the_structure_of_dot(name: str) -> None:
     graph = json.loads(graphviz_host().lay_out(diagrams.dot(ring([name, "other"])), "json0", PLENTY))
     ids = [node["id"] for node in graph["objects"]] + [edge["id"] for edge in graph["edges"]]
     assert ids == ["start", "state-1", "state-2", "edge-start", "edge-t1", "edge-t2"]
 
 
-@pytest.mark.parametrize("text", NASTY)
+@for_each("text", NASTY)
 def test_events_guards_actions_and_descriptions_may_hold_anything(text: str) -> None:
     quoted = repr(text)
     event = re.sub(r"\s|\.", "_", text)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from machines.diagrams import EventWords
 from machines.engine.definitions import outline
+from tests.cases import for_each
 
 PACK = {"src": "pack_parcel", "onDone": "Packed", "onError": "Stuck"}
 CHARGE = {"src": "charge", "id": "payment", "onDone": "Packing", "onError": "Stuck"}
@@ -36,8 +35,8 @@ def test_a_timer_is_said_by_its_delay_and_by_its_state_where_several_have_that_d
     assert words.describe(timer_of("Paying")) == "after 2 m in Paying"
 
 
-@pytest.mark.parametrize(
-    ("event", "said"),
+@for_each(
+    "event, said",
     [
         ("done.invoke.Packing", "done"),
         ("done.invoke.payment", "done payment"),

@@ -11,6 +11,7 @@ from machines import diagrams
 from machines.diagrams.layout.graphviz import graphviz_host
 from machines.diagrams.layout.state_tree import Tree
 from machines.engine.definitions import outline
+from tests.cases import for_each
 
 from .samples import NASTY, example, parsed, tangled, texts
 
@@ -215,7 +216,7 @@ def test_a_parallel_machine_folds_to_its_regions() -> None:
     assert {drawn[id].get("class") for id in ("state-2", "state-4")} == {"node state compound region folded"}
 
 
-@pytest.mark.parametrize("name", NASTY)
+@for_each("name", NASTY)
 def test_a_state_around_others_may_have_any_name(name: str) -> None:
     inner = {"in": {"on": {"go": {"target": "out", "guard": f"s == {name!r}"}}}, "h": {"type": "history"}}
     states = {name: {"initial": "in", "states": inner, "entry": {"log": repr(name)}}, "out": {}}

@@ -6,7 +6,7 @@ import json
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from machines import diagrams
@@ -30,14 +30,14 @@ def places(made: Outline) -> levels.Layout:
     return levels.lay_out(Tree(made))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60)
 @given(charts())
 def test_any_chart_is_laid_out_within_itself(definition: dict) -> None:
     made = outline(definition)
     assert faults(Tree(made), places(made)) == []
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20)
 @given(charts())
 def test_any_chart_is_laid_out_without_graphviz_too(definition: dict) -> None:
     made = outline(definition)
@@ -46,7 +46,7 @@ def test_any_chart_is_laid_out_without_graphviz_too(definition: dict) -> None:
         assert faults(Tree(made), places(made)) == []
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40)
 @given(charts(), st.data())
 def test_any_chart_can_be_drawn_with_any_of_its_states_folded(definition: dict, data: st.DataObject) -> None:
     made = outline(definition)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from machines.diagrams.layout.text import columns, drawable, shorten, wrap
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
-    ("text", "width"), [("abc", 3), ("日本", 4), ("😀", 2), ("e\u0301", 1), ("", 0), ("\u202e", 0)]
-)
+@for_each("text, width", [("abc", 3), ("日本", 4), ("😀", 2), ("e\u0301", 1), ("", 0), ("\u202e", 0)])
 def test_columns_count_what_is_seen(text: str, width: int) -> None:
     assert columns(text) == width
 

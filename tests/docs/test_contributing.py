@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import for_each
+
 pytestmark = pytest.mark.pure
 
 ROOT = Path(__file__).parents[2]
@@ -24,12 +26,12 @@ def test_each_row_of_the_table_has_a_path():
         assert set(re.findall(r"`([\w/.-]+/[\w/.-]+)`", places)) & set(PATHS), duty
 
 
-@pytest.mark.parametrize("path", PATHS)
+@for_each("path", PATHS)
 def test_every_path_on_the_page_exists(path: str):
     assert (ROOT / path).exists(), path
 
 
-@pytest.mark.parametrize(("duty", "places"), ROWS)
+@for_each("duty, places", ROWS)
 def test_a_row_names_files_or_one_folder_that_is_a_noun(duty: str, places: str):
     for path in re.findall(r"`([\w-]+/[\w/.-]+)`", places):
         assert (ROOT / path).is_file() or path.count("/") >= LARGEST, f"{duty}: {path} is too large a place"
@@ -38,7 +40,7 @@ def test_a_row_names_files_or_one_folder_that_is_a_noun(duty: str, places: str):
 FOLDERS = "|".join((*TOP, ".ci"))
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+@for_each("page", sorted((ROOT / "docs").glob("*.md")))
 def test_every_path_in_backticks_exists(page: Path):
     text = page.read_text(encoding="utf-8")
     paths = set(re.findall(rf"`((?:{FOLDERS})/[\w/.-]+)(?:::\w+)?`", text))

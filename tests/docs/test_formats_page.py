@@ -6,11 +6,10 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 from machines.engine.definitions import CODES
 from machines.formats import FORMATS, READERS, SUFFIXES, WRITERS
 from machines.formats.xstate.dialect import INVOKE_KEYS, MACHINE_KEYS, STATE_KEYS, VERBS
+from tests.cases import for_each
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
 ROWS = {match[1]: match[0] for match in re.finditer(r"^\| `(\w+)` \|.*\|$", PAGE.split("\n## ")[0], re.M)}
@@ -23,7 +22,7 @@ def test_every_format_has_a_row_that_says_what_can_be_done_with_it():
         assert (read == "yes", written == "yes") == (name in READERS, name in WRITERS), name
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
+@for_each("suffix", SUFFIXES)
 def test_every_ending_is_in_the_row_of_its_format(suffix):
     assert f"`{suffix}`" in ROWS[SUFFIXES[suffix]]
 

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import for_each
+
 pytestmark = pytest.mark.pure
 
 ROOT = Path(__file__).parents[2]
@@ -237,7 +239,7 @@ def test_each_term_is_a_word_of_headings_labels_or_names():
     assert unused == []
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in GENERATED], ids=lambda p: p.name)
+@for_each("page", [page for page in PAGES if page.name not in GENERATED])
 def test_no_page_uses_a_private_word(page: Path):
     assert find_private(read_prose(page)) == []
 
@@ -280,8 +282,8 @@ def test_other_words_are_not(text: str):
     assert not find_private(text)
 
 
-@pytest.mark.parametrize(
-    ("source", "suffix", "kept"),
+@for_each(
+    "source, suffix, kept",
     [
         ('deed = "lever"  # why', ".py", "deed = 0  # why"),
         ('def f():\n    """Say "it"."""', ".py", 'def f():\n    """Say "it"."""'),
@@ -294,16 +296,16 @@ def test_a_body_is_read_without_its_strings(source: str, suffix: str, kept: str)
     assert drop_strings(source, suffix) == kept
 
 
-@pytest.mark.parametrize("name", ["listed", "_named", "_said", "done", "__kept"])
+@for_each("name", ["listed", "_named", "_said", "done", "__kept"])
 def test_a_participle_is_no_name_of_a_function(name: str):
     assert is_participle(name)
 
 
-@pytest.mark.parametrize("name", ["list_instances", "embed", "_read", "is_closed", "need"])
+@for_each("name", ["list_instances", "embed", "_read", "is_closed", "need"])
 def test_a_verb_is(name: str):
     assert not is_participle(name)
 
 
-@pytest.mark.parametrize("text", ["The name.", "Of ``source``: page", "Reads it.", "Told once.", "``name``: x", "202."])
+@for_each("text", ["The name.", "Of ``source``: page", "Reads it.", "Told once.", "``name``: x", "202."])
 def test_a_docstring_begins_with_a_verb_in_the_imperative(text: str):
     assert [begins_with_a_verb(text), begins_with_a_verb(f"Return {text}")] == [False, True]

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import for_each
+
 ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
@@ -32,7 +34,7 @@ def collect_anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.pure
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@for_each("page", PAGES)
 def test_every_link_leads_to_a_file_and_a_heading(page: Path):
     for target, anchor in LINK.findall(read_text(page)):
         file = page.parent / target if target else page

@@ -13,6 +13,7 @@ from machines import patterns
 from machines.engine.errors import SignalboxError
 from machines.patterns import errors
 from machines.server import Server
+from tests.cases import for_each
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "patterns.md").read_text(encoding="utf-8")
@@ -29,7 +30,7 @@ def test_every_pattern_has_a_section_with_a_program_and_a_row_that_says_what_it_
         assert all(cell.strip() for cell in row.strip("|").split("|")), row
 
 
-@pytest.mark.parametrize("name", SECTIONS)
+@for_each("name", SECTIONS)
 def test_a_pattern_has_its_module_and_its_tests(name):
     assert (ROOT / f"machines/patterns/{name}.py").is_file()
     assert list((ROOT / "tests/patterns").glob(f"test_{name}*.py"))

@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
+from tests.cases import for_each
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
@@ -26,7 +26,7 @@ def test_each_promise_names_a_test_or_a_command():
         assert NAMED.search(shown) or re.search(r"`make \w+`", shown), promise
 
 
-@pytest.mark.parametrize(("path", "test"), sorted(set(NAMED.findall(PAGE))))
+@for_each("path, test", sorted(set(NAMED.findall(PAGE))))
 def test_what_is_named_is_there(path: str, test: str):
     place = ROOT / path
     assert place.exists(), path

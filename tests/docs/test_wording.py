@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import for_each
+
 from .test_glossary import ROOT, list_templates
 
 pytestmark = pytest.mark.pure
@@ -110,28 +112,26 @@ def list_python() -> list[Path]:
     return [file for file in files if not {"migrations", "examples"} & set(file.parts)]
 
 
-@pytest.mark.parametrize("page", list_templates(), ids=lambda page: str(page.relative_to(ROOT)))
+@for_each("page", list_templates)
 def test_a_template_says_it_in_common_words(page: Path):
     assert find_old_phrases(read_template(page)) == []
 
 
-@pytest.mark.parametrize("file", sorted(SCRIPTS.rglob("*.js")), ids=lambda file: file.name)
+@for_each("file", lambda: sorted(SCRIPTS.rglob("*.js")))
 def test_a_script_says_it_in_common_words(file: Path):
     assert find_old_phrases(read_script(file)) == []
 
 
-@pytest.mark.parametrize("file", list_python(), ids=lambda file: str(file.relative_to(ROOT)))
+@for_each("file", list_python)
 def test_python_says_it_in_common_words(file: Path):
     assert find_old_phrases("\n".join(read_texts(file))) == []
 
 
-@pytest.mark.parametrize(
-    "phrase", ["Find them and ask each", "Levers", "longest in it", "12 gone through", "It goes on"]
-)
+@for_each("phrase", ["Find them and ask each", "Levers", "longest in it", "12 gone through", "It goes on"])
 def test_an_old_phrase_is_found(phrase: str):
     assert find_old_phrases(f"<b>{phrase}</b>")
 
 
-@pytest.mark.parametrize("text", ["While it runs", "split", "clever", "Stop itself", "a limit of 20 a second"])
+@for_each("text", ["While it runs", "split", "clever", "Stop itself", "a limit of 20 a second"])
 def test_other_texts_are_not(text: str):
     assert find_old_phrases(text) == []

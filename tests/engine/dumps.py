@@ -42,6 +42,21 @@ def unchanged(engine: Engine) -> Iterator[None]:
     assert {k for k in before if before[k] != after[k]} == set(), "keys that differ"
 
 
+@contextmanager
+def restored(engine: Engine) -> Iterator[None]:
+    """Put every key back as it was before the block, so that the next case finds the same."""
+    with raw(engine) as client:
+        keys = list(client.scan_iter(match=f"{engine.keys.prefix}*", count=1000))
+        kept = [(key, client.dump(key), max(client.pexpiretime(key), 0)) for key in keys]
+        yield
+        with client.pipeline(transaction=False) as asked:
+            asked.delete(*client.scan_iter(match=f"{engine.keys.prefix}*", count=1000))
+            for key, content, ends in kept:
+                if content is not None:
+                    asked.restore(key, ends, content, absttl=True)
+            asked.execute()
+
+
 def silence(engine: Engine) -> None:
     """Take the pulse keys away: they go by themselves after 50 ms, at any moment of a test."""
     with raw(engine) as client:

@@ -5,11 +5,10 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from machines.engine import errors
 from machines.engine.definitions import make_finding
 from machines.engine.records import Explanation
+from tests.cases import for_each
 
 FOLDER = Path(errors.__file__).parent
 CLASSES = [
@@ -80,7 +79,7 @@ def test_codes_given_at_the_place_of_the_error_mean_one_thing_each():
     assert {code for code, where in places.items() if len(where) > 1} <= set()
 
 
-@pytest.mark.parametrize("error", CLASSES, ids=lambda error: error.__name__)
+@for_each("error", CLASSES)
 def test_an_error_tells_its_facts_as_plain_data(error):
     sample = SAMPLES[error]()
     facts = sample.facts()

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import machines
+from tests.cases import for_each
 
 MOST = 8
 PACKAGES = (
@@ -59,7 +58,7 @@ def positional(function: Callable[..., Any]) -> list[str]:
     return [one.name for one in parameters if one.kind in kinds and one.name not in ("self", "cls")]
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@for_each("package", PACKAGES)
 def test_nothing_public_takes_more_than_eight_parameters_by_position(package: str) -> None:
     found = dict(callables_of(package))
     assert found

@@ -14,6 +14,7 @@ from machines.engine import retries as module
 from machines.engine.connection import attempts
 from machines.engine.retries import Retries, retry_methods
 from machines.server import Server
+from tests.cases import for_each
 from tests.engine.builders import counter, door, publish
 from tests.faults.proxy import Fault, Proxy
 from tests.installation.processes import eventually
@@ -163,7 +164,7 @@ def test_a_node_that_stayed_away_holds_nobody_else_until_it_has_not_failed_for_a
     assert len(clock.pauses) == given_up + 2
 
 
-@pytest.mark.parametrize("seconds", [-1, float("nan"), True, "5", 3601])
+@for_each("seconds", [-1, float("nan"), True, "5", 3601])
 def test_a_time_that_makes_no_sense_is_refused(seconds):
     with pytest.raises(BadInput, match="retry_for"):
         Engine.from_url("redis://localhost", retry_for=seconds)

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from machines.engine.expressions import ExpressionError, parse, read
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
+@for_each(
+    "text, words",
     [
         ("lambda: 1", "a lambda"),
         ("[x for x in n]", "a list comprehension"),
@@ -89,7 +90,7 @@ HOSTILE += ["[" * 150 + "]" * 150, "{'a':" * 150 + "1" + "}" * 150, "lambda:" * 
 HOSTILE += ["0x" + "f" * 3000]
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@for_each("text", HOSTILE)
 def test_hostile_text_is_refused_and_nothing_worse(text):
     assert read(text).problems
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from machines.engine.expressions import FUNCTIONS, parse, read, references
+from tests.cases import for_each
 
 N, ONE, TWO = ["data", "n"], ["num", 1], ["num", 2]
 
 
-@pytest.mark.parametrize(
-    ("text", "tree"),
+@for_each(
+    "text, tree",
     [
         ("None", ["null"]),
         ("True", ["true"]),
@@ -54,7 +53,7 @@ def test_a_construct_becomes_its_tree(text, tree):
     assert parse(text) == tree
 
 
-@pytest.mark.parametrize("operator", ["+", "-", "*", "/", "//", "%", "**"])
+@for_each("operator", ["+", "-", "*", "/", "//", "%", "**"])
 def test_arithmetic_keeps_its_operator(operator):
     assert parse(f"n {operator} 2") == ["bin", operator, N, TWO]
 
@@ -98,7 +97,7 @@ def test_keys_and_texts_are_no_references():
     assert references(parse("{'data': 'event', 'event': 1}['now'] == In('data')")) == set()
 
 
-@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=list(FUNCTIONS))
+@for_each("function", FUNCTIONS.values())
 def test_a_function_is_called_with_as_many_arguments_as_its_usage_shows(function):
     count = function.usage.count(",") + 1 if function.least else 0
     assert parse(f"{function.name}({', '.join(['n'] * function.least)})") == [

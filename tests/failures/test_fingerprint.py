@@ -1,8 +1,7 @@
 """What differs from one failure to the next is replaced; what says what went wrong stays."""
 
-import pytest
-
 from machines.failures.fingerprint import MAX_SHAPE, clean_name, compute_key, compute_shape
+from tests.cases import for_each
 
 SHAPES = [
     ("connection refused", "connection refused"),
@@ -28,16 +27,26 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize(("message", "shape"), SHAPES)
+@for_each("message, shape", SHAPES)
 def test_a_message_has_a_shape(message, shape):
     assert compute_shape(message) == shape
 
 
-@pytest.mark.parametrize(
+@for_each(
     "message",
-    ["1" * 10_000, "'" * 5_000, "a@" * 3_000, "1." * 3_000, "-" * 5_000 + "1", "0x" * 3_000, "\ud800\u202e" * 2_000,
-     "a:" * 3_000, "http://" * 2_000, "9-9" * 3_000],
-)  # fmt: skip
+    [
+        "1" * 10_000,
+        "'" * 5_000,
+        "a@" * 3_000,
+        "1." * 3_000,
+        "-" * 5_000 + "1",
+        "0x" * 3_000,
+        "\ud800\u202e" * 2_000,
+        "a:" * 3_000,
+        "http://" * 2_000,
+        "9-9" * 3_000,
+    ],
+)
 def test_a_hostile_message_is_bounded(message):
     shape = compute_shape(message)  # a backtracking pattern would take minutes
     assert len(shape) <= MAX_SHAPE

@@ -5,10 +5,11 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from machines.engine.definitions import check, outline
 from machines.formats import dump, guess, load, read
+from tests.cases import for_each
 from tests.catalog.samples import door
 
 from .charts import charts, order
@@ -222,8 +223,8 @@ def test_what_runs_between_a_fork_and_its_join_is_a_parallel_state():
     assert right["states"] == {"Right": {"on": {"ready": "End"}}, "End": {"type": "final"}}
 
 
-@pytest.mark.parametrize(
-    ("body", "line", "why"),
+@for_each(
+    "body, line, why",
     [
         ("split --> A\nsplit --> meet\nA --> meet", 2, "straight to a join"),
         ("split --> A\nsplit --> B\nA --> B : x", 2, "meet before a join"),
@@ -356,8 +357,8 @@ def test_names_are_changed_only_where_they_must_be():
     assert found["Same"]["on"] == {"_done.soon": "c"}
 
 
-@pytest.mark.parametrize(
-    ("text", "where"),
+@for_each(
+    "text, where",
     [
         (mermaid("[*] --> A\nA --> B C\n"), "SB131 line 3"),
         (mermaid("state A {\n[*] --> B\n"), "SB131 line 2"),
@@ -373,7 +374,6 @@ def test_names_are_changed_only_where_they_must_be():
         (mermaid("\n".join(f"a{n} --> b{n}" for n in range(600))), "SB111 line"),
         (mermaid("x" * 5000), "SB111 line 2"),
     ],
-    ids=range(13),
 )
 def test_what_cannot_be_read_names_its_line(text, where):
     definition, findings = read(text, "mermaid")
@@ -408,7 +408,7 @@ def test_what_is_written_is_read_as_the_same_chart():
     assert set(load(dump(door(), "mermaid")[0], "mermaid")["states"]) == {"Shut", "Open"}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(chart=charts())
 def test_random_charts_that_are_written_are_read(chart):
     if any(finding.is_error for finding in check(chart)):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from machines.engine.definitions import check, outline
 from machines.engine.errors import DefinitionError
 from machines.formats import dump
 from machines.formats.diagrams.mermaid import clean, is_internal
+from tests.cases import for_each
 from tests.catalog.samples import BROKEN, door
 
 from .charts import HOSTILE, charts, order
@@ -98,8 +99,8 @@ def test_what_stays_in_a_state_is_written_into_it():
     assert drawn.arrows == [("s1", "s1", ["z"])]
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
+@for_each(
+    "changes, said",
     [
         ({"events": {"open": {"payload": {"code": ""}}}}, "declared payloads"),
         ({"history": 5}, "how many steps are kept"),
@@ -116,7 +117,7 @@ def test_what_stays_in_a_state_is_written_into_it():
         ),
     ],
 )
-@pytest.mark.parametrize("format", ["mermaid", "dot"])
+@for_each("format", ["mermaid", "dot"])
 def test_what_a_diagram_does_not_say_is_a_finding(format, changes, said):
     found = dump({"id": "m", "initial": "Shut", "states": {"Shut": {"on": {"open": "Shut"}}}} | changes, format)[1]
     assert any(finding.code == "SB222" and finding.message.endswith(said) for finding in found)
@@ -135,7 +136,7 @@ def test_what_has_errors_is_not_drawn(format):
         dump(BROKEN, format)
 
 
-@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=40)
 @given(charts(HOSTILE))
 def test_no_name_becomes_syntax(definition):
     """Every line is one of those we write, and what they say is the outline."""

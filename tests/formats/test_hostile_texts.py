@@ -10,6 +10,7 @@ import json
 import pytest
 
 from machines.formats import dump, read
+from tests.cases import for_each
 
 pytestmark = pytest.mark.pure
 
@@ -21,7 +22,7 @@ def config(**state):
 MANY = 15_000
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         config(on={f"e.{number}": {} for number in range(MANY)}),
@@ -41,7 +42,6 @@ MANY = 15_000
         ),
         json.dumps({"id": "m", "initial": "a", "states": {}, "context": {f"a-{n}": n for n in range(MANY)}}),
     ],
-    ids=range(10),
 )
 def test_configs(text):
     assert len(text) < 1 << 20
@@ -78,7 +78,7 @@ def lists_in_lists(levels: int) -> str:
     return guarded(inner)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         calls_of_calls(100, 7),
@@ -93,7 +93,6 @@ def lists_in_lists(levels: int) -> str:
         "let x = `" + "${" * 20_000,
         "createMachine({ id: 'm', states: { a: { entry: [" + "x," * 20_000 + "] } } })",
     ],
-    ids=range(11),
 )
 def test_scripts(text):
     definition, findings = read(text, "xstate")
@@ -123,17 +122,15 @@ DRAWN = [
 ]
 
 
-@pytest.mark.parametrize("body", DRAWN, ids=range(len(DRAWN)))
+@for_each("body", DRAWN)
 def test_diagrams(body):
     definition, findings = read(f"stateDiagram-v2\n{body}"[: 1 << 20], "mermaid")
     assert definition is not None or any(finding.is_error for finding in findings)
     assert all(finding.message for finding in findings)
 
 
-@pytest.mark.parametrize("format", ["mermaid", "xstate"])
-@pytest.mark.parametrize(
-    "text", ["", " ", "{", "<scxml/>", "def f(): pass", "\u202e" * 100, "a: [1, 2", "---\n---\n---"]
-)
+@for_each("format", ["mermaid", "xstate"])
+@for_each("text", ["", " ", "{", "<scxml/>", "def f(): pass", "\u202e" * 100, "a: [1, 2", "---\n---\n---"])
 def test_something_else_entirely(text, format):
     definition, findings = read(text, format)
     assert definition is None

@@ -7,6 +7,7 @@ from xml.sax.saxutils import quoteattr
 import pytest
 
 from machines.formats import load, read
+from tests.cases import for_each
 
 pytestmark = pytest.mark.pure
 FIELDS = {"n": 1, "s": "a", "l": [1], "o": {"a": 1}}
@@ -31,8 +32,8 @@ def guard_of(definition) -> str:
     return definition["states"]["a"]["on"]["go"]["guard"]
 
 
-@pytest.mark.parametrize(
-    ("expression", "ours"),
+@for_each(
+    "expression, ours",
     [
         ("n + 1 > 2 && s === 'a'", "n + 1 > 2 and s == 'a'"),
         ("!(n >= 1) || l.length == 0", "not n >= 1 or len(l) == 0"),
@@ -55,7 +56,7 @@ def test_an_expression_means_the_same_in_both(expression, ours):
     assert ours in (None, guard_of(first))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "expression",
     [
         "/a/.test(s)",

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from machines.engine.errors import DefinitionError
 from machines.formats import READERS, format_of, load
+from tests.cases import for_each
 
 
 def refusal(text, format="json"):
@@ -22,8 +23,8 @@ def test_text_and_bytes_are_read_alike():
     assert load('{"id": "é"}') == load('{"id": "é"}'.encode()) == load(b'\xef\xbb\xbf{"id": "\xc3\xa9"}') == {"id": "é"}
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
+@for_each(
+    "text, line",
     [
         ('{\n  "a": 1,\n}', "SB131 line 3, column 1: not JSON"),
         ('{"a" 1}', "SB131 line 1, column 6: not JSON: Expecting ':' delimiter"),
@@ -53,7 +54,6 @@ def test_text_and_bytes_are_read_alike():
         (5, "SB134 definition: expected text or bytes, found int"),
         (None, "SB134 definition: expected text or bytes, found NoneType"),
     ],
-    ids=lambda value: repr(value)[:30],
 )
 def test_a_mistake_has_its_place(text, line):
     assert refusal(text)[0].startswith(line)
@@ -68,9 +68,7 @@ def test_words_inside_texts_are_only_words():
     assert load(text) == json.loads(text)
 
 
-@pytest.mark.parametrize(
-    "text", ['"' * 900_000, '"\\' * 450_000, "-" * 900_000, '{"a":1' + ',"a":1' * 100_000, "N" * 900_000]
-)
+@for_each("text", ['"' * 900_000, '"\\' * 450_000, "-" * 900_000, '{"a":1' + ',"a":1' * 100_000, "N" * 900_000])
 def test_hostile_text_is_refused_in_good_time(text):
     assert refusal(text)
 

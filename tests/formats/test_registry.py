@@ -8,6 +8,7 @@ import pytest
 
 from machines.engine.errors import DefinitionError
 from machines.formats import FORMATS, READERS, WRITERS, dump, format_of, guess, listed, load, read
+from tests.cases import for_each
 from tests.catalog.samples import door
 
 from .charts import order
@@ -22,14 +23,14 @@ def test_every_format_can_be_read_or_written_and_has_a_name():
     assert listed({"a": 1}) == "a"
 
 
-@pytest.mark.parametrize("format", sorted(WRITERS))
+@for_each("format", sorted(WRITERS))
 def test_every_writer_writes_lines_of_text(format):
     text, findings = dump(order(), format)
     assert text.endswith("\n")
     assert all(not finding.is_error for finding in findings)
 
 
-@pytest.mark.parametrize("format", sorted(set(READERS) & set(WRITERS)))
+@for_each("format", sorted(set(READERS) & set(WRITERS)))
 def test_what_can_be_read_and_written_comes_back(format):
     assert set(load(dump(door(), format)[0], format)["states"]) == {"Shut", "Open"}
 
@@ -41,7 +42,7 @@ def test_graphs_cannot_be_read(format):
     assert str(caught.value.findings[0]).startswith(f"SB130 definition: {FORMATS[format]} cannot be read; use json")
 
 
-@pytest.mark.parametrize("format", ["sm", "plantuml", "transitions", "toml", None, 5, "x" * 99])
+@for_each("format", ["sm", "plantuml", "transitions", "toml", None, 5, "x" * 99])
 def test_what_cannot_be_written_is_refused(format):
     with pytest.raises(DefinitionError) as caught:
         dump(door(), format)
@@ -59,8 +60,8 @@ def test_read_never_raises_and_keeps_a_draft():
     assert read(5, "json")[1][0].code == "SB134"
 
 
-@pytest.mark.parametrize(
-    ("name", "format"),
+@for_each(
+    "name, format",
     [
         ("a.json", "json"),
         ("a.yml", "yaml"),
@@ -80,8 +81,8 @@ def test_names_tell(name, format):
 STATELY = {"id": "m", "initial": "a", "states": {"a": {"entry": {"type": "xstate.log", "params": {}}}}}
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "format"),
+@for_each(
+    "text, name, format",
     [
         (json.dumps(door()), "", "json"),
         ("id: door", "", "yaml"),

@@ -12,6 +12,7 @@ from machines.engine import Engine, Refused
 from machines.engine.definitions import check, outline
 from machines.engine.errors import DefinitionError
 from machines.formats import load, read
+from tests.cases import for_each
 
 from .charts import HOSTILE
 
@@ -70,8 +71,8 @@ def test_what_belongs_to_one_machine_is_said(changes, said):
 
 
 @pytest.mark.pure
-@pytest.mark.parametrize(
-    ("text", "said"),
+@for_each(
+    "text, said",
     [
         ("{}", "SB106 initial"),
         ("[]", "SB104 definition"),

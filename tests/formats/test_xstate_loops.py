@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from machines.formats import read
+from tests.cases import for_each
 
 LIST = [{"id": 1, "n": 5}, {"id": 2, "n": None}, {"id": 3, "n": 7}]
 
@@ -19,8 +18,8 @@ def machine(written: str) -> str:
     )
 
 
-@pytest.mark.parametrize(
-    ("code", "value"),
+@for_each(
+    "code, value",
     [
         ("context.list.map((x) => x.id * event.by)", [10, 20, 30]),
         ("context.list.map((x, i) => (i === 1 ? event.by : x.n))", [5, 10, 7]),
@@ -58,7 +57,7 @@ def test_all_values_are_those_of_before(engine):
     assert engine.simulate(definition, ["go"])[-1].data["found"] == [1, 2, 3]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "code",
     [
         "context.found ? context.list.map((x) => x.id + 1) : []",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from machines.engine.definitions import check
 from machines.engine.errors import DefinitionError
 from machines.formats import load, read
+from tests.cases import for_each
 from tests.definitions.strategies import definitions, trees
 
 from .test_xstate_versions import FOUR, WRITTEN_OUT
@@ -113,8 +114,8 @@ def test_every_name_that_had_to_change_is_a_finding():
     ]
 
 
-@pytest.mark.parametrize(
-    ("guard", "text"),
+@for_each(
+    "guard, text",
     [
         ("{{ context.n > 3 }}", "n > 3"),
         ("{{ event.token === context.token && !context.done }}", "event.token == token and not done"),
@@ -141,8 +142,8 @@ def test_guards_that_are_expressions_are_taken(guard, text):
     assert not [finding for finding in check(definition) if finding.is_error]
 
 
-@pytest.mark.parametrize(
-    ("guard", "draft"),
+@for_each(
+    "guard, draft",
     [
         ("isValid", "isValid"),
         ("Mode: First", "Mode: First"),
@@ -161,7 +162,7 @@ def test_a_guard_without_an_expression_is_an_error_and_the_draft_keeps_it(guard,
         load(json.dumps(config(states={"a": {"on": {"GO": {"guard": guard}}}})), "xstate")
 
 
-@pytest.mark.parametrize("guard", ["isValid", "is valid?", "inline:m.a#GO[-1]#guard[0]", "{{ f(x) }}", "{{ a => b }}"])
+@for_each("guard", ["isValid", "is valid?", "inline:m.a#GO[-1]#guard[0]", "{{ f(x) }}", "{{ a => b }}"])
 def test_a_draft_cannot_be_published_by_mistake(guard):
     definition, _ = reading(transition={"target": "b", "guard": guard})
     assert any(finding.is_error and finding.path == "states.a.on.GO.guard" for finding in check(definition))
@@ -172,8 +173,8 @@ def test_what_an_unknown_guard_is_called_with_stays_in_meta():
     assert transition["meta"] == {"x": 1, "xstate": {"guard": {"type": "isOver", "params": {"min": 3}}}}
 
 
-@pytest.mark.parametrize(
-    ("action", "ours"),
+@for_each(
+    "action, ours",
     [
         ("track", {"emit": {"type": "track"}}),
         ({"type": "track it", "params": {}}, {"emit": {"type": "track_it"}}),
@@ -233,7 +234,6 @@ def test_what_an_unknown_guard_is_called_with_stays_in_meta():
             {"if": [{"guard": "n > 1", "do": [{"emit": {"type": "a"}}]}, {"do": [{"cancel": "t"}]}]},
         ),
     ],
-    ids=lambda value: json.dumps(value)[:60],
 )
 def test_actions_have_their_equivalent(action, ours):
     states = {"a": {"on": {"GO": {"actions": [action]}}}}
@@ -242,8 +242,8 @@ def test_actions_have_their_equivalent(action, ours):
     assert not [line for line in findings if line < "SB2"]
 
 
-@pytest.mark.parametrize(
-    ("action", "said"),
+@for_each(
+    "action, said",
     [
         (
             {"type": "xstate.spawnChild", "params": {"src": "x"}},
@@ -260,7 +260,6 @@ def test_actions_have_their_equivalent(action, ours):
         ({"params": {}}, "SB141 states.a.on.GO.actions: the action has no type"),
         (5, "SB104"),
     ],
-    ids=lambda value: json.dumps(value)[:60],
 )
 def test_what_cannot_be_said_is_an_error_with_its_place(action, said):
     _, findings = taken({"actions": action}, context={"n": 0})
@@ -309,8 +308,8 @@ def test_data_that_looks_like_a_schema_is_not_taken_for_one():
     assert fields == {"type": {"default": "object"}, "properties": {"default": {"a": 1}}}
 
 
-@pytest.mark.parametrize(
-    ("on", "ours"),
+@for_each(
+    "on, ours",
     [
         ({"*": "b", "x": "a"}, ["x", "*"]),
         ({"door.*": "b", "door.open": "a"}, ["door.open", "door.*"]),
@@ -356,8 +355,8 @@ def test_what_ends_is_not_taken_for_anything():
     assert not [finding for finding in check(definition) if finding.is_error or finding.code == "SB209"]
 
 
-@pytest.mark.parametrize(
-    ("target", "ours"),
+@for_each(
+    "target, ours",
     [
         ("b", "b"),
         (".c", ".c"),
@@ -386,8 +385,8 @@ def test_parallel_states_enter_all_regions_and_say_so():
     assert findings == ["SB221 initial: a parallel state enters all of its regions"]
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
+@for_each(
+    "changes, said",
     [
         ({"strict": True}, 'SB221 strict: the key "strict"'),
         ({"states": {"a": {"onn": {}}}}, 'SB221 states.a.onn: the key "onn"'),
@@ -422,7 +421,7 @@ def test_stately_may_order_and_assign_in_short():
     assert definition == [{"target": "a", "actions": {"set": {"n": "n + 1"}}}, {"target": "b"}]
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", "3", '"x"', "createMachine(", "hello there", "createMachine()"])
+@for_each("text", ["", "{", "[1]", "3", '"x"', "createMachine(", "hello there", "createMachine()"])
 def test_what_is_no_config_is_refused(text):
     with pytest.raises(DefinitionError) as caught:
         load(text, "xstate")
@@ -447,7 +446,7 @@ def places(value, path=()):
         yield from places(item, (*path, key))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_any_part_of_a_config_may_be_anything(data):
     value = json.loads(json.dumps(data.draw(st.sampled_from([STATELY, FOUR, WRITTEN_OUT]))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from machines.engine.definitions import check, compile
 from machines.engine.errors import DefinitionError
@@ -25,7 +25,7 @@ def test_samples_come_back_as_they_were(definition):
     assert check(back) == check(definition)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(max_examples=60)
 @given(charts() | charts(HOSTILE))
 def test_any_chart_comes_back_as_the_same_program(definition):
     if any(finding.is_error for finding in check(definition)):

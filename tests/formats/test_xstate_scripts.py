@@ -10,6 +10,7 @@ from machines.engine import Engine
 from machines.engine.definitions import check
 from machines.engine.errors import DefinitionError
 from machines.formats import load, read
+from tests.cases import for_each
 
 EXPORT = """\
 import { setup, assign, raise, sendTo, and, not } from "xstate";
@@ -162,8 +163,8 @@ def script(body: str, *, before: str = "") -> str:
 
 
 @pytest.mark.pure
-@pytest.mark.parametrize(
-    ("body", "before", "state"),
+@for_each(
+    "body, before, state",
     [
         ("a: { ...shared }", "const shared = { tags: ['x'] };", {"tags": ["x"]}),
         ("a: { entry: [imported] }", "", {"entry": [{"emit": {"type": "imported"}}]}),
@@ -183,7 +184,6 @@ def script(body: str, *, before: str = "") -> str:
         ("a: { on: { GO: { guard: () => In('a') } } }", "", {"on": {"GO": {"guard": "In('a')"}}}),
         ("a: { meta: { text: 'a\\u0041\\n', n: 0x1F } }", "", {"meta": {"text": "aA\n", "n": 31}}),
     ],
-    ids=lambda value: str(value)[:40],
 )
 def test_what_a_script_may_hold(body, before, state):
     definition, _ = read(script(body, before=before), "xstate")
@@ -191,8 +191,8 @@ def test_what_a_script_may_hold(body, before, state):
 
 
 @pytest.mark.pure
-@pytest.mark.parametrize(
-    ("text", "said"),
+@for_each(
+    "text, said",
     [
         ("let x = ;", "SB131 line 1, column"),
         ("const a = 1;", "SB131 definition: no createMachine({...}) is in the text"),
@@ -209,7 +209,6 @@ def test_what_a_script_may_hold(body, before, state):
         (script("a: { on: { GO: { guard: (a, b, c, d) => a } } }"), "SB140"),
         (script("a: " + "{ states: { a: " * 40 + "{}" + "}}" * 40), "SB111"),
     ],
-    ids=lambda value: str(value)[-60:],
 )
 def test_what_a_script_may_not_hold(text, said):
     with pytest.raises(DefinitionError) as caught:

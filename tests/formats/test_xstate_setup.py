@@ -6,6 +6,7 @@ import pytest
 
 from machines.engine.definitions import check
 from machines.formats import load, read
+from tests.cases import for_each
 
 pytestmark = pytest.mark.pure
 
@@ -131,8 +132,8 @@ def machine(context: str = "{ n: 0 }", guard: str = "true", before: str = "", mo
     )
 
 
-@pytest.mark.parametrize(
-    ("code", "expression"),
+@for_each(
+    "code, expression",
     [
         ("(event.n as number) > 3", "more(event.n, 3)"),
         ("event.user!.name === 'x'", "event.user.name == 'x'"),
@@ -157,8 +158,8 @@ def test_expressions(code, expression):
     assert definition["states"]["a"]["on"]["go"]["guard"] == expression
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@for_each(
+    "text, message",
     [
         (machine("() => makeIt()"), "the initial data is a function that cannot be translated"),
         (machine("makeIt()"), "the initial data is a call that cannot be translated"),
@@ -178,7 +179,6 @@ def test_expressions(code, expression):
             "spawn",
         ),
     ],
-    ids=range(10),
 )
 def test_what_cannot_be_said_is_called_what_it_is(text, message):
     findings = [str(found) for found in read(text, "xstate")[1] if found.is_error]

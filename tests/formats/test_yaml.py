@@ -10,6 +10,7 @@ import yaml
 
 from machines.formats import load, yaml_nodes
 from machines.formats import yaml as reader
+from tests.cases import for_each
 
 from .test_json import refusal
 
@@ -34,8 +35,8 @@ def test_on_is_a_key_and_not_true():
     assert load("states:\n  yes:\n    on: {no: off}", "yaml") == {"states": {"yes": {"on": {"no": "off"}}}}
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@for_each(
+    "text, value",
     [
         ("12:30", "12:30"),
         ("2020-01-01", "2020-01-01"),
@@ -66,8 +67,8 @@ BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
+@for_each(
+    "text, line",
     [
         (BOMB, "SB135 line 1, column 1: aliases repeat"),
         ("a: &a [*a]", "SB135 line 1, column 4: an anchor contains an alias of itself"),
@@ -94,7 +95,6 @@ BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(
         ("[" * 5000, "SB111 line 1, column 129: nested more than 128 levels"),
         ("- " * 5000 + "x", "SB111 line 1, column 257: nested more than 128 levels"),
     ],
-    ids=lambda value: repr(value)[:30],
 )
 def test_a_mistake_has_its_place(text, line):
     assert refusal(text, "yaml")[0].startswith(line)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from machines.engine.errors import DefinitionError
 from machines.formats import dump, load
+from tests.cases import for_each
 from tests.catalog.samples import door, example
 
 from .charts import HOSTILE, order
@@ -61,10 +62,8 @@ def test_readers_of_yaml_1_1_see_the_same(value):
     assert yaml.safe_load(dump(value, "yaml")[0]) == value
 
 
-@pytest.mark.parametrize(
-    "definition", [door(), order(), example("activation")], ids=lambda definition: definition["id"]
-)
-@pytest.mark.parametrize("format", ["json", "yaml"])
+@for_each("definition", [door(), order(), example("activation")])
+@for_each("format", ["json", "yaml"])
 def test_order_and_letters_stay(format, definition):
     text, _ = dump(definition, format)
     assert list(load(text, format)["states"]) == list(definition["states"])
@@ -91,8 +90,8 @@ def test_yaml_is_written_for_people():
     )
 
 
-@pytest.mark.parametrize("format", ["json", "yaml"])
-@pytest.mark.parametrize("value", [{"a": float("nan")}, {"a": float("inf")}, {"a": {1, 2}}, {"a": b"x"}])
+@for_each("format", ["json", "yaml"])
+@for_each("value", [{"a": float("nan")}, {"a": float("inf")}, {"a": {1, 2}}, {"a": b"x"}])
 def test_what_is_no_json_is_refused(format, value):
     with pytest.raises(DefinitionError) as caught:
         dump(value, format)

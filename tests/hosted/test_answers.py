@@ -12,6 +12,7 @@ import pytest
 from django.urls import reverse
 
 from machines.engine import Engine
+from tests.cases import for_each
 from tests.pages.table import NOT_FOR_BROWSERS, TABLE
 
 from .conftest import client_of, run
@@ -52,7 +53,7 @@ def boss(url: str) -> httpx.Client:
         yield client
 
 
-@pytest.mark.parametrize(("path", "status"), [("/", 200), ("/login/", 200), ("/gone/", 404), ("/private/", 403)])
+@for_each("path, status", [("/", 200), ("/login/", 200), ("/gone/", 404), ("/private/", 403)])
 def test_pages_of_the_shop_have_nothing_of_ours(url: str, path: str, status: int):
     answer = httpx.get(url + path, headers={"Accept-Language": "de"})
     assert answer.status_code == status
@@ -107,7 +108,7 @@ def test_our_pages_have_our_headers_in_our_language(boss: httpx.Client):
     assert "Europe/Berlin" in page.text, "the shop's time zone holds for who chose none"
 
 
-@pytest.mark.parametrize("name", sorted(set(TABLE) - OF_THE_SITE))
+@for_each("name", sorted(set(TABLE) - OF_THE_SITE))
 def test_every_page_answers_under_the_prefix(boss: httpx.Client, name: str):
     entry = TABLE[name]
     path = reverse(f"signalbox:{name}", kwargs=entry.arguments) + entry.query

@@ -9,6 +9,7 @@ from dashboard.live import frames, protocol
 from dashboard.live.protocol import CLIENT, CLOSES, ERRORS, SERVER, CloseCode, ErrorCode, Message
 from dashboard.live.sockets import origin
 from dashboard.live.topics import Topic
+from tests.cases import for_each
 
 PYTHON_TYPES = {"string": str, "integer": int, "object": dict}
 BUILT = {
@@ -28,7 +29,7 @@ def fits(message: Message, frame: dict[str, Any]) -> None:
         assert isinstance(value, PYTHON_TYPES[fields[name].type])
 
 
-@pytest.mark.parametrize("message", [*CLIENT.values(), *SERVER.values()], ids=lambda m: m.kind)
+@for_each("message", [*CLIENT.values(), *SERVER.values()])
 def test_each_example_is_such_a_message(message: Message) -> None:
     fits(message, json.loads(message.example))
 

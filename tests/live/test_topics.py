@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 
 from dashboard.live.topics import FORMS, RIGHTS, BadTopic, Topic, parse
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
-    ("text", "topic"),
+@for_each(
+    "text, topic",
     [
         ("overview", Topic("overview")),
         ("queues", Topic("queues")),
@@ -25,7 +26,7 @@ def test_a_topic_is_read_and_written_the_same(text: str, topic: Topic) -> None:
     assert str(topic) == text
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         None,

@@ -15,6 +15,7 @@ from machines.mapreduce.builtin_machines import RUN
 from machines.mapreduce.pages import GROUP, MAX_ITEM, PAGE_BYTES, PAGE_ITEMS, split_pages
 from machines.mapreduce.run import Run
 from machines.mapreduce.store import Store
+from tests.cases import for_each
 from tests.engine.dumps import keys_left
 
 from .app import handlers
@@ -29,7 +30,7 @@ def kept(engine, run):
     return sum(int(count) for name, count in index.items() if ":" in name)
 
 
-@pytest.mark.parametrize("size", [1, 300, 3_000, 100_000, MAX_ITEM - 2])
+@for_each("size", [1, 300, 3_000, 100_000, MAX_ITEM - 2])
 def test_a_page_is_bounded_by_number_and_by_size(size):
     items = ["x" * size] * (3 if size > PAGE_BYTES else 2_500 if size < 1_000 else 100)
     pages = list(split_pages(items))

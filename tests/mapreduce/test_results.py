@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from machines.engine import Engine
@@ -99,7 +99,7 @@ def test_on_several_partitions_each_run_finds_its_own(redis_url, prefix):
     engine.client.close()
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(st.lists(st.lists(st.integers() | st.text(max_size=5) | st.none(), max_size=9), max_size=4), st.integers(1, 12))
 def test_any_items_added_in_any_portions_come_back_in_order(engine, portions, chunks):
     run = made(engine, map_function=handlers.same, reduce_function=handlers.joined, chunks=chunks)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import for_each
+
 pytestmark = pytest.mark.pure
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +24,7 @@ def test_there_are_templates():
     assert len(TEMPLATES) > 60
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=str)
+@for_each("template", TEMPLATES)
 def test_no_line_of_a_template_is_long(template):
     lines = (ROOT / template).read_text(encoding="utf-8").splitlines()
     assert [number for number, line in enumerate(lines, 1) if len(line) > LONGEST] == []

@@ -18,6 +18,7 @@ from machines.engine.connection.replies import Status
 from machines.engine.errors import LookupFailed
 from machines.patterns.base import Pattern
 from machines.patterns.errors import PatternError
+from tests.cases import for_each
 from tests.engine.dumps import unchanged
 
 from .battery import KEY, ODD_KEYS, Row
@@ -107,7 +108,7 @@ def test_every_public_call_of_every_pattern_is_in_the_table():
     assert public | {(of, "__init__") for of in _below(Pattern)} == {(row.of, row.method) for row in ROWS}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=str)
+@for_each("row", ROWS)
 def test_the_table_names_every_argument(row: Row):
     given = list(inspect.signature(getattr(row.of, row.method)).parameters.values())[1:]
     names = {f"*{one.name}" if one.kind is one.VAR_POSITIONAL else one.name for one in given}

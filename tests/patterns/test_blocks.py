@@ -13,6 +13,7 @@ from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
 from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Blocks
 from machines.patterns.errors import Overflow
+from tests.cases import for_each
 from tests.engine.dumps import unchanged
 from tests.engine.instances.racing import in_a_child, in_threads
 
@@ -138,7 +139,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("field", "value"), [(field, value) for field, values in WRONG.items() for value in values])
+@for_each("field, value", [(field, value) for field, values in WRONG.items() for value in values])
 def test_what_makes_no_sense_is_refused_before_anything_is_sent(field, value):
     nowhere = Engine.from_url("unix:///nonexistent/none.sock").client
     with pytest.raises(BadInput) as caught:

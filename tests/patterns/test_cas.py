@@ -15,6 +15,7 @@ from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
 from machines.engine.connection.client import connect
 from machines.patterns import Changed, Overflow, Record, Records, cas
 from machines.patterns.cas import DELETE, update
+from tests.cases import for_each
 from tests.engine.instances.racing import in_threads
 
 NOW = 1_800_000_000_000
@@ -271,7 +272,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("field", "value"), [(field, value) for field, values in WRONG.items() for value in values])
+@for_each("field, value", [(field, value) for field, values in WRONG.items() for value in values])
 def test_what_makes_no_sense_is_told_by_name_and_sends_nothing(field, value):
     call = {"name": "n", "ttl": None, "key": "k", "expect": 0, "value": 1, "now": None, "retries": 1} | {field: value}
 

@@ -16,6 +16,7 @@ from machines.engine.ids.codec import ALPHABET, END, EPOCH, encode, encode_local
 from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Decoded, Snowflakes, decode
 from machines.patterns.errors import Taken
+from tests.cases import for_each
 from tests.engine.dumps import unchanged
 from tests.engine.instances.racing import in_a_child, in_threads
 
@@ -86,8 +87,8 @@ def ask(process, count):
     process.stdin.flush()
 
 
-@pytest.mark.parametrize(
-    ("parts", "text"),
+@for_each(
+    "parts, text",
     [
         ((EPOCH, 0, 0), "0000000000000"),
         ((EPOCH, 0, 1), "0000000000001"),
@@ -119,11 +120,25 @@ def test_an_id_made_without_redis_says_so_and_is_none_of_a_node(at, noise):
     assert is_id(text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
-    ["", "0", "000000000000", "00000000000000", "8000000000000", "000000000000A", "000000000000l", "0b5c2jw000c0\n",
-     "0b5c2jw000c0é", "٠000000000000", None, 7, b"0000000000000", True],
-)  # fmt: skip
+    [
+        "",
+        "0",
+        "000000000000",
+        "00000000000000",
+        "8000000000000",
+        "000000000000A",
+        "000000000000l",
+        "0b5c2jw000c0\n",
+        "0b5c2jw000c0é",
+        "٠000000000000",
+        None,
+        7,
+        b"0000000000000",
+        True,
+    ],
+)
 def test_what_is_no_id_is_told_so(text):
     with pytest.raises(BadInput, match="13 characters") as caught:
         decode(text)
@@ -297,7 +312,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("field", "value"), [(field, value) for field, values in WRONG.items() for value in values])
+@for_each("field, value", [(field, value) for field, values in WRONG.items() for value in values])
 def test_what_makes_no_sense_is_refused_before_anything_is_sent(field, value):
     nowhere = Engine.from_url("unix:///nonexistent/none.sock").client
     with pytest.raises(BadInput) as caught:

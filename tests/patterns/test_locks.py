@@ -16,6 +16,7 @@ from redis.lock import Lock as PlainLock
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
 from machines.patterns import Holder, Locks, Lost, Overflow, Taken
 from machines.patterns.locks import Lock
+from tests.cases import for_each
 from tests.engine.instances.racing import in_threads
 
 NOW = 1_800_000_000_000
@@ -300,7 +301,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("field", "value"), [(field, value) for field, values in WRONG.items() for value in values])
+@for_each("field, value", [(field, value) for field, values in WRONG.items() for value in values])
 def test_what_makes_no_sense_is_told_by_name_and_sends_nothing(field, value):
     nowhere = Locks(Engine.from_url("unix:///nonexistent/none.sock").client)
     call = {"name": "x", "ttl": 30, "owner": "me", "wait": 0, "now": None} | {field: value}

@@ -10,6 +10,7 @@ import pytest
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
 from machines.engine.keys import crc16
 from machines.patterns import Changed, Full, Gone, Held, Session, Sessions
+from tests.cases import for_each
 from tests.engine.instances.racing import in_threads, kinds
 
 NOW = 1_800_000_000_000
@@ -271,7 +272,7 @@ CALLS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("what", "calls"), CALLS.items(), ids=CALLS)
+@for_each("what, calls", CALLS.items())
 def test_what_makes_no_sense_is_told_and_sends_nothing(what, calls):
     nowhere = Sessions(Engine.from_url("unix:///nonexistent/none.sock").client, "s", max_bytes=64)
     method, about = what.split()

@@ -14,6 +14,7 @@ from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Throttle, Verdict
 from machines.patterns.throttle import REMEMBERED, AdvanceCache
 from tests import wire
+from tests.cases import for_each
 from tests.configuration import configure
 from tests.engine.instances.racing import in_threads
 from tests.installation.processes import eventually
@@ -134,7 +135,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("field", "value"), [(field, value) for field, values in WRONG.items() for value in values])
+@for_each("field, value", [(field, value) for field, values in WRONG.items() for value in values])
 def test_what_makes_no_sense_is_told_by_name_and_sends_nothing(field, value):
     call = {"name": "api", "key": "k", "limit": 3, "per": 60} | {field: value}
     nowhere = Throttle(Engine.from_url("unix:///nonexistent/none.sock").client)

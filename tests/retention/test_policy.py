@@ -6,6 +6,7 @@ import pytest
 
 from machines.conf.retention_policy import BadPolicy, Policy, TableBound, is_policy, parse_policy
 from machines.engine.definitions.reading.retention import Retention
+from tests.cases import for_each
 
 DAY = 86_400_000
 
@@ -22,11 +23,21 @@ def test_words_bound_machines_and_tables_by_age_and_number():
     assert found.table("webhooks") == TableBound(14 * DAY)
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
-    ["30d", "finshed=30d", "finished", "finished=", "finished=soon", "most=many", "most=-1", "audit_most=30d",
-     "finished_most=3", "most=99999999999"],
-)  # fmt: skip
+    [
+        "30d",
+        "finshed=30d",
+        "finished",
+        "finished=",
+        "finished=soon",
+        "most=many",
+        "most=-1",
+        "audit_most=30d",
+        "finished_most=3",
+        "most=99999999999",
+    ],
+)
 def test_a_word_that_is_none_is_named(text):
     with pytest.raises(BadPolicy, match=text.partition("=")[0]):
         parse_policy(f"log=7d,{text}")

@@ -10,6 +10,7 @@ from machines.catalog.coverage import Coverage, measurement, storage
 from machines.catalog.coverage.measurement import Collector, list_parts, percent, read
 from machines.engine.definitions import compile_definition
 from machines.models import StoredCoverage
+from tests.cases import for_each
 from tests.testing.projects import run, write
 
 from .samples import LEDGER, ORDER
@@ -57,7 +58,7 @@ def test_what_cannot_show_is_not_counted():
 
 
 @pytest.mark.pure
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "signalbox-coverage", "machines": 3}', "[" * 100_000])
+@for_each("text", ["", "[]", "{}", '{"format": "signalbox-coverage", "machines": 3}', "[" * 100_000])
 def test_a_file_that_is_no_coverage_is_refused(text):
     with pytest.raises(ValueError, match=r"this is no|is no list"):
         read(text)

@@ -12,6 +12,7 @@ from machines.testing.scenarios import schema
 from machines.testing.scenarios.document import Given, Message, Refusal, Then, When, format_delay
 from machines.testing.scenarios.names import check_names
 from machines.testing.scenarios.reader import read_text
+from tests.cases import for_each
 
 from .samples import EXAMPLES, compile_all, list_findings, read
 
@@ -61,8 +62,8 @@ def test_everything_that_can_be_written_is_read():
     assert (steps[7].when, steps[7].line) == (None, 20)
 
 
-@pytest.mark.parametrize(
-    ("text", "findings"),
+@for_each(
+    "text, findings",
     [
         ("machine: [a", ["SB670 2 "]),
         ("a: 1\na: 2", ["SB670 2 "]),
@@ -76,8 +77,8 @@ def test_a_file_without_scenarios(text, findings):
     assert list_findings(text) == findings
 
 
-@pytest.mark.parametrize(
-    ("step", "finding"),
+@for_each(
+    "step, finding",
     [
         ("{}", "SB672 5 scenarios[0].steps[0]"),
         ("{wen: {after: 1s}, then: {state: A}}", "SB671 5 scenarios[0].steps[0].wen"),
@@ -105,7 +106,7 @@ def test_a_wrong_step_is_named_with_its_line(step, finding):
     assert list_findings(f"machine: order\nscenarios:\n  - name: a\n    steps:\n      - {step}\n") == [finding]
 
 
-@pytest.mark.parametrize("given", ["{data: 3}", "{time: tomorrow}", "{time: 3}", "{events: {event: a}}", "{i: a}", "3"])
+@for_each("given", ["{data: 3}", "{time: tomorrow}", "{time: 3}", "{events: {event: a}}", "{i: a}", "3"])
 def test_a_wrong_start(given):
     text = f"machine: order\ngiven: {given}\nscenarios: [{{name: a, steps: [{{then: {{state: A}}}}]}}]"
     (found,) = list_findings(text)

@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from machines.testing.scenarios import files, results, runner
+from tests.cases import for_each
 
 from .samples import EXAMPLES, LEDGER, ORDER, compile_all, make_file
 
@@ -21,7 +22,7 @@ def run(redis_url, *steps, **given):
     return result.failure.text if result.failure is not None else ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     "steps",
     [
         [{"when": PAY, "then": {"state": "Paid", "jobs": ["ship"], "transitions": ["New -> Paid"]}}],
@@ -41,8 +42,8 @@ def test_what_holds_passes(redis_url, steps):
     assert run(redis_url, *steps) == ""
 
 
-@pytest.mark.parametrize(
-    ("step", "text"),
+@for_each(
+    "step, text",
     [
         ({"when": PAY, "then": {"state": "New"}}, "step 1 (line 8), event pay: it is in Paid, not in New"),
         ({"when": PAY, "then": {"data": {"total": 3}}}, "total is 20, not 3"),

@@ -18,6 +18,7 @@ from machines.people.permissions import EVERYTHING, Scope
 from machines.schedules import AuthorLost, DeclaredSchedule, InvalidSchedule, Schedules, UnknownSchedule, queries
 from machines.schedules import actions as schedules
 from machines.schedules.errors import BackfillRefused
+from tests.cases import for_each
 
 from .clock import HOUR, WHAT
 
@@ -78,9 +79,7 @@ def test_what_is_declared_elsewhere_is_not_changed_by_people(clock, db):
     assert not queries.may(DESK, queries.get(DESK, "nightly"), "put")
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
+@for_each("given, said", [
         ({"when": {"cron": "*/61 * * * *"}}, 'an interval is written {"every": "61m"}'),
         ({"when": {"cron": "0 0 30 2 *"}}, "never fires: no month of 2 has that day"),
         ({"when": {"cron": "0 0 * *"}}, "has 4 fields, not 5"),
@@ -105,8 +104,7 @@ def test_what_is_declared_elsewhere_is_not_changed_by_people(clock, db):
         ({"what": FIRE | {"payload": "[]"}}, "not a JSON"),
         ({"what": ALL | {"filter": {"stat": 1}}}, "unknown filter stat"),
         ({"what": ALL | {"filter": {"state": "x"}}}, "what.filter"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_bad_input_says_what_and_what_would_be_right(clock, db, given, said):
     with pytest.raises(InvalidSchedule) as raised:
         schedules.put(DESK, NIGHTLY | given)

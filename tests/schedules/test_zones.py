@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import pytest
 
 from machines.schedules.occurrences import Cron
+from tests.cases import for_each
 
 pytestmark = pytest.mark.pure
 PAGE = Path(__file__).parents[2] / "docs" / "schedules.md"
@@ -84,7 +85,7 @@ def walk(expression: str, zone: str, begin: int, end: int) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("zone", LIKE.values())
+@for_each("zone", LIKE.values())
 def test_cron_is_due_as_the_clock_of_the_zone_shows(zone):
     for change in CHANGES[zone]:
         begin, end = change - 6 * HOUR, change + 30 * HOUR
@@ -116,7 +117,7 @@ def test_the_half_hour_of_lord_howe_island_is_not_skipped():
 ROWS = re.findall(r"^\| `(.+?)` \| (.+?) → (.+?) \| (.+?) → (.+?) \|$", PAGE.read_text(), re.MULTILINE)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
+@for_each("row", ROWS)
 def test_the_table_of_the_page_shows_the_changes_of_the_year(row):
     zone, *told = row
     shown = {}

@@ -113,6 +113,8 @@ def test_each_repair_takes_its_right_and_who_tries_without_is_recorded(order, pe
     assert client.post(address, {"reason": WHY, "expect": "1"}).status_code == 403
     entry = AuditEntry.objects.get(action=name)
     assert (entry.actor, entry.outcome, entry.instance, entry.reason) == ("oscar", "refused", "o-1", WHY)
+    assert entry.detail["code"] == "SB434"
+    assert order.get("order", "o-1").revision == 1
 
 
 LEVERS = [

@@ -4,10 +4,11 @@ import os
 import secrets
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from machines.engine import Engine
+from tests.cases import for_each
 from tests.conftest import remove
 from tests.engine.builders import NOW, example
 from tests.statecharts.rendering import definition_of
@@ -31,11 +32,9 @@ KINDS = {
 }
 RUN = settings(
     max_examples=max(1, RUNS * 2 // 3 // len(KINDS)),
-    deadline=None,
     derandomize=True,
     phases=[Phase.generate],
     report_multiple_bugs=False,
-    suppress_health_check=list(HealthCheck),
 )
 
 
@@ -69,7 +68,7 @@ def test_random_charts(redis_url, kind):
     assert steps > RUN.max_examples
 
 
-@pytest.mark.parametrize("name", MACHINES)
+@for_each("name", MACHINES)
 def test_machines_of_the_examples(redis_url, name):
     steps = 0
     for seed in range(max(1, RUNS // 3 // len(MACHINES))):

@@ -5,15 +5,13 @@ Cutting an example down takes minutes; without that, the first one found is show
 
 import os
 
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import Phase, settings
 
 TIMES = int(os.environ.get("CHARTS_EXAMPLES", "1"))
 SHRINK = [Phase.shrink] if os.environ.get("CHARTS_SHRINK") else []
 RUN = settings(
     max_examples=8 * TIMES,
-    deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate, *SHRINK],
     report_multiple_bugs=False,
     derandomize=TIMES == 1,  # the same charts in every run of the suite; a longer run looks for new ones
-    suppress_health_check=list(HealthCheck),
 )

@@ -10,6 +10,7 @@ import pytest
 from machines import formats
 from machines.catalog.editing.checking import FOLDED, check
 from machines.catalog.editing.starters import list_starters
+from tests.cases import for_each
 
 BASE = {
     "id": "lamp",
@@ -55,8 +56,8 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("format", ["json", "yaml"])
-@pytest.mark.parametrize("name", MISTAKES)
+@for_each("format", ["json", "yaml"])
+@for_each("name", MISTAKES)
 def test_a_fix_mends_its_finding(name: str, format: str):
     change, code, word, label = MISTAKES[name]
     text = text_of(change, format)
@@ -139,10 +140,8 @@ MERMAID = "stateDiagram-v2\n  [*] --> a\n  a --> b: go\n  b --> [*]\n"
 BLOB = '{"initial":"a","current":"","reason":"","map":{"a":["b"],"b":[]}}'
 
 
-@pytest.mark.parametrize(
-    ("text", "format"), [(SCXML, "scxml"), (XSTATE, "xstate"), (MERMAID, "mermaid"), (BLOB, "sm")], ids=lambda v: v[:12]
-)
-@pytest.mark.parametrize("wanted", ["json", "yaml"])
+@for_each("text, format", [(SCXML, "scxml"), (XSTATE, "xstate"), (MERMAID, "mermaid"), (BLOB, "sm")])
+@for_each("wanted", ["json", "yaml"])
 def test_other_formats_are_recognised_drawn_and_converted(text: str, format: str, wanted: str):
     answer = check(text, write=wanted)
     assert (answer["format"], answer["parts"]) == (format, {})
@@ -159,17 +158,16 @@ def test_formatting_keeps_comments_by_refusing():
     assert "refused" in check('{"id": ', write="json")
 
 
-@pytest.mark.parametrize("name", list_starters())
+@for_each("name", list_starters())
 def test_templates_have_no_findings(name: str):
     answer = check(list_starters()[name].text)
     assert answer["findings"] == []
     assert answer["svg"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["", " ", "hello", "[]", "null", "3", '{"states": 3}', "a: &x [*x]", "\x00", "<scxml", "{" * 5000, "🚦" * 1000],
-    ids=lambda text: text[:8].encode().hex(),
 )
 def test_anything_has_an_answer_with_ranges_inside_of_the_text(text: str):
     answer = check(text)

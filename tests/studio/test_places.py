@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from machines import formats
 from machines.catalog.editing.places import DEEPEST, Utf16, locate, parse_path, read_places
 from machines.catalog.editing.starters import list_starters
+from tests.cases import for_each
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = [*(ROOT / "examples").glob("*.json"), *(ROOT / "machines/catalog/editing/starters").glob("*.json")]
@@ -39,8 +40,8 @@ def values(document, path=()):
         yield from values(value, (*path, key))
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
-@pytest.mark.parametrize("format", ["json", "yaml"])
+@for_each("sample", SAMPLES)
+@for_each("format", ["json", "yaml"])
 def test_every_part_of_a_sample_has_its_place(sample: Path, format: str):
     definition = json.loads(sample.read_text())
     text, _ = formats.dump(definition, format)

@@ -11,6 +11,7 @@ import pytest
 
 from machines.catalog.editing import runs
 from machines.engine import BadInput
+from tests.cases import for_each
 
 STEPS = ["pay", ("add", {"qty": 2, "note": "é/+"}), {"advance": "5m"}, {"job": "charge", "done": None}]
 
@@ -37,8 +38,8 @@ def pack(text: str) -> str:
 WHOLE = pack('{"steps":["pay"]}')
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
+@for_each(
+    "text, code",
     [
         ("", "SB681"),
         ("é", "SB681"),

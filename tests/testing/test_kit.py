@@ -11,6 +11,7 @@ from machines.connections import get_engine
 from machines.engine import Enqueue, Fire
 from machines.testing.clock import read_duration, read_moment
 from machines.testing.kit import open_kit
+from tests.cases import for_each
 
 pytestmark = pytest.mark.redis
 HOUR, DAY = 3_600_000, 86_400_000
@@ -118,14 +119,14 @@ def test_time_moves_to_a_moment_and_never_back(kit):
         kit.advance_to(kit.now - 1)
 
 
-@pytest.mark.parametrize(
-    ("given", "ms"), [("30d", 30 * DAY), ("1h 30m", HOUR * 3 // 2), (1.5, 1500), (timedelta(hours=1), HOUR), ("0s", 0)]
+@for_each(
+    "given, ms", [("30d", 30 * DAY), ("1h 30m", HOUR * 3 // 2), (1.5, 1500), (timedelta(hours=1), HOUR), ("0s", 0)]
 )
 def test_durations(given, ms):
     assert read_duration(given) == ms
 
 
-@pytest.mark.parametrize("given", ["", "30", "thirty days", None, True, float("nan")])
+@for_each("given", ["", "30", "thirty days", None, True, float("nan")])
 def test_what_is_no_duration_says_what_one_is(given):
     with pytest.raises(ValueError, match="is no duration; write a number and a unit"):
         read_duration(given)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, find, given, settings
+from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from machines.engine import Refused
@@ -32,7 +32,7 @@ COUNTER = {
         "Off": {"after": {"1h": "On"}},
     },
 }
-QUIET = settings(max_examples=25, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+QUIET = settings(max_examples=25, database=None)
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_a_failure_shrinks_to_the_shortest_run(kit):
             return True
         return False
 
-    wide = settings(max_examples=500, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    wide = settings(max_examples=500, database=None)
     (step,) = find(runs(COUNTER), fails, settings=wide)
     assert step == ("add", {"by": 11})
     with pytest.raises(AssertionError, match=r"n is small: does not hold after step 1(.|\n)*history, oldest first"):

@@ -5,7 +5,7 @@ import random
 import secrets
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from machines.engine import Engine, SignalboxError
@@ -30,11 +30,9 @@ KINDS = {
 }
 RUN = settings(
     max_examples=CHARTS,
-    deadline=None,
     derandomize=True,
     phases=[Phase.generate],
     report_multiple_bugs=False,
-    suppress_health_check=list(HealthCheck),
 )
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from machines.engine import BadInput, DefinitionError
 from machines.engine.definitions import compile_definition
+from tests.cases import for_each
 from tests.engine.builders import ROOT, counter, door, errand, example, fields, machine
 
 from .defects import DEFECTS, END
@@ -23,7 +24,7 @@ def codes(findings, verdict="found"):
     return {one.code for one in of(findings, verdict)}
 
 
-@pytest.mark.parametrize(("code", "what", "definition"), DEFECTS, ids=[f"{c} {w}" for c, w, _ in DEFECTS])
+@for_each("code, what, definition", DEFECTS)
 def test_a_seeded_defect_is_found(engine, code, what, definition):
     findings = engine.verify(definition)
     assert code in codes(findings), [str(one) for one in findings]
@@ -179,15 +180,12 @@ def test_a_violation_comes_with_the_shortest_run(engine):
     assert engine.simulate(definition, one.run)[-1].state == "Paid"
 
 
-@pytest.mark.parametrize(
-    ("properties", "code"),
-    [
+@for_each("properties, code", [
         ("never", "SB104"), ([7], "SB104"), ([{}], "SB106"), ([{"never": "a", "always": "b"}], "SB106"),
         ([{"never": "missing > 3"}], "SB102"), ([{"never": "In('Nowhere')"}], "SB101"), ([{"never": "1 +"}], "SB109"),
         ([{"never": "event.x"}], "SB109"), ([{"leads": ["Cart"]}], "SB104"), ([{"sometimes": "Cart"}], "SB105"),
         ([{"never": 3}], "SB104"), ([{"never": "Cart"}] * 101, "SB111"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_wrong_property_is_a_finding(engine, properties, code):
     with pytest.raises(DefinitionError) as found:
         engine.publish(machine("paying", PAYING, properties=properties))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from machines import diagrams
 from machines.engine.versions.comparison.differ import compare_versions
 from machines.engine.versions.diff import CHANGES, COMPATIBLE
 from machines.engine.versions.diff import NEEDS_MAPPING as MAPPING
+from tests.cases import for_each
 
 from .content import ORDER, change, read, rename
 
@@ -55,9 +54,7 @@ def test_an_invoke_with_a_default_id_follows_its_state():
     ]
 
 
-@pytest.mark.parametrize(
-    ("parts", "kind", "verb", "path", "verdict"),
-    [
+@for_each("parts, kind, verb, path, verdict", [
         ({"states__Held": None, "states__Shipping__on": {}}, "state", "removed", "states.Held", MAPPING),
         ({"states__Lost": {"on": {"found": "New"}}}, "state", "added", "states.Lost", COMPATIBLE),
         ({"states__Held__type": "final", "states__Held__on": None}, "state", "changed", "states.Held.type", MAPPING),
@@ -103,8 +100,7 @@ def test_an_invoke_with_a_default_id_follows_its_state():
         ({"initial": "Paid"}, "machine", "changed", "initial", COMPATIBLE),
         ({"accepts": {"from": ["other"]}}, "machine", "added", "accepts", CHANGES),
         ({"events": {"pay": {"payload": {"text": "string"}}}}, "machine", "added", "events.pay", COMPATIBLE),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_each_kind_of_change_has_its_verdict(parts, kind, verb, path, verdict):
     found = diff(change(**parts)).changes
     assert (kind, verb, path, verdict) in [(one.kind, one.verb, one.path, one.verdict) for one in found]

@@ -8,7 +8,7 @@ import random
 import secrets
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from machines.engine import Engine, PlanError, SignalboxError
@@ -167,8 +167,7 @@ def check_pairs(redis_url, kind, count, part):
 
     @seed(part)
     @settings(
-        max_examples=count, deadline=None, database=None, phases=[Phase.generate], report_multiple_bugs=False,
-        suppress_health_check=list(HealthCheck),
+        max_examples=count, database=None, phases=[Phase.generate], report_multiple_bugs=False,
     )  # fmt: skip
     @given(chart=charts(kind), number=st.integers(0, 1_000_000))
     def check(chart, number):

@@ -10,6 +10,7 @@ import pytest
 from machines.engine import BadInput, MigrationPlan, PlanError
 from machines.engine.versions.planner import check_plan, make_plan
 from machines.engine.versions.planning.options import PlanOptions
+from tests.cases import for_each
 
 from .content import ORDER, change, read, rename
 
@@ -70,7 +71,7 @@ def test_all_faults_are_found_at_once():
     assert found["SB605", "data.total"].hint == 'did you mean "total"?'
 
 
-@pytest.mark.parametrize(
+@for_each(
     "arguments",
     [
         {"states": [1]},
@@ -150,8 +151,8 @@ def test_events_that_may_wait_for_an_instance():
     assert not warn(changed)
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "where"),
+@for_each(
+    "path, value, where",
     [
         ("to", "2", "to"),
         ("machine", "", "machine"),
@@ -184,7 +185,7 @@ def test_a_stored_plan_is_not_trusted(path, value, where):
     assert where in [one.path for one in caught.value.findings]
 
 
-@pytest.mark.parametrize("found", [None, [], "plan", {}, {"sources": {}}, {"sources": [None]}])
+@for_each("found", [None, [], "plan", {}, {"sources": {}}, {"sources": [None]}])
 def test_what_is_no_plan_at_all(found):
     with pytest.raises(PlanError):
         MigrationPlan.from_dict(found)
@@ -200,8 +201,8 @@ def test_a_stale_plan_is_noticed():
     assert [one.code for one in check_plan(made, {1: versions[1]})] == ["SB606"]
 
 
-@pytest.mark.parametrize(
-    ("part", "value", "code"),
+@for_each(
+    "part, value, code",
     [
         ("states", {"Nowhere": ["New"]}, "SB602"),
         ("states", {"New": ["Nowhere"]}, "SB602"),
@@ -222,8 +223,8 @@ def test_a_stored_plan_must_fit_its_versions(part, value, code):
     assert code in [one.code for one in findings]
 
 
-@pytest.mark.parametrize("text", ["\ud800", "a\0b"])
-@pytest.mark.parametrize("part", ["reasons", "suggestions", "unmapped_states", "findings"])
+@for_each("text", ["\ud800", "a\0b"])
+@for_each("part", ["reasons", "suggestions", "unmapped_states", "findings"])
 def test_what_explains_a_stored_plan_is_text_that_stores_and_pages_take(part, text):
     found = copy.deepcopy(make_plan("order", read(2, ORDER), [read(1, ORDER)]).as_dict())
     finding = {"code": "SB607", "path": "", "message": text, "hint": "", "severity": "warning"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from machines.engine import MigrationPlan, PlanError
@@ -15,12 +15,11 @@ from tests.definitions.strategies import charts, machines
 
 from .content import ORDER, read
 
-SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 pairs = st.tuples(charts(), charts()) | st.tuples(machines(), machines())
 TURNED = {"added": "removed", "removed": "added"}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=60)
 @given(pairs, st.data())
 def test_a_plan_is_restored_and_inverted(both, data):
     old, new = read(1, both[0]), read(2, both[1])
@@ -48,7 +47,7 @@ SAMPLE = make_plan("order", read(2, ORDER), [read(1, ORDER)], states={"Held": "P
 ANYTHING = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.lists(st.text(max_size=2), max_size=2)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=200)
 @given(st.data())
 def test_a_spoiled_plan_is_refused_or_still_a_plan(data):
     found = json.loads(json.dumps(SAMPLE.as_dict()))
@@ -69,7 +68,7 @@ def test_a_spoiled_plan_is_refused_or_still_a_plan(data):
     check_plan(plan, {1: read(1, ORDER), 2: read(2, ORDER)})
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=60)
 @given(pairs)
 def test_a_comparison_finds_every_difference(both):
     old, new = read(1, both[0]), read(2, both[1])
@@ -83,7 +82,7 @@ def test_a_comparison_finds_every_difference(both):
     json.dumps(found.as_dict())
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=60)
 @given(charts() | machines(), st.data())
 def test_a_changed_definition_differs_where_it_was_changed(definition, data):
     old = read(1, definition)

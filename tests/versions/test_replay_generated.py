@@ -4,7 +4,7 @@ import os
 import secrets
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from machines.engine import Engine
@@ -28,11 +28,9 @@ KINDS = {
 }
 RUN = settings(
     max_examples=EXAMPLES,
-    deadline=None,
     derandomize=True,
     phases=[Phase.generate],
     report_multiple_bugs=False,
-    suppress_health_check=list(HealthCheck),
 )
 
 

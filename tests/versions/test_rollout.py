@@ -4,7 +4,7 @@ import hashlib
 import threading
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from machines.engine import BadInput, Engine, UnknownMachine, VersionRefused
@@ -47,7 +47,7 @@ def test_a_share_of_the_new_instances_gets_the_version_and_the_current_one_stays
 WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=40).filter(str.strip)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(WORDS, st.integers(1, 9999), st.integers(1, 9999))
 def test_an_id_that_has_the_version_at_a_share_has_it_at_every_higher_one(rolled, id, low, high):
     found = []

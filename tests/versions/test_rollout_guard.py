@@ -10,6 +10,7 @@ from machines.engine import Attempts, Guard, Refused, Rollout
 from machines.engine.versions.rollout.methods import judge_rollout
 from machines.models import AuditEntry
 from machines.worker.duties.rollout_guard import RolloutGuard
+from tests.cases import for_each
 from tests.engine.builders import NOW, machine
 
 STATES = {
@@ -90,8 +91,8 @@ def test_without_a_guard_it_goes_on(rolled):
     assert rolled.rollout("errand").guard is None, "the settings stay"
 
 
-@pytest.mark.parametrize(
-    ("new", "base", "stops"),
+@for_each(
+    "new, base, stops",
     [
         (Attempts(49, 49, 0), Attempts(1000, 0, 0), False),  # fewer than the minimum
         (Attempts(50, 4, 0), Attempts(1000, 0, 0), False),  # fewer than the least number

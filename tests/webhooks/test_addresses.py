@@ -8,6 +8,7 @@ import pytest
 
 from machines.webhooks.addresses import check_address, is_public, resolve
 from machines.webhooks.errors import BadWebhook, Unreachable
+from tests.cases import for_each
 from tests.configuration import configure
 
 # Azure's and Oracle's are public addresses to Python 3.11; the last ones wrap Azure's.
@@ -31,7 +32,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("address", INSIDE)
+@for_each("address", INSIDE)
 def test_an_address_inside_is_refused_when_it_is_written_and_when_a_name_leads_there(address, monkeypatch):
     assert not is_public(ipaddress.ip_address(address))
     host = f"[{address}]" if ":" in address else address
@@ -66,7 +67,7 @@ def leads_to(monkeypatch, addresses, url="https://hooks.example/") -> str:
         return str(error)
 
 
-@pytest.mark.parametrize("url", WRONG, ids=lambda url: repr(url)[:40])
+@for_each("url", WRONG)
 def test_what_is_no_address_for_a_webhook_is_said(url):
     with pytest.raises(BadWebhook) as caught:
         check_address(url)
@@ -86,7 +87,7 @@ def test_a_name_that_is_none_is_an_attempt_that_failed(monkeypatch):
         asyncio.run(resolve(httpx.URL("https://nothing.invalid/")))
 
 
-@pytest.mark.parametrize("address", METADATA)
+@for_each("address", METADATA)
 def test_a_host_that_was_named_leads_to_no_metadata_service_unless_its_very_address_was(address, settings, monkeypatch):
     configure(settings, WEBHOOK_HOSTS=["hooks.example", "10.0.0.7"])
     assert leads_to(monkeypatch, ["10.0.0.7"]) == "10.0.0.7"

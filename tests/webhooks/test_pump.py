@@ -2,13 +2,12 @@
 
 import json
 
-import pytest
-
 from machines.models import Delivery, LogCursor, LogGap, Webhook
 from machines.webhooks import management
 from machines.webhooks.consumer_group import GROUP
 from machines.webhooks.event_filter import matches_filter
 from machines.webhooks.fan_out import FanOut
+from tests.cases import for_each
 from tests.engine.builders import fields, machine, publish
 from tests.engine.instances.racing import in_threads
 
@@ -126,14 +125,11 @@ def test_a_machine_published_later_and_many_partitions_are_read_from_their_start
     spread.client.close()
 
 
-@pytest.mark.parametrize(
-    ("types", "type", "expected"),
-    [
+@for_each("types, type, expected", [
         (["*"], "any.thing", True), (["bell.*"], "bell.rung", True), (["bell.*"], "bellxrung", False),
         (["a", "b"], "b", True), (["a"], "ab", False), (["*.rung"], "bell.rung", True), (["b*.r*g"], "bell.rung", True),
         (["[a-z]+"], "abc", False), (["."], "x", False), ([], "x", False), (["a\nb"], "a\nb", True),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_star_stands_for_any_characters_and_everything_else_for_itself(types, type, expected):
     assert matches_filter(Webhook(types=types, machines=[]), "m", type, 1) is expected
     assert not matches_filter(Webhook(types=["*"], machines=["other"]), "m", type, 1)

@@ -8,10 +8,11 @@ from django.core.management import CommandError, call_command
 from machines.management.commands.worker import Command
 from machines.worker.command.command import list_arguments, read_options
 from machines.worker.options import Options
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
-    ("given", "complaint"),
+@for_each(
+    "given, complaint",
     [
         ({"queues": "1st"}, "--queues: the name '1st'"),
         ({"queues": "a b/c"}, "--queues: the name 'a b/c' begins with no machine's name"),

@@ -12,6 +12,7 @@ from machines.mapreduce.builtin_machines import RUN
 from machines.testing.job_runner import JobRunner
 from machines.worker.registry import ForeignJob, Registry, discover
 from tests.bulk.builders import parcels, previewed
+from tests.cases import for_each
 from tests.installation.processes import eventually
 from tests.worker.builders import Running
 
@@ -32,7 +33,7 @@ def test_the_handlers_of_the_product_are_found():
     assert {"bulk.remove", "map_reduce.remove", "schedules.work"} <= set(OWN)
 
 
-@pytest.mark.parametrize("name", OWN)
+@for_each("name", OWN)
 def test_each_names_its_machine_and_its_name_is_reserved(name):
     assert discover().get(name).machine in builtin_machines.NAMES
     assert builtin_machines.is_reserved(name)

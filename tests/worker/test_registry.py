@@ -6,6 +6,7 @@ import pytest
 
 from machines.worker import HandlerError, handler
 from machines.worker.registry import Registry, handlers
+from tests.cases import for_each
 
 
 def one(job):
@@ -53,7 +54,7 @@ def test_importing_the_same_function_again_is_no_clash():
     assert list(registry) == ["same"]
 
 
-@pytest.mark.parametrize("name", ["", "two words", "1st", "a:b", "x" * 65, None, one])
+@for_each("name", ["", "two words", "1st", "a:b", "x" * 65, None, one])
 def test_a_name_no_definition_could_say_is_refused(name):
     with pytest.raises(HandlerError, match="name"):
         Registry().handler(name)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from machines.engine.definitions import check
+from tests.cases import for_each
 from tests.definitions.builders import found, machine, with_action, with_guard, with_transition
 
 PAYLOAD = {"events": {"go": {"payload": {"token": {"type": "string"}}}}}
@@ -17,7 +16,7 @@ def test_an_unknown_target_comes_with_the_nearest_state():
     ]
 
 
-@pytest.mark.parametrize("target", ["B", "#B", "#m.B", "#bee", ["B"]])
+@for_each("target", ["B", "#B", "#m.B", "#bee", ["B"]])
 def test_a_target_may_be_written_in_these_ways(target):
     states = {"A": {"on": {"go": {"target": target}}}, "B": {"type": "final", "id": "bee"}}
     assert found(machine(states, id="m")) == []

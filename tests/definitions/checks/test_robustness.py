@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import enum
-import itertools
 import json
 import math
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from machines.engine.definitions import CODES, check, compile, compute_digest, outline, schema
 from machines.engine.errors import DefinitionError
+from tests.cases import for_each
 from tests.definitions.builders import codes, found, machine, with_action
 from tests.definitions.strategies import charts, definitions, machines, trees
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large], deadline=None)
+@settings(max_examples=300)
 @given(trees | definitions)
 def test_any_python_value_gives_findings_that_can_be_printed(value):
     findings = check(value)
@@ -35,7 +35,7 @@ def test_any_python_value_gives_findings_that_can_be_printed(value):
             derive(value)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=100)
 @given(machines())
 def test_a_sound_machine_compiles_to_a_program_whose_parts_fit_together(definition):
     assert [str(finding) for finding in check(definition) if finding.is_error] == []
@@ -50,7 +50,7 @@ def test_a_sound_machine_compiles_to_a_program_whose_parts_fit_together(definiti
     assert list(Draft202012Validator(schema()).iter_errors(definition)) == []
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=100)
 @given(charts())
 def test_a_sound_chart_compiles_to_a_program_whose_parts_fit_together(definition):
     assert [str(finding) for finding in check(definition) if finding.is_error] == []
@@ -95,8 +95,8 @@ def test_shared_parts_that_multiply_are_bounded():
     assert codes({"id": shared}) == ["SB111"]
 
 
-@pytest.mark.parametrize(
-    ("value", "words"),
+@for_each(
+    "value, words",
     [
         (math.nan, "the number is not finite: nan"),
         (-math.inf, "the number is not finite: -inf"),
@@ -112,7 +112,6 @@ def test_shared_parts_that_multiply_are_bounded():
         ({1, 2}, "a value of type set is not JSON"),
         (lambda: 1, "a value of type function is not JSON"),
     ],
-    ids=itertools.count(),
 )
 def test_what_is_not_json_is_named(value, words):
     (line,) = found(with_action({"set": {"extra": value}}))

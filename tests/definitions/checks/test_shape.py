@@ -6,10 +6,11 @@ import pytest
 
 from machines.engine.definitions import compile
 from machines.engine.errors import DefinitionError
+from tests.cases import for_each
 from tests.definitions.builders import codes, found, machine, with_action, with_guard, with_transition
 
 
-@pytest.mark.parametrize("definition", [None, 3, "door", [], True, b"{}", object()])
+@for_each("definition", [None, 3, "door", [], True, b"{}", object()])
 def test_only_an_object_is_a_definition(definition):
     assert codes(definition) in (["SB104"], ["SB110"])
 
@@ -23,8 +24,8 @@ def test_no_states_at_all_is_an_error():
     assert "SB106 states: the definition has no states" in found(machine({}))
 
 
-@pytest.mark.parametrize(
-    ("definition", "line"),
+@for_each(
+    "definition, line",
     [
         (machine(staes={}), 'SB105 staes: no key "staes"; did you mean "states"?'),
         (machine(data={}), 'SB105 data: no key "data"; write "context"'),
@@ -113,8 +114,8 @@ def test_a_mistake_is_named_with_its_place(definition, line):
     assert any(finding.startswith(line) for finding in found(definition)), found(definition)
 
 
-@pytest.mark.parametrize(
-    ("action", "line"),
+@for_each(
+    "action, line",
     [
         ("lockIt", 'SB116 states.A.on.go.actions: the action "lockIt" is only a name'),
         ({}, "SB116 states.A.on.go.actions: an action has exactly one verb; here: none"),
@@ -145,7 +146,7 @@ def test_a_mistake_in_an_action_is_named(action, line):
     assert any(finding.startswith(line) for finding in found(with_action(action))), found(with_action(action))
 
 
-@pytest.mark.parametrize(
+@for_each(
     "action",
     [
         {"set": {"n": "n + 1", "name": "'x'"}},

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from machines.engine.definitions import check, compile
+from tests.cases import for_each
 from tests.definitions.builders import codes, found, inside, machine, player
 
 
@@ -30,8 +29,8 @@ def test_all_states_are_counted_wherever_they_stand():
     assert "SB111 states: 501 states; at most 500 are allowed" in found(definition)
 
 
-@pytest.mark.parametrize(
-    ("definition", "line"),
+@for_each(
+    "definition, line",
     [
         (inside({"a": {}}, initial="out"), 'SB123 states.C.initial: the state "out" is not inside "C"; there are: "a"'),
         (inside({"a": {}}, initial="#C"), 'SB123 states.C.initial: the state "C" is not inside "C"'),
@@ -111,8 +110,8 @@ def test_in_takes_a_name_and_says_which_when_given_a_key():
     assert line.endswith('no state is called "idle"; the name is "on.volume.idle" or "on.track.idle"')
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "line"),
+@for_each(
+    "key, value, line",
     [
         ("queue", "q", 'SB119 states.A.invoke.queue: "queue" belongs to the work of a handler, not to a machine'),
         ("retry", {}, 'SB119 states.A.invoke.retry: "retry" belongs to the work of a handler'),

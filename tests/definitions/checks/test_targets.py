@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from machines.engine.definitions import compile
+from tests.cases import for_each
 from tests.definitions.builders import codes, found, machine, player
 
 
@@ -21,8 +22,8 @@ def target(written, source=("on", "volume", "idle"), **parts):
     return [program["states"][index - 1]["name"] for index in indexes]
 
 
-@pytest.mark.parametrize(
-    ("written", "name"),
+@for_each(
+    "written, name",
     [
         ("loud", "loud"),
         ("idle", "on.volume.idle"),  # beside it, though there are two
@@ -58,9 +59,7 @@ def test_several_targets_lead_into_several_regions():
     assert target(["last"], source=("on", "track")) == ["last"]
 
 
-@pytest.mark.parametrize(
-    "targets", [["loud", "volume"], ["loud", "silent"], ["off", "on"], ["loud", "loud"], ["last", "loud"]]
-)
+@for_each("targets", [["loud", "volume"], ["loud", "silent"], ["off", "on"], ["loud", "loud"], ["last", "loud"]])
 def test_targets_that_cannot_be_active_at_once_are_an_error(targets):
     definition = player({"off": {"on": {"go": {"target": targets}}}})
     (line,) = [line for line in found(definition) if line.startswith("SB122")]

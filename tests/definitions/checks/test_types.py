@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import for_each
 from tests.definitions.builders import codes, found, machine, with_action, with_guard
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
+@for_each(
+    "field, value",
     [
         ("n", "'text'"),
         ("n", "1.5"),
@@ -35,8 +34,8 @@ def test_a_value_that_cannot_fit_its_field_is_found(field, value):
     assert "SB112" in codes(with_action({"set": {field: value}}))
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
+@for_each(
+    "field, value",
     [
         ("n", "n / 2"),
         ("n", "now + 28 * 86400"),
@@ -70,7 +69,7 @@ def test_only_arrays_are_appended_to():
     assert codes(with_action([{"append": {"tags": 1}}, {"append": {"extra": 1}}])) == []
 
 
-@pytest.mark.parametrize(
+@for_each(
     "guard",
     ["n < '3'", "name > 3", "n < None", "name + 1 > 2", "tags * 2", "-name", "1 in n", "lower(n) == 'x'", "True < 2"],
 )
@@ -78,12 +77,12 @@ def test_a_guard_that_always_fails_to_evaluate_is_found(guard):
     assert codes(with_guard(guard)) == ["SB112"]
 
 
-@pytest.mark.parametrize("guard", ["n == '3'", "name != 3", "on_air == 1", "tags == 'a'", "1 < n == 'x'"])
+@for_each("guard", ["n == '3'", "name != 3", "on_air == 1", "tags == 'a'", "1 < n == 'x'"])
 def test_a_comparison_that_can_never_hold_is_a_warning(guard):
     assert codes(with_guard(guard)) == ["SB213"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "guard",
     [
         "n == ratio",
@@ -106,8 +105,8 @@ def test_declared_payload_types_are_used():
     assert codes(with_guard("event.count < 3", events=events)) == []
 
 
-@pytest.mark.parametrize(
-    ("schema", "expected"),
+@for_each(
+    "schema, expected",
     [
         ({"type": "integer", "default": 1.5}, ["SB112"]),
         ({"type": "integer", "default": 2.0}, []),

@@ -6,6 +6,7 @@ import pytest
 
 from machines.engine.definitions import check, compile, outline
 from machines.formats import dump, read
+from tests.cases import for_each
 from tests.definitions.builders import machine, with_transition
 
 pytestmark = pytest.mark.pure
@@ -25,8 +26,8 @@ def test_the_outline_and_the_program_have_it():
     assert (programs[0]["allow"], "allow" in programs[1]) == (["supervisor", "night shift"], False)
 
 
-@pytest.mark.parametrize(
-    ("allow", "code"),
+@for_each(
+    "allow, code",
     [
         ("supervisor", "SB104"),
         ([], "SB114"),

@@ -8,6 +8,7 @@ from machines.engine.definitions import check, compile, outline
 from machines.engine.definitions.access import REPAIRS
 from machines.engine.instances.repairs import PREVIEWS
 from machines.formats import dump, read
+from tests.cases import for_each
 from tests.definitions.builders import machine
 
 pytestmark = pytest.mark.pure
@@ -36,8 +37,8 @@ def test_the_outline_and_the_program_have_it():
     assert outline(machine(STATES)).approval == ()
 
 
-@pytest.mark.parametrize(
-    ("approval", "code", "path"),
+@for_each(
+    "approval, code, path",
     [
         ("delete", "SB104", "approval"),
         ([1], "SB104", "approval[0]"),

@@ -1,8 +1,7 @@
 """``index``: the data fields that instances are found by."""
 
-import pytest
-
 from machines.engine.definitions import check, compile
+from tests.cases import for_each
 
 SCHEMA = {
     "type": "object",
@@ -35,8 +34,8 @@ def test_without_one_the_program_is_what_it_was():
     assert "index" not in compile(definition([]))
 
 
-@pytest.mark.parametrize(
-    ("index", "found"),
+@for_each(
+    "index, found",
     [
         ("serial", [("SB104", "index")]),
         ([1], [("SB104", "index[0]")]),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from machines.engine.definitions import compile, outline
+from tests.cases import for_each
 from tests.definitions.builders import codes, found, with_action
 
 N = ["data", "n"]
@@ -14,9 +13,7 @@ def compiled(action):
     return compile(with_action(action))["states"][0]["transitions"][0]["actions"]
 
 
-@pytest.mark.parametrize(
-    ("action", "expected"),
-    [
+@for_each("action, expected", [
         ({"send": "next"}, ["send", {"event": "next"}]),
         ({"send": {"event": {"expr": "name"}}}, ["send", {"event": ["data", "name"]}]),
         ({"send": {"event": "next", "to": "'#_parent'"}}, ["send", {"event": "next", "to": ["str", "#_parent"]}]),
@@ -50,8 +47,7 @@ def compiled(action):
             ["if", [{"guard": ["because", "n", N], "text": "n", "then": [["log", N]]}, {"then": []}]],
         ),
         ({"if": {"guard": "n", "do": []}}, ["if", [{"guard": ["because", "n", N], "text": "n", "then": []}]]),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_an_action_becomes_a_list(action, expected):
     assert compiled(action) == [expected]
 
@@ -62,9 +58,7 @@ def test_what_is_cancelled_is_the_id_of_a_send():
     assert found(with_action(actions)) == []
 
 
-@pytest.mark.parametrize(
-    ("action", "line"),
-    [
+@for_each("action, line", [
         ({"send": 3}, "SB104 states.A.on.go.actions.send: expected an event's name or an object"),
         ({"send": {}}, 'SB106 states.A.on.go.actions.send.event: "event" is missing'),
         ({"send": {"evnt": "x"}}, 'SB105 states.A.on.go.actions.send.evnt: no key "evnt"; did you mean "event"?'),
@@ -97,8 +91,7 @@ def test_what_is_cancelled_is_the_id_of_a_send():
         ({"foreach": {"in": "tags", "item": "n"}}, 'SB106 states.A.on.go.actions.foreach.do: "do" is missing'),
         ({"block": {"sett": {}}}, 'SB116 states.A.on.go.actions.block.sett: no action "sett"'),
         ({"sendTo": "x"}, 'SB116 states.A.on.go.actions.sendTo: no action "sendTo"; write "send"'),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_mistake_is_named_with_its_place(action, line):
     assert any(finding.startswith(line) for finding in found(with_action(action))), found(with_action(action))
 
@@ -145,8 +138,8 @@ def test_queues_and_raised_events_are_found_inside_other_actions():
     assert outline(definition).states[0].enqueues == ("mail",)
 
 
-@pytest.mark.parametrize(
-    ("action", "text"),
+@for_each(
+    "action, text",
     [
         ({"send": "next"}, "send next"),
         (

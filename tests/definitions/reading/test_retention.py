@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-import pytest
-
 from machines.engine.definitions.reading.retention import Retention, find_retention, parse_age
+from tests.cases import for_each
 
 DAY = 86_400_000
 
 
-@pytest.mark.parametrize(
-    ("text", "ms"),
-    [("30d", 30 * DAY), ("30 days", 30 * DAY), ("1 day", DAY), ("12 hours", DAY // 2), ("90m", 5_400_000),
-     ("2 minutes", 120_000), ("1.5 s", 1500), ("500ms", 500), (" 3 seconds ", 3000)],
-)  # fmt: skip
+@for_each(
+    "text, ms",
+    [
+        ("30d", 30 * DAY),
+        ("30 days", 30 * DAY),
+        ("1 day", DAY),
+        ("12 hours", DAY // 2),
+        ("90m", 5_400_000),
+        ("2 minutes", 120_000),
+        ("1.5 s", 1500),
+        ("500ms", 500),
+        (" 3 seconds ", 3000),
+    ],
+)
 def test_an_age_is_a_duration_or_has_its_unit_in_full(text, ms):
     assert parse_age(text) == ms
 
 
-@pytest.mark.parametrize("text", ["", "30", "days", "-1d", "30 month", "1d 2h"])
+@for_each("text", ["", "30", "days", "-1d", "30 month", "1d 2h"])
 def test_any_other_text_is_no_age(text):
     assert parse_age(text) is None
 

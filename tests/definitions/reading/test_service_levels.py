@@ -7,6 +7,7 @@ from jsonschema import Draft202012Validator
 
 from machines import formats
 from machines.engine.definitions import check, compile, outline, schema
+from tests.cases import for_each
 from tests.definitions.builders import codes, found, machine
 
 DESK = {"Open": {"sla": "15m", "on": {"take": "Taken"}}, "Taken": {"on": {"drop": "Open"}}}
@@ -29,8 +30,8 @@ def test_it_is_a_duration(text, ms):
     assert outline(with_level(text)).state("A").sla == ms
 
 
-@pytest.mark.parametrize(
-    ("definition", "line"),
+@for_each(
+    "definition, line",
     [
         (with_level("soon"), 'SB113 states.A.sla: not a duration; write a number and a unit, such as "500ms"'),
         (with_level(900), "SB113 states.A.sla: not a duration"),
@@ -51,7 +52,7 @@ def test_what_is_none_is_found(definition, line):
     assert any(line in each for each in found(definition)), found(definition)
 
 
-@pytest.mark.parametrize("level", ["15m", "1.5 h", "soon", 900, None])
+@for_each("level", ["15m", "1.5 h", "soon", 900, None])
 def test_the_schema_agrees(level):
     definition = with_level(level)
     fits = Draft202012Validator(schema()).is_valid(definition)

@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from machines.catalog import submissions
 from machines.engine import expressions
 from machines.engine.definitions import check
+from tests.cases import for_each
 
 GROWTH = 2.6  # times the calls for twice the size; a square would be 4
 
@@ -68,9 +67,7 @@ def scxml_states(size: int) -> Callable[[], Any]:
     return lambda: submissions.read(text, format="scxml")
 
 
-@pytest.mark.parametrize(
-    "shape", [one_long_guard, guards_on_several_lines, many_guards, regions_that_are_all_targets, scxml_states]
-)
+@for_each("shape", [one_long_guard, guards_on_several_lines, many_guards, regions_that_are_all_targets, scxml_states])
 def test_twice_the_size_takes_about_twice_the_work(shape):
     shape(1)()  # what is read once in a process
     small, large = calls_of(shape(4)), calls_of(shape(8))

@@ -13,6 +13,7 @@ import pytest
 from machines.engine import AsyncEngine, BadInput, Engine
 from machines.engine.aio import async_engine, method_generator
 from machines.engine.aio.calls import LEFT_OUT
+from tests.cases import for_each
 from tests.engine.builders import ROOT, door
 
 PUBLIC = sorted(name for name in dir(Engine) if not name.startswith("_"))
@@ -25,7 +26,7 @@ def test_the_generated_module_is_what_engine_says_now():
     )
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@for_each("name", PUBLIC)
 def test_each_public_method_is_there_with_its_arguments_and_docstring(name):
     if name in LEFT_OUT:
         assert not hasattr(AsyncEngine, name)
@@ -46,7 +47,7 @@ def test_each_public_method_is_there_with_its_arguments_and_docstring(name):
         assert all(map(inspect.iscoroutinefunction, methods))
 
 
-@pytest.mark.parametrize("name", sorted(LEFT_OUT))
+@for_each("name", sorted(LEFT_OUT))
 def test_what_is_left_out_says_what_to_use(name):
     with pytest.raises(AttributeError, match=f"no attribute '{name}'; "):
         getattr(AsyncEngine.from_url("redis://localhost:1"), name)

@@ -4,8 +4,9 @@ import pytest
 import redis
 
 from machines.engine import Engine, EngineFault, LeaseLost
+from tests.cases import for_each
 from tests.engine.builders import NOW, machine, publish
-from tests.engine.dumps import dump, keys_left, silence, unchanged
+from tests.engine.dumps import dump, keys_left, restored, silence, unchanged
 
 STATES = {
     "Idle": {
@@ -130,23 +131,24 @@ OWN = {"in": "zset", "h": "list", "flow": "hash", "log": "stream", "meta": "hash
        "queues": "set", "qs": "hash", "versions": "hash", "u": "string", "w": "string"}  # fmt: skip
 
 
-@pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("place", KEYS)
+@for_each("call", CALLS)
 def test_a_call_that_meets_a_foreign_key_succeeds_without_it_or_changes_nothing(box, place, call):
     key = box.keys.prefix + KEYS[place]
     own = {"bell": "list", "rules": "hash"}.get(place) or OWN[KEYS[place].split(":")[2]]
     kind = "string" if own != "string" else "list"
-    plant(box, key, kind)
-    silence(box)
-    before = dump(box)
-    try:
-        CALLS[call](box)
-    except (EngineFault, LeaseLost):
+    with restored(box):
+        plant(box, key, kind)
         silence(box)
-        assert {k: v for k, v in dump(box).items() if before.get(k) != v} == {}
-        assert set(dump(box)) == set(before)
-    else:
-        assert box.client.type(key) in (kind, "none"), "nobody wrote over it"
+        before = dump(box)
+        try:
+            CALLS[call](box)
+        except (EngineFault, LeaseLost):
+            silence(box)
+            assert {k: v for k, v in dump(box).items() if before.get(k) != v} == {}
+            assert set(dump(box)) == set(before)
+        else:
+            assert box.client.type(key) in (kind, "none"), "nobody wrote over it"
 
 
 @pytest.mark.parametrize("content", [b"foreign", b"\x01", b"", b"\x94\xa2OK\xa0\x01\xc0"])
@@ -160,11 +162,12 @@ WAY = ["index left", "index entered", "history", "flow", "ready", "next job", "l
 STRANGERS = [(place, kind) for place in WAY for kind in FOREIGN if OWN[KEYS[place].split(":")[2]] != kind]
 
 
-@pytest.mark.parametrize(("place", "kind"), STRANGERS)
+@for_each("place, kind", STRANGERS)
 def test_whatever_its_type_a_step_is_taken_back_whole(box, place, kind):
-    plant(box, box.keys.prefix + KEYS[place], kind)
-    with unchanged(box), pytest.raises(EngineFault, match="WRONGTYPE"):
-        box.fire("m", "a", "go", now=LATER)
+    with restored(box):
+        plant(box, box.keys.prefix + KEYS[place], kind)
+        with unchanged(box), pytest.raises(EngineFault, match="WRONGTYPE"):
+            box.fire("m", "a", "go", now=LATER)
 
 
 def test_the_history_keeps_its_oldest_steps_when_a_step_that_would_cut_it_is_taken_back(box):

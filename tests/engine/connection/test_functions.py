@@ -5,6 +5,7 @@ import contextlib
 import pytest
 
 from machines.engine import DefinitionError, Refused
+from tests.cases import for_each
 from tests.engine.builders import evaluate
 
 PAYLOAD = {
@@ -128,13 +129,13 @@ def server(redis_url):
     engine.client.close()
 
 
-@pytest.mark.parametrize("text", VALUES)
+@for_each("text", VALUES)
 def test_a_function_is_worth_this(server, text):
     assert evaluate(server, text, PAYLOAD) == VALUES[text]
     assert type(evaluate(server, text, PAYLOAD)) is type(VALUES[text]) or isinstance(VALUES[text], int | float)
 
 
-@pytest.mark.parametrize("text", ERRORS)
+@for_each("text", ERRORS)
 def test_a_function_that_has_no_value_says_why(server, text):
     with pytest.raises((Refused, DefinitionError)) as caught:
         evaluate(server, text, PAYLOAD)
@@ -144,7 +145,7 @@ def test_a_function_that_has_no_value_says_why(server, text):
         assert {finding.code for finding in caught.value.findings if finding.is_error} <= {"SB112"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "plus(event.x, event.x)",
@@ -160,7 +161,7 @@ def test_what_is_too_long_is_refused(server, text):
     assert "text longer than 65536 bytes" in caught.value.explanation.error
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "last_index_of(event.t, event.u)",

@@ -2,18 +2,17 @@
 
 import re
 
-import pytest
-
 from machines.engine import reference
 from machines.engine.connection import library
 from machines.engine.connection.replies import Status
+from tests.cases import for_each
 
 FILES = list(library.function_paths().values())
 REQUIRED = ("KEYS", "ARGV", "Returns", "Notifies", "Cost")
 ENGINE = library.FOLDER.parent
 PYTHON = sorted([*ENGINE.rglob("*.py"), *(ENGINE.parent / "patterns").glob("*.py")])
 
-each_function = pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+each_function = for_each("path", FILES)
 
 
 def returned(header) -> set[str]:

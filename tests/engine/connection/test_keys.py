@@ -2,10 +2,9 @@
 
 import re
 
-import pytest
-
 from machines.engine.connection import library
 from machines.engine.keys import PREFIX, Keys, Partition, choose_partition, crc16
+from tests.cases import for_each
 from tests.engine.builders import machine, publish
 from tests.engine.dumps import keys_left
 
@@ -69,7 +68,7 @@ LITERALS = {
 }
 
 
-@pytest.mark.parametrize(("call", "suffix"), LITERALS.items(), ids=lambda v: v[0] if isinstance(v, tuple) else "")
+@for_each("call, suffix", LITERALS.items())
 def test_each_key_of_a_partition_is_what_it_is(call, suffix):
     partition = Keys().partition("activation")
     attribute = getattr(partition, call[0])

@@ -4,11 +4,10 @@ import dataclasses
 import inspect
 import re
 
-import pytest
-
 from machines.engine import pattern_keys
 from machines.engine.connection import library
 from machines.engine.pattern_keys import PatternKeys
+from tests.cases import for_each
 
 ROOTS = {
     ("pace", "login", "al:ice"): "sb:pace:{login:al:ice}",
@@ -63,13 +62,13 @@ end }}
 """
 
 
-@pytest.mark.parametrize(("call", "root"), ROOTS.items(), ids=lambda v: v[0] if isinstance(v, tuple) else "")
+@for_each("call, root", ROOTS.items())
 def test_each_root_is_what_it_is_and_ends_in_its_hash_tag(call, root):
     assert getattr(PatternKeys("sb:"), call[0])(*call[1:]).root == root
     assert re.fullmatch(r"sb:[a-z]+:\{[^{}]+\}", root)
 
 
-@pytest.mark.parametrize(("call", "suffix"), LITERALS.items(), ids=lambda v: ".".join(v[:2]) if len(v) > 1 else "")
+@for_each("call, suffix", LITERALS.items())
 def test_each_key_below_a_root_is_what_it_is(call, suffix):
     holder = _classes()[call[0]]("sb:x:{y}")
     attribute = getattr(holder, call[1])

@@ -3,6 +3,7 @@
 import pytest
 
 from machines.engine.connection import library
+from tests.cases import for_each
 from tests.engine.builders import NOW, errand, publish
 from tests.engine.dumps import unchanged
 
@@ -21,22 +22,20 @@ def call(engine):
     return lambda name, *args: engine.client.fcall(name, 1, engine.keys.partition("errand").root, *args)
 
 
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ("sb_live", "sb_stats", "sb_lock_peek")])
+@for_each("name", [name for name in FUNCTIONS if name not in ("sb_live", "sb_stats", "sb_lock_peek")])
 def test_a_call_without_arguments_is_told_so(engine, call, name):
     with unchanged(engine):
         assert call(name)[0] == "BADARG"
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("word", ["", "x"])
+@for_each("name", FUNCTIONS)
+@for_each("word", ["", "x"])
 def test_too_few_arguments_never_break_a_function(call, name, word):
     for count in range(9):
         assert call(name, *[word] * count)[0].isupper()
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in FUNCTIONS if name not in ("sb_permitted", "sb_wakeups")]
-)  # take none
+@for_each("name", [name for name in FUNCTIONS if name not in ("sb_permitted", "sb_wakeups")])  # take none
 def test_a_call_without_its_key_or_with_two_is_told_so(engine, call, name):
     root = engine.keys.partition("errand").root
     wrong = [[]] if name == "sb_tick" else [[], [root, root]]
@@ -46,17 +45,33 @@ def test_a_call_without_its_key_or_with_two_is_told_so(engine, call, name):
         assert (status, why.partition(",")[0].removesuffix(" or more")) == ("BADARG", f"{name} takes 1 key")
 
 
-@pytest.mark.parametrize(
-    ("position", "word"),
-    [(2, "1.5"), (2, "nan"), (2, "inf"), (2, "0"), (3, "nan"), (3, "inf"), (3, "0.5"), (3, "x"), (4, "nan"), (4, "inf"),
-     (4, "soon"), (4, "-1"), (0, ""), (0, "work:leased"), (0, "a b"), (0, "q" * 65)],
-)  # fmt: skip
+@for_each(
+    "position, word",
+    [
+        (2, "1.5"),
+        (2, "nan"),
+        (2, "inf"),
+        (2, "0"),
+        (3, "nan"),
+        (3, "inf"),
+        (3, "0.5"),
+        (3, "x"),
+        (4, "nan"),
+        (4, "inf"),
+        (4, "soon"),
+        (4, "-1"),
+        (0, ""),
+        (0, "work:leased"),
+        (0, "a b"),
+        (0, "q" * 65),
+    ],
+)
 def test_a_take_that_makes_no_sense_loses_no_job(engine, call, position, word):
     with unchanged(engine):
         assert call("sb_take", *TAKE[:position], word, *TAKE[position + 1 :])[0] == "BADARG"
 
 
-@pytest.mark.parametrize("lease", ["nan", "inf", "0", "1.5", "1e300", "x"])
+@for_each("lease", ["nan", "inf", "0", "1.5", "1e300", "x"])
 def test_no_lease_or_delay_lasts_for_ever(engine, call, lease):
     held = engine.held
     with unchanged(engine):
@@ -65,8 +80,8 @@ def test_no_lease_or_delay_lasts_for_ever(engine, call, lease):
             assert call("sb_fail", held.id, held.token, "", "", "", "return", "", lease)[0] == "BADARG"
 
 
-@pytest.mark.parametrize(
-    ("name", "args"),
+@for_each(
+    "name, args",
     [
         ("sb_history", ["a", "1.5", "2"]),
         ("sb_history", ["a", "0", "nan"]),
@@ -83,8 +98,8 @@ def test_numbers_are_whole_and_finite(engine, call, name, args):
         assert call(name, *args)[0] == "BADARG"
 
 
-@pytest.mark.parametrize(
-    ("position", "word"),
+@for_each(
+    "position, word",
     [(0, ""), (0, "xyz"), (0, "a" * 65), (4, ""), (4, "0"), (4, "many"), (5, "1.5"), (5, "x"), (5, "0"), (5, "1e15")],
 )
 def test_a_version_gets_no_name_that_no_instance_could_use(engine, call, position, word):

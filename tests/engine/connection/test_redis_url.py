@@ -6,6 +6,7 @@ import pytest
 
 from machines.engine import BadInput
 from machines.engine.connection.redis_url import read_url
+from tests.cases import for_each
 
 
 def test_a_server_has_one_host_a_database_an_account_and_options():
@@ -61,8 +62,8 @@ def test_neither_account_nor_options_are_shown():
     assert "me" not in repr(found).replace("scheme", "")
 
 
-@pytest.mark.parametrize(
-    ("url", "why"),
+@for_each(
+    "url, why",
     [
         ("redis+sentinel://a", "/service"),
         ("redis+sentinel://a/", "/service"),

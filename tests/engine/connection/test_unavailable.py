@@ -9,6 +9,7 @@ import pytest
 import redis
 
 from machines.engine import BadInput, Engine, EngineUnavailable, NotPermitted
+from tests.cases import for_each
 from tests.engine.builders import NOW, counter, door, errand, machine, publish
 from tests.engine.dumps import dump, silence
 
@@ -199,10 +200,7 @@ def test_a_timeout_says_that_nobody_knows(own_engine, relay):
     far.client.close()
 
 
-@pytest.mark.parametrize(
-    "url",
-    ["http://x", "localhost", "", "redis+sentinel://x", "ftp://", "redis://x:port", "redis://[x"],
-)
+@for_each("url", ["http://x", "localhost", "", "redis+sentinel://x", "ftp://", "redis://x:port", "redis://[x"])
 def test_a_url_that_is_none_is_bad_input(url):
     with pytest.raises(BadInput, match="Redis URL"):
         Engine.from_url(url).ping()

@@ -6,6 +6,7 @@ import pytest
 
 from machines.engine import DefinitionError, Refused
 from machines.engine.expressions import FUNCTIONS
+from tests.cases import for_each
 from tests.engine.builders import NOW, evaluate, fields, machine, started
 from tests.engine.connection import test_functions
 
@@ -108,7 +109,7 @@ def server(redis_url):
     engine.client.close()
 
 
-@pytest.mark.parametrize("text", VALUES)
+@for_each("text", VALUES)
 def test_an_expression_is_worth(server, text):
     found = evaluate(server, text, PAYLOAD)
     assert found == VALUES[text]
@@ -191,7 +192,7 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize("text", ERRORS)
+@for_each("text", ERRORS)
 def test_an_expression_that_has_no_value_says_why(server, text):
     with pytest.raises((Refused, DefinitionError)) as caught:
         evaluate(server, text, PAYLOAD)
@@ -206,8 +207,8 @@ def test_every_function_that_is_allowed_is_in_the_table():
     assert [name for name in FUNCTIONS if f"{name}(" not in tables] == []
 
 
-@pytest.mark.parametrize(
-    ("text", "payload"),
+@for_each(
+    "text, payload",
     [
         ("strip(event.t)", {"t": "x" + " " * 60_000 + "x"}),
         ("number(event.t)", {"t": "1" * 60_000 + "x"}),

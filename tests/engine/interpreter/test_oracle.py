@@ -3,7 +3,7 @@
 import secrets
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from machines.engine import DefinitionError, Engine, Refused
@@ -69,7 +69,7 @@ def floats(found):
     return float(found) if isinstance(found, int) and not isinstance(found, bool) else found
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400)
 @given(tree=TREES, leaves=st.lists(LEAVES, min_size=5, max_size=5))
 def test_both_readings_agree(engine, tree, leaves):
     try:

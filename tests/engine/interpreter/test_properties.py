@@ -5,7 +5,7 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -233,7 +233,5 @@ def test_whatever_happens_it_adds_up(redis_url):
     Life.url = redis_url
     run_state_machine_as_test(
         Life,
-        settings=settings(
-            max_examples=30, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
+        settings=settings(max_examples=30, stateful_step_count=25),
     )

@@ -3,11 +3,12 @@
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from machines.engine import MendReport, UnknownMachine
 from machines.engine.keys import Keys
+from tests.cases import for_each
 from tests.conftest import remove
 from tests.engine.bells import Bells
 from tests.engine.builders import NOW, errand, publish
@@ -267,8 +268,8 @@ def test_results_add_up_and_say_so_in_words():
     assert (both.total, str(both), str(MendReport())) == (4, "3 ready, 1 ghosts", "nothing")
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
+@for_each(
+    "name, found",
     [
         ("sb:{m:0}:job:0-12", ("sb:{m:0}", "0-12", "", "")),
         ("sb:{m:0}:q:work", ("sb:{m:0}", "", "work", "ready")),
@@ -291,7 +292,7 @@ LISTS = st.tuples(st.sampled_from(PLACES), st.sampled_from(["work", "work", "oth
 WORDS = st.sampled_from(["ready", "delayed", "nowhere"])  # for the place of a job
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(
     gone=st.sets(st.sampled_from(PLACES)),
     lost=st.sets(st.tuples(st.sampled_from(PLACES), MEMBERS), max_size=4),

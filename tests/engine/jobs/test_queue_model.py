@@ -3,7 +3,7 @@
 import secrets
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
@@ -222,7 +222,5 @@ def test_a_queue_does_what_the_model_does(redis_url):
     Queue.url = redis_url
     run_state_machine_as_test(
         Queue,
-        settings=settings(
-            max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
+        settings=settings(max_examples=60, stateful_step_count=30),
     )

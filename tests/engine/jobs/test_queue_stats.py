@@ -3,6 +3,7 @@
 import pytest
 
 from machines.engine import EngineFault, rates
+from tests.cases import for_each
 from tests.engine.builders import NOW, door, publish
 
 from .queueing import busy, take
@@ -92,8 +93,8 @@ def test_statistics_are_no_reason_to_fail(engine):
         engine.stats("errand")
 
 
-@pytest.mark.parametrize(
-    ("histogram", "share", "ms"),
+@for_each(
+    "histogram, share, ms",
     [
         ({}, 0.5, None),
         ({0: 10}, 0.5, 0.5),
@@ -108,8 +109,8 @@ def test_a_quantile_lies_where_that_share_of_the_times_is_below(histogram, share
     assert rates.estimate_quantile(histogram, share) == ms
 
 
-@pytest.mark.parametrize(
-    ("text", "parsed", "shown"),
+@for_each(
+    "text, parsed, shown",
     [
         ("100/s", (100, 1000), "100/s"),
         (" 30/m ", (30, 60_000), "30/m"),

@@ -3,6 +3,7 @@
 import pytest
 
 from machines.engine import DefinitionError, Refused
+from tests.cases import for_each
 from tests.engine.builders import NOW, machine, publish, started
 from tests.engine.dumps import unchanged
 from tests.engine.instances.racing import in_processes, in_threads
@@ -78,7 +79,7 @@ def test_a_time_that_was_moved_forward_on_the_list_alone_does_not_count(engine):
     assert engine.tick("lamp", now=NOW + 10_000) == 1
 
 
-@pytest.mark.parametrize("member", ["1.1:x", "a1a7:x", "a1a1:nobody", "a1a1:", "junk", ""])
+@for_each("member", ["1.1:x", "a1a7:x", "a1a1:nobody", "a1a1:", "junk", ""])
 def test_what_is_no_timer_is_taken_off_the_list(engine, member):
     publish(engine, lamp())
     key = engine.keys.partition("lamp").timers
@@ -177,7 +178,7 @@ def test_a_delay_that_is_none_refuses_the_step(engine, delay):
         engine.fire("sender", "x", "go", now=NOW)
 
 
-@pytest.mark.parametrize("delay", [-1, "soon", 1e300, "11000d"])
+@for_each("delay", [-1, "soon", 1e300, "11000d"])
 def test_a_delay_that_is_written_down_wrongly_is_found_when_it_is_published(engine, delay):
     with pytest.raises(DefinitionError):
         engine.publish(sender({"send": {"event": "e0", "delay": delay}}))

@@ -1,7 +1,7 @@
 """tally against the pages of find, on random instances, moves and searches: the badge is the list."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from machines.engine import BadInput
@@ -74,7 +74,7 @@ def play(engine, count, moves, index):
     return NOW + len(moves) * 1_000
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 @given(
     count=st.integers(0, 10),
     moves=st.lists(MOVE, max_size=25),

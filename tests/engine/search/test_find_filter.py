@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from .indexed import assert_exact, every, instances, row
@@ -41,7 +41,7 @@ def holds(value, wanted):
     return all(kind(value) == kind(limit) and tests[name](value, limit) for name, limit in wanted.items())
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @given(
     data=st.lists(DATUM, min_size=1, max_size=12),
     steps=st.lists(STEP, max_size=15),

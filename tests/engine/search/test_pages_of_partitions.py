@@ -1,7 +1,7 @@
 """Pages over many partitions are those of one sorted list, however the instances lie."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from machines.engine import Engine
@@ -10,7 +10,7 @@ from machines.engine.search.page_merge import compute_share
 from tests.engine.builders import NOW, machine, publish
 
 PARTITIONS = 8
-CALLS = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+CALLS = settings(max_examples=25)
 IDS = [f"i{number}" for number in range(4000)]
 OF_ONE = [id for id in IDS if choose_partition(id, PARTITIONS) == 3]
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 import redis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis.exceptions import ResponseError
 
@@ -140,7 +140,7 @@ def test_an_error_does_not_repeat_a_long_name_in_full(client, key):
 names = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=12)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(map=st.dictionaries(names, st.lists(names, max_size=4), max_size=6), current=names, initial=names, reason=names)
 def test_any_machine_comes_back_as_it_was_and_lists_and_follows_its_map(client, key, map, current, initial, reason):
     machine = {"current": current, "map": map, "initial": initial, "reason": reason}

@@ -14,6 +14,7 @@ from redis.exceptions import ResponseError
 
 from machines.engine.connection.library_loader import read_held
 from machines.engine.sm_commands import COMMANDS, build_fcall, call, shim
+from tests.cases import for_each
 from tests.conftest import program
 from tests.engine.connection import clusters
 
@@ -70,9 +71,7 @@ def test_a_command_with_its_words_in_one_text_is_taken_apart_as_the_client_does(
     assert client.execute_command("SM.STATE door", "LIST") == ["open", "shut"]
 
 
-@pytest.mark.parametrize(
-    "command", [("GET", "a"), ("SM.NOTHING", "a"), ("SM.",), ("",), (), (1,), (b"\xff",), ("FCALL", "sm_get")]
-)
+@for_each("command", [("GET", "a"), ("SM.NOTHING", "a"), ("SM.",), ("",), (), (1,), (b"\xff",), ("FCALL", "sm_get")])
 def test_any_other_command_is_left_alone(command):
     assert build_fcall(*command) is None
 

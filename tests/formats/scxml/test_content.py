@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from machines.formats import load, read
+from tests.cases import for_each
 
 from .builders import definition, document, findings, run, started
 
@@ -75,7 +76,7 @@ CONTENT = {
 }
 
 
-@pytest.mark.parametrize("content", CONTENT)
+@for_each("content", CONTENT)
 def test_content_becomes(content):
     assert entry(content) == CONTENT[content]
 
@@ -113,7 +114,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("model", MODELS)
+@for_each("model", MODELS)
 def test_data_begins_with(engine, model):
     found = run(engine, '<state id="a"/>', model).data
     assert {name: value for name, value in found.items() if value is not None} == MODELS[model]
@@ -200,7 +201,7 @@ def test_a_loop_walks_over_the_fields_of_an_object_too(engine):
     assert [one.split()[0] for one in findings(body, model)] == ["SB224", "SB224"]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["null + 1", "undefined - 1", "(5).trim()", "[].toUpperCase()", "-null", "true && (5).trim()", "Math.x", "In()"],
 )

@@ -10,6 +10,7 @@ from machines.engine import DefinitionError, limits
 from machines.engine.definitions import CODES
 from machines.formats import load, read
 from machines.formats.scxml.elements import MAX_DEPTH
+from tests.cases import for_each
 
 from .builders import definition, document, findings
 
@@ -21,8 +22,8 @@ BOMB = (
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
+@for_each(
+    "text, found",
     [
         (BOMB, "SB141 line 1, column 1:"),
         ('<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><scxml>&x;</scxml>', "SB141 line 1, column 1:"),
@@ -97,8 +98,8 @@ def test_what_is_of_another_namespace_is_left_out_and_said():
     assert [one.partition(":")[0].split()[0] for one in findings(body)] == ["SB221", "SB221"]
 
 
-@pytest.mark.parametrize(
-    ("name", "id"),
+@for_each(
+    "name, id",
     [("door", "door"), ("my door: 1", "my_door_1"), ("1st", "st"), ("é", "_"), ("", "machine"), ("a" * 80, "a" * 52)],
 )
 def test_the_machine_is_called_as_the_document_is(name, id):
@@ -121,9 +122,7 @@ def test_states_without_ids_get_some():
     assert found["initial"] == "state2"
 
 
-@pytest.mark.parametrize(
-    ("body", "found"),
-    [
+@for_each("body, found", [
         ('<state id="a"/><state id="a"/>', 'another state has the id "a" too'),
         ('<state id="a"><transition target="zz"/></state>', 'there is no state "zz"'),
         ('<state id="a" initial="zz"><state id="b"/></state>', 'there is no state "zz"'),
@@ -140,8 +139,7 @@ def test_states_without_ids_get_some():
         ('<state id="a"><invoke/></state>', "nothing to invoke"),
         ('<state id="a"><initial/><state id="b"/></state>', "<initial> needs a <transition> with a target"),
         ('<state id="a" initial="b"><initial><transition target="b"/></initial><state id="b"/></state>', "exclude"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_an_invalid_document_is_refused(body, found):
     said = findings(body)
     assert any(one.startswith("SB144 line 1, column") and found in one for one in said), said
@@ -178,7 +176,7 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("name", LARGE)
+@for_each("name", LARGE)
 def test_a_large_document_takes_time_that_grows_with_its_length_only(name):
     definition, found = read(f"<scxml {NAMESPACE}>{LARGE[name]}</scxml>", "scxml")
     assert definition is not None
@@ -201,7 +199,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=30), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_whatever_the_text_the_reader_never_raises(pieces, whole):
     text = "".join(pieces)
     for one in (text, f"<scxml {NAMESPACE}>{text}</scxml>") if whole else (text,):
@@ -218,7 +216,7 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=25))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_whatever_the_script_the_reader_never_raises(words):
     text = " ".join(words).replace("]]>", "")
     body = f'<script><![CDATA[{text}]]></script><state id="a"/>'

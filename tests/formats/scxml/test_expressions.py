@@ -6,6 +6,8 @@ from xml.sax.saxutils import quoteattr
 
 import pytest
 
+from tests.cases import for_each
+
 from .builders import back, definition, evaluate, expression, findings, run
 
 VARIABLES = {
@@ -60,7 +62,7 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("text", WRITTEN)
+@for_each("text", WRITTEN)
 def test_an_expression_stays_as_plain_as_it_can(text):
     assert expression(text, **VARIABLES) == WRITTEN[text]
 
@@ -133,13 +135,13 @@ VALUES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", VALUES)
+@for_each("text", VALUES)
 def test_an_expression_is_worth_what_ecmascript_says(engine, text):
     assert evaluate(engine, text, **VARIABLES) == VALUES[text]
 
 
-@pytest.mark.parametrize(
-    ("text", "payload", "value"),
+@for_each(
+    "text, payload, value",
     [
         ("_event.data.a + _event.data.b", {"a": 1, "b": 2}, 3),
         ("_event.data.a + _event.data.b", {"a": "1", "b": 2}, "12"),
@@ -172,7 +174,7 @@ EARLY = ["typeof _event === 'undefined'", "typeof _event == 'undefined'", "_even
 LATE = ["typeof _event !== 'undefined'", "typeof _event === 'object'", "_event !== undefined", "_event"]
 
 
-@pytest.mark.parametrize("text", [*EARLY, *LATE, *(f"!({text})" for text in EARLY + LATE)])
+@for_each("text", [*EARLY, *LATE, *(f"!({text})" for text in EARLY + LATE)])
 def test_there_is_no_event_before_the_first(engine, text):
     """Asking for one fails nowhere."""
     asked = f"<if cond={quoteattr(text)}><assign location='{{}}' expr='true'/></if>"
@@ -202,24 +204,45 @@ def test_what_every_document_can_ask_for(engine):
     assert evaluate(engine, "Date.now() > 1600000000000") is True
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
-    ["/a+/.test('x')", "(function () { return this; })()", "new Thing()", "async () => 1", "x => x", "class {}",
-     "1e309", "{a: 1, ...o}",
-    "n & 1",
-     "n >>> 1", "~n", "l.map(function (x) { return x; })", "l.sort()", "eval('1')", "l.forEach(n)", "[1, , 2]", "1n",
-     "n = 5, n = 6", "<a/>", "'\\ud800'", "{get a() { return 1; }}", "tag`x`", "l.push(...l)", "o[n]()",
-     "JSON.stringify(o, null, 2)", "new Array(5)", "Function('return 1')()"],
-)  # fmt: skip
+    [
+        "/a+/.test('x')",
+        "(function () { return this; })()",
+        "new Thing()",
+        "async () => 1",
+        "x => x",
+        "class {}",
+        "1e309",
+        "{a: 1, ...o}",
+        "n & 1",
+        "n >>> 1",
+        "~n",
+        "l.map(function (x) { return x; })",
+        "l.sort()",
+        "eval('1')",
+        "l.forEach(n)",
+        "[1, , 2]",
+        "1n",
+        "n = 5, n = 6",
+        "<a/>",
+        "'\\ud800'",
+        "{get a() { return 1; }}",
+        "tag`x`",
+        "l.push(...l)",
+        "o[n]()",
+        "JSON.stringify(o, null, 2)",
+        "new Array(5)",
+        "Function('return 1')()",
+    ],
+)
 def test_what_cannot_be_said_here_is_refused_with_its_place(text):
     body = f'<state id="a"><transition event="go"><log expr={quoteattr(text)}/></transition></state>'
     found = findings(body, '<data id="n"/><data id="l"/><data id="o"/>')
     assert any(one.startswith("SB145 line 1, column ") and "cannot be translated" in one for one in found), found
 
 
-@pytest.mark.parametrize(
-    "text", ["return", "", "a b", "1 +", "x; y", "var x", "1) + (2", "'open", "/* nothing */", "}", "@"]
-)
+@for_each("text", ["return", "", "a b", "1 +", "x; y", "var x", "1) + (2", "'open", "/* nothing */", "}", "@"])
 def test_what_is_no_expression_fails_when_it_runs_and_not_before(engine, text):
     body = (
         f'<state id="a"><onentry><log expr={quoteattr(text)}/></onentry>'

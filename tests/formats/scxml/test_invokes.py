@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from machines.engine.definitions import check
 from machines.formats import load, read
+from tests.cases import for_each
 
 from .builders import definition, document, findings, started
 
@@ -35,8 +34,8 @@ def test_a_document_inside_becomes_a_machine_of_its_own():
     assert found["machines"]["child"]["states"]["done"]["output"] == {"sum": "plus(x, y)"}
 
 
-@pytest.mark.parametrize(
-    ("attributes", "inside", "part"),
+@for_each(
+    "attributes, inside, part",
     [
         ("", "", {"src": "machine:child", "id": "a.1"}),
         ('type="scxml" autoforward="true"', "", {"autoforward": True}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.cases import for_each
 
 from .builders import after_script, data, definition, evaluate, findings, run, started
 
@@ -73,14 +73,14 @@ BEFORE = {"n": 7, "s": "text", "e": "", "l": [3, 1, 2], "o": {"k": 0}}
 VARIABLES = {"x": "undefined", "y": "undefined", "n": "7", "s": "'text'", "e": "''", "l": "[3, 1, 2]", "o": "{k: 0}"}
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@for_each("script", SCRIPTS)
 def test_a_script_changes_what_it_would_change(engine, script):
     found = after_script(engine, script, **VARIABLES)
     assert {name: value for name, value in found.items() if value is not None} == BEFORE | SCRIPTS[script]
 
 
-@pytest.mark.parametrize(
-    ("script", "what"),
+@for_each(
+    "script, what",
     [
         ("while (true) {}", "a loop"),
         ("do { x = 1 } while (x)", "a loop"),

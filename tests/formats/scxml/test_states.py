@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.cases import for_each
 
 from .builders import definition, run
 
@@ -55,8 +55,8 @@ def test_a_history_with_content_in_its_default(engine):
     assert (again.configuration, again.data) == (["c"], {"x": 1})
 
 
-@pytest.mark.parametrize(
-    ("transition", "written"),
+@for_each(
+    "transition, written",
     [
         ('event="e" target="b"', {"e": "b"}),
         ('event="e.f.* g. *" target="b"', {"e.f": "b", "g": "b", "*": "b"}),
@@ -89,8 +89,8 @@ def test_transitions_without_an_event_are_taken_at_once():
     assert found["a"]["always"] == [{"target": "b", "guard": "1"}, {"target": "a", "reenter": True}]
 
 
-@pytest.mark.parametrize(
-    ("events", "event", "taken"),
+@for_each(
+    "events, event, taken",
     [
         (["a", "*", "a"], "a", "t0"),
         (["*", "a"], "a", "t0"),
@@ -102,7 +102,7 @@ def test_transitions_without_an_event_are_taken_at_once():
         (["b", "a c", "c", "a"], "a.x", "t1"),
     ],
 )
-@pytest.mark.parametrize("closed", [False, True])
+@for_each("closed", [False, True])
 def test_the_first_transition_in_document_order_is_taken(engine, events, event, taken, closed):
     """``closed``: the first that fits does not hold, so the next one in the document is."""
     fits = [

@@ -7,6 +7,7 @@ import pytest
 from machines.engine import SignalboxError
 from machines.engine.definitions import check, compile
 from machines.formats import dump, load, read
+from tests.cases import for_each
 from tests.engine.builders import NOW, machine
 
 from .builders import back
@@ -65,7 +66,7 @@ BOTH = 'delayexpr="1" id='
 WAIT = '<transition event="t" sb:after="true"/>'
 
 
-@pytest.mark.parametrize(
+@for_each(
     "inside",
     [
         f"<onentry>{SEND}</onentry>",

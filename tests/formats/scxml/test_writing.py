@@ -12,6 +12,7 @@ import pytest
 from machines.engine import DefinitionError, Engine, Refused
 from machines.engine.definitions import check, compile
 from machines.formats import dump, read
+from tests.cases import for_each
 from tests.engine.builders import NOW, machine
 from tests.engine.connection import test_functions
 from tests.engine.interpreter import test_expressions
@@ -99,7 +100,7 @@ def server(redis_url):
     engine.client.close()
 
 
-@pytest.mark.parametrize(("module", "text"), [pair for pair in TABLES if pair[1] not in DIFFERENT])
+@for_each("module, text", [pair for pair in TABLES if pair[1] not in DIFFERENT])
 def test_an_expression_is_worth_the_same_when_it_is_read_back(server, module, text):
     go = {"go": {"actions": {"set": {"out": text}}}}
     context = {"type": "object", "properties": {"out": {}}}
@@ -279,7 +280,7 @@ DEFINITIONS: dict[str, tuple[dict[str, Any], list[Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", DEFINITIONS)
+@for_each("name", DEFINITIONS)
 def test_what_is_read_back_does_the_same(engine, name):
     definition, events = DEFINITIONS[name]
     again = back(definition)
@@ -305,7 +306,7 @@ def test_a_machine_that_is_brought_along_may_lead_to_itself():
     assert [str(one) for one in check(again) if one.is_error] == []
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.json")), ids=lambda path: path.stem)
+@for_each("path", sorted(EXAMPLES.glob("*.json")))
 def test_the_examples_keep_their_shape(path):
     definition = json.loads(path.read_text())
     program, again = compile(definition), compile(back(definition))
@@ -341,8 +342,8 @@ def test_machines_that_are_brought_along(engine):
     assert (found.configuration, found.data) == (["c"], {"n": 42})
 
 
-@pytest.mark.parametrize(
-    ("change", "found"),
+@for_each(
+    "change, found",
     [
         ({"context": {"n": 0}}, "SB222 context"),
         ({"history": 3}, "SB222 history"),

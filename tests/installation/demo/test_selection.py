@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from tests import selection
+from tests.cases import for_each
 from tests.installation.processes import ROOT
 
 pytestmark = pytest.mark.faults
@@ -77,12 +78,12 @@ def test_every_slow_kind_is_a_marker(pytestconfig):
     assert set(selection.SLOW) <= known
 
 
-@pytest.mark.parametrize("place", [place for places in selection.FOLDERS.values() for place in places])
+@for_each("place", [place for places in selection.FOLDERS.values() for place in places])
 def test_every_folder_of_a_slow_kind_is_there(place):
     assert (ROOT / place).exists()
 
 
-@pytest.mark.parametrize("start", selection.LONG)
+@for_each("start", selection.LONG)
 def test_every_long_test_is_there(start):
     path, _, name = start.partition("::")
     place = ROOT / path

@@ -10,6 +10,7 @@ from machines.conf import conf, project_check
 from machines.conf.kinds import Rate
 from machines.conf.resolver import resolve
 from machines.conf.table import SETTINGS
+from tests.cases import for_each
 from tests.configuration import configure
 from tests.installation.processes import ROOT
 
@@ -35,8 +36,8 @@ def test_every_default_is_one_that_may_be_written_down():
     assert values["PARTITIONS"] == 0
 
 
-@pytest.mark.parametrize(
-    ("given", "sentence"),
+@for_each(
+    "given, sentence",
     [
         ({"PREFX": "a:"}, 'SIGNALBOX["PREFX"] in Django\'s settings: there is no such setting; did you mean PREFIX?'),
         ({"SIGNALBOX_PREFIX": "a:"}, "did you mean PREFIX?"),
@@ -97,7 +98,7 @@ def test_one_key_is_replaced_and_the_others_stay(settings):
     assert (32, before) == (conf.THREADS, conf.REDIS_URL)
 
 
-@pytest.mark.parametrize("setting", SETTINGS.values(), ids=lambda setting: setting.name)
+@for_each("setting", SETTINGS.values())
 def test_the_page_has_both_names_and_the_default(setting):
     if not setting.variable:
         assert f"`{setting.name}`" in PAGE

@@ -4,6 +4,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from dashboard.site.environment import Environment
+from tests.cases import for_each
 
 
 def read(**values: str) -> Environment:
@@ -26,7 +27,7 @@ def test_an_empty_value_counts_as_not_given():
     assert env.integer("C", 3, low=1, high=9) == 3
 
 
-@pytest.mark.parametrize(("word", "meant"), [("1", True), ("TRUE", True), ("on", True), ("0", False), ("No", False)])
+@for_each("word, meant", [("1", True), ("TRUE", True), ("on", True), ("0", False), ("No", False)])
 def test_a_flag_is_written_in_the_usual_ways(word, meant):
     assert read(DEBUG=word).flag("DEBUG") is meant
 
@@ -74,7 +75,7 @@ def test_a_secret_file_that_is_not_there_or_empty_stops_the_start(tmp_path):
         read(KEY_FILE=str(empty)).secret("KEY")
 
 
-@pytest.mark.parametrize("value", ["localhost:6379", "http://x", "redis:/x", "redis://host:port", "redis://[::1"])
+@for_each("value", ["localhost:6379", "http://x", "redis:/x", "redis://host:port", "redis://[::1"])
 def test_a_url_that_does_not_fit_stops_the_start(value):
     with pytest.raises(ImproperlyConfigured, match="REDIS_URL"):
         read(REDIS_URL=value).url("REDIS_URL", "", ["redis", "unix"])

@@ -3,6 +3,7 @@
 import pytest
 
 from dashboard.live.sockets.origin import SameOrigin, allows
+from tests.cases import for_each
 
 
 @pytest.fixture(autouse=True)
@@ -13,8 +14,8 @@ def hosts(settings):
     return settings
 
 
-@pytest.mark.parametrize(
-    ("origin", "host", "scheme"),
+@for_each(
+    "origin, host, scheme",
     [
         ("http://localhost:8000", "localhost:8000", "ws"),
         ("http://LOCALHOST:8000", "localhost:8000", "ws"),
@@ -30,8 +31,8 @@ def test_a_page_of_this_site_may(origin, host, scheme):
     assert allows(origin, host, scheme)
 
 
-@pytest.mark.parametrize(
-    ("origin", "host"),
+@for_each(
+    "origin, host",
     [
         ("", "localhost:8000"),
         ("null", "localhost:8000"),

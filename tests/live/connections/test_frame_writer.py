@@ -22,13 +22,14 @@ from dashboard.live.frames import Frame
 from dashboard.live.outbox_writer import EXTENSION
 from dashboard.live.sockets.frame_writer import SocketProtocol, TransportWriter
 from dashboard.serving.server import server
+from tests.cases import for_each
 
 PATIENCE = 60.0
 ROOT = Path(__file__).resolve().parents[3]
 LARGE = Frame("x" * 30_000)
 
 
-@pytest.mark.parametrize("size", [0, 1, 125, 126, 127, 65_535, 65_536, 100_000])
+@for_each("size", [0, 1, 125, 126, 127, 65_535, 65_536, 100_000])
 def test_a_frame_is_written_as_the_websocket_library_writes_it(size: int) -> None:
     text = "x" * size
     assert Frame(text).wire == Reference(Opcode.TEXT, text.encode()).serialize(mask=False)

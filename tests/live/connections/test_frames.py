@@ -8,6 +8,7 @@ from dashboard.live import frames
 from dashboard.live.frames import BadFrame, Command, read_command
 from dashboard.live.protocol import ErrorCode
 from dashboard.live.topics import Topic
+from tests.cases import for_each
 
 LIMIT = 4096
 
@@ -20,8 +21,8 @@ def test_a_command_is_read_from_text_and_from_bytes(kind: str) -> None:
     assert read_command(frame.encode(), limit=LIMIT) == command
 
 
-@pytest.mark.parametrize(
-    ("frame", "code"),
+@for_each(
+    "frame, code",
     [
         ("", ErrorCode.NOT_JSON),
         ("{", ErrorCode.NOT_JSON),

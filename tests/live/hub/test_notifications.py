@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from dashboard.live.hub.notifications import add_missing, channel, sufficient
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
+@for_each(
+    "before, after",
     [
         ("", "K$"),
         ("K", "K$"),
@@ -25,7 +24,7 @@ def test_what_is_needed_is_added_and_what_is_set_stays(before: str, after: str) 
     assert sufficient(after)
 
 
-@pytest.mark.parametrize("flags", ["", "K", "E$", "A", "EA", "Kgx"])
+@for_each("flags", ["", "K", "E$", "A", "EA", "Kgx"])
 def test_flags_that_do_not_carry_a_pulse(flags: str) -> None:
     assert not sufficient(flags)
 

@@ -19,6 +19,7 @@ from dashboard.models import Preferences
 from dashboard.shared.times import time_zones, times
 from machines.catalog import publishing
 from machines.models import AuditEntry, Machine
+from tests.cases import for_each
 
 NOON = int(datetime(2026, 7, 1, 12, tzinfo=UTC).timestamp() * 1000)
 CHOSEN = {"time_zone": "Asia/Kolkata", "clock": "24", "keys": "on"}
@@ -28,8 +29,8 @@ def text_of(answer) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.content.decode()))
 
 
-@pytest.mark.parametrize(
-    ("zone", "clock", "said"),
+@for_each(
+    "zone, clock, said",
     [
         ("UTC", 24, "1 Jul 2026, 12:00:00 UTC"),
         ("Europe/Paris", 24, "1 Jul 2026, 14:00:00 UTC+2"),

@@ -18,6 +18,7 @@ from dashboard.shared.csv_export import escape_cell
 from machines.audit.entries import NOT_WRITTEN, record
 from machines.engine import WorkerInfo
 from machines.models import AuditEntry
+from tests.cases import for_each
 from tests.pages.reading import read
 
 INSTANCE = "/machines/activation/instances/ATV-123:NBCSports/"
@@ -208,7 +209,7 @@ def test_a_spreadsheet_finds_no_formula_in_it(as_, db, text):
     assert not [value for value in row if value.lstrip()[:1] in tuple("=+-@＝")]
 
 
-@pytest.mark.parametrize("text", ["", "plain", "a=b", "2026-11-21", "'quoted"])
+@for_each("text", ["", "plain", "a=b", "2026-11-21", "'quoted"])
 def test_what_is_no_formula_stays_as_it_is(text):
     assert escape_cell(text) == text
 

@@ -222,18 +222,6 @@ def test_a_cancel_of_what_went_meanwhile_is_not_done(as_, engine, device):
     assert engine.get("new_device", "one").revision == 2
 
 
-@pytest.mark.parametrize("repair", ["force", "edit", "reset", "retry", "skip", "cancel", "suspend", "resume", "delete"])
-def test_who_may_not_is_turned_away_and_that_is_recorded(as_, engine, waiting, repair):
-    client = as_("operator", "oscar")
-    assert client.get(f"{INSTANCE}{repair}/").status_code == 403
-    assert not AuditEntry.objects.exists()
-    assert client.post(f"{INSTANCE}{repair}/", {"reason": "let me", "expect": "2"}).status_code == 403
-    entry = AuditEntry.objects.get()
-    assert (entry.actor, entry.action, entry.outcome, entry.reason) == ("oscar", repair, "refused", "let me")
-    assert entry.detail["code"] == "SB434"
-    assert engine.get("activation", waiting.id).revision == 2
-
-
 def test_the_same_form_sent_twice_counts_once(as_, engine, waiting):
     client, edit = as_("supervisor"), f"{INSTANCE}edit/"
     sent = fields(read(client.get(edit)).one("form", action=edit)) | {"data-failed": "1", "reason": "r"}

@@ -9,6 +9,7 @@ from django.http import QueryDict
 
 from machines.engine.definitions import FieldOutline
 from machines.instances.forms import TypedForm
+from tests.cases import for_each
 
 
 def form(types: tuple[str, ...], text: str | None, *, kind: str = "text", required: bool = False, open: bool = False):
@@ -19,8 +20,8 @@ def form(types: tuple[str, ...], text: str | None, *, kind: str = "text", requir
     return TypedForm([FieldOutline("x", types, required=required)], is_open=open, data=post)
 
 
-@pytest.mark.parametrize(
-    ("types", "text", "value"),
+@for_each(
+    "types, text, value",
     [
         (("string",), "MTOB1J", "MTOB1J"),
         (("string",), " spaces stay ", " spaces stay "),
@@ -45,7 +46,7 @@ def test_text_becomes_a_value_of_the_declared_type(types, text, value):
     assert type(filled.values()["x"]) is type(value)
 
 
-@pytest.mark.parametrize("text", ['{"a": 1}', "3", "null", "true", '"text"'])
+@for_each("text", ['{"a": 1}', "3", "null", "true", '"text"'])
 def test_a_field_of_any_type_can_be_read_as_json(text):
     filled = form(("any",), text, kind="json")
     assert filled.is_valid()
@@ -53,8 +54,8 @@ def test_a_field_of_any_type_can_be_read_as_json(text):
     assert filled.values() == ({} if expected is None else {"x": expected})
 
 
-@pytest.mark.parametrize("types", [("string",), ("integer",), ("number",), ("boolean",), ("array",), ("any",)])
-@pytest.mark.parametrize("text", ["", None])
+@for_each("types", [("string",), ("integer",), ("number",), ("boolean",), ("array",), ("any",)])
+@for_each("text", ["", None])
 def test_a_blank_field_is_not_sent(types, text):
     filled = form(types, text)
     assert filled.is_valid()
@@ -88,13 +89,13 @@ def test_a_browser_does_not_ask_for_both_the_text_and_the_box():
     assert shown.count("checkbox") == 1
 
 
-@pytest.mark.parametrize("types", [("string",), ("integer",), ("boolean",), ("array",), ("any",)])
+@for_each("types", [("string",), ("integer",), ("boolean",), ("array",), ("any",)])
 def test_a_required_field_may_not_be_blank(types):
     assert not form(types, "", required=True).is_valid()
 
 
-@pytest.mark.parametrize(
-    ("types", "text"),
+@for_each(
+    "types, text",
     [
         (("integer",), "many"),
         (("integer",), "2.5"),

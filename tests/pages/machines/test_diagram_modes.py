@@ -16,6 +16,7 @@ from machines.engine import Refused
 from machines.engine.definitions import Outline
 from machines.models import Measurement
 from machines.statistics import recording
+from tests.cases import for_each
 from tests.pages.reading import Element, read
 from tests.statistics.conftest import flush
 
@@ -217,9 +218,7 @@ def test_every_line_of_a_chart_leads_somewhere(as_, crowd, query):
     assert {client.get(line["href"].partition("#")[0]).status_code for line in lines} == {200}
 
 
-@pytest.mark.parametrize(
-    ("ms", "text"), [(0, "0 s"), (59_999, "59 s"), (60_000, "1 min"), (HOUR, "1 h"), (50 * HOUR, "2 d")]
-)
+@for_each("ms, text", [(0, "0 s"), (59_999, "59 s"), (60_000, "1 min"), (HOUR, "1 h"), (50 * HOUR, "2 d")])
 def test_a_length_has_one_unit(ms, text):
     assert format_duration(ms) == text
 

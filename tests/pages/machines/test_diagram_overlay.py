@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from dashboard.instances.diagram import draw_instance
 from dashboard.machines.diagrams.diagram import draw_machine
 from dashboard.machines.diagrams.diagram_modes import format_count
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.diagrams.diagram_overlay import Overlay
+from tests.cases import for_each
 from tests.pages.reading import Element, _Reader
 
 
@@ -19,8 +18,8 @@ def parts(svg: str) -> Element:
     return reader.open[0]
 
 
-@pytest.mark.parametrize(
-    ("number", "text"),
+@for_each(
+    "number, text",
     [
         (0, "0"),
         (999, "999"),

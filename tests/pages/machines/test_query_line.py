@@ -6,12 +6,13 @@ import pytest
 
 from dashboard.shared.search.query_line import read_line, write_line
 from machines.engine import BadInput
+from tests.cases import for_each
 
 from .test_instance_list import MACHINE, NOW, PARCEL, pages, parcels  # noqa: F401 - fixture
 
 
-@pytest.mark.parametrize(
-    ("line", "texts"),
+@for_each(
+    "line, texts",
     [
         ("", {}),
         ("state:Waiting age>1h data.amount>100", {"state": "Waiting", "older": "1h", "data": "amount>100"}),
@@ -27,8 +28,8 @@ def test_a_line_is_terms_of_the_address_and_back(line, texts):
     assert read_line(write_line(texts)) == texts
 
 
-@pytest.mark.parametrize(
-    ("line", "position", "advice"),
+@for_each(
+    "line, position, advice",
     [
         ("Waiting", 8, "Waiting:value"),
         ("state:", 7, "value is missing"),

@@ -23,6 +23,7 @@ from machines.patterns import Stats
 from machines.people.permissions import EVERYTHING, NOTHING
 from machines.statistics import recording
 from machines.statistics.present import Storm
+from tests.cases import for_each
 from tests.configuration import configure
 from tests.engine.builders import machine
 from tests.pages.reading import read
@@ -106,8 +107,8 @@ def test_redis_away_is_a_503_with_its_code(as_, activation, settings):
     assert "SB500" in read(answer).text
 
 
-@pytest.mark.parametrize(
-    ("depth", "workers", "said"),
+@for_each(
+    "depth, workers, said",
     [
         (Depth("m", "q", 0, 0, 0, 0), [], []),
         (Depth("m", "q", 0, 0, 0, 1), [], ["1 job dead on m/q"]),
@@ -142,8 +143,8 @@ def test_an_alarm_leads_to_what_it_is_about():
     assert [links.link_alarm(alarm, EVERYTHING).url for alarm in raised] == ["/queues/m/q/?place=dead", "/workers/"]
 
 
-@pytest.mark.parametrize(
-    ("given", "workers", "said", "leads"),
+@for_each(
+    "given, workers, said, leads",
     [
         ({"approvals": 1}, [], "1 action waits for approval", "/approvals/"),
         ({"approvals": 12}, [], "12 actions wait for approval", "/approvals/"),

@@ -12,6 +12,7 @@ from machines.alarms import detection as alarms
 from machines.engine import Pause, WorkerInfo
 from machines.engine.definitions import durations
 from machines.people.permissions import NOTHING
+from tests.cases import for_each
 from tests.pages.reading import read
 
 HOUR = 3_600_000
@@ -94,8 +95,8 @@ def test_a_queue_that_stays_paused_raises_an_alarm(engine, devices):
     assert raised(paused=pause) == [("m/todo paused for 3 h by ann", "/queues/m/todo/")]
 
 
-@pytest.mark.parametrize(
-    ("lacking", "depth", "said"),
+@for_each(
+    "lacking, depth, said",
     [
         ([["pay"]], Depth("m", "q", 1, 0, 0, 0), ["no worker has a handler for pay, needed by jobs on m/q"]),
         ([["pay"]], Depth("m", "q", 0, 0, 2, 0), ["no worker has a handler for pay, needed by jobs on m/q"]),

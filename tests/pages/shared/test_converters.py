@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.shared.addresses.converters import InstanceId
+from tests.cases import for_each
 
 ODD = [
     "ATV-123:NBCSports",
@@ -52,7 +53,7 @@ ODD = [
 texts = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=60)
 
 
-@pytest.mark.parametrize("id", ODD)
+@for_each("id", ODD)
 def test_an_odd_id_comes_back_out_of_its_address(id):
     assert _through_a_browser(reverse("signalbox:instance", args=["activation", id])) == id
 
@@ -67,8 +68,8 @@ def test_two_ids_never_share_an_address(one, other):
     assert (InstanceId().to_url(one) == InstanceId().to_url(other)) == (one == other)
 
 
-@pytest.mark.parametrize("id", ODD)
-@pytest.mark.parametrize("page", ["fire", "force", "delete"])
+@for_each("id", ODD)
+@for_each("page", ["fire", "force", "delete"])
 def test_what_can_be_done_with_an_odd_id_has_its_address_below(page, id):
     found = resolve(unquote(reverse(f"signalbox:{page}", args=["activation", id])))
     assert (found.url_name, found.kwargs) == (page, {"machine": "activation", "id": id})

@@ -13,6 +13,7 @@ from django.utils.safestring import mark_safe
 from machines.engine.definitions import FieldOutline
 from machines.instances.forms import TypedForm
 from machines.instances.forms.rendering import WRITERS, PageForm, WidgetWriter
+from tests.cases import for_each
 
 HOSTILE = """<script>alert("1")</script> &amp; 'x' {{ x }} %s"""
 CHOICES = [("", "any"), (1, "one"), (HOSTILE, HOSTILE), ("Group & co", [("a", "A"), (2.5, 2.5)]), (True, None)]
@@ -60,7 +61,7 @@ def test_a_widget_is_what_its_template_makes_of_it(given):
     assert str(ours) == str(theirs)
 
 
-@pytest.mark.parametrize("kind", ["string", "integer", "number", "boolean", "array", "any"])
+@for_each("kind", ["string", "integer", "number", "boolean", "array", "any"])
 def test_a_field_of_a_definition_is_what_its_templates_make_of_it(kind):
     outlines = [FieldOutline("a", (kind,), HOSTILE), FieldOutline("b", (kind,), required=True)]
     data = {"payload-a_0": HOSTILE, "payload-a": HOSTILE}

@@ -6,22 +6,20 @@ import pytest
 from django.template import Context, Template
 from django.test import RequestFactory
 from django.urls import NoReverseMatch, reverse, set_script_prefix, set_urlconf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.shared.addresses import page_addresses
 from dashboard.shared.addresses.page_addresses import find_instance_address, find_page_address
+from tests.cases import for_each
 
 
-@settings(deadline=None)  # the first one reads all addresses
 @given(st.text(min_size=1, max_size=40))
 def test_the_address_of_an_instance_is_that_of_reverse(id):
     assert find_instance_address("activation", id) == reverse("signalbox:instance", args=["activation", id])
 
 
-@pytest.mark.parametrize(
-    "id", ["a/b", ".", "..", ".x", "~2F", "%2F", "a b", "é🚦", "instance", "x?y#z", "'\"<>&", "//"]
-)
+@for_each("id", ["a/b", ".", "..", ".x", "~2F", "%2F", "a b", "é🚦", "instance", "x?y#z", "'\"<>&", "//"])
 def test_so_it_is_for_odd_ids(id):
     assert find_instance_address("instance", id) == reverse("signalbox:instance", args=["instance", id])
 
@@ -55,7 +53,7 @@ def test_no_more_addresses_are_kept_than_the_bound():
     assert page_addresses._find.cache_info().currsize == page_addresses.MOST
 
 
-@pytest.mark.parametrize(
+@for_each(
     "tag",
     [
         "'signalbox:overview'",

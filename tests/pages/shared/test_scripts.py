@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import pytest
+from tests.cases import for_each
 
 ROOT = Path(__file__).parents[3]
 SERVED = (ROOT / "static", ROOT / "machines/static", ROOT / "dashboard/examples/static")  # all under one address
@@ -24,19 +24,19 @@ def _named(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=_named)
+@for_each("script", SCRIPTS)
 def test_a_script_is_short(script):
     assert len(script.read_text(encoding="utf-8").splitlines()) < 150
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=_named)
+@for_each("script", SCRIPTS)
 def test_a_script_makes_no_html_out_of_text(script):
     text = script.read_text(encoding="utf-8")
     assert [word for word in HTML_STRINGS if word in text] == []
     assert not re.search(r"""["'`]\s*<[a-z/!]""", text, re.I)
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=_named)
+@for_each("script", SCRIPTS)
 def test_what_a_script_imports_is_there(script):
     for name in IMPORT.findall(script.read_text(encoding="utf-8")):
         assert name.startswith("."), f"{name} is not from here"
@@ -45,12 +45,12 @@ def test_what_a_script_imports_is_there(script):
         assert any((folder / address).is_file() for folder in SERVED), name
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=_named)
+@for_each("script", SCRIPTS)
 def test_a_script_sets_no_inline_style(script):
     assert not re.search(r"\.style\b|setAttribute\(\"style\"", script.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=_named)
+@for_each("template", TEMPLATES)
 def test_a_template_has_no_inline_script_or_style(template):
     text = template.read_text(encoding="utf-8")
     assert not re.search(r"<style|\sstyle=|\son[a-z]+=|javascript:", text, re.I)
@@ -58,7 +58,7 @@ def test_a_template_has_no_inline_script_or_style(template):
         assert 'type="module" src="{% static' in tag
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=_named)
+@for_each("template", TEMPLATES)
 def test_a_template_escapes_whatever_it_is_given(template):
     text = template.read_text(encoding="utf-8")
     assert not re.search(r"\|\s*safe\b|safeseq|autoescape off", text)
@@ -66,7 +66,7 @@ def test_a_template_escapes_whatever_it_is_given(template):
     assert attributes == [], "an attribute without quotes"
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=_named)
+@for_each("template", TEMPLATES)
 def test_every_form_that_posts_carries_the_csrf_token(template):
     for form in re.findall(r"<form\b.*?</form>", template.read_text(encoding="utf-8"), re.S):
         if 'method="post"' in form:
@@ -100,7 +100,7 @@ FOLDERS = ("static/signalbox/js", "static/signalbox/css", "templates/signalbox")
 MOST = 15  # files of one folder that a reader takes in at a glance
 
 
-@pytest.mark.parametrize("top", FOLDERS)
+@for_each("top", FOLDERS)
 def test_no_folder_holds_more_than_fifteen_files(top):
     folders = Counter(path.parent for path in (ROOT / top).rglob("*") if path.is_file())
     assert {_named(folder): number for folder, number in folders.items() if number > MOST} == {}

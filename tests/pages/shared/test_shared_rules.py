@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import pytest
 from django.utils import timezone
 
 from dashboard.live.hub.merge_patch import merge
@@ -18,6 +17,7 @@ from dashboard.shared.addresses.converters import InstanceId
 from dashboard.shared.addresses.navigation import NAVIGATION_LINKS
 from dashboard.shared.times import times
 from dashboard.templatetags.room import figure
+from tests.cases import for_each
 
 ROOT = Path(__file__).parents[3]
 TABLES = ROOT / "tests/browser/rules"
@@ -39,13 +39,13 @@ def test_the_table_has_a_row_for_each_format() -> None:
     assert set(FORMATS) == {*OURS, "moment"}
 
 
-@pytest.mark.parametrize("name", OURS)
+@for_each("name", OURS)
 def test_a_format_is_as_its_table_says(name: str) -> None:
     for given, text in FORMATS[name]:
         assert OURS[name](given) == text
 
 
-@pytest.mark.parametrize("case", FORMATS["moment"], ids=lambda case: f"{case['zone']}-{case['clock']}")
+@for_each("case", FORMATS["moment"])
 def test_a_moment_is_told_in_the_zone_and_on_the_clock_of_the_table(case: dict[str, Any]) -> None:
     token = times.clock.set(case["clock"])
     with timezone.override(case["zone"]):
@@ -53,7 +53,7 @@ def test_a_moment_is_told_in_the_zone_and_on_the_clock_of_the_table(case: dict[s
     times.clock.reset(token)
 
 
-@pytest.mark.parametrize(("value", "patch", "result"), PATCHES)
+@for_each("value, patch, result", PATCHES)
 def test_a_patch_merges_as_its_table_says(value: Any, patch: Any, result: Any) -> None:
     assert merge(value, patch) == result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from tests.cases import for_each
 
 ROOT = Path(__file__).parents[3]
 SHEETS = [
@@ -51,15 +51,15 @@ def _luminance(colour: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize(("ink", "ground"), TEXT_ON)
+@for_each("theme", ["light", "dark"])
+@for_each("ink, ground", TEXT_ON)
 def test_text_stands_out_from_its_ground(theme, ink, ground):
     found = tokens(theme)
     assert contrast(found[ink], found[ground]) >= AA
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize(("edge", "ground"), EDGES_ON)
+@for_each("theme", ["light", "dark"])
+@for_each("edge, ground", EDGES_ON)
 def test_the_edges_of_controls_can_be_seen(theme, edge, ground):
     found = tokens(theme)
     assert contrast(found[edge], found[ground]) >= 3

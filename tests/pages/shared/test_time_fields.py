@@ -6,6 +6,7 @@ import pytest
 
 from dashboard.shared.times.time_fields import TimeFields
 from machines.engine.definitions import FieldOutline
+from tests.cases import for_each
 from tests.pages.reading import read
 
 INSTANCE = "/machines/activation/instances/ATV-123:NBCSports/"
@@ -26,9 +27,7 @@ def test_a_time_is_told_by_its_description(description, value):
     assert stamped(value, description) == NOW * 1000
 
 
-@pytest.mark.parametrize(
-    "value", [0, 3, -NOW, 978_307_199, 4_102_444_800, NOW * 1000, 10**300, True, None, "1700000000"]
-)
+@for_each("value", [0, 3, -NOW, 978_307_199, 4_102_444_800, NOW * 1000, 10**300, True, None, "1700000000"])
 def test_a_number_of_another_century_is_no_time(value):
     assert stamped(value) is None
 
@@ -37,7 +36,7 @@ def test_a_duration_in_ms_is_no_time():
     assert stamped(30_000, "how long to wait, in ms") is None
 
 
-@pytest.mark.parametrize("description", ["", "wrong codes", "seconds it took", "items", "unix"])
+@for_each("description", ["", "wrong codes", "seconds it took", "items", "unix"])
 def test_a_field_that_does_not_say_so_is_no_time(description):
     assert stamped(NOW, description) is None
 

@@ -6,12 +6,13 @@ import pytest
 
 from dashboard.shared.times import times
 from dashboard.templatetags.room import ago, figure, until, value
+from tests.cases import for_each
 
 NOW = 1_700_000_000_000
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
+@for_each(
+    "seconds, words",
     [
         (-5, "0 s"),
         (0, "0 s"),

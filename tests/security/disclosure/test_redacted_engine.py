@@ -16,6 +16,7 @@ from machines.connections import get_engine
 from machines.engine import BadInput, Engine
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
+from tests.cases import for_each
 from tests.vault import NAME, PIN, SECRET, Filled, fill
 
 PASSED = {"live", "queues", "index_progress", "waits", "versions", "definition", "diff", "rollout", "version_figures"}
@@ -125,7 +126,7 @@ def test_machines_out_of_scope_are_not_named(narrow):
     assert list(view.queue_names(both)) == [("order", "of-order")]
 
 
-@pytest.mark.parametrize("name", sorted(PASSED | REDACTED - {"redactor", "replay"} | {"acceptance"}))
+@for_each("name", sorted(PASSED | REDACTED - {"redactor", "replay"} | {"acceptance"}))
 def test_a_machine_out_of_scope_answers_nothing(narrow, name):
     """Each method of one machine asks for the right itself: a page cannot forget to."""
     further = {

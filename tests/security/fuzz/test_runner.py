@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from machines.engine.expressions.functions import FUNCTIONS
+from tests.cases import for_each
 
 from . import __main__, fcalls, finds, summary, trees, verdicts, world
 from .cases import Case, deep, expand, joined, many, source, times
@@ -51,7 +52,7 @@ class Stub(Kind):
         return verdict
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_each("name", NAMES)
 def test_an_input_can_be_drawn_again_and_written_down(name):
     made = kind(name)
     drawn = [made.draw(source(name, 7, index)) for index in range(100)]

@@ -13,6 +13,7 @@ from machines.engine import Engine
 from machines.engine.definitions import check, find_recipients
 from machines.formats import dump, load
 from machines.mapreduce import builtin_machines as runs
+from tests.cases import for_each
 from tests.engine.builders import NOW, machine, publish
 from tests.engine.messages.mailing import lost, teller, told
 
@@ -206,8 +207,8 @@ def test_a_computed_name_may_be_one_that_the_definition_names_or_brings_along(en
 # Definitions
 
 
-@pytest.mark.parametrize(
-    ("accepts", "line"),
+@for_each(
+    "accepts, line",
     [
         ("order", "SB104 accepts: expected an object with from"),
         ({}, 'SB106 accepts.from: "from" is missing'),
@@ -246,8 +247,8 @@ def test_diagrams_say_that_they_leave_it_out(format):
     assert ("SB222", "accepts") in [(one.code, one.path) for one in findings]
 
 
-@pytest.mark.parametrize(
-    ("action", "found"),
+@for_each(
+    "action, found",
     [
         ({"send": {"event": "x", "to": {"machine": "order", "id": "n"}}}, [("send", "order")]),
         ({"send": {"event": "x", "to": "'#_scxml_order/o-1'"}}, [("send", "order")]),

@@ -14,6 +14,7 @@ from machines.engine import BadInput, DefinitionError, Engine, Fire, Refused
 from machines.engine import limits as names
 from machines.engine.definitions import compile, compute_digest, outline
 from tests.bulk.builders import finished
+from tests.cases import for_each
 from tests.engine.builders import NOW, machine, publish
 from tests.engine.families import child, parent
 
@@ -99,7 +100,7 @@ def undelivered(engine: Engine, name: str = "thief") -> list[dict[str, Any]]:
 # The rule
 
 
-@pytest.mark.parametrize(("name", "reserved"), NAMES.items())
+@for_each("name, reserved", NAMES.items())
 def test_python_and_the_functions_library_agree_on_the_names(bank, name, reserved):
     assert names.is_reserved_event(name) is reserved
     root = bank.keys.partition("bank").root
@@ -249,7 +250,7 @@ def test_what_was_published_before_can_be_shown_and_restored_but_not_published_a
 # Firing from outside
 
 
-@pytest.mark.parametrize("forged", RESERVED)
+@for_each("forged", RESERVED)
 def test_no_program_fires_one(bank, forged):
     for call in (bank.fire, bank.explain):
         with pytest.raises(BadInput, match="the engine's own") as caught:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from machines.catalog import submissions
 from machines.engine.definitions import check
+from tests.cases import for_each
 from tests.engine.builders import machine
 
 from .forging import RESERVED, TO_BANK
 
 
-@pytest.mark.parametrize("forged", RESERVED)
-@pytest.mark.parametrize(
-    ("action", "path"),
+@for_each("forged", RESERVED)
+@for_each(
+    "action, path",
     [
         (lambda name: {"raise": name}, "raise"),
         (lambda name: {"raise": {"event": name, "data": {}}}, "raise.event"),
@@ -36,7 +35,7 @@ def test_a_name_that_stands_in_a_definition_is_a_finding_with_its_place(action, 
     assert found.hint.startswith("write a name that does not begin")
 
 
-@pytest.mark.parametrize("forged", RESERVED)
+@for_each("forged", RESERVED)
 def test_a_payload_and_an_approval_of_such_an_event_are_findings_too(forged):
     found = check(machine("m", {"A": {}}, events={forged: {}}, approval=[f"fire:{forged}"]))
     assert sorted((one.code, one.path[:8]) for one in found if one.is_error) == [
@@ -65,8 +64,8 @@ def xstate(action: Any) -> str:
     return json.dumps({"id": "m", "initial": "A", "states": {"A": {"entry": action}}})
 
 
-@pytest.mark.parametrize(
-    ("format", "text"),
+@for_each(
+    "format, text",
     [
         ("json", json.dumps(machine("m", {"A": {"entry": {"raise": "done.invoke.x"}}}))),
         ("yaml", "id: m\ninitial: A\nstates:\n  A:\n    entry:\n      - send: error.card\n"),

@@ -31,6 +31,7 @@ from machines.patterns import Bus, Cardinality, Locks, Records, Scoreboard, Sess
 from machines.patterns.cas import Values
 from machines.patterns.write_buffer import Write
 from machines.server import Server
+from tests.cases import for_each
 from tests.configuration import configure
 from tests.conftest import program
 from tests.engine.builders import door, errand, machine
@@ -428,7 +429,7 @@ def test_a_worker_works_and_waits_with_its_line(place: Place, as_account, tmp_pa
 # What is missing
 
 
-@pytest.mark.parametrize("command", server_permissions.STEP)
+@for_each("command", server_permissions.STEP)
 def test_each_command_that_is_missing_is_named_by_the_check(place: Place, as_account, command: str) -> None:
     as_account("web")
     place.give("web", but=f"+{command}")
@@ -438,7 +439,7 @@ def test_each_command_that_is_missing_is_named_by_the_check(place: Place, as_acc
     assert re.search(rf"lacks {re.escape(command)}$", found[0].msg), found[0].msg
 
 
-@pytest.mark.parametrize("command", ["zadd", "hset", "time", "fcall", "fcall_ro", "hget", "xadd"])
+@for_each("command", ["zadd", "hset", "time", "fcall", "fcall_ro", "hget", "xadd"])
 def test_a_step_that_lacks_one_is_refused_whole_and_says_which(place: Place, as_account, command: str) -> None:
     engine = as_account("engine")
     plant_one(engine)

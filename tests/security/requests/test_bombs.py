@@ -16,6 +16,7 @@ from dashboard.live.limits import Limits
 from machines.catalog.submissions import GUESS, Submission, read
 from machines.formats import READERS
 from machines.models import Machine
+from tests.cases import for_each
 from tests.pages.table import TABLE
 from tests.security.bombs import BODIES, FORMS, FRAMES, HARMLESS, HEADERS, QUERIES, READ
 from tests.security.people import BY_NAME, Kind
@@ -34,13 +35,13 @@ def test_every_reader_has_its_bombs():
     assert len(TEXTS) > 90
 
 
-@pytest.mark.parametrize(("format", "name"), TEXTS)
+@for_each("format, name", TEXTS)
 def test_a_definition_is_refused_in_words(format: str, name: str):
     found = read(READ[format][name](), format=format)
     _check(found, harmless=(format, name) in HARMLESS)
 
 
-@pytest.mark.parametrize(("format", "name"), [pair for pair in TEXTS if pair[0] != "json"])
+@for_each("format, name", [pair for pair in TEXTS if pair[0] != "json"])
 def test_so_is_one_whose_format_is_guessed(format: str, name: str):
     _check(read(READ[format][name](), format=GUESS), harmless=(format, name) in HARMLESS)
 
@@ -119,7 +120,7 @@ def test_a_query_breaks_nothing(world: World, visitors: dict[Kind, Any], name: s
         assert len(answer.body) < LARGEST, path
 
 
-@pytest.mark.parametrize("name", FRAMES)
+@for_each("name", FRAMES)
 def test_a_frame_is_refused_in_words(name: str):
     with pytest.raises(frames.BadFrame) as caught:
         frames.read_command(FRAMES[name](), limit=Limits().frame)

@@ -18,6 +18,7 @@ from dashboard.site.log_format import Line
 from machines.admin.context import instance_url, instances_url
 from machines.catalog.publishing import adopt
 from machines.models import AuditEntry
+from tests.cases import for_each
 from tests.security.hostile import CRUDE, MACHINE, QUEUE, TEXTS, furnish
 from tests.security.reading import wrong_in_drawing, wrong_in_page, wrong_in_table
 
@@ -225,9 +226,7 @@ def test_after_login_nobody_is_sent_to_another_site(client, django_user_model):
         assert Client().post(reverse("signalbox:login"), form).headers["Location"] == "/"
 
 
-@pytest.mark.parametrize(
-    "text", [*CRUDE[:3], CRUDE[7], "\u2028x", "\u202eabc", "\x85y", "a\u00adb\u061c\ufffa\U000e0041\u3164"]
-)
+@for_each("text", [*CRUDE[:3], CRUDE[7], "\u2028x", "\u202eabc", "\x85y", "a\u00adb\u061c\ufffa\U000e0041\u3164"])
 def test_a_line_of_the_log_stays_one_line_and_shows_what_was_in_it(text):
     assert configured.LOGGING["formatters"]["line"]["()"] == "dashboard.site.log_format.Line"
     written = Line("{levelname} {message}", style="{").format(

@@ -11,6 +11,7 @@ from machines import connections
 from machines.connections import get_engine
 from machines.models import AuditEntry
 from machines.people.client_address import network_of
+from tests.cases import for_each
 from tests.configuration import configure
 from tests.conftest import NOWHERE
 from tests.engine.instances.racing import in_threads
@@ -74,11 +75,17 @@ def test_one_address_cannot_try_name_after_name(sue):
     assert attempt(name="other", address="2001:db8:0:1::1").status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("address", "network"),
-    [("192.0.2.1", "192.0.2.1"), ("::ffff:192.0.2.1", "192.0.2.1"), ("2001:db8::7", "2001:db8::/64"), ("", "local"),
-     ("fe80::1%eth0", "fe80::/64"), ("a socket", "a socket")],
-)  # fmt: skip
+@for_each(
+    "address, network",
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("2001:db8::7", "2001:db8::/64"),
+        ("", "local"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("a socket", "a socket"),
+    ],
+)
 def test_an_address_is_what_one_visitor_has(address, network):
     assert network_of(address) == network
 
