@@ -16,7 +16,7 @@ files['machines/engine/lua'] = {
         'data_indexes', 'failures', 'filters', 'keyset_pages', 'live_figures', -- search
         'expansions', 'memory_instances', 'simulations', -- simulation
         'state_machine', -- sm
-        'due_times', 'timers', -- timers
+        'due_times', 'timer_firing', 'timers', -- timers
         'rollouts', 'version_counters', 'version_policy', -- versions
         'departures', 'instance_records', 'record_checks', 'record_writes', 'redirects', 'slots', -- transfer
         'data_conversion', 'migration', 'migration_places', 'migration_work', 'migration_writes', 'undo_records', 'version_gates', 'recorded_steps', 'replays', -- versions

@@ -5,7 +5,7 @@
 -- ARGV:    1 the version as `<version>:<digest>`, or the program of a draft (JSON) · 2 recorded version -> how it corresponds
 --          (JSON): same, def, states, events, transitions, fields, timers · then id, snapshot (JSON), steps (JSON array of
 --          history entries, oldest first), id, snapshot, steps, ... (at most 200 instances and 4000 steps)
--- Returns: {OK, JSON, ...} in order, one for each instance that was begun, in one slice (time_limit): {done, compared, untold: reason ->
+-- Returns: {OK, JSON, ...} in order, one for each instance that was begun, in one slice: {done, compared, untold: reason ->
 --          steps, divergence or absent, snapshot}; `done`: steps that need no further call; the snapshot continues behind
 --          them · {NOMACHINE} · {BADARG, why} · {FAULT, why}
 -- Notifies: nothing
