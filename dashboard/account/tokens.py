@@ -16,7 +16,6 @@ from dashboard.serving.shared_cache import get_shared_cache
 from dashboard.shared.access import rights_of
 from dashboard.shared.errors.panels import Panels
 from dashboard.shared.rendering import render_page
-from dashboard.shared.times.times import in_ms
 from machines.models import Token
 from machines.people import actions as tokens
 from machines.people.actor import Actor
@@ -69,10 +68,9 @@ def _render_page(
     request: HttpRequest, form: TokenForm, *, made: Token | None = None, text: str = "", status: int = 200
 ) -> HttpResponse:
     now, panels = timezone.now(), Panels()
-    kept = Token.objects.filter(owner=request.user)
     rows = [
-        {"token": token, "state": token.state(now), **_convert_times(token)}
-        for token in kept
+        (token, token.state(now))
+        for token in Token.objects.filter(owner=request.user)
         if token.state(now) == "active" or max(token.created, token.revoked or token.expires) > now - ENDED_SHOWN
     ]
     context = {
@@ -81,14 +79,6 @@ def _render_page(
         "away": panels.away,
     }  # fmt: skip
     return render_page(request, "signalbox/account/tokens.html", context, status=status)
-
-
-def _convert_times(token: Token) -> dict[str, int | None]:
-    """Return the times of a token in ms."""
-    return {
-        name: moment and in_ms(moment)
-        for name, moment in (("created", token.created), ("expires", token.expires), ("used", token.last_used))
-    }
 
 
 @require_POST

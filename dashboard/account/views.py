@@ -6,16 +6,15 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from dashboard.models import SavedView
 from dashboard.shared import themes
 from dashboard.shared.access import MEANINGS, scope_of
 from dashboard.shared.errors.panels import Panels
+from dashboard.shared.form_views import go_back
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times import time_zones
 
@@ -56,7 +55,7 @@ def choose_zone(request: HttpRequest) -> HttpResponse:
         messages.success(request, f"Times are now shown in {name}. You can change this in your account.")
     else:
         messages.error(request, "Unknown time zone. Choose one in your account.")
-    return _go_back(request)
+    return go_back(request, "account")
 
 
 @require_POST
@@ -66,20 +65,12 @@ def choose_theme(request: HttpRequest) -> HttpResponse:
     theme, kept = request.POST.get("theme", ""), request.preferences
     if theme not in themes.CHOICES:
         messages.error(request, "Unknown theme: choose light, dark or as the system.")
-        return _go_back(request)
+        return go_back(request, "account")
     kept.theme = theme
     kept.save()
-    response = _go_back(request)
+    response = go_back(request, "account")
     themes.remember(response, theme)
     return response
-
-
-def _go_back(request: HttpRequest) -> HttpResponseRedirect:
-    """Redirect to the page that the form names, if it is one of this site."""
-    back = request.POST.get("next", "")
-    # As an address, not by ``redirect``: that looks a text without a slash up as the name of a view.
-    ours = url_has_allowed_host_and_scheme(back, {request.get_host()})
-    return HttpResponseRedirect(back if ours else reverse("signalbox:account"))
 
 
 def _make_context(request: HttpRequest) -> dict[str, Any]:

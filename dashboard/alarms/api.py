@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from django.db.models import Q
 from django.http import HttpRequest
 from ninja import Query
 from pydantic import Field
@@ -14,11 +13,10 @@ from dashboard.api.framework import cursors
 from dashboard.api.framework.operation import Group, actor_of, engine_of
 from dashboard.api.framework.schemas import Body, Listed, Ms, Out, Reason
 from dashboard.shared.errors.panels import AWAY, Panels
-from dashboard.shared.times.times import in_ms
+from dashboard.shared.list_pages import Text
 from machines.alarms import actions as alarms
 from machines.alarms.alarm import Alarm
 from machines.alarms.models import KEY_LENGTH
-from machines.models import AlarmEvent
 from machines.people.actor import Actor
 from machines.statistics.present import present
 
@@ -27,7 +25,6 @@ from .queries import collect_alarms
 
 group = Group("alarms", "What needs attention now, who takes care of it, and the history.")
 Key = Annotated[str, Field(min_length=1, max_length=KEY_LENGTH, description="of an alarm that stands now")]
-Text = Annotated[str, Query(pattern="^[^\\x00]*$")]  # what a database can look for
 Events = Literal["", "raised", "worsened", "cleared", "acknowledged", "assigned", "snoozed", "woken", "expired"]
 
 
@@ -101,8 +98,7 @@ def list_all(request: HttpRequest, snoozed: bool = False) -> dict[str, Any]:
     panels = Panels()
     rates = panels.read("rates", lambda: present(survey.lives), {})
     found = collect_alarms(scope, actor.scope("operate"), survey, rates)
-    items = [AlarmOut.model_validate(alarm) for alarm in (found.snoozed if snoozed else found)]
-    return {"items": items, "away": panels.away}
+    return {"items": found.snoozed if snoozed else list(found), "away": panels.away}
 
 
 @group.get(
@@ -118,21 +114,12 @@ def list_history(
     cursor: str | None = None,
 ) -> dict[str, Any]:
     """List events of alarms, newest first. Events of the whole installation are for accounts that see every machine."""
-    found = alarms.history(actor_of(request), machine=machine, kind=kind, event=event, key=key).order_by("-id")
-    before = cursors.number("alarms", cursor)
-    rows = list(found.filter(Q(id__lt=before) if before is not None else Q())[: limit + 1])
-    further = rows[limit - 1].pk if len(rows) > limit else None
-    return {"items": [_describe_event(row) for row in rows[:limit]], "next": cursors.give("alarms", further)}
+    found = alarms.history(actor_of(request), machine=machine, kind=kind, event=event, key=key)
+    return cursors.read_page("alarms", found, limit, cursor)
 
 
-def _describe_event(row: AlarmEvent) -> AlarmEventOut:
-    names = ("id", "key", "kind", "machine", "severity", "text", "event", "actor", "owner", "reason")
-    until = in_ms(row.until) if row.until else None
-    return AlarmEventOut(**{name: getattr(row, name) for name in names}, at=in_ms(row.at), until=until)
-
-
-def _describe(actor: Actor, alarm: Alarm) -> AlarmOut:
-    return AlarmOut.model_validate(link_alarm(alarm, actor.scope("operate")))
+def _link(actor: Actor, alarm: Alarm) -> Alarm:
+    return link_alarm(alarm, actor.scope("operate"))
 
 
 @group.post(
@@ -143,30 +130,30 @@ def _describe(actor: Actor, alarm: Alarm) -> AlarmOut:
     refusals=(404,),
     summary="Acknowledge an alarm",
 )
-def acknowledge(request: HttpRequest, body: OfAlarm) -> AlarmOut:
+def acknowledge(request: HttpRequest, body: OfAlarm) -> Alarm:
     """Record that this account knows of the alarm, until it is over. A second time changes nothing."""
     actor = actor_of(request)
-    return _describe(actor, alarms.acknowledge(actor, body.key))
+    return _link(actor, alarms.acknowledge(actor, body.key))
 
 
 @group.post(
     "/alarms/assign", id="assignAlarm", right="operate", answers=AlarmOut, refusals=(404,),
     summary="Assign an alarm",
 )  # fmt: skip
-def assign(request: HttpRequest, body: AlarmAssigning) -> AlarmOut:
+def assign(request: HttpRequest, body: AlarmAssigning) -> Alarm:
     """Assign the alarm to an active account that may see the machine, or to nobody."""
     actor = actor_of(request)
-    return _describe(actor, alarms.assign(actor, body.key, body.owner))
+    return _link(actor, alarms.assign(actor, body.key, body.owner))
 
 
 @group.post(
     "/alarms/snooze", id="snoozeAlarm", right="operate", answers=AlarmOut, refusals=(404,),
     summary="Snooze an alarm",
 )  # fmt: skip
-def snooze(request: HttpRequest, body: Snoozing) -> AlarmOut:
+def snooze(request: HttpRequest, body: Snoozing) -> Alarm:
     """Hide the alarm for a minute to seven days, or until its severity rises."""
     actor = actor_of(request)
-    return _describe(actor, alarms.snooze(actor, body.key, timedelta(minutes=body.minutes), reason=body.reason))
+    return _link(actor, alarms.snooze(actor, body.key, timedelta(minutes=body.minutes), reason=body.reason))
 
 
 @group.post(
@@ -177,7 +164,7 @@ def snooze(request: HttpRequest, body: Snoozing) -> AlarmOut:
     refusals=(404,),
     summary="End the snooze of an alarm",
 )
-def wake(request: HttpRequest, body: OfAlarm) -> AlarmOut:
+def wake(request: HttpRequest, body: OfAlarm) -> Alarm:
     """End the snooze before its time."""
     actor = actor_of(request)
-    return _describe(actor, alarms.wake(actor, body.key))
+    return _link(actor, alarms.wake(actor, body.key))

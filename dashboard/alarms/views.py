@@ -7,30 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlencode
 
 from django import forms
-from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import redirect
-from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
+from django.http import Http404, HttpRequest, HttpResponse
 
 from dashboard.shared.access import View, require, scope_of
 from dashboard.shared.errors.panels import Panels
-from dashboard.shared.permissions import require_audited
+from dashboard.shared.form_views import answer_form
+from dashboard.shared.list_pages import ListLinks, cut_page
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.alarms import actions as alarms
 from machines.alarms.alarm import SEVERITIES, Alarm
 from machines.alarms.errors import BadAlarmInput, UnknownAlarm
-from machines.models import AlarmEvent
 from machines.people.actor import Actor
 from machines.people.errors import TooFast
 from machines.statistics.present import present
 
 from .forms import DURATIONS, AlarmFilter, HistoryFilter, KeyForm, OwnerForm, SnoozeForm
-from .presenters import make_row
 from .queries import collect_alarms
 
 SIZE = 50  # events on a page
@@ -58,18 +52,14 @@ def _render_page(
     found = collect_alarms(scope, operated, survey, rates)
     shown = [alarm for alarm in found if _fits(alarm, given)]
     counts = {name: sum(alarm.severity == name for alarm in found) for name in SEVERITIES}
-    kept = {"machine": given["machine"]} if given["machine"] else {}
+    links = ListLinks("alarms", machine=given["machine"], severity=given["severity"])
     context = {
         "section": "alarms",
         "alarms": shown,
         "away": panels.away,
         "snoozed": [alarm for alarm in found.snoozed if _fits(alarm, given)],
         "all": len(found),
-        "tabs": [("all", _make_address(kept), not given["severity"])]
-        + [
-            (f"{name} {counts[name]:,}", _make_address(kept | {"severity": name}), name == given["severity"])
-            for name in SEVERITIES
-        ],
+        "tabs": links.tabs("severity", [("", "all"), *((name, f"{name} {counts[name]:,}") for name in SEVERITIES)]),
         "machine": given["machine"],
         "severity": given["severity"],
         "durations": DURATIONS,
@@ -89,10 +79,6 @@ def _fits(alarm: Alarm, given: dict[str, Any]) -> bool:
     return not given["machine"] or given["machine"] in alarm.affected
 
 
-def _make_address(terms: dict[str, Any], name: str = "alarms") -> str:
-    return f"{reverse(f'signalbox:{name}')}{'?' if terms else ''}{urlencode(terms)}"
-
-
 @require("view")
 def show_history(request: HttpRequest) -> HttpResponse:
     """List what became of alarms, newest first."""
@@ -101,44 +87,28 @@ def show_history(request: HttpRequest) -> HttpResponse:
         raise Http404("Unknown filter.")
     given = terms.cleaned_data
     named = {name: given[name] for name in ("machine", "kind", "event", "key")}
-    found = alarms.history(Actor.of(request), **named).order_by("-pk")
-    if given["before"]:
-        found = found.filter(pk__lt=given["before"])
-    rows = list(found[: SIZE + 1])
-    kept = {name: value for name, value in named.items() if value}
+    rows, further = cut_page(alarms.history(Actor.of(request), **named), given["before"], SIZE)
     context = {
         "section": "alarms",
-        "rows": [make_row(event) for event in rows[:SIZE]],
+        "rows": rows,
         "form": terms,
-        "given": given,
-        "kinds": HistoryFilter.base_fields["kind"].choices,  # type: ignore[attr-defined]
-        "events": [("", "all"), *AlarmEvent.Event.choices],
-        "filtered": bool(kept),
-        "first": _make_address(kept, "alarm-history") if given["before"] else "",
-        "older": _make_address(kept | {"before": rows[SIZE - 1].pk}, "alarm-history") if len(rows) > SIZE else "",
-    }
+        "filtered": any(named.values()),
+    } | ListLinks("alarm-history", **named).pages("before", given["before"], further)
     return render_page(request, "signalbox/alarms/history.html", context)
 
 
 def _make_view(action: str, make: type[forms.Form], act: Act, message: str) -> View:
     """Make the view of one action. It returns to the page that its form stands on."""
 
-    @require_audited("operate", action)
-    def view(request: HttpRequest) -> HttpResponse:
-        if request.method != "POST":
-            return redirect("signalbox:alarms")
+    @answer_form("alarms", "operate", action, refused=(UnknownAlarm, TooFast))
+    def view(request: HttpRequest) -> str | HttpResponse:
         form, key = make(request.POST), request.POST.get("key", "")
         if not form.is_valid():
             return _refuse(request, key, _describe(form))
         try:
-            alarm = act(Actor.of(request), form)
+            return message.format(alarm=act(Actor.of(request), form))
         except BadAlarmInput as error:
             return _refuse(request, key, f"{error.message} ({error.code})")
-        except (UnknownAlarm, TooFast) as error:
-            messages.error(request, f"Not done: {error.message} ({error.code})")
-        else:
-            messages.success(request, message.format(alarm=alarm))
-        return _return(request)
 
     return view
 
@@ -149,13 +119,6 @@ def _describe(form: forms.Form) -> str:
 
 def _refuse(request: HttpRequest, key: str, mistake: str) -> HttpResponse:
     return _render_page(request, {"severity": "", "machine": ""}, mistake=mistake, key=key, status=400)
-
-
-def _return(request: HttpRequest) -> HttpResponse:
-    back = request.POST.get("next", "")
-    # As an address, not by ``redirect``: that looks a text without a slash up as the name of a view.
-    ours = url_has_allowed_host_and_scheme(back, {request.get_host()})
-    return HttpResponseRedirect(back if ours else reverse("signalbox:alarms"))
 
 
 def _assign(actor: Actor, form: Any) -> Alarm:

@@ -2,23 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, include, path, re_path
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.csrf import csrf_exempt
 
 from dashboard.shared.addresses import converters
+from dashboard.shared.errors import problems
+from dashboard.shared.errors import problems as codes
+from dashboard.shared.errors.statuses import NO_PAGE
 
 from . import explorer, live
-from .framework import responses
 from .v1 import api
+
+View = Callable[..., HttpResponse]
+
+
+def _answer_alike(view: View) -> View:
+    """Wrap a view. It answers HEAD like GET, and answers an unsupported method with a problem. No cache on the way
+    stores its answer or gives it to another caller."""
+
+    @csrf_exempt  # sessions show their token at the door
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kw: Any) -> HttpResponse:
+        if request.method == "HEAD":
+            request.method = "GET"
+        response = view(request, *args, **kw)
+        if response.status_code == 405:
+            response = _answer_wrong_method(request, response["Allow"])
+        response.headers.setdefault("Cache-Control", "no-store")
+        patch_vary_headers(response, ("Authorization", "Cookie"))
+        return response
+
+    return answer
+
+
+@csrf_exempt
+def _answer_unknown(request: HttpRequest) -> HttpResponse:
+    return problems.answer_problem(request, NO_PAGE, "Unknown operation; see /api/v1/docs.")
+
+
+def _answer_wrong_method(request: HttpRequest, allowed: str) -> HttpResponse:
+    response = problems.answer_problem(request, codes.NO_METHOD, f"{request.method} is not among {allowed}")
+    response["Allow"] = allowed
+    return response
+
 
 converters.register()
 
 
 def _list_operations() -> list[URLPattern]:
-    """Return the framework's own patterns, each wrapped by ``responses.around``, and one for all other addresses."""
+    """Return the framework's own patterns, each wrapped by ``_answer_alike``, and one for all other addresses."""
     found = [pattern for pattern in api.urls[0] if pattern.name != "api-root"]
     for pattern in found:
-        pattern.callback = responses.around(pattern.callback)
-    return [*found, re_path("", responses.nothing, name="nothing")]
+        pattern.callback = _answer_alike(pattern.callback)
+    return [*found, re_path("", _answer_unknown, name="nothing")]
 
 
 urlpatterns = [

@@ -5,9 +5,8 @@ answers 202.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from django.db.models import Q
 from django.http import HttpRequest
 from ninja import Query
 from pydantic import Field
@@ -21,10 +20,10 @@ from machines.approvals import queries as approval_queries
 from machines.models import Approval
 from machines.people.actor import Actor
 
+from .forms import RequestTerms
+
 group = Group("approvals", "Actions waiting for approval.")
 APPROVAL = "/approvals/{int:approval}"
-Text = Annotated[str, Query(pattern="^[^\\x00]*$")]  # what a database can look for
-States = Literal["open", "running", "done", "failed", "declined", "withdrawn", "expired", "decided", "any"]
 
 
 class Approvals(Listed[ApprovalOut]):
@@ -41,17 +40,12 @@ class Declining(Body):
 
 @group.get("/approvals", id="listApprovals", right="view", answers=Approvals, summary="List approval requests")
 def list_all(
-    request: HttpRequest, state: States = "open", machine: Text = "", asker: Text = "",
-    limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
-) -> dict[str, Any]:  # fmt: skip
+    request: HttpRequest, terms: Query[RequestTerms], limit: int = Query(50, ge=1, le=500), cursor: str | None = None
+) -> dict[str, Any]:
     """List requests on machines the caller may see, newest first. `decided` stands for all but open ones."""
     actor = actor_of(request)
-    found = approval_queries.find(actor, state="" if state == "any" else state, machine=machine, asker=asker)
-    found = found.order_by("-id")
-    before = cursors.number("approvals", cursor)
-    rows = list(found.filter(Q(id__lt=before) if before is not None else Q())[: limit + 1])
-    further = rows[limit - 1].pk if len(rows) > limit else None
-    return {"items": [describe(actor, row) for row in rows[:limit]], "next": cursors.give("approvals", further)}
+    page = cursors.read_page("approvals", terms.find(actor), limit, cursor)
+    return page | {"items": [describe(actor, row) for row in page["items"]]}
 
 
 @group.get(APPROVAL, id="getApproval", right="view", answers=ApprovalOut, summary="Get a request")

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from django import forms
+from typing import Literal
 
-from machines.engine.limits import MAX_NAME
+from django import forms
+from django.db.models import QuerySet
+
+from dashboard.shared.list_pages import Terms, Text
+from machines.approvals.queries import find
 from machines.instances.forms import REASON_LIMIT
 from machines.instances.forms.rendering import PageForm
 from machines.models import Approval
+from machines.people.actor import Actor
 
-STATES = [("open", "waiting"), ("decided", "decided"), ("", "all")]
+TABS = [("open", "waiting"), ("decided", "decided"), ("any", "all")]
 
 
-class RequestFilter(PageForm):
-    """Filters the list. ``before``: the id of a request, for the next page."""
+class RequestTerms(Terms):
+    state: Literal["open", "running", "done", "failed", "declined", "withdrawn", "expired", "decided", "any"] = "open"
+    machine: Text = ""
+    asker: Text = ""
 
-    state = forms.ChoiceField(required=False, choices=[*STATES, *Approval.State.choices])
-    machine = forms.CharField(required=False, label="machine", max_length=MAX_NAME)
-    before = forms.IntegerField(required=False, min_value=1)
+    def find(self, actor: Actor) -> QuerySet[Approval]:
+        return find(actor, **self.model_dump() | {"state": "" if self.state == "any" else self.state})
 
 
 class DecisionForm(PageForm):

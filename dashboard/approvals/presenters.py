@@ -10,7 +10,6 @@ from dashboard.instances.presenters import list_changes
 from dashboard.shared.addresses.addresses import page_of
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.redacted_engine import RedactedEngine
-from dashboard.shared.times.times import in_ms
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
 from machines.engine import Explanation, errors
@@ -24,8 +23,6 @@ class Row:
     """Holds a request as the list shows it. ``mine``: the viewer filed it; ``url``: the page of its subject."""
 
     approval: Approval
-    asked: int
-    expires: int
     mine: bool
     may_decide: bool
     url: str
@@ -33,8 +30,7 @@ class Row:
 
 def make_row(actor: Actor, approval: Approval) -> Row:
     return Row(
-        approval, in_ms(approval.asked_at), in_ms(approval.expires_at),
-        approval.asker_id == actor.id, approval_queries.may_decide(actor, approval), _find_page(approval),
+        approval, approval.asker_id == actor.id, approval_queries.may_decide(actor, approval), _find_page(approval),
     )  # fmt: skip
 
 

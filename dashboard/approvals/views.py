@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-from urllib.parse import urlencode
-
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 
 from dashboard.instances.presenters import REPAIR_KINDS
 from dashboard.shared.access import View, require
 from dashboard.shared.errors.panels import Panels
+from dashboard.shared.list_pages import ListLinks, cut_page, read_place
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.rendering import render_page
 from machines.approvals import actions as approvals
@@ -22,7 +19,7 @@ from machines.models import Approval
 from machines.people.actor import Actor
 from machines.people.errors import NotOpen, OwnRequest
 
-from .forms import STATES, DecisionForm, RequestFilter
+from .forms import TABS, DecisionForm, RequestTerms
 from .presenters import make_row, preview_request
 
 SIZE = 50  # requests on a page
@@ -31,24 +28,16 @@ SUCCESS = {"done": "Approved and executed", "declined": "Declined", "withdrawn":
 
 @require("view")
 def show_all(request: HttpRequest) -> HttpResponse:
-    actor, terms = Actor.of(request), RequestFilter(request.GET if request.GET else {"state": "open"})
-    if not terms.is_valid():
-        raise Http404("Unknown filter.")
-    given = terms.cleaned_data
-    found = approval_queries.find(actor, state=given["state"], machine=given["machine"]).order_by("-pk")
-    if given["before"]:
-        found = found.filter(pk__lt=given["before"])
-    rows = list(found[: SIZE + 1])
-    kept = {name: given[name] for name in ("state", "machine") if given[name] or name == "state"}
+    actor, terms, before = Actor.of(request), RequestTerms.of_page(request), read_place(request)
+    rows, further = cut_page(terms.find(actor), before, SIZE)
+    links = ListLinks("approvals", **terms.model_dump())
     context = {
         "section": "approvals",
-        "rows": [make_row(actor, one) for one in rows[:SIZE]],
-        "tabs": [(label, _make_address(kept | {"state": state}), state == given["state"]) for state, label in STATES],
-        "state": given["state"],
-        "machine": given["machine"],
-        "first": _make_address(kept) if given["before"] else "",
-        "older": _make_address(kept | {"before": rows[SIZE - 1].pk}) if len(rows) > SIZE else "",
-    }
+        "rows": [make_row(actor, one) for one in rows],
+        "tabs": links.tabs("state", TABS),
+        "state": terms.state,
+        "machine": terms.machine,
+    } | links.pages("before", before, further)
     return render_page(request, "signalbox/approvals/approvals.html", context)
 
 
@@ -112,10 +101,6 @@ def _get_request(actor: Actor, id: int, action: str = "") -> Approval:
         return approval_queries.get(actor, id, action=action)
     except Approval.DoesNotExist as error:
         raise Http404(str(error)) from error
-
-
-def _make_address(terms: dict[str, Any]) -> str:
-    return f"{reverse('signalbox:approvals')}?{urlencode(terms)}"
 
 
 approve = _make_view("approve")

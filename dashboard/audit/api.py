@@ -11,8 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from dashboard.api.framework import cursors
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Listed, Mistaken, Ms, Out
-from dashboard.shared.times.times import in_ms
-from machines.models import AuditEntry
 
 from . import filter as audit_filter
 
@@ -32,7 +30,7 @@ class EntryOut(Out):
     source: str
     request: str = Field(description="the X-Request-Id of the answer to whoever asked for it; empty where nobody did")
     outcome: str = Field(description="done, refused or failed")
-    detail: dict[str, Any]
+    detail: dict[str, Any] = Field(validation_alias="facts")
 
 
 class Entries(Listed[EntryOut]):
@@ -68,7 +66,7 @@ def list_entries(request: HttpRequest, terms: Query[Terms]) -> dict[str, Any]:
     cursor = cursors.text("audit", terms.cursor)
     rows = list((_find_older(entries, cursor) if cursor else entries)[: terms.limit + 1])
     further = audit_filter.make_cursor(rows[terms.limit - 1]) if len(rows) > terms.limit else None
-    return {"items": [_describe(row) for row in rows[: terms.limit]], "next": cursors.give("audit", further)}
+    return {"items": rows[: terms.limit], "next": cursors.give("audit", further)}
 
 
 def _find_older(entries: Any, cursor: str) -> Any:
@@ -76,9 +74,3 @@ def _find_older(entries: Any, cursor: str) -> Any:
         return audit_filter.older_than(entries, cursor)
     except ValueError:
         raise cursors.BadCursor from None
-
-
-def _describe(entry: AuditEntry) -> dict[str, Any]:
-    names = ("actor", "action", "machine", "instance", "queue", "target", "reason", "source", "request", "outcome")
-    facts = {name: getattr(entry, name) for name in names}
-    return facts | {"id": entry.pk, "at": in_ms(entry.at), "detail": entry.facts}

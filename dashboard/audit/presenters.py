@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC
+from operator import attrgetter
 from typing import Any
 
 from django.db.models import QuerySet
 
 from dashboard.shared.addresses.addresses import page_of
 from dashboard.shared.addresses.id_links import find_address
-from dashboard.shared.csv_export import escape_cell, make_writer
-from dashboard.shared.times.times import in_ms
+from dashboard.shared.csv_export import Columns
 from machines.models import AuditEntry
 
 from .filter import make_cursor, older_than
 
 CHUNK = 1000  # entries read at a time
-COLUMNS = (
-    "at", "actor", "actor_id", "action", "machine", "instance", "queue", "target", "reason", "outcome", "source",
-    "request", "detail",
+FACTS = (
+    "actor", "actor_id", "action", "machine", "instance", "queue", "target", "reason", "outcome", "source", "request",
 )  # fmt: skip
+COLUMNS: Columns = {
+    "at": lambda entry: entry.at.astimezone(UTC).isoformat(timespec="milliseconds"),
+    **{name: attrgetter(name) for name in FACTS},
+    "detail": attrgetter("facts"),
+}
 FACT_PAGES = {"bulk": "bulk", "again": "bulk", "approval": "approval", "job": "job", "stored_plan": "plan"}
 """Further fact of an entry -> the page of what it names."""
 SUMMARY_FACTS = ("before", "after", "revision", "error", "code", "replayed", "changed")
@@ -38,7 +41,6 @@ class Row:
     """
 
     entry: AuditEntry
-    ms: int
     links: list[tuple[str, str]]
     target: str
     result: str
@@ -52,7 +54,7 @@ def make_row(entry: AuditEntry, user: Any) -> Row:
     rest = [(name, fact, _find_page(entry, name, fact)) for name, fact in further if fact not in (None, "", {}, [])]
     links, aimed = _list_subjects(entry), _link_target(entry, user)
     target = entry.target if aimed is None else ""
-    return Row(entry, in_ms(entry.at), links + ([aimed] if aimed else []), target, _summarize(detail), rest)
+    return Row(entry, links + ([aimed] if aimed else []), target, _summarize(detail), rest)
 
 
 def _summarize(detail: dict[str, Any]) -> str:
@@ -121,27 +123,12 @@ def _find_page(entry: AuditEntry, name: str, fact: Any) -> str:
     return page_of(page, str(fact)) if page in ("bulk", "approval") else page_of(page, entry.machine, str(fact))
 
 
-def _get_fact(entry: AuditEntry, name: str) -> Any:
-    return entry.facts.get(name)
-
-
-def list_chunks(entries: QuerySet[AuditEntry]) -> Iterator[str]:
-    write = make_writer()
-    yield write(COLUMNS)
+def read_pages(entries: QuerySet[AuditEntry]) -> Iterator[list[AuditEntry]]:
+    """Yield the entries for a file, some at a time."""
     cursor = ""
     while True:
         found = list((older_than(entries, cursor) if cursor else entries)[:CHUNK])
-        if found:
-            yield "".join(write([escape_cell(text) for text in _list_texts(entry)]) for entry in found)
+        yield found
         if len(found) < CHUNK:
             return
         cursor = make_cursor(found[-1])
-
-
-def _list_texts(entry: AuditEntry) -> Iterator[str]:
-    for name in COLUMNS:
-        value: Any = entry.facts if name == "detail" else getattr(entry, name)
-        if name == "at":
-            yield value.astimezone(UTC).isoformat(timespec="milliseconds")
-        else:
-            yield json.dumps(value, ensure_ascii=False) if name == "detail" else value

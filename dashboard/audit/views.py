@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
 
 from dashboard.shared.access import require, scope_of
 from dashboard.shared.addresses.saved_views import list_saved_views
-from dashboard.shared.csv_export import stream_csv
+from dashboard.shared.csv_export import list_lines, stream_csv
+from dashboard.shared.list_pages import ListLinks
 from dashboard.shared.rendering import render_page
 
 from .filter import AuditFilter, make_cursor, older_than
-from .presenters import list_chunks, make_row
+from .presenters import COLUMNS, make_row, read_pages
 
 SIZE = 50  # entries on a page
 
@@ -23,25 +22,21 @@ SIZE = 50  # entries on a page
 def show(request: HttpRequest) -> HttpResponse:
     terms = AuditFilter(request.GET, scope_of(request.user, "audit"))
     if not terms.is_valid():
-        return render_page(
-            request, "signalbox/audit/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400
-        )
+        return _refuse(request, terms)
     cursor = request.GET.get("before", "")
     try:
         found = list((older_than(terms.entries(), cursor) if cursor else terms.entries())[: SIZE + 1])
     except ValueError as error:
         raise Http404("Unknown page of the audit.") from error
-    entries, further = found[:SIZE], len(found) > SIZE
+    entries, links = found[:SIZE], ListLinks("audit", **terms.given)
     context = {
         "section": "audit",
         "terms": terms,
         "rows": [make_row(entry, request.user) for entry in entries],
         "narrowed": bool(terms.given),
-        "first": _make_address(terms) if cursor else "",
-        "older": _make_address(terms, before=make_cursor(entries[-1])) if further else "",
-        "export": _make_address(terms, name="audit-export"),
-        "saved": list_saved_views(request, reverse("signalbox:audit"), _make_address(terms).partition("?")[2]),
-    }
+        "export": ListLinks("audit-export", **terms.given).url(),
+        "saved": list_saved_views(request, reverse("signalbox:audit"), links.url().partition("?")[2]),
+    } | links.pages("before", cursor, make_cursor(entries[-1]) if len(found) > SIZE else "")
     return render_page(request, "signalbox/audit/audit.html", context)
 
 
@@ -49,13 +44,12 @@ def show(request: HttpRequest) -> HttpResponse:
 def export(request: HttpRequest) -> HttpResponseBase:
     terms = AuditFilter(request.GET, scope_of(request.user, "audit"))
     if not terms.is_valid():
-        return render_page(
-            request, "signalbox/audit/audit.html", {"section": "audit", "terms": terms, "rows": []}, status=400
-        )
-    return stream_csv(request, list_chunks(terms.entries()), f"audit-{timezone.now():%Y%m%d-%H%M%S}.csv")
+        return _refuse(request, terms)
+    return stream_csv(
+        request, list_lines(COLUMNS, read_pages(terms.entries())), f"audit-{timezone.now():%Y%m%d-%H%M%S}.csv"
+    )
 
 
-def _make_address(terms: AuditFilter, name: str = "audit", **further: str) -> str:
-    query = urlencode(terms.given | further)
-    address = reverse(f"signalbox:{name}")
-    return f"{address}?{query}" if query else address
+def _refuse(request: HttpRequest, terms: AuditFilter) -> HttpResponse:
+    context = {"section": "audit", "terms": terms, "rows": []}
+    return render_page(request, "signalbox/audit/audit.html", context, status=400)

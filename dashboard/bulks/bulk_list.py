@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import urlencode
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.urls import reverse
 
 from dashboard.shared.access import require
 from dashboard.shared.form_keys import make_key
+from dashboard.shared.list_pages import ListLinks
 from dashboard.shared.rendering import render_page
 from machines.bulks import actions as services
 from machines.bulks.actions import BulkPage, Listed
@@ -49,17 +48,16 @@ def show(request: HttpRequest) -> HttpResponse:
         page = services.find(actor, state=state or None, cursor=cursor or None, limit=SIZE)
     except BadInput as error:
         raise Http404("Unknown page of the bulk actions.") from error
+    links = ListLinks("bulk-list", state=state)
     context = {
         "section": "bulk",
         "rows": _list_rows(actor, page),
         "state": state,
-        "tabs": [(name or "all", _make_address(state=name), name == state) for name in ("", *STATES)],
-        "first": _make_address(state=state) if cursor else "",
-        "next": _make_address(state=state, cursor=page.cursor) if page.cursor else "",
+        "tabs": links.tabs("state", [("", "all"), *((name, name) for name in STATES)]),
         "missing": count_missing(page.missing, of=False),
         "key": make_key(),
         "own": request.get_full_path(),
-    }
+    } | links.pages("cursor", cursor, page.cursor)
     return render_page(request, "signalbox/bulk/bulk_list.html", context)
 
 
@@ -74,9 +72,3 @@ def _make_row(actor: Actor, listed: Listed, followed: bool) -> BulkRow:
     buttons = [(name, BUTTONS[name]) for name in names if name in BUTTONS]
     error = redactor_of(actor, listed.order.machine).message(data.get("error") or "")
     return BulkRow(listed, counts.get("refused", 0), error, buttons, followed)
-
-
-def _make_address(**terms: str) -> str:
-    query = urlencode({name: term for name, term in terms.items() if term})
-    address = reverse("signalbox:bulk-list")
-    return f"{address}?{query}" if query else address

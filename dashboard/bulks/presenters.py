@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django.http import HttpRequest
 
-from dashboard.shared.csv_export import escape_cell, make_writer
+from dashboard.shared.csv_export import Columns
 from machines.bulks import Bulk, Row
-from machines.bulks import actions as services
 from machines.bulks.bulk import LIVE
 from machines.engine import Instance
-from machines.people.actor import Actor
 
 SIZE = 100  # instances on a page
 MAX_SEARCHED = 5_000  # instances one page looks at for those with one verdict
@@ -28,7 +25,15 @@ AVAILABLE_IN = {  # action -> the states in which it is there
     "remove": ("done", "stopped", "failed"),
     "again": ("done", "stopped", "failed"),
 }
-COLUMNS = ("instance", "state", "revision", "verdict", "verdict_why", "outcome", "outcome_why")
+COLUMNS: Columns = {
+    "instance": lambda row: row.item.id,
+    "state": lambda row: row.item.state,
+    "revision": lambda row: row.item.revision,
+    "verdict": lambda row: row.verdict and row.verdict.word,
+    "verdict_why": lambda row: row.verdict and row.verdict.why,
+    "outcome": lambda row: row.outcome and row.outcome.word,
+    "outcome_why": lambda row: row.outcome and row.outcome.why,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,17 +85,3 @@ def count_words(held: dict[str, int], words: tuple[str, ...]) -> list[tuple[str,
     """Pair each word with its number; words that only some actions have follow where they occur."""
     others = [word for word in held if word not in words and held[word]]
     return [(word, held.get(word, 0)) for word in (*words, *others)]
-
-
-def list_chunks(actor: Actor, bulk: Bulk, machine: str) -> Iterator[str]:
-    write = make_writer()
-    yield write(COLUMNS)
-    for rows in bulk.pages():
-        shown = services.redact_rows(actor, machine, rows)
-        yield "".join(write([escape_cell(text) for text in _list_texts(row)]) for row in shown)
-
-
-def _list_texts(row: Row) -> Iterator[str]:
-    yield from (row.item.id, row.item.state, str(row.item.revision))
-    for note in (row.verdict, row.outcome):
-        yield from (note.word, note.why) if note else ("", "")

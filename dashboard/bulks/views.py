@@ -15,16 +15,15 @@ from django.urls import reverse
 from dashboard.machines.instance_list import InstanceList
 from dashboard.shared.access import View, allows, demand, require
 from dashboard.shared.addresses.numbers import parse_number
-from dashboard.shared.approval_requests import redirect_to_request
-from dashboard.shared.csv_export import stream_csv
+from dashboard.shared.csv_export import list_lines, stream_csv
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.figures.state_counts import count_states
 from dashboard.shared.form_keys import key_of_content, make_key
+from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
-from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
 from machines.bulks import MIGRATE, Bulk, NotNow
 from machines.bulks import actions as services
@@ -34,10 +33,9 @@ from machines.bulks.preview import RESULTS
 from machines.engine import errors
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded
 
 from .forms import NewBulk, RateForm, list_actions
-from .presenters import MAX_CLASSES, count_words, list_available_actions, list_chunks, read_rows
+from .presenters import COLUMNS, MAX_CLASSES, count_words, list_available_actions, read_rows
 
 
 @require_audited("operate", "bulk.start")
@@ -185,54 +183,28 @@ SUCCESS = {
 }
 
 
-def _make_view(name: str, action: str) -> View:
-    @require_audited("operate", action, target="id")
-    def view(request: HttpRequest, id: str) -> HttpResponse:
-        return _run_action(request, id, name)
+def _make_view(name: str, action: str, page: str = "bulk", takes: tuple[str, ...] = ("id",)) -> View:
+    @answer_form(page, "operate", action, refused=(NotNow, errors.Suspended), takes=takes, target="id")
+    def view(request: HttpRequest, id: str) -> str:
+        getattr(services, name)(Actor.of(request), id)
+        return SUCCESS[name]
 
     return view
 
 
-def _run_action(request: HttpRequest, id: str, name: str) -> HttpResponse:
-    """Run the action and return to the page, with a message if it is not possible now."""
-    if request.method != "POST":
-        return redirect("signalbox:bulk", id)
-    actor = Actor.of(request)
-    try:
-        getattr(services, name)(actor, id)
-    except ApprovalNeeded as needed:
-        return redirect_to_request(request, approvals.ask(actor, needed))
-    except (NotNow, errors.Suspended) as error:
-        messages.error(request, f"Not done: {error.message} ({error.code})")
-    else:
-        messages.success(request, SUCCESS[name])
-    if request.POST.get("back") == "list" or name == "remove":
-        return redirect("signalbox:bulk-list")
-    return redirect("signalbox:bulk", id)
-
-
-@require_audited("operate", "bulk.rate", target="id")
-def rate(request: HttpRequest, id: str) -> HttpResponse:
+@answer_form("bulk", "operate", "bulk.rate", refused=(NotNow,), target="id")
+def rate(request: HttpRequest, id: str) -> str | HttpResponse:
     """Change the rate limit."""
-    if request.method != "POST":
-        return redirect("signalbox:bulk", id)
     form = RateForm(request.POST)
     if not form.is_valid():
         return bulk_page(request, id, rate_error=form.errors["rate"][0], status=400)
-    try:
-        services.rate(Actor.of(request), id, form.cleaned_data["rate"] or 0)
-    except NotNow as error:
-        messages.error(request, f"Not done: {error.message} ({error.code})")
-    else:
-        messages.success(request, "Rate limit updated; it applies from the next batch on")
-    return redirect("signalbox:bulk", id)
+    services.rate(Actor.of(request), id, form.cleaned_data["rate"] or 0)
+    return "Rate limit updated; it applies from the next batch on"
 
 
-@require_audited("operate", "bulk.start", target="id")
+@answer_form("bulk", "operate", "bulk.start", target="id")
 def again(request: HttpRequest, id: str) -> HttpResponse:
     """Start a new bulk action of the same kind on the instances that failed."""
-    if request.method != "POST":
-        return redirect("signalbox:bulk", id)
     reason = request.POST.get("reason", "").strip()
     if not reason or len(reason) > MAX_REASON:
         return bulk_page(request, id, mistake=f"Enter a reason of at most {MAX_REASON} characters.", status=400)
@@ -244,7 +216,8 @@ def again(request: HttpRequest, id: str) -> HttpResponse:
 def results(request: HttpRequest, id: str) -> HttpResponseBase:
     actor = Actor.of(request)
     bulk, _, order = services.read_bulk(actor, id)  # one that is not there is a page that says so, not half a file
-    return stream_csv(request, list_chunks(actor, bulk, order.machine), f"bulk-{id}.csv")
+    pages = (services.redact_rows(actor, order.machine, rows) for rows in bulk.pages())
+    return stream_csv(request, list_lines(COLUMNS, pages), f"bulk-{id}.csv")
 
 
 run = _make_view("run", "bulk.run")
@@ -252,4 +225,4 @@ pause = _make_view("pause", "bulk.pause")
 resume = _make_view("resume", "bulk.resume")
 retry = _make_view("retry", "bulk.resume")
 stop = _make_view("stop", "bulk.stop")
-remove = _make_view("remove", "bulk.remove")
+remove = _make_view("remove", "bulk.remove", "bulk-list", ())

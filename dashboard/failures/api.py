@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from django.http import HttpRequest
 from ninja import Query, Status
@@ -14,13 +14,12 @@ from dashboard.api.framework.schemas import Acting, Body, Ms, Out, Reason, Why
 from machines.failures import actions as failures
 from machines.failures import changes, queries
 from machines.failures.actions import MAX_RATE, RATE
-from machines.failures.queries import MAX_PAGE, GroupView
-from machines.models import FailureAction
-from machines.people.actor import Actor
+from machines.failures.queries import GroupView
+
+from .forms import InboxTerms
 
 group = Group("errors", "Dead jobs, grouped by handler, exception and message shape.")
 GROUP = "/errors/{int:group}"
-Text = Annotated[str, Query(pattern="^[^\\x00]*$", max_length=200)]
 
 
 class QueueOf(Out):
@@ -94,38 +93,17 @@ class Skipping(Redriving):
 
 def _describe(view: GroupView) -> dict[str, Any]:
     row = view.group
-    names = ("count", "attempts", "open", "recent", "first_seen", "last_seen", "versions")
-    stored = ("handler", "kind", "shape", "state", "assignee")
-    return (
-        {name: getattr(view, name) for name in names}
-        | {name: getattr(row, name) for name in stored}
-        | {
-            "id": row.pk,
-            "trend": list(view.trend),
-            "machines": list(view.machines),
-            "queues": [{"machine": machine, "queue": queue} for machine, queue in view.queues],
-            "resolved_at": row.resolved_at or None,
-            "regressed_at": view.regressed_at or None,
-        }
-    )
-
-
-def _describe_action(row: FailureAction) -> dict[str, Any]:
-    names = ("action", "state", "rate", "total", "position", "done", "passed", "error", "started")
-    return {"id": row.pk} | {name: getattr(row, name) for name in names}
+    stored = {name: getattr(row, name) for name in ("id", "handler", "kind", "shape", "state", "assignee")}
+    queues = [{"machine": machine, "queue": queue} for machine, queue in view.queues]
+    times = {"resolved_at": row.resolved_at or None, "regressed_at": view.regressed_at or None}
+    return FailureGroupOut.build(view, **stored, **times, queues=queues).model_dump()
 
 
 @group.get("/errors", id="listErrors", right="view", answers=FailureGroups, summary="List failure groups")
-def list_groups(
-    request: HttpRequest, state: Literal["open", "muted", "resolved", "all"] = "open", machine: Text = "",
-    assignee: Text = "", query: Text = "", limit: int = Query(50, ge=1, le=500),
-    page: int = Query(1, ge=1, le=MAX_PAGE),
-) -> dict[str, Any]:  # fmt: skip
+def list_groups(request: HttpRequest, terms: Query[InboxTerms]) -> dict[str, Any]:
     """List regressions first, then groups with open jobs, then by the failures of the last day. `assignee` takes a
     user, `me` or `none`; `query` finds in handler, exception and shape."""
-    found = queries.list_groups(
-        actor_of(request), state=state, machine=machine, assignee=assignee, query=query, page=page, size=limit
-    )
+    found = terms.find(actor_of(request))
     return {"items": [_describe(view) for view in found.items], "total": found.total, "more": found.more}
 
 
@@ -134,7 +112,7 @@ def one(request: HttpRequest, group: int) -> dict[str, Any]:
     """Return the group with its latest actions."""
     actor = actor_of(request)
     view = queries.get(actor, group)
-    return _describe(view) | {"actions": [_describe_action(row) for row in queries.running_actions(actor, group)]}
+    return _describe(view) | {"actions": queries.running_actions(actor, group)}
 
 
 @group.post(
@@ -168,7 +146,7 @@ _change("reopen", "Open a group again", "Ends the mute, or takes back that it is
 )  # fmt: skip
 def redrive(request: HttpRequest, group: int, body: Redriving) -> Status:
     """Make a worker re-drive the jobs at the rate. Jobs of machines without the right are left out."""
-    return Status(201, _describe_action(failures.redrive(actor_of(request), group, **body.model_dump())))
+    return Status(201, failures.redrive(actor_of(request), group, **body.model_dump()))
 
 
 @group.post(
@@ -178,7 +156,7 @@ def redrive(request: HttpRequest, group: int, body: Redriving) -> Status:
 )  # fmt: skip
 def skip(request: HttpRequest, group: int, body: Skipping) -> Status:
     """Move the waiting instances as if the jobs had returned `result`. Jobs without an instance are passed over."""
-    return Status(201, _describe_action(failures.skip(actor_of(request), group, **body.model_dump())))
+    return Status(201, failures.skip(actor_of(request), group, **body.model_dump()))
 
 
 @group.post(
@@ -187,6 +165,4 @@ def skip(request: HttpRequest, group: int, body: Skipping) -> Status:
 )  # fmt: skip
 def stop(request: HttpRequest, group: int, body: Acting) -> dict[str, Any]:
     """Stop a re-drive. What was moved stays moved. `stopped` is null where none runs."""
-    actor: Actor = actor_of(request)
-    found = failures.stop(actor, group, reason=body.reason)
-    return {"stopped": found and _describe_action(found)}
+    return {"stopped": failures.stop(actor_of(request), group, reason=body.reason)}

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from django import forms
+from pydantic import Field
 
 from dashboard.jobs.queues.forms import FIGURE, PLAIN, Count, ReasonForm
+from dashboard.shared import list_pages
+from dashboard.shared.list_pages import Terms
 from machines.engine import limits
 from machines.failures.actions import MAX_RATE, RATE
-from machines.failures.queries import MAX_PAGE
+from machines.failures.queries import MAX_PAGE, Listing, list_groups
 from machines.instances.forms.rendering import PageForm
+from machines.people.actor import Actor
 
-STATES = (("open", "open"), ("muted", "muted"), ("resolved", "resolved"), ("all", "all"))
+Text = Annotated[list_pages.Text, Field(max_length=200)]
+TABS = [(state, state) for state in ("open", "muted", "resolved", "all")]
 
 
-class InboxFilter(PageForm):
-    state = forms.ChoiceField(choices=STATES, required=False)
-    machine = forms.CharField(max_length=64, required=False)
-    assignee = forms.CharField(max_length=150, required=False)
-    query = forms.CharField(max_length=200, required=False)
-    page = forms.IntegerField(min_value=1, max_value=MAX_PAGE, required=False)
+class InboxTerms(Terms):
+    state: Literal["open", "muted", "resolved", "all"] = "open"
+    machine: Text = ""
+    assignee: Text = ""
+    query: Text = ""
+    limit: int = Field(50, ge=1, le=500)
+    page: int = Field(1, ge=1, le=MAX_PAGE)
 
-    def terms(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        return {name: given[name] for name in ("machine", "assignee", "query")} | {
-            "state": given["state"] or "open",
-            "page": given["page"] or 1,
-        }
+    def find(self, actor: Actor) -> Listing:
+        return list_groups(actor, **self.model_dump(exclude={"limit"}), size=self.limit)
 
 
 class AssignForm(PageForm):

@@ -51,7 +51,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class GroupAction:
-    """What ``shared/_action_form.html`` draws."""
+    """What ``fields/_action_form.html`` draws."""
 
     name: str
     url: str

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from functools import wraps
 from typing import Any, cast
-from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from dashboard.jobs.queues.presenters import FailedAction
 from dashboard.shared.access import View, require
-from dashboard.shared.addresses.page_addresses import find_page_address
+from dashboard.shared.list_pages import ListLinks
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.rendering import render_page
 from machines.engine import errors
@@ -22,7 +21,7 @@ from machines.failures.queries import GroupView
 from machines.models import FailureAction
 from machines.people.actor import Actor
 
-from .forms import FORMS, STATES, InboxFilter
+from .forms import FORMS, TABS, InboxTerms
 from .presenters import GroupAction, draw_trend, list_actions, make_action, make_failure, make_row, make_sample
 
 WEEK = 24 * 7  # hours of the trend of one group
@@ -37,30 +36,20 @@ SUCCESS = {
 
 @require("view")
 def show_all(request: HttpRequest) -> HttpResponse:
-    terms = InboxFilter(request.GET)
-    if not terms.is_valid():
-        raise Http404("Unknown filter.")
-    given = terms.terms()
-    actor = Actor.of(request)
-    found = queries.list_groups(actor, **given)
-    kept = {name: value for name, value in given.items() if value and name != "page"}
+    terms = InboxTerms.of_page(request)
+    found, page = terms.find(Actor.of(request)), terms.page
+    links = ListLinks("errors", **terms.model_dump(exclude={"page", "limit"}))
     context = {
         "section": "errors",
         "rows": [make_row(view) for view in found.items],
         "total": found.total,
-        "given": given,
-        "tabs": [(label, _make_address(kept | {"state": state}), state == given["state"]) for state, label in STATES],
-        "mine": _make_address(kept | {"assignee": "me"}),
-        "anybody": _make_address({name: value for name, value in kept.items() if name != "assignee"}),
-        "newer": _make_address(kept | {"page": given["page"] - 1}) if given["page"] > 1 else "",
-        "older": _make_address(kept | {"page": given["page"] + 1}) if found.more else "",
-        "filtered": any(given[name] for name in ("machine", "assignee", "query")),
+        "given": terms,
+        "tabs": links.tabs("state", TABS) + links.tabs("assignee", [("me", "assigned to me")]),
+        "newer": links.url(page=page - 1) if page > 1 else "",
+        "older": links.url(page=page + 1) if found.more else "",
+        "filtered": bool(terms.machine or terms.assignee or terms.query),
     }
     return render_page(request, "signalbox/errors/errors.html", context)
-
-
-def _make_address(terms: dict[str, Any]) -> str:
-    return f"{find_page_address('signalbox:errors')}?{urlencode(terms)}"
 
 
 @require("view")

@@ -14,7 +14,7 @@ from dashboard.api.framework.operation import Group, actor_of, engine_key, engin
 from dashboard.api.framework.preconditions import read_expected, set_etag
 from dashboard.api.framework.schemas import Body, Data, Listed, Ms, Out, Why
 from dashboard.shared.errors.problems import redact_facts
-from machines.engine import EngineUnavailable, Instance, SignalboxError
+from machines.engine import EngineUnavailable, Explanation, Instance, SignalboxError
 from machines.instances import actions as instances
 from machines.instances.queries import find_problems
 from machines.people.errors import Forbidden
@@ -184,10 +184,6 @@ class Waits(Out):
     items: list[JobLine]
 
 
-def describe(instance: Instance) -> InstanceOut:
-    return InstanceOut.model_validate(instance)
-
-
 @group.get(INSTANCES, id="findInstances", right="view", answers=Instances, summary="Find instances")
 def find(request: HttpRequest, machine: str, terms: Query[instance_terms.Terms]) -> dict[str, Any]:
     """Find instances, those that have been longest in their state first. All terms have to hold; one index leads, the
@@ -200,8 +196,7 @@ def find(request: HttpRequest, machine: str, terms: Query[instance_terms.Terms])
         cursor=cursors.text("instances", terms.cursor),
         newest=terms.order == "newest",
     )
-    items, further = [describe(found) for found in page], cursors.give("instances", page.cursor)
-    return {"items": items, "next": further, "missing": len(page.missing)}
+    return {"items": list(page), "next": cursors.give("instances", page.cursor), "missing": len(page.missing)}
 
 
 @group.get(
@@ -220,32 +215,28 @@ def count(request: HttpRequest, machine: str, terms: Query[instance_terms.Filter
 def create(request: HttpRequest, response: HttpResponse, machine: str, body: Creating) -> Status:
     """Create an instance in its initial state. An id that is taken answers 409."""
     made = instances.create(actor_of(request), machine, body.id, body.data, key=engine_key(request), reason=body.reason)
-    set_etag(response, made)
-    return Status(201, describe(made))
+    return Status(201, set_etag(response, made))
 
 
 @group.get(INSTANCE, id="getInstance", right="view", answers=InstanceOut, summary="Get an instance")
-def one(request: HttpRequest, response: HttpResponse, machine: str, id: str) -> InstanceOut:
+def one(request: HttpRequest, response: HttpResponse, machine: str, id: str) -> Instance:
     """Return the instance. Its revision is also the ETag: give it back as If-Match with what changes it. An instance
     that Redis has let go comes from the archive, with `archived`."""
-    found = instances.get(actor_of(request), machine, id)
-    set_etag(response, found)
-    return describe(found)
+    return set_etag(response, instances.get(actor_of(request), machine, id))
 
 
 @group.post(
     f"{INSTANCE}/events", id="fireEvent", right="fire", answers=answers_of(InstanceOut), matches=True,
     summary="Fire an event", example={"event": "pay", "payload": {"amount": 20}, "reason": "paid by phone"},
 )  # fmt: skip
-def fire(request: HttpRequest, response: HttpResponse, machine: str, id: str, body: Firing) -> InstanceOut:
+def fire(request: HttpRequest, response: HttpResponse, machine: str, id: str, body: Firing) -> Instance:
     """Make one atomic step. Where no transition takes the event: 422, with every candidate and why it was not taken.
     Where the definition asks for a second person: 202 with the request that now waits for one."""
     after = instances.fire(
         actor_of(request), machine, id, body.event, body.payload,
         expect=read_expected(request), key=engine_key(request), reason=body.reason,
     )  # fmt: skip
-    set_etag(response, after)
-    return describe(after)
+    return set_etag(response, after)
 
 
 @group.post(
@@ -269,17 +260,16 @@ def _fire_one(request: HttpRequest, machine: str, call: Call, key: str | None) -
         raise
     except SignalboxError as error:
         return {"id": call.id, "error": redact_facts(request, error)}
-    return {"id": call.id, "instance": describe(after)}
+    return {"id": call.id, "instance": after}
 
 
 @group.post(
     f"{INSTANCE}/explanations", id="explainEvent", right="view", answers=ExplanationOut, changes=False,
     summary="Preview an event", example={"event": "pay", "payload": {"amount": 20}},
 )  # fmt: skip
-def explain(request: HttpRequest, machine: str, id: str, body: Asking) -> ExplanationOut:
+def explain(request: HttpRequest, machine: str, id: str, body: Asking) -> Explanation:
     """Run the same code as firing, without the commit."""
-    found = instances.explain(actor_of(request), machine, id, body.event, body.payload)
-    return ExplanationOut.model_validate(found)
+    return instances.explain(actor_of(request), machine, id, body.event, body.payload)
 
 
 @group.get(
@@ -292,20 +282,16 @@ def history(
     before = cursors.number("history", cursor)
     steps = instances.history(actor_of(request), machine, id, limit=limit + 1, before=before)
     further = steps[limit - 1].revision if len(steps) > limit else None
-    return {
-        "items": [StepOut.model_validate(step) for step in steps[:limit]],
-        "next": cursors.give("history", further),
-    }
+    return {"items": steps[:limit], "next": cursors.give("history", further)}
 
 
 @group.get(f"{INSTANCE}/waits", id="getWaits", right="view", answers=Waits, summary="List jobs it waits for")
 def waits(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
     """Return for each invoke of an active state where its job is, and which repairs make sense."""
-    return {"items": [JobLine.model_validate(wait) for wait in engine_of(request).waits(machine, id)]}
+    return {"items": engine_of(request).waits(machine, id)}
 
 
 @group.get(f"{INSTANCE}/problems", id="getProblems", right="view", answers=Problems, summary="List current failures")
 def problems(request: HttpRequest, machine: str, id: str) -> dict[str, Any]:
     """List what `error=` finds the instance by."""
-    found = find_problems(actor_of(request), machine, id)
-    return {"items": [{"cause": one.cause, "kind": one.kind, "text": one.text} for one in found]}
+    return {"items": find_problems(actor_of(request), machine, id)}

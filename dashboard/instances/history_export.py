@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 
 from django.http import HttpRequest, StreamingHttpResponse
@@ -15,8 +15,9 @@ from django.utils.text import get_valid_filename
 from django.views.decorators.http import require_safe
 
 from dashboard.shared.access import require
-from dashboard.shared.csv_export import escape_cell, make_writer, stream_csv
+from dashboard.shared.csv_export import list_lines, stream_csv
 from dashboard.shared.diagrams.version_view import load_versions
+from dashboard.shared.times.times import format_iso
 from machines.engine import LookupFailed, Step, limits
 from machines.engine.definitions import Outline
 from machines.instances import actions as instances
@@ -25,17 +26,18 @@ from machines.people.actor import Actor
 from .history_words import HistoryWords
 from .replay import trace_versions
 
-COLUMNS = (
+NAMES = (
     "revision", "at", "event", "from", "to", "transitions", "actor", "reason", "payload", "changes", "words", "version",
 )  # fmt: skip
+COLUMNS = {name: itemgetter(name) for name in NAMES}
 
 
 @require("view")
 @require_safe
 def export(request: HttpRequest, machine: str, id: str) -> StreamingHttpResponse:
     """Send all stored steps as CSV, the newest first."""
-    rows = _read_rows(request, machine, id)
-    return stream_csv(request, _list_lines(rows), f"{_name_file(machine, id)}.csv")
+    rows = map(_make_cells, _read_rows(request, machine, id))
+    return stream_csv(request, list_lines(COLUMNS, ([row] for row in rows)), f"{_name_file(machine, id)}.csv")
 
 
 @require("view")
@@ -69,7 +71,7 @@ def _load_outline(machine: str, version: int) -> Outline | None:
 def _make_row(step: Step, words: HistoryWords, versions: dict[int, int]) -> dict[str, Any]:
     return {
         "revision": step.revision,
-        "at": datetime.fromtimestamp(step.at / 1000, UTC).isoformat(timespec="milliseconds"),
+        "at": format_iso(step.at),
         "event": step.event,
         "from": step.source,
         "to": step.configuration,
@@ -83,18 +85,15 @@ def _make_row(step: Step, words: HistoryWords, versions: dict[int, int]) -> dict
     }
 
 
-def _list_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    write = make_writer()
-    yield write(COLUMNS)
-    for row in rows:
-        cells = row | {
-            "from": ", ".join(row["from"] or ()),
-            "to": ", ".join(row["to"]),
-            "transitions": " ".join(row["transitions"]),
-            "payload": _compact(row["payload"]),
-            "changes": _compact(row["changes"]),
-        }
-        yield write([escape_cell(str("" if cells[name] is None else cells[name])) for name in COLUMNS])
+def _make_cells(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row with texts in place of lists and objects."""
+    return row | {
+        "from": ", ".join(row["from"] or ()),
+        "to": ", ".join(row["to"]),
+        "transitions": " ".join(row["transitions"]),
+        "payload": _compact(row["payload"]),
+        "changes": _compact(row["changes"]),
+    }
 
 
 def _list_json(machine: str, id: str, rows: Iterator[dict[str, Any]]) -> Iterator[str]:

@@ -18,15 +18,14 @@ from django.shortcuts import redirect
 
 from dashboard.shared.access import View
 from dashboard.shared.addresses.page_addresses import find_page_address
-from dashboard.shared.approval_requests import redirect_to_request
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.errors.statuses import MISTAKE
 from dashboard.shared.form_keys import key_of_content, make_key
+from dashboard.shared.form_views import redirect_to_request
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
-from machines.approvals import actions as approvals
 from machines.catalog.outlines import outline_of
 from machines.engine import Instance, Preview, Wait, errors
 from machines.instances import actions as instances
@@ -107,7 +106,7 @@ def _repair(request: HttpRequest, machine: str, id: str, kind: RepairKind) -> Ht
     try:
         after = _apply(actor, repair, request.POST)
     except ApprovalNeeded as needed:
-        return redirect_to_request(request, approvals.ask(actor, needed))
+        return redirect_to_request(request, needed)
     if after is None:
         return _render_page(request, repair)
     messages.success(request, describe_repair(kind.name, repair.instance, after))

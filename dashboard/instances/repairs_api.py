@@ -12,9 +12,10 @@ from dashboard.api.framework.approvals import answers_of
 from dashboard.api.framework.operation import Group, actor_of, engine_key
 from dashboard.api.framework.preconditions import read_expected, set_etag
 from dashboard.api.framework.schemas import Body, Data, Out, Reason
+from machines.engine import Instance, Preview
 from machines.instances import actions as instances
 
-from .api import INSTANCE, InstanceOut, describe
+from .api import INSTANCE, InstanceOut
 
 group = Group("repairs", "Operator actions on one instance. Each has a preview that changes nothing.")
 Invoke = Annotated[str, Field(description="the invoke whose job is meant; see its waits")]
@@ -102,25 +103,22 @@ def _declare(name: str) -> None:
 
 
 def _repair(name: str, body_type: type[Body]) -> Callable[..., Any]:
-    def repair(request: HttpRequest, response: HttpResponse, machine: str, id: str, body: Any) -> InstanceOut:
+    def repair(request: HttpRequest, response: HttpResponse, machine: str, id: str, body: Any) -> Instance:
         asked = body.model_dump(exclude_unset=True)
         reason = asked.pop("reason")
         after = instances.repair(
             actor_of(request), name, machine, id,
             reason=reason, expect=read_expected(request), key=engine_key(request), **asked,
         )  # fmt: skip
-        if name != "delete":
-            set_etag(response, after)
-        return describe(after)
+        return after if name == "delete" else set_etag(response, after)
 
     repair.__doc__ = "The instance afterwards; of a deletion, as it was. 202 if the definition requires approval."
     return _annotate(repair, body_type)
 
 
 def _preview(name: str, body_type: type[Body]) -> Callable[..., Any]:
-    def preview(request: HttpRequest, machine: str, id: str, body: Any) -> PreviewOut:
-        found = instances.preview(actor_of(request), name, machine, id, **body.model_dump(exclude_unset=True))
-        return PreviewOut.model_validate(found)
+    def preview(request: HttpRequest, machine: str, id: str, body: Any) -> Preview:
+        return instances.preview(actor_of(request), name, machine, id, **body.model_dump(exclude_unset=True))
 
     preview.__doc__ = "Runs the repair without the commit; refused where the repair would be refused."
     return _annotate(preview, body_type)

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from dashboard.shared.access import allows, require
 from dashboard.shared.addresses.numbers import REVISION_DIGITS, parse_number
-from dashboard.shared.approval_requests import redirect_to_request
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.errors.pages import bad_request
 from dashboard.shared.form_keys import key_of_content, make_key
-from dashboard.shared.permissions import require_audited
+from dashboard.shared.form_views import answer_form
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
-from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
 from machines.catalog.mirrors import row_methods
 from machines.engine import Inspection, Instance, Step, errors
@@ -57,52 +54,78 @@ def instance_page(request: HttpRequest, machine: str, id: str, *, attempt: Actio
     """
     engine = redacted_engine(request)
     seen = engine.inspect(machine, id, events=_events.get(machine, ()), steps=MAX_STEPS)
-    instance = seen.instance
-    view = version_view.load_version(
-        machine, instance.version, fold=version_view.read_folds(request.GET), who=str(request.user.pk)
-    )
+    fold, who = version_view.read_folds(request.GET), str(request.user.pk)
+    view = version_view.load_version(machine, seen.instance.version, fold=fold, who=who)
     before = _read_before(request)
     if before == -1:
         return bad_request(request)
     attempt = attempt.redact(engine.redactor(machine).of(id)) if attempt else None
-    closed = instance.archived or view.is_system
-    explanations = {} if closed else _explain_events(engine, view, seen)
+    actions = _list_actions(request, engine, view, seen, attempt)
+    replay = _load_replay(request, view, seen.instance, seen.steps)
+    context = {"section": "machines", "attempt": attempt, "drawing": _draw(replay, actions), "key": make_key()}
+    context |= _describe_instance(request, engine, view, seen)
+    context |= _describe_past(engine, replay, seen.steps, before)
+    context |= _describe_actions(request, view, seen, actions)
+    return render_page(request, "signalbox/instances/instance.html", context, status=attempt.status if attempt else 200)
+
+
+def _list_actions(
+    request: HttpRequest, engine: RedactedEngine, view: VersionView, seen: Inspection, attempt: ActionResult | None
+) -> list[EventAction]:
+    """List the events as buttons. Instances of the product and archived ones take none."""
+    if seen.instance.archived or view.is_system:
+        return []
     submitted, groups = attempt.submitted if attempt else None, rules.groups_among(Actor.of(request), view.outline)
-    actions = [] if closed else list_event_actions(explanations, view, instance, submitted, groups=groups)
-    if view.is_mirror and not instance.archived:
-        actions = judge_methods(actions, view, id, request.user)
-    replay = _load_replay(request, view, instance, seen.steps)
-    steps = _list_steps(engine, replay, seen.steps, before)
-    context = {
-        "section": "machines",
+    explained = _explain_events(engine, view, seen)
+    actions = list_event_actions(explained, view, seen.instance, submitted, groups=groups)
+    return judge_methods(actions, view, seen.instance.id, request.user) if view.is_mirror else actions
+
+
+def _describe_instance(
+    request: HttpRequest, engine: RedactedEngine, view: VersionView, seen: Inspection
+) -> dict[str, Any]:
+    """Return the context of what the instance is now, and what it waits for."""
+    instance = seen.instance
+    return {
         "instance": instance,
         "view": view,
         "places": view.places(instance.configuration),
         "deadlines": list_deadlines(view, instance),
         "children": list_children(instance),
         "family": None if instance.archived else load_family(engine, instance),
-        "attempt": attempt,
-        "open_actions": [action for action in actions if action.verdict != "idle" or action.asked],
-        "idle_actions": [action for action in actions if action.verdict == "idle" and not action.asked],
         "fields": view.fields(instance.data),
         "stamps": view.stamps,
-        "steps": steps[:STEPS],
-        "older": steps[STEPS - 1].revision if len(steps) > STEPS else None,
-        "before": before,
-        "replay": replay,
-        "words": replay.words,
         "jobs": seen.jobs,
         "stuck": any(wait.place == "dead" for wait in seen.waits),
-        "drawing": _draw(replay, actions),
-        "seconds": {action.event for action in actions if rules.needs_approval([view.outline], f"fire:{action.event}")},
-        "requests": approval_queries.find_open().filter(machine=machine, instance=id),
-        "key": make_key(),
-        "run_actions": runs.list_actions(instance) if machine == RUN and allows(request.user, "operate", RUN) else [],
-        "row_address": row_methods().find_row_address(machine, id, request.user) if view.is_mirror else "",
+        "row_address": (
+            row_methods().find_row_address(view.machine, instance.id, request.user) if view.is_mirror else ""
+        ),
     }
-    if allows(request.user, "operate", machine) and not closed and not view.is_mirror:
+
+
+def _describe_past(engine: RedactedEngine, replay: Replay, trail: list[Step], before: int | None) -> dict[str, Any]:
+    """Return the context of the history, and of the revision that is shown."""
+    steps = _list_steps(engine, replay, trail, before)
+    older = steps[STEPS - 1].revision if len(steps) > STEPS else None
+    return {"steps": steps[:STEPS], "older": older, "before": before, "replay": replay, "words": replay.words}
+
+
+def _describe_actions(
+    request: HttpRequest, view: VersionView, seen: Inspection, actions: list[EventAction]
+) -> dict[str, Any]:
+    """Return the context of what may be done to the instance, by this person or after an approval."""
+    machine, instance = view.machine, seen.instance
+    may_operate = allows(request.user, "operate", machine)
+    context = {
+        "open_actions": [action for action in actions if action.verdict != "idle" or action.asked],
+        "idle_actions": [action for action in actions if action.verdict == "idle" and not action.asked],
+        "seconds": {action.event for action in actions if rules.needs_approval([view.outline], f"fire:{action.event}")},
+        "requests": approval_queries.find_open().filter(machine=machine, instance=instance.id),
+        "run_actions": runs.list_actions(instance) if machine == RUN and may_operate else [],
+    }
+    if may_operate and not (instance.archived or view.is_system or view.is_mirror):
         context |= {"repairs": list_repairs(instance, seen.waits), "resume": ResumeForm()}
-    return render_page(request, "signalbox/instances/instance.html", context, status=attempt.status if attempt else 200)
+    return context
 
 
 def _explain_events(engine: RedactedEngine, view: VersionView, seen: Inspection) -> Explanations:
@@ -164,11 +187,9 @@ def _read_before(request: HttpRequest) -> int | None:
     return -1 if before is None else before
 
 
-@require_audited("fire", "fire", instance="id")
-def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+@answer_form("instance", "fire", "fire", instance="id")
+def fire(request: HttpRequest, machine: str, id: str) -> str | HttpResponse:
     """Fire an event, or with ``check`` preview it. What was not done is shown on the page, with the form filled."""
-    if request.method != "POST":  # a reload of the address after a refusal
-        return redirect("signalbox:instance", machine, id)
     actor, view = Actor.of(request), _load_form_version(request, machine, id)
     event = request.POST.get("event", "").strip()
     payload, step = view.payload_form(event, None, id_prefix="asked", data=request.POST), KeyedForm(request.POST)
@@ -188,10 +209,9 @@ def fire(request: HttpRequest, machine: str, id: str) -> HttpResponse:
                 actor, machine, id, event, payload.values(), expect=given["expect"], reason=given["reason"],
                 key=key_of_content(given["key"], request.POST), shows=False,
             )  # fmt: skip
-            messages.success(request, describe_step(event, after))
-            return redirect("signalbox:instance", machine, id)
-    except ApprovalNeeded as needed:
-        return redirect_to_request(request, approvals.ask(actor, needed))
+            return describe_step(event, after)
+    except ApprovalNeeded:
+        raise
     except errors.SignalboxError as error:
         result = presenters.explain_failure(asked, actor, view, id, error, request.POST, payload)
     return instance_page(request, machine, id, attempt=result)

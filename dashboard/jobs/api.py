@@ -9,6 +9,7 @@ from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Acting, Data, Ms, Out
+from machines.engine import Job
 from machines.jobs import actions as jobs
 from machines.jobs import queries as job_queries
 
@@ -65,9 +66,9 @@ class Done(Out):
 
 
 @group.get(JOB, id="getJob", right="view", answers=JobOut, summary="Get a job")
-def one(request: HttpRequest, machine: str, job: str) -> JobOut:
+def one(request: HttpRequest, machine: str, job: str) -> Job:
     """Return the job. Finished and withdrawn jobs are gone: 404."""
-    return JobOut.model_validate(job_queries.get(actor_of(request), machine, job))
+    return job_queries.get(actor_of(request), machine, job)
 
 
 @group.post(f"{JOB}/redrive", id="redriveJob", right="operate", answers=Done, summary="Retry a dead job")

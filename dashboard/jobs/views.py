@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -9,7 +12,7 @@ from django.urls import reverse
 
 from dashboard.shared.access import View, allows, require
 from dashboard.shared.addresses.addresses import job_url
-from dashboard.shared.permissions import require_audited
+from dashboard.shared.form_views import answer_form
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.catalog.redaction import strict_redactor
@@ -19,7 +22,6 @@ from machines.jobs import queries as job_queries
 from machines.people.actor import Actor
 from machines.people.errors import NotMoved
 
-from .presenters import MAX_ATTEMPTS, list_timeline
 from .queues import presenters as acts
 from .queues.presenters import FailedAction, find_job_page, read_figures
 
@@ -71,7 +73,7 @@ SUCCESS = {"redrive": "retried", "move": "is ready to run", "withdraw": "withdra
 
 
 def _make_view(name: str) -> View:
-    @require_audited("operate", f"job.{name}", target="id")
+    @answer_form("job", "operate", f"job.{name}", target="id")
     def view(request: HttpRequest, machine: str, id: str) -> HttpResponse:
         return _run_action(request, machine, id, name)
 
@@ -80,8 +82,6 @@ def _make_view(name: str) -> View:
 
 def _run_action(request: HttpRequest, machine: str, id: str, name: str) -> HttpResponse:
     """Check the form, run the action and return; a failure is shown on the job's page."""
-    if request.method != "POST":
-        return redirect("signalbox:job", machine, id)
     try:
         job = job_queries.get(Actor.of(request), machine, id, redactor=strict_redactor(machine))
     except errors.LookupFailed:
@@ -128,3 +128,55 @@ def _back(request: HttpRequest, job: Job, name: str) -> str:
 redrive = _make_view("redrive")
 move = _make_view("move")
 withdraw = _make_view("withdraw")
+
+
+MAX_ATTEMPTS = 10  # ended attempts that the engine keeps of a job
+ENDED = {"lost": "failed: lease expired", "timeout": "failed: timeout"}
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEntry:
+    """Holds one line of the timeline. ``ahead``: it is still to come; ``took``: ms, of an attempt that ended."""
+
+    at: int
+    what: str
+    bad: bool = False
+    ahead: bool = False
+    lease: bool = False
+    who: str = ""
+    took: int | None = None
+    note: str = ""
+
+
+def list_timeline(job: Job) -> Iterator[TimelineEntry]:
+    yield TimelineEntry(job.created, "enqueued")
+    for ended in job.log:
+        what, why = (
+            f"attempt {ended['attempt']} {ENDED.get(ended['outcome'], ended['outcome'])}",
+            _describe_error(ended),
+        )
+        took = ended["ended"] - ended["taken"] if ended.get("taken") else None
+        bad = ended["outcome"] != "handed back"
+        yield TimelineEntry(ended["ended"], what, bad=bad, who=ended.get("worker", ""), took=took, note=why)
+    if job.place == "leased":
+        yield TimelineEntry(job.taken, f"attempt {job.attempt} started", who=job.worker)
+        yield TimelineEntry(job.lease_until, "lease expires unless renewed", ahead=True, lease=True)
+        if job.deadline:
+            yield TimelineEntry(job.deadline, "attempt times out", ahead=True)
+    elif job.place == "delayed":
+        yield TimelineEntry(job.due, f"attempt {job.attempt + 1} starts", ahead=True)
+    elif job.place == "ready" and job.due > job.created:
+        yield TimelineEntry(job.due, "ready")
+    elif job.place == "dead":
+        yield TimelineEntry(job.finished, "dead", bad=True, note="needs attention")
+    elif job.place == "handled":
+        yield TimelineEntry(job.finished, "dead", bad=True)
+        yield TimelineEntry(job.handled, "handled", note=_describe_instance(job))
+
+
+def _describe_instance(job: Job) -> str:
+    return "the instance was gone" if job.instance_is == "gone" else "the instance no longer waited for it"
+
+
+def _describe_error(ended: dict) -> str:
+    return ": ".join(word for word in (ended.get("kind", ""), ended.get("error", "")) if word)

@@ -12,8 +12,7 @@ from pydantic import Field
 from dashboard.api.framework.operation import Group, actor_of, charge, engine_of
 from dashboard.api.framework.schemas import Body, Mistaken, Ms, Out, Why
 from dashboard.shared.diagrams import version_view
-from dashboard.shared.times.times import in_ms
-from machines import diagrams
+from dashboard.shared.rendering import answer_drawing
 from machines.catalog import offload, outlines, submissions
 from machines.catalog.redaction import MASK
 from machines.catalog.submissions import FORMAT_NAMES
@@ -76,7 +75,7 @@ class VersionOut(Out):
     number: int
     digest: str
     notes: str
-    published: Ms
+    published: Ms = Field(validation_alias="published_at")
     published_by: str
     current: bool
 
@@ -122,7 +121,7 @@ class Checked(Out):
 
 class Published(Out):
     machine: str
-    version: int
+    version: int = Field(validation_alias="number")
     digest: str
 
 
@@ -137,21 +136,16 @@ def list_all(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _describe(live: Live, description: str) -> dict[str, Any]:
-    return {
-        "name": live.machine,
-        "description": description,
-        "version": live.version,
-        "total": live.total,
-        "dead": sum(places.get("dead", 0) for places in live.queues.values()),
-        "breaches": sum(live.breaches.values()),
-        "overdue": live.overdue,
-        "missing": len(live.missing),
-    }
+def _describe(live: Live, description: str) -> MachineOut:
+    dead = sum(places.get("dead", 0) for places in live.queues.values())
+    breaches, missing = sum(live.breaches.values()), len(live.missing)
+    return MachineOut.build(
+        live, name=live.machine, description=description, dead=dead, breaches=breaches, missing=missing
+    )
 
 
 @group.get(MACHINE, id="getMachine", right="view", answers=MachineOut, summary="Get a machine")
-def one(request: HttpRequest, machine: str) -> dict[str, Any]:
+def one(request: HttpRequest, machine: str) -> MachineOut:
     live = engine_of(request).live(machine)
     description = Machine.objects.filter(name=machine).values_list("description", flat=True).first()
     return _describe(live, description or "")
@@ -175,7 +169,7 @@ def accepts(request: HttpRequest, machine: str) -> dict[str, Any]:
 def live(request: HttpRequest, machine: str) -> Figures:
     """Read each partition in one atomic call. Flow is absolute: rates are differences of two readings."""
     found = engine_of(request).live(machine)
-    return Figures.model_validate(found.as_dict() | {"missing": len(found.missing)})
+    return Figures.build(found, missing=len(found.missing))
 
 
 @group.get(f"{MACHINE}/versions", id="listVersions", right="view", answers=Versions, summary="List versions")
@@ -189,16 +183,9 @@ def versions(request: HttpRequest, machine: str) -> dict[str, Any]:
     return {"items": [_describe_version(version, current) for version in every]}
 
 
-def _describe_version(version: MachineVersion, current: int) -> dict[str, Any]:
+def _describe_version(version: MachineVersion, current: int) -> VersionOut:
     by = version.published_by
-    return {
-        "number": version.number,
-        "digest": version.digest,
-        "notes": version.notes,
-        "published": in_ms(version.published_at),
-        "published_by": by.get_username() if by else "",
-        "current": version.number == current,
-    }
+    return VersionOut.build(version, published_by=by.get_username() if by else "", current=version.number == current)
 
 
 @group.get(f"{MACHINE}/definition", id="getDefinition", right="view", answers=DefinitionOut, summary="Get a definition")
@@ -217,10 +204,7 @@ def diagram(request: HttpRequest, machine: str, version: int | None = Query(None
     """Return the bare drawing of one version, with its own style."""
     number = engine_of(request).live(machine).version if version is None else version
     found = version_view.load_version(machine, number, who=str(request.user.pk), full=True)
-    response = HttpResponse(diagrams.standalone(found.svg), content_type="image/svg+xml; charset=utf-8")
-    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-    response["Cache-Control"] = f"private, max-age={MONTH if version else 0}"
-    return response
+    return answer_drawing(found.svg, cache=f"private, max-age={MONTH if version else 0}")
 
 
 @group.post(
@@ -228,17 +212,12 @@ def diagram(request: HttpRequest, machine: str, version: int | None = Query(None
     summary="Check a definition without publishing it", costly=True, most=VIEWERS_DEFINITION,
     example={"definition": {"id": "door", "initial": "shut", "states": {"shut": {"on": {"open": "opn"}}}}},
 )  # fmt: skip
-def check(request: HttpRequest, body: Submitted) -> dict[str, Any]:
+def check(request: HttpRequest, body: Submitted) -> Checked:
     """Return every finding at once, each with a code, a path and a hint. One check at a time for each person; its size,
     and what it took to read it, count in the budget of requests. A body of more than 128 kB takes the right to
     publish."""
     found = _read(request, body)
-    return {
-        "publishable": found.definition is not None and not found.errors,
-        "format": found.format,
-        "findings": [finding.as_dict() for finding in found.findings],
-        "definition": found.definition,
-    }
+    return Checked.build(found, publishable=found.definition is not None and not found.errors)
 
 
 @group.post(
@@ -253,7 +232,7 @@ def publish(request: HttpRequest, body: Publishing) -> Status:
     if (found.definition is None or found.errors) and actor_of(request).may("publish"):
         raise DefinitionError(found.findings)
     version = definitions.publish(actor_of(request), found.compiled or found.definition, reason=body.reason)
-    return Status(201, {"machine": version.machine.name, "version": version.number, "digest": version.digest})
+    return Status(201, Published.build(version, machine=version.machine.name))
 
 
 def _read(request: HttpRequest, body: Submitted, *, whole: bool = False) -> submissions.Submission:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
 
 from django import forms
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 
 from dashboard.shared.access import require
 from dashboard.shared.diagrams import version_view
+from dashboard.shared.list_pages import ListLinks
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times.times import in_ms
@@ -57,26 +56,14 @@ def show(request: HttpRequest, machine: str) -> HttpResponse:
     kept = figures.read_kept_figures(machine)
     terms = ArchiveFilter(request.GET, states=kept.states)
     cursor = request.GET.get("cursor") or None
-    context: dict[str, Any] = {"section": "machines", "view": view, "terms": terms, "first": None, "next": None}
-    context |= {
+    context: dict[str, Any] = {
+        "section": "machines", "view": view, "terms": terms, "kept": kept,
         "retention": figures.read_archive_figures(machine, view.version),
-        "kept": kept,
-        "records": [],
-        "narrowed": False,
-    }
+    }  # fmt: skip
     if not terms.is_valid():
         return render_page(request, "signalbox/machines/archived.html", context, status=400)
     page = find_archived(Actor.of(request), machine, **terms.terms(), limit=SIZE, cursor=cursor)
     given = {name: value for name, value in request.GET.items() if name in terms.fields and value}
-    context |= {
-        "records": page.records,
-        "narrowed": bool(given),
-        "first": _make_address(machine, given) if cursor else None,
-        "next": _make_address(machine, given | {"cursor": page.cursor}) if page.cursor else None,
-    }
+    context |= {"records": page.records, "narrowed": bool(given)}
+    context |= ListLinks("archived", machine, **given).pages("cursor", cursor, page.cursor)
     return render_page(request, "signalbox/machines/archived.html", context)
-
-
-def _make_address(machine: str, terms: dict[str, Any]) -> str:
-    address = reverse("signalbox:archived", args=[machine])
-    return f"{address}?{urlencode(terms)}" if terms else address

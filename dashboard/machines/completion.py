@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from dashboard.shared.access import require
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.redacted_engine import redacted_engine
+from dashboard.shared.rendering import answer_json
 from dashboard.shared.search import query_line
 from machines.engine.definitions import Outline
 from machines.instances.queries import redactor_of
@@ -27,9 +28,7 @@ def suggest(request: HttpRequest, machine: str) -> JsonResponse:
     view = version_view.load_version(machine, redacted_engine(request).live(machine).version)
     hidden = redactor_of(Actor.of(request), machine).fields
     words = [text for text in _list_terms(word, view.outline, hidden) if text.lower().startswith(word.lower())]
-    response = JsonResponse({"words": list(dict.fromkeys(words))[:MOST]})
-    response["Cache-Control"] = "no-store"
-    return response
+    return answer_json({"words": list(dict.fromkeys(words))[:MOST]})
 
 
 def _list_terms(word: str, outline: Outline, hidden: frozenset[str]) -> Iterator[str]:

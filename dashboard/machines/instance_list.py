@@ -27,6 +27,7 @@ from .diagrams.diagram_modes import DEFAULT, mode_of
 SIZE = 50  # instances on a page
 MAX_COUNTED = 5_000  # instances looked at for the figures of one page
 NOTHING = Page([], None)
+USUAL_MODE = ("mode", DEFAULT.name)  # left out of addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,18 +172,14 @@ class InstanceList:
 
     def url(self, *, fragment: bool = False, **changes: object) -> str:
         """Return the address of this list with changed terms. Defaults are left out."""
-        mode = None if self.mode == DEFAULT.name else self.mode
-        terms: dict[str, Any] = {**self.view, "mode": mode, **self.filter.texts, "cols": write_columns(self.columns)}
+        texts = self.filter.texts
+        terms: dict[str, Any] = {**self.view, "mode": self.mode, **texts, "cols": write_columns(self.columns)}
         terms |= {"order": "newest" if self.newest else None, "cursor": self.cursor, "back": self.back} | changes
         if "cursor" in changes:
             terms["back"] = changes.get("back")
-        query = urlencode({name: term for name, term in terms.items() if term})
+        query = urlencode({name: term for name, term in terms.items() if term and (name, term) != USUAL_MODE})
         address = find_page_address("signalbox:instances" if fragment else "signalbox:machine", self.machine)
         return f"{address}?{query}" if query else address
-
-    def before_url(self, start: str) -> str:
-        """Return the address of the page that ends where this one begins."""
-        return self.url(cursor=None, back=start)
 
     @property
     def query(self) -> str:
@@ -222,8 +219,8 @@ class InstanceList:
     def kept(self) -> dict[str, str]:
         """Return the terms that the filter form sends besides its own."""
         terms = {"order": "newest" if self.newest else "", **self.view, "cols": write_columns(self.columns) or ""}
-        terms |= {"mode": "" if self.mode == DEFAULT.name else self.mode}
-        return {name: term for name, term in terms.items() if term}
+        terms |= {"mode": self.mode}
+        return {name: term for name, term in terms.items() if term and (name, term) != USUAL_MODE}
 
     @property
     def kept_by_columns(self) -> dict[str, str]:

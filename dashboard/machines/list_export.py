@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 
 from django.http import HttpRequest, StreamingHttpResponse
@@ -12,10 +12,11 @@ from django.utils.text import get_valid_filename
 from django.views.decorators.http import require_safe
 
 from dashboard.shared.access import require
-from dashboard.shared.csv_export import escape_cell, make_writer, stream_csv
+from dashboard.shared.csv_export import list_lines, stream_csv
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.figures.state_counts import count_states
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
+from dashboard.shared.times.times import format_iso
 from machines.engine import Instance, Page
 
 from .instance_list import InstanceList
@@ -74,8 +75,8 @@ def _make_facts(instance: Instance) -> dict[str, Any]:
     return {
         "id": instance.id,
         "state": instance.configuration,
-        "entered": _format_time(instance.entered),
-        "created": _format_time(instance.created),
+        "entered": format_iso(instance.entered),
+        "created": format_iso(instance.created),
         "revision": instance.revision,
         "version": instance.version,
         "actor": instance.actor,
@@ -85,20 +86,19 @@ def _make_facts(instance: Instance) -> dict[str, Any]:
 
 
 def _list_lines(pages: Iterator[Page], fields: list[str]) -> Iterator[str]:
-    write = make_writer()
-    yield write([*COLUMNS, *(f"data.{name}" for name in fields)])
+    columns = {name: itemgetter(name) for name in (*COLUMNS, *(f"data.{name}" for name in fields))}
+    yield from list_lines(columns, ())
     cursor = None
     for page in pages:
         cursor = page.cursor
-        yield "".join(write(_make_cells(instance, fields)) for instance in page.instances)
+        yield from list_lines(columns, [[_make_row(instance, fields) for instance in page.instances]], head=False)
     if cursor is not None:
-        yield write([TRUNCATED])
+        yield from list_lines({TRUNCATED: str}, ())
 
 
-def _make_cells(instance: Instance, fields: list[str]) -> list[str]:
-    facts = _make_facts(instance) | {"state": ", ".join(instance.configuration)}
-    cells = [_format_value(facts[name]) for name in COLUMNS]
-    return [escape_cell(cell) for cell in [*cells, *(_format_value(instance.data.get(name)) for name in fields)]]
+def _make_row(instance: Instance, fields: list[str]) -> dict[str, Any]:
+    data = {f"data.{name}": instance.data.get(name) for name in fields}
+    return _make_facts(instance) | {"state": ", ".join(instance.configuration)} | data
 
 
 def _list_json(machine: str, listing: InstanceList, pages: Iterator[Page]) -> Iterator[str]:
@@ -112,16 +112,6 @@ def _list_json(machine: str, listing: InstanceList, pages: Iterator[Page]) -> It
             between = ",\n"
         yield "".join(lines)
     yield f'\n], "complete": {json.dumps(cursor is None)}}}\n'
-
-
-def _format_value(value: Any) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else json.dumps(value)
-
-
-def _format_time(ms: int) -> str:
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def _name_file(machine: str) -> str:

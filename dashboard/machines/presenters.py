@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,8 +12,9 @@ from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from dashboard.shared.access import allows
+from dashboard.shared.access import Scope, allows, scope_of
 from dashboard.shared.addresses.numbers import parse_number
+from dashboard.shared.addresses.page_addresses import find_page_address
 from dashboard.shared.addresses.saved_views import list_saved_views
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.diagrams.version_view import VersionView
@@ -21,12 +23,14 @@ from dashboard.shared.figures import active_counts, charts
 from dashboard.shared.figures.state_counts import StateCount, StateCounts, count_states, narrow
 from dashboard.shared.figures.version_counts import Elsewhere, VersionCount, count_versions, find_elsewhere
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
-from machines.engine import IndexProgress, Live, Page, Problem, Tally, errors
+from machines.catalog.accepted_senders import line
+from machines.catalog.redaction import MASK
+from machines.engine import Acceptance, IndexProgress, Live, Page, Problem, Tally, errors
 from machines.integrations.attached import actions as mirrors
 from machines.people.actor import Actor
 from machines.retention import figures
 
-from . import scoreboards, senders
+from . import scoreboards
 from .diagrams.coverage_figures import CoverageFigures, read_coverage
 from .diagrams.diagram import draw_machine
 from .diagrams.diagram_modes import MODES, mode_of
@@ -34,6 +38,61 @@ from .diagrams.error_places import count_errors
 from .diagrams.transition_rates import read_rates
 from .forms import Creation
 from .instance_list import InstanceList, read_page
+
+ANY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Holds a sender. ``url`` is empty if the viewer may not open it, or if it is no single machine."""
+
+    name: str
+    why: str
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedSenders:
+    """Holds the senders. ``line``: what the definition should declare in place of the grants; empty without any."""
+
+    senders: list[Sender]
+    line: str
+
+
+def read_senders(request: HttpRequest, engine: RedactedEngine, machine: str) -> AcceptedSenders:
+    """Read the senders in one round trip. Raise UnknownMachine."""
+    found, scope = engine.acceptance(machine), scope_of(request.user)
+    granted = found.granted or () if found.declared is None else ()
+    seen = [name for name in granted if name != MASK]
+    own = Sender("itself, parents and children", "always")
+    return AcceptedSenders(
+        [own, *_list_declared(found, scope), *_list_granted(found, seen)], line(seen) if seen else ""
+    )
+
+
+def _list_declared(found: Acceptance, scope: Scope) -> Iterator[Sender]:
+    for name in found.declared or ():
+        if name == ANY:
+            yield Sender("any machine", "everyone who may publish it")
+        else:
+            yield Sender(name, "named by the definition", _make_url(name, scope))
+
+
+def _list_granted(found: Acceptance, seen: list[str]) -> Iterator[Sender]:
+    """Yield the granted senders. Those that the viewer may not see are counted only."""
+    if found.declared is not None:
+        return
+    for name in seen:
+        yield Sender(name, "granted automatically", find_page_address("signalbox:machine", name))
+    hidden = len(found.granted or ()) - len(seen)
+    if hidden:
+        yield Sender(f"{hidden} more", "granted, not visible to you")
+    if found.granted is None:
+        yield Sender("any machine", "until a worker has recorded the senders")
+
+
+def _make_url(name: str, scope: Scope) -> str:
+    return find_page_address("signalbox:machine", name) if name in scope else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +230,8 @@ class MachinePage:
         return charts.of_machine(self._request, self._machine, queues=bool(self.track.depths))
 
     @cached_property
-    def accepts(self) -> senders.AcceptedSenders:
-        return senders.read_senders(self._request, self._engine, self._machine)
+    def accepts(self) -> AcceptedSenders:
+        return read_senders(self._request, self._engine, self._machine)
 
     @cached_property
     def mirror(self) -> mirrors.Mirror | None:

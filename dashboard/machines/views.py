@@ -18,11 +18,10 @@ from dashboard.shared.errors.panels import Panels
 from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.figures import charts
 from dashboard.shared.figures.state_counts import count_states
-from dashboard.shared.permissions import require_audited
+from dashboard.shared.form_views import answer_form
 from dashboard.shared.redacted_engine import redacted_engine
-from dashboard.shared.rendering import render_page
+from dashboard.shared.rendering import answer_drawing, answer_json, render_page
 from machines.catalog.partitions import count_missing
-from machines.diagrams import standalone
 from machines.engine import Instance, SignalboxError, errors
 from machines.engine.ids import codec
 from machines.instances import actions as instance_service
@@ -63,10 +62,8 @@ def machine_page(
     )
 
 
-@require_audited("fire", "create")
+@answer_form("machine", "fire", "create")
 def create(request: HttpRequest, machine: str) -> HttpResponse:
-    if request.method != "POST":
-        return redirect("signalbox:machine", machine)
     creation = Creation(
         version_view.load_version(machine, redacted_engine(request).live(machine).version), request.POST
     )
@@ -84,13 +81,11 @@ def create(request: HttpRequest, machine: str) -> HttpResponse:
     return redirect("signalbox:instance", machine, made.id)
 
 
-@require_audited("operate", "machine.reconcile")
-def reconcile(request: HttpRequest, machine: str) -> HttpResponse:
+@answer_form("machine", "operate", "machine.reconcile")
+def reconcile(request: HttpRequest, machine: str) -> str:
     """Ask for a comparison of a mirrored table."""
-    if request.method == "POST":
-        mirrors.request_reconcile(Actor.of(request), machine)
-        messages.success(request, "A worker compares all rows with their instances.")
-    return redirect("signalbox:machine", machine)
+    mirrors.request_reconcile(Actor.of(request), machine)
+    return "A worker compares all rows with their instances."
 
 
 @require("view")
@@ -116,9 +111,9 @@ def counts(request: HttpRequest, machine: str) -> HttpResponse:
     live = engine.live(machine)
     view = load_view(request, live)
     if request.GET.get("of") == "errors":
-        return _answer_json({"counts": count_shown_errors(engine, view), "now": live.now})
+        return answer_json({"counts": count_shown_errors(engine, view), "now": live.now})
     tally = InstanceList.from_request(request, count_states(view, live)).tally(engine)
-    return _answer_json(describe_tally(tally) | {"now": live.now})
+    return answer_json(describe_tally(tally) | {"now": live.now})
 
 
 @require("view")
@@ -132,7 +127,7 @@ def rows(request: HttpRequest, machine: str) -> HttpResponse:
     fresh = [one.id for one in listing.read(engine)] if listing.is_first else []
     known = zip(watched, engine.get_many(machine, watched), strict=True)
     new = len(set(fresh) - set(watched))
-    return _answer_json(
+    return answer_json(
         {
             "rows": {id: _describe_instance(one) for id, one in known},
             "new": new,
@@ -153,12 +148,6 @@ def _describe_instance(one: Instance | SignalboxError) -> dict[str, Any] | None:
         "done": one.done,
         "suspended": one.suspended is not None,
     }
-
-
-def _answer_json(answer: dict[str, Any]) -> JsonResponse:
-    response = JsonResponse(answer)
-    response["Cache-Control"] = "no-store"
-    return response
 
 
 @require("view")
@@ -191,7 +180,7 @@ def diagram(request: HttpRequest, machine: str) -> HttpResponse:
             rates=read_rates(view, live, Panels()) if mode.moving else None,
             coverage=read_coverage(view, live) if mode is MODES["tests"] else None,
         )
-        return _make_file(drawing)
+        return answer_drawing(drawing)
     return _answer_drawing(request, view)
 
 
@@ -204,23 +193,13 @@ def _read_version(request: HttpRequest, machine: str) -> int:
     return version
 
 
-def _make_file(svg: str) -> HttpResponse:
-    response = HttpResponse(standalone(svg), content_type="image/svg+xml; charset=utf-8")
-    # The drawing brings its own style; nothing in it may run or load anything.
-    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-    response["Cache-Control"] = "private, no-store"
-    return response
-
-
 def _answer_drawing(request: HttpRequest, view: version_view.VersionView) -> HttpResponse:
     def etag(*_: Any) -> str:
         return f'"{view.machine}-{view.version}-{view.fingerprint}"'
 
     @condition(etag_func=etag)
     def answer(request: HttpRequest) -> HttpResponse:
-        response = _make_file(view.svg)
-        response["Cache-Control"] = f"private, max-age={MONTH if request.GET.get('version') else 0}"
-        return response
+        return answer_drawing(view.svg, cache=f"private, max-age={MONTH if request.GET.get('version') else 0}")
 
     return answer(request)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import Http404, HttpRequest
 
 from dashboard.shared.access import View
-from dashboard.shared.permissions import require_audited
+from dashboard.shared.form_views import answer_form
 from machines.engine import errors
 from machines.mapreduce import actions as runs
 from machines.mapreduce.builtin_machines import RUN
@@ -17,19 +15,12 @@ SUCCESS = {"retry": "Retrying what is not finished", "remove": "A worker removes
 
 
 def _make_view(name: str) -> View:
-    @require_audited("operate", f"run.{name}", instance="id")
-    def view(request: HttpRequest, machine: str, id: str) -> HttpResponse:
+    @answer_form("instance", "operate", f"run.{name}", refused=(errors.Refused, errors.Suspended), instance="id")
+    def view(request: HttpRequest, machine: str, id: str) -> str:
         if machine != RUN:
             raise Http404("Runs are of map_reduce alone.")
-        if request.method != "POST":
-            return redirect("signalbox:instance", machine, id)
-        try:
-            runs.act(Actor.of(request), id, name)
-        except (errors.Refused, errors.Suspended) as error:
-            messages.error(request, f"Not done: {error.message} ({error.code})")
-        else:
-            messages.success(request, SUCCESS[name])
-        return redirect("signalbox:instance", machine, id)
+        runs.act(Actor.of(request), id, name)
+        return SUCCESS[name]
 
     return view
 

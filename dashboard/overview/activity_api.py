@@ -11,7 +11,7 @@ from pydantic import Field
 from dashboard.api.framework.operation import Group, actor_of, engine_of
 from dashboard.api.framework.schemas import Ms, Out
 from dashboard.shared.errors.panels import AWAY, Panels
-from machines.audit.activity import Counts, activity, count_people
+from machines.audit.activity import activity, count_people
 from machines.statistics import scoreboards
 
 group = Group("activity", "Activity counts and scoreboards.")
@@ -58,9 +58,9 @@ def everywhere(request: HttpRequest) -> dict[str, Any]:
     found, panels = activity(list(engine_of(request).machines())), Panels()
     people = panels.read("operators", count_people, None) if actor_of(request).scope("view").all else None
     return {
-        "moved": _describe(found.moved),
-        "machines": {name: _describe(counts) for name, counts in found.by_machine.items()},
-        "operators": None if people is None else _describe(people),
+        "moved": found.moved,
+        "machines": found.by_machine,
+        "operators": people,
         "away": panels.away,
     }
 
@@ -79,9 +79,5 @@ def first(
     """Rank the busiest edges, the most refused events, or the slowest states (now, whatever `days` says)."""
     engine_of(request).live(machine)  # raises where there is none
     if of == "states":
-        return {"items": [PlaceOut.model_validate(place) for place in scoreboards.slowest(machine, limit)]}
-    return {"items": [PlaceOut.model_validate(place) for place in scoreboards.busiest(machine, of, limit, days=days)]}
-
-
-def _describe(counts: Counts) -> CountsOut:
-    return CountsOut.model_validate({period: CountOut.model_validate(count) for period, count in counts.items()})
+        return {"items": scoreboards.slowest(machine, limit)}
+    return {"items": scoreboards.busiest(machine, of, limit, days=days)}

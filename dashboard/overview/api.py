@@ -43,7 +43,7 @@ def find(
     found = global_search.search_page(request, q.strip(), page)
     hits = [hit for hit in found.hits if (hit.of or hit.name) in scope]
     return {
-        "items": [HitOut.model_validate(hit) for hit in hits],
+        "items": hits,
         "more": found.more,
         "incomplete": [rest.of for rest in found.remainders if rest.of in scope and rest.of],
     }

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from dashboard.shared.access import anywhere
+from dashboard.shared.addresses.numbers import REVISION_DIGITS, parse_number
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.rendering import render_page
 from machines.engine import BadInput, EngineFault
@@ -33,11 +34,11 @@ def show(request: HttpRequest) -> HttpResponse:
         standing = notes.read(actor)
         return _render_page(request, standing, standing.text)
     text = request.POST.get("text", "").replace("\r\n", "\n")
-    seen = request.POST.get("revision", "")
+    seen = parse_number(request.POST.get("revision", ""), REVISION_DIGITS)
     try:
-        if not seen.isascii() or not seen.isdigit() or len(seen) > 16:
+        if seen is None:
             raise BadInput("the form is incomplete: reload the page", code="SB402")
-        notes.write(actor, text, expect=int(seen))
+        notes.write(actor, text, expect=seen)
     except Changed as changed:
         standing = notes.note_of(changed.found)
         joined = f"{standing.text}\n\n{text}".strip()

@@ -7,17 +7,24 @@ the index of ids where a definition declares one. A page counts what it leaves o
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import reverse
 
+from dashboard.shared.access import require
 from dashboard.shared.addresses.converters import JobId
+from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
+from dashboard.shared.rendering import render_page
 from dashboard.shared.search.instance_filter import IDS
+from machines.engine.ids import codec
+from machines.engine.limits import MAX_INSTANCE_ID
 from machines.instances.archive.store import get_archive
 
 MAX_HITS = 20  # of each kind on the page
@@ -119,3 +126,36 @@ def _find_by_prefix(engine: RedactedEngine, machines: list[str], prefix: str, fo
         if len(listed) > MAX_HITS:
             address = f"{reverse('signalbox:machine', args=[name])}?{urlencode({'id': f'{prefix}*'})}#instances"
             found.remainders.append(Remainder("instance", 1, MAX_HITS, of=name, url=address))
+
+
+AHEAD = 300  # seconds that an id, or the clock it was made by, may be before this process's own
+
+
+@require("view")
+def show(request: HttpRequest) -> HttpResponse:
+    """Answer ``?q=``, further pages by ``?page=``. A single exact match is opened at once."""
+    asked = request.GET.get("q", "").strip()
+    page = _read_page(request)
+    found = search_page(request, asked[:MAX_INSTANCE_ID], page) if asked else Results()
+    exact = [hit for hit in found.hits if hit.exact]
+    if len(exact) == 1 and page == 1 and not request.GET.get("all"):
+        return redirect(exact[0].url)
+    context = {
+        "asked": asked,
+        "hits": sorted(found.hits, key=lambda hit: not hit.exact),
+        "found": found,
+        "made": _decode_id(asked.lower()),
+    }
+    return render_page(request, "signalbox/overview/search.html", context)
+
+
+def _read_page(request: HttpRequest) -> int:
+    """Read ``?page=``; 1 for what is no page."""
+    page = parse_number(request.GET.get("page", "")) or 1
+    return page if page <= MAX_PAGE else 1
+
+
+def _decode_id(text: str) -> codec.Decoded | None:
+    """Decode the time of an id; None for a text that only looks like one, as an id of the future does."""
+    made = codec.decode(text) if codec.is_id(text) else None
+    return made if made and made.at < (time.time() + AHEAD) * 1000 else None

@@ -51,7 +51,7 @@ def _describe(found: Series) -> dict[str, Any]:
         "unit": found.unit,
         "step": found.step * 1000,
         "at": [at * 1000 for at in found.at],
-        "lines": [LineOut.model_validate(line) for line in found.lines],
+        "lines": found.lines,
         "gaps": gaps,
         "measured": found.measured * 1000,
     }

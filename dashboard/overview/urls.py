@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from . import components, notes, suggestions, views, wall
-from . import search_views as global_search
+from . import components, notes, search, suggestions, views, wall
 
 urlpatterns = [
     path("", views.show, name="overview"),
@@ -13,6 +12,6 @@ urlpatterns = [
     path("wall/", wall.show, name="wall"),
     path("note/", notes.show, name="note"),
     path("components/", components.show, name="components"),
-    path("search/", global_search.show, name="search"),
+    path("search/", search.show, name="search"),
     path("search.json", suggestions.suggest, name="search-suggestions"),
 ]

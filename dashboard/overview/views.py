@@ -30,8 +30,16 @@ from machines.statistics.present import Present, present
 from machines.statistics.series import rates_by_machine
 
 from . import notes
-from .machine_rows import MachineRow, Ordering, address_with, gather_figures, group_alarms, list_headers, list_paused
-from .presenters import summarize
+from .machine_rows import (
+    MachineRow,
+    Ordering,
+    address_with,
+    gather_figures,
+    group_alarms,
+    list_headers,
+    list_paused,
+    summarize,
+)
 from .sparkline import draw_sparkline
 
 PER_PAGE = 50  # machines of one page

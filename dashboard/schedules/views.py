@@ -13,6 +13,7 @@ from django.shortcuts import redirect
 
 from dashboard.shared.access import Forbidden, View, allows, anywhere, demand, require
 from dashboard.shared.form_keys import make_key
+from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
@@ -62,7 +63,7 @@ def _show(
 ) -> HttpResponse:
     """Render the page. ``given``, ``mistake``: the form of a backfill as it was sent, and what was wrong with it."""
     actor = Actor.of(request)
-    row = _get(request, name)
+    row = queries.get(Actor.of(request), name)
     context = {
         "section": "schedules",
         "line": present(row),
@@ -97,7 +98,7 @@ def make(request: HttpRequest, machine: str) -> HttpResponse:
 
 @require_audited("operate", "schedule.put", target="name")
 def change(request: HttpRequest, name: str) -> HttpResponse:
-    row = _get(request, name)
+    row = queries.get(Actor.of(request), name)
     if not queries.may(Actor.of(request), row, "put"):
         if row.order.is_declared:
             messages.error(request, f"Not changed: {DeclaredSchedule(name, row.source, 'change').message}")
@@ -162,27 +163,11 @@ def _is_taken(request: HttpRequest, name: str) -> bool:
     return True
 
 
-def _get(request: HttpRequest, name: str) -> Row:
-    try:
-        return queries.get(Actor.of(request), name)
-    except UnknownSchedule as error:
-        raise Http404(f"{error.message}.") from None
-
-
 def _make_view(verb: str, message: str, act: Callable[[Actor, HttpRequest, str], Any]) -> View:
-    @require_audited("operate", f"schedule.{verb}", target="name")
-    def view(request: HttpRequest, name: str) -> HttpResponse:
-        _get(request, name)
-        if request.method == "POST":
-            try:
-                act(Actor.of(request), request, name)
-            except UnknownSchedule as error:
-                raise Http404(f"{error.message}.") from None
-            except SignalboxError as error:
-                messages.error(request, f"Not done: {error.message} ({error.code})")
-            else:
-                messages.success(request, message)
-        return redirect("signalbox:schedule", name)
+    @answer_form("schedule", "operate", f"schedule.{verb}", refused=(SignalboxError,), target="name")
+    def view(request: HttpRequest, name: str) -> str:
+        act(Actor.of(request), request, name)
+        return message
 
     return view
 
@@ -210,12 +195,9 @@ take_over = _make_view(
 run = _make_view("run", "Running once now; the history shows the result", _run)
 
 
-@require_audited("operate", "schedule.backfill", target="name")
-def backfill(request: HttpRequest, name: str) -> HttpResponse:
+@answer_form("schedule", "operate", "schedule.backfill", target="name")
+def backfill(request: HttpRequest, name: str) -> str | HttpResponse:
     """Say how many runs a range has; with ``confirm`` run them."""
-    _get(request, name)
-    if request.method != "POST":
-        return redirect("signalbox:schedule", name)
     actor = Actor.of(request)
     given = {field: request.POST.get(field, "").strip() for field in ("start", "end")}
     try:
@@ -227,22 +209,15 @@ def backfill(request: HttpRequest, name: str) -> HttpResponse:
         )
     except BadInput as error:
         return _show(request, name, given=given, mistake=f"{error.message} ({error.code})", status=400)
-    messages.success(request, f"Backfill of {count:,} runs started")
-    return redirect("signalbox:schedule", name)
+    return f"Backfill of {count:,} runs started"
 
 
-@require_audited("operate", "schedule.remove", target="name")
+@answer_form("schedule", "operate", "schedule.remove", refused=(DeclaredSchedule,), target="name")
 def remove(request: HttpRequest, name: str) -> HttpResponse:
-    _get(request, name)
-    if request.method != "POST":
-        return redirect("signalbox:schedule", name)
+    queries.get(Actor.of(request), name)
     if request.POST.get("name", "") != name:
         messages.error(request, "Not removed: enter the name of the schedule to confirm")
         return redirect("signalbox:schedule", name)
-    try:
-        services.remove(Actor.of(request), name, reason=_read_reason(request))
-    except DeclaredSchedule as error:
-        messages.error(request, f"Not removed: {error.message} ({error.code})")
-        return redirect("signalbox:schedule", name)
+    services.remove(Actor.of(request), name, reason=_read_reason(request))
     messages.success(request, f"{name} removed with its history; what its runs led to goes on")
     return redirect("signalbox:schedules")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar
 
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import ObjectDoesNotExist
+from django.http import Http404, HttpRequest, HttpResponse
 
 from dashboard.site.mount_point import mount_path
+from machines.models import Draft, StoredPlan
 from machines.people.permissions import (
     MEANINGS,
     RIGHTS,
@@ -32,6 +35,7 @@ __all__ = [
     "allows",
     "anywhere",
     "demand",
+    "find_of_machine",
     "require",
     "rights_of",
     "scope_of",
@@ -40,6 +44,7 @@ __all__ = [
 from machines.people.actor import Actor
 
 View = Callable[..., HttpResponse]
+Row = TypeVar("Row", Draft, StoredPlan)
 
 
 def require(right: str, *, globally: bool | None = None) -> Callable[[View], View]:
@@ -71,6 +76,14 @@ def require(right: str, *, globally: bool | None = None) -> Callable[[View], Vie
         return check_right
 
     return decorate
+
+
+def find_of_machine(find: Callable[[], Row], machine: str, what: str) -> Row:
+    """Return what ``find`` returns. Raise Http404 where it is not there, or is another machine's."""
+    with suppress(ObjectDoesNotExist):
+        if (found := find()).machine == machine:
+            return found
+    raise Http404(f"Machine {machine} has no such {what}.")
 
 
 def _find_way_back(request: HttpRequest) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextvars import Context, copy_context
+from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
@@ -12,6 +14,8 @@ from django.http import HttpRequest, StreamingHttpResponse
 
 from .concurrency_limits import another_turn
 
+Columns = Mapping[str, Callable[[Any], Any]]
+"""The name of each column -> what a row says in it."""
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
@@ -38,9 +42,19 @@ class _Echo:
         return row
 
 
-def make_writer() -> Callable[[Iterable[str]], str]:
-    """Return a function that makes a line of CSV from the texts of a row."""
-    return csv.writer(_Echo(), quoting=csv.QUOTE_ALL).writerow
+def list_lines(columns: Columns, pages: Iterable[Iterable[Any]], *, head: bool = True) -> Iterator[str]:
+    """Yield the names of the columns as the ``head``, then each page of rows."""
+    write = csv.writer(_Echo(), quoting=csv.QUOTE_ALL).writerow
+    if head:
+        yield write(columns)
+    for rows in pages:
+        yield "".join(write([escape_cell(_format_value(read(row))) for read in columns.values()]) for row in rows)
+
+
+def _format_value(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, bool | dict | list) else str(value)
 
 
 def _run_in_context(context: Context, chunks: Iterator[str]) -> Iterator[str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+
+from machines.diagrams import standalone
 
 from .access import RIGHTS, anywhere, rights_of
 
@@ -22,6 +24,20 @@ def render_page(request: HttpRequest, template: str, context: dict[str, Any], *,
     response = render(request, template, shared | context, status=status)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def answer_json(found: dict[str, Any], *, status: int = 200) -> JsonResponse:
+    """Answer a script with the current state, which no cache may keep."""
+    return JsonResponse(found, status=status, headers={"Cache-Control": "no-store"})
+
+
+def answer_drawing(svg: str, *, cache: str = "private, no-store") -> HttpResponse:
+    """Answer a diagram by itself. It brings its own style; nothing in it may run or load anything."""
+    return HttpResponse(
+        standalone(svg), content_type="image/svg+xml; charset=utf-8",
+        headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+                 "Cache-Control": cache},
+    )  # fmt: skip
 
 
 def _list_rights(request: HttpRequest) -> frozenset[str]:

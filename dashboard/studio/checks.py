@@ -7,6 +7,7 @@ the browser sends the newest text when an answer has come, so typing fast costs 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 from django.http import HttpRequest, JsonResponse
@@ -15,12 +16,13 @@ from django.views.decorators.http import require_POST
 from dashboard.shared.access import require
 from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.redacted_engine import RedactedEngine
+from dashboard.shared.rendering import answer_json
 from machines.catalog import offload
 from machines.catalog.editing.checking import WRITTEN
 from machines.catalog.editing.names import vocabulary
 from machines.catalog.submissions import FORMAT_NAMES, GUESS
 from machines.connections import get_throttle
-from machines.engine import EngineUnavailable
+from machines.engine import EngineUnavailable, SignalboxError
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
 from machines.models import MachineVersion
 from machines.people.actor import Actor
@@ -53,11 +55,11 @@ def _answer(request: HttpRequest, most: int, cpu: float) -> JsonResponse:
     try:
         done = offload.run("study", text, who=Actor.of(request).id, cpu=cpu, **_read_terms(request))
     except offload.OffloadError as error:
-        return refuse(status_of(type(error)), error.code, error.message, retry_after=error.retry_after)
+        return refuse_error(error)
     found = done.answer | {"cpu": round(done.cpu * 1000)}
     if "known" in request.GET:
         found |= {"known": list_known(Actor.of(request))}
-    return answer(found)
+    return answer_json(found)
 
 
 def read_text(request: HttpRequest, most: int, *, what: str, cost: int = 1) -> str | JsonResponse:
@@ -83,9 +85,9 @@ def admit(request: HttpRequest, most: int, *, what: str, cost: int = 1) -> JsonR
 def _read_terms(request: HttpRequest) -> dict[str, Any]:
     """Read the terms of the address: all optional, anything else is ignored."""
     asked = request.GET
-    format, write = asked.get("format", GUESS), asked.get("write", "")
+    write = asked.get("write", "")
     return {
-        "format": format if format in FORMAT_NAMES else GUESS,
+        "format": read_format(asked.get("format", GUESS)),
         "draw": asked.get("draw") != "0",
         "seen": asked.get("seen", "")[:64],
         "write": write if write in WRITTEN else "",
@@ -101,17 +103,20 @@ def spend(request: HttpRequest, cost: int) -> int:
     return 0 if verdict.allowed else max(1, math.ceil(verdict.retry_after))
 
 
-def refuse(status: int, code: str, message: str, *, retry_after: int = 0) -> JsonResponse:
-    response = answer({"error": message, "code": code}, status=status)
+def refuse(status: int, code: str, message: str, *, retry_after: int = 0, **facts: Any) -> JsonResponse:
+    response = answer_json({"error": message, "code": code} | facts, status=status)
     if retry_after:
         response["Retry-After"] = str(retry_after)
     return response
 
 
-def answer(found: dict[str, Any], status: int = 200) -> JsonResponse:
-    response = JsonResponse(found, status=status)
-    response["Cache-Control"] = "no-store"
-    return response
+def refuse_error(error: SignalboxError) -> JsonResponse:
+    return refuse(status_of(type(error)), error.code, error.message, retry_after=getattr(error, "retry_after", 0))
+
+
+def read_format(text: str, known: Collection[str] = FORMAT_NAMES) -> str:
+    """Return a format by its name; for any other text the one that guesses."""
+    return text if text in known else GUESS
 
 
 def list_known(actor: Actor) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from dashboard.shared.access import require
 from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.diagrams.diagram_overlay import find_state_parts, find_transition_parts
 from dashboard.shared.diagrams.version_view import VersionView
-from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
+from dashboard.shared.rendering import answer_json
 from machines import diagrams
 from machines.catalog import offload
 from machines.catalog.editing import runs
@@ -24,7 +24,7 @@ from machines.catalog.editing.checking import choose_folds
 from machines.catalog.editing.run_steps import describe_step
 from machines.catalog.editing.runs import Run
 from machines.catalog.editing.scenario_text import REFUSED, write_scenario
-from machines.catalog.submissions import FORMAT_NAMES, GUESS
+from machines.catalog.submissions import GUESS
 from machines.engine import BadInput, SignalboxError
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.simulation.records import SimulatedStep
@@ -100,20 +100,18 @@ def _answer(request: HttpRequest, machine: str) -> JsonResponse:
     if refused := checks.admit(request, MOST_BODY, what="played", cost=COST):
         return refused
     post = request.POST
-    text, format = post.get("text", "").replace("\r\n", "\n"), post.get("format", GUESS)
+    text, format = post.get("text", "").replace("\r\n", "\n"), checks.read_format(post.get("format", GUESS))
     if len(text.encode(errors="replace")) > MOST:
-        return checks.answer({"unread": f"A text of at most {MOST:,} bytes is played here: publish a larger one."})
+        return answer_json({"unread": f"A text of at most {MOST:,} bytes is played here: publish a larger one."})
     who = Actor.of(request).id
     try:
         with offload.pool.turn(f"{who}:try" if who else ""):
-            format = format if format in FORMAT_NAMES else GUESS
             read = offload.read_submission(offload.run("read", text, who="", cpu=CPU, format=format, whole=True))
             if read.compiled is None:
-                return checks.answer({"unread": "Correct the errors under Findings first."})
-            return checks.answer(_show(request, _play(redacted_engine(request), machine, read.compiled, post)))
+                return answer_json({"unread": "Correct the errors under Findings first."})
+            return answer_json(_show(request, _play(redacted_engine(request), machine, read.compiled, post)))
     except SignalboxError as error:
-        wait = getattr(error, "retry_after", 0)
-        return checks.refuse(status_of(type(error)), error.code, error.message, retry_after=wait)
+        return checks.refuse_error(error)
 
 
 def _play(engine: RedactedEngine, machine: str, compiled: CompiledDefinition, post: Any) -> DraftTrial:

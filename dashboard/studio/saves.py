@@ -9,8 +9,8 @@ from django.views.decorators.http import require_POST
 
 from dashboard.shared.access import require
 from dashboard.shared.addresses.numbers import parse_number
-from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.permissions import require_audited
+from dashboard.shared.rendering import answer_json
 from dashboard.shared.times.times import in_ms
 from machines.catalog import outlines
 from machines.catalog.editing.checking import WRITTEN
@@ -20,6 +20,8 @@ from machines.models import Draft
 from machines.people.actor import Actor
 from machines.people.errors import DraftChanged, DraftClosed
 from machines.versions import drafts, presence
+
+from .checks import read_format, refuse, refuse_error
 
 
 @require_audited("publish", "draft.save")
@@ -31,24 +33,24 @@ def save(request: HttpRequest, machine: str) -> JsonResponse:
     id, expect, base = (parse_number(asked.get(name, "")) for name in ("draft", "expect", "base"))
     format, note = asked.get("format", ""), asked.get("note", "")
     if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_DEFINITION:
-        return _refuse(413, "SB713", f"A draft has at most {MAX_DEFINITION:,} bytes.")
+        return refuse(413, "SB713", f"A draft has at most {MAX_DEFINITION:,} bytes.")
     try:
         text = request.body.decode()
     except UnicodeDecodeError:
-        return _refuse(400, "SB700", "The text is not valid UTF-8.")
-    format = format if format in WRITTEN else "guess"
+        return refuse(400, "SB700", "The text is not valid UTF-8.")
+    format = read_format(format, WRITTEN)
     try:
         if id is None:
             made = drafts.save(actor, machine, text, format=format, note=note, base=base)
         else:
             made = drafts.autosave(actor, machine, text, format=format, note=note, id=id, expect=expect or 0)
     except Draft.DoesNotExist:
-        return _refuse(404, "SB704", f"Machine {machine} has no draft {id}.")
+        return refuse(404, "SB704", f"Machine {machine} has no draft {id}.")
     except (DraftChanged, DraftClosed) as error:
-        return _refuse(409, error.code, error.message, draft=_describe(Draft.objects.get(pk=id), text=True))
+        return refuse(409, error.code, error.message, draft=_describe(Draft.objects.get(pk=id), text=True))
     except (BadInput, SignalboxError) as error:
-        return _refuse(status_of(type(error)), error.code, error.message)
-    return _answer_json(_describe(made))
+        return refuse_error(error)
+    return answer_json(_describe(made))
 
 
 @require("publish")
@@ -58,10 +60,10 @@ def note_presence(request: HttpRequest, machine: str) -> JsonResponse:
     actor, id = Actor.of(request), parse_number(request.GET.get("draft", ""))
     if "leave" in request.GET:
         presence.leave(actor, machine)
-        return _answer_json({"others": []})
+        return answer_json({"others": []})
     others = [{"who": one.who, "draft": one.draft} for one in presence.note(actor, machine, id)]
     row = Draft.objects.defer("text").filter(pk=id, machine=machine).first() if id is not None else None
-    return _answer_json(
+    return answer_json(
         {"others": others, "draft": _describe(row) if row else None, "current": outlines.find_latest(machine)}
     )
 
@@ -72,13 +74,3 @@ def _describe(draft: Draft, *, text: bool = False) -> dict[str, Any]:
         "at": in_ms(draft.updated_at), "note": draft.note,
     }  # fmt: skip
     return facts | ({"text": draft.text} if text else {})
-
-
-def _refuse(status: int, code: str, message: str, **facts: Any) -> JsonResponse:
-    return _answer_json({"error": message, "code": code} | facts, status=status)
-
-
-def _answer_json(answer: dict[str, Any], status: int = 200) -> JsonResponse:
-    response = JsonResponse(answer, status=status)
-    response["Cache-Control"] = "no-store"
-    return response

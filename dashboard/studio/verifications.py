@@ -10,13 +10,13 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_POST
 
 from dashboard.shared.access import require
-from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.redacted_engine import redacted_engine
+from dashboard.shared.rendering import answer_json
 from machines.catalog import offload
 from machines.catalog.editing import runs
 from machines.catalog.editing.run_steps import describe_run
 from machines.catalog.outlines import find_latest, get_version
-from machines.catalog.submissions import FORMAT_NAMES, GUESS
+from machines.catalog.submissions import GUESS
 from machines.engine import BadInput, SignalboxError
 from machines.engine.limits import MAX_DEFINITION
 from machines.engine.verification.findings import FOUND, PROVEN, UNDECIDED, VerificationFinding
@@ -47,17 +47,15 @@ def verify_new(request: HttpRequest) -> JsonResponse:
 
 def _answer(request: HttpRequest, machine: str) -> JsonResponse:
     """Answer a verification. ``?longer``: with a larger budget."""
-    longer, format = "longer" in request.GET, request.GET.get("format", GUESS)
+    longer, format = "longer" in request.GET, checks.read_format(request.GET.get("format", GUESS))
     cost = MORE_COST if longer else COST
     text = checks.read_text(request, MAX_DEFINITION, what="verified", cost=cost)
     if isinstance(text, JsonResponse):
         return text
     try:
-        found = _verify(request, machine, text, format=format if format in FORMAT_NAMES else GUESS, longer=longer)
+        return answer_json(_verify(request, machine, text, format=format, longer=longer))
     except SignalboxError as error:
-        wait = getattr(error, "retry_after", 0)
-        return checks.refuse(status_of(type(error)), error.code, error.message, retry_after=wait)
-    return checks.answer(found)
+        return checks.refuse_error(error)
 
 
 def verify_text(request: HttpRequest, machine: str, text: str) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard.shared.access import require
+from dashboard.shared.access import find_of_machine, require
 from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.figures.version_counts import VersionCounts, count_versions
-from dashboard.shared.permissions import require_audited
+from dashboard.shared.form_views import answer_form
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines import formats
@@ -98,11 +98,9 @@ def edit(request: HttpRequest, machine: str) -> HttpResponse:
     return _render_page(request, _open(request, Actor.of(request), machine))
 
 
-@require_audited("publish", "draft.save")
+@answer_form("studio", "publish", "draft.save")
 def submit(request: HttpRequest, machine: str) -> HttpResponse:
     """Do what the form does without a script: check the text, convert it, or save it as a draft."""
-    if request.method != "POST":
-        return redirect("signalbox:studio", machine)
     space = _open(request, Actor.of(request), machine)
     space.text, space.note = request.POST.get("text", ""), request.POST.get("note", "")
     return _submit(request, space)
@@ -134,13 +132,7 @@ def _find(actor: Actor, machine: str, asked: str) -> Draft:
     """Return a draft of this machine. Raises Http404."""
     if (number := parse_number(asked)) is None:
         raise Http404("The number of a draft is a whole number.")
-    try:
-        found = drafts.get(actor, number)
-    except Draft.DoesNotExist:
-        found = None
-    if found is None or found.machine != machine:
-        raise Http404(f"Machine {machine} has no such draft.")
-    return found
+    return find_of_machine(lambda: drafts.get(actor, number), machine, "draft")
 
 
 def _write(machine: str, version: int | None) -> str:

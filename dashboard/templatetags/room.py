@@ -7,6 +7,7 @@ import json
 import re
 import time
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -21,7 +22,6 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 
-from dashboard.machines.diagrams.diagram_modes import DEFAULT
 from dashboard.machines.instance_rows import write_rows
 from dashboard.serving.live_view import is_served_to
 from dashboard.shared.addresses import addresses, id_links, page_addresses
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from machines.engine import Job, Step
 
 register = template.Library()
+Time = float | datetime | str
+"""Milliseconds since the epoch, as the engine has them, or a moment, as the database has it and as JSON writes it."""
 ENGINE_STEPS = ("done.invoke.", "error.invoke.", "(create)")
 """Events of steps whose actor is a job or another instance."""
 JOB = re.compile(JobId.regex)
@@ -54,15 +56,15 @@ BULK_MARK = re.compile(r" \[bulk ([^\]\s]{1,200})\]$")
 
 
 @register.simple_tag(takes_context=True)
-def ago(context: Context, ms: float | None) -> SafeString:
+def ago(context: Context, at: Time | None) -> SafeString:
     """Return ``<time>3 min</time>`` with the exact time in its title; the script ticks it from ``data-at`` (ms)."""
-    return _time(ms, context, "ago")
+    return _time(at, context, "ago")
 
 
 @register.simple_tag(takes_context=True)
-def until(context: Context, ms: float | None) -> SafeString:
+def until(context: Context, at: Time | None) -> SafeString:
     """Return the same for a time to come: ``in 12 s``, and ``overdue 3 s`` once it is past."""
-    return _time(ms, context, "until")
+    return _time(at, context, "until")
 
 
 @register.tag("url")
@@ -102,8 +104,13 @@ def request_of() -> str:
     return request_id.get()
 
 
-def _time(ms: float | None, context: Context, kind: str) -> SafeString:
-    return times.format_ticking(ms, context.get("now_ms") or time.time() * 1000, kind)
+def _in_ms(at: Time) -> float:
+    moment = datetime.fromisoformat(at) if isinstance(at, str) else at
+    return times.in_ms(moment) if isinstance(moment, datetime) else moment
+
+
+def _time(at: Time | None, context: Context, kind: str) -> SafeString:
+    return times.format_ticking(at and _in_ms(at), context.get("now_ms") or time.time() * 1000, kind)
 
 
 @register.simple_tag(takes_context=True)
@@ -220,15 +227,27 @@ def span(ms: float | None) -> str:
 
 
 @register.filter
-def moment(ms: float) -> SafeString:
+def moment(at: Time) -> SafeString:
     """Return ``<time>21 Nov 2026, 03:22:03 UTC+1</time>``: in the person's zone, with UTC in its title."""
-    return times.format_element(ms)
+    return times.format_element(_in_ms(at))
 
 
 @register.filter
 def clock(ms: float) -> str:
     """Format the time of day in the person's zone: ``03:22:03 UTC+1``."""
     return times.format_time_of_day(ms)
+
+
+@register.simple_tag
+def columns(*heads: str) -> SafeString:
+    """Write the head of a table. ``Attempt:num wide``: behind a colon stand the classes of a column; one that is
+    ``unseen`` is for screen readers alone."""
+    cells = SafeString("")
+    for label, _, classes in (head.partition(":") for head in heads):
+        name = format_html(' class="{}"', classes) if classes else ""
+        text = format_html("<span{}>{}</span>", name, label) if classes == "unseen" else label
+        cells += format_html('<th scope="col"{}>{}</th>', "" if classes == "unseen" else name, text)
+    return format_html("<thead><tr>{}</tr></thead>", cells)
 
 
 @register.simple_tag
@@ -301,34 +320,10 @@ def querystring_of(**terms: Any) -> str:
     return f"?{urlencode(terms)}"
 
 
-@register.filter
-def with_state(listing: InstanceList, state: str) -> str:
-    """Return the address of the same list for another state, from its first page."""
-    return listing.url(state=state, cursor=None)
-
-
-@register.filter
-def at_moment(replay: Replay, revision: int) -> str:
-    """Return the address of the same instance as it was at a revision."""
-    return replay.url(at=revision)
-
-
-@register.filter
-def against(replay: Replay, revision: int) -> str:
-    """Return the address of the revision shown, compared with another one."""
-    return replay.url(**{"with": revision})
-
-
-@register.filter
-def before_revision(replay: Replay, revision: int) -> str:
-    """Return the address of the revision shown, with the steps before a revision in its list."""
-    return replay.url(before=revision)
-
-
-@register.filter
-def in_mode(listing: InstanceList, mode: str) -> str:
-    """Return the address of the same list under a diagram in another mode."""
-    return listing.url(mode=None if mode == DEFAULT.name else mode)
+@register.simple_tag
+def address(of: InstanceList | Replay, **terms: Any) -> str:
+    """Return the address of the same list, or of the same instance, with other terms; None leaves one out."""
+    return of.url(**terms)
 
 
 @register.filter
@@ -345,17 +340,6 @@ def of_state_elsewhere(listing: InstanceList, found: Elsewhere) -> str:
     return listing.url(version=version, state=found.state, cursor=None, fold=None, view=None)
 
 
-@register.filter
-def at_cursor(listing: InstanceList, cursor: str) -> str:
-    return listing.url(cursor=cursor)
-
-
-@register.filter
-def of(rows: dict[str, Any], id: str) -> Any:
-    """Return what a table holds for an id; nothing if it holds none."""
-    return rows.get(id, ())
-
-
 @register.simple_tag(takes_context=True)
 def instance_rows(context: Context, table: InstanceTable, picks: bool) -> SafeString:
     """Build the rows of a list of instances, in a table. ``picks``: with a box to select each."""
@@ -363,8 +347,3 @@ def instance_rows(context: Context, table: InstanceTable, picks: bool) -> SafeSt
     return write_rows(
         table.page.instances, table.listing.columns, table.wrong, now=now, picks=picks, current_app=_find_app(context)
     )
-
-
-@register.filter
-def before_cursor(listing: InstanceList, start: str) -> str:
-    return listing.before_url(start)

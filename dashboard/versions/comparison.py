@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from django.http import Http404
 from django.utils.safestring import SafeString
 
+from dashboard.shared.access import find_of_machine
 from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.diagrams.diagram_overlay import Overlay
 from dashboard.shared.redacted_engine import RedactedEngine
@@ -19,7 +19,6 @@ from machines import diagrams
 from machines.catalog import offload
 from machines.catalog.outlines import get_version
 from machines.engine.versions import DefinitionDiff
-from machines.models import Draft
 from machines.people.actor import Actor
 from machines.versions import drafts
 
@@ -80,12 +79,7 @@ def read_side(actor: Actor, machine: str, name: str) -> Side:
     """Read ``2`` or ``draft-7``. Raise Http404, UnknownMachine, Forbidden for a draft without the right to publish."""
     if name.startswith(DRAFT):
         number = name.removeprefix(DRAFT)
-        draft = None
-        with suppress(Draft.DoesNotExist):
-            id = parse_number(number)
-            draft = drafts.get(actor, id) if id else None
-        if draft is None or draft.machine != machine:
-            raise Http404(f"Machine {machine} has no such draft.")
+        draft = find_of_machine(lambda: drafts.get(actor, parse_number(number) or 0), machine, "draft")
         found = drafts.read(actor, draft)
         if found.definition is None:
             raise Http404(f"Draft {number} cannot be read: see its findings.")

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.shared.approval_requests import redirect_to_request
+from dashboard.shared.access import find_of_machine
+from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.figures.version_counts import count_versions
+from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import require_audited
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
-from dashboard.shared.times.times import in_ms
-from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
 from machines.catalog import offload
 from machines.catalog.outlines import stored_current
-from machines.engine import BadInput, DefinitionError, Live, SignalboxError
+from machines.engine import BadInput, DefinitionError, Live
 from machines.engine.errors import UnknownMachine
 from machines.engine.limits import MAX_REASON
 from machines.instances.forms.rendering import PageForm
 from machines.models import Draft
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded, DraftChanged, DraftClosed, DraftConflict
+from machines.people.errors import DraftChanged, DraftClosed, DraftConflict
 from machines.versions import drafts
 
 from . import comparison
@@ -87,13 +88,13 @@ def edit(request: HttpRequest, machine: str, id: int) -> HttpResponse:
         return _render_text_page(
             request, machine, DraftForm(initial={"text": draft.text, "note": draft.note}), draft=draft
         )
-    form, expect = DraftForm(request.POST), request.POST.get("expect", "")
+    form, expect = DraftForm(request.POST), parse_number(request.POST.get("expect", ""))
     if not form.is_valid():
         return _render_text_page(request, machine, form, draft=draft, status=400)
     try:
         drafts.save(
             Actor.of(request), machine, **form.cleaned_data, format=draft.format, id=id,
-            expect=int(expect) if expect.isascii() and expect.isdigit() and len(expect) < 10 else draft.revision,
+            expect=draft.revision if expect is None else expect,
         )  # fmt: skip
     except (BadInput, DraftChanged, DraftClosed) as error:
         form.add_error(None, f"{error.message} ({error.code})")
@@ -110,13 +111,7 @@ def show(request: HttpRequest, machine: str, id: int) -> HttpResponse:
 
 def _get(request: HttpRequest, machine: str, id: int) -> Draft:
     """Return a draft of this machine. Raises Http404."""
-    try:
-        found = drafts.get(Actor.of(request), id)
-    except Draft.DoesNotExist:
-        found = None
-    if found is None or found.machine != machine:
-        raise Http404(f"Machine {machine} has no such draft.")
-    return found
+    return find_of_machine(lambda: drafts.get(Actor.of(request), id), machine, "draft")
 
 
 def draft_page(
@@ -140,7 +135,6 @@ def draft_page(
     context: dict[str, Any] = {
         "section": "machines", "machine": machine, "live": live, "draft": draft, "check": check, "form": form,
         "versions": count_versions(engine, machine, live) if live is not None else None, "mistake": mistake,
-        "draft_at": in_ms(draft.updated_at),
         "requests": approval_queries.find_open().filter(machine=machine, action="publish", target=f"draft {id}"),
     }  # fmt: skip
     if check and check.submission.definition is not None and draft.base is not None and draft.is_open:
@@ -167,11 +161,9 @@ def _compare(
     return comparison.describe(redacted_engine(request), old, new, machine, who=str(request.user.pk))
 
 
-@require_audited("publish", "publish", target="id")
+@answer_form("draft", "publish", "publish", target="id")
 def publish(request: HttpRequest, machine: str, id: int) -> HttpResponse:
     """Publish a draft, to a share of new instances or to all."""
-    if request.method != "POST":
-        return redirect("signalbox:draft", machine, id)
     draft, form = _get(request, machine, id), PublishForm(request.POST)
     if not form.is_valid():
         return draft_page(request, machine, id, form=form, status=400)
@@ -181,8 +173,6 @@ def publish(request: HttpRequest, machine: str, id: int) -> HttpResponse:
         version = drafts.publish(
             Actor.of(request), draft.pk, reason=given["reason"], rollout=percent, expect=given["expect"]
         )
-    except ApprovalNeeded as needed:
-        return redirect_to_request(request, approvals.ask(Actor.of(request), needed))
     except DefinitionError:
         return draft_page(
             request, machine, id, form=form, mistake="The draft has errors: see the findings.", status=400
@@ -199,32 +189,29 @@ def _describe_share(percent: float | None) -> str:
     return f": {percent:g} % of new instances get it" if percent else ": no new instance gets it yet"
 
 
-@require_audited("publish", "draft.rebase", target="id")
-def rebase(request: HttpRequest, machine: str, id: int) -> HttpResponse:
+@answer_form("draft", "publish", "draft.rebase", target="id")
+def rebase(request: HttpRequest, machine: str, id: int) -> str | HttpResponse:
     """Say that the draft was compared with the current version, and is to replace it."""
-    onto = request.POST.get("onto", "")
-    if request.method == "POST" and onto.isascii() and onto.isdigit() and len(onto) < 10:
-        return _close(request, machine, id, lambda actor: drafts.rebase(actor, id, onto=int(onto)), "Rebased")
+    if onto := parse_number(request.POST.get("onto", "")):
+        said = f"Rebased: draft {id}"
+        return _change(request, machine, id, lambda actor: drafts.rebase(actor, id, onto=onto)) or said
     return redirect("signalbox:draft", machine, id)
 
 
-@require_audited("publish", "draft.discard", target="id")
+@answer_form("draft", "publish", "draft.discard", target="id")
 def discard(request: HttpRequest, machine: str, id: int) -> HttpResponse:
-    if request.method != "POST":
-        return redirect("signalbox:draft", machine, id)
-    return _close(request, machine, id, lambda actor: drafts.discard(actor, id), "Discarded")
+    if failed := _change(request, machine, id, lambda actor: drafts.discard(actor, id)):
+        return failed
+    messages.success(request, f"Discarded: draft {id}")
+    live = _find_live(redacted_engine(request), machine)
+    return redirect("signalbox:versions", machine) if live is not None else redirect("signalbox:overview")
 
 
-def _close(request: HttpRequest, machine: str, id: int, act: Any, said: str) -> HttpResponse:
+def _change(request: HttpRequest, machine: str, id: int, act: Callable[[Actor], Draft]) -> HttpResponse | None:
+    """Change a draft. Return the page that says why it was not changed; None where it was."""
     _get(request, machine, id)
     try:
         act(Actor.of(request))
-    except SignalboxError as error:
-        if not isinstance(error, DraftConflict | DraftChanged | DraftClosed):
-            raise
+    except (DraftConflict, DraftChanged, DraftClosed) as error:
         return draft_page(request, machine, id, mistake=f"{error.message} ({error.code})", status=409)
-    messages.success(request, f"{said}: draft {id}")
-    if said == "Rebased":
-        return redirect("signalbox:draft", machine, id)
-    live = _find_live(redacted_engine(request), machine)
-    return redirect("signalbox:versions", machine) if live is not None else redirect("signalbox:overview")
+    return None

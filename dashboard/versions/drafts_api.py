@@ -15,7 +15,6 @@ from dashboard.api.framework.operation import Group, actor_of, charge
 from dashboard.api.framework.preconditions import read_expected, set_etag
 from dashboard.api.framework.schemas import Body, Listed, Ms, Out, Why
 from dashboard.machines.api import FindingOut, Published
-from dashboard.shared.times.times import in_ms
 from machines.catalog.submissions import FORMAT_NAMES
 from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
 from machines.models import Draft
@@ -35,8 +34,8 @@ class DraftRow(Out):
     format: str
     note: str
     author: str
-    created: Ms
-    updated: Ms
+    created: Ms = Field(validation_alias="created_at")
+    updated: Ms = Field(validation_alias="updated_at")
     revision: int
     state: str = Field(description="open, published or discarded")
     published: int | None = Field(description="the version it became")
@@ -84,18 +83,9 @@ class DraftCheck(Out):
     current: int | None = Field(
         description="the machine's current version, or the one that is rolled out: another than `base` is a conflict"
     )
-    needs_approval: bool = Field(description="whether publishing it takes a second person")
-
-
-def _describe_row(draft: Draft) -> dict[str, Any]:
-    names = ("machine", "base", "format", "note", "author", "revision", "state", "published", "closed_by")
-    facts = {name: getattr(draft, name) for name in names}
-    return facts | {"id": draft.pk, "created": in_ms(draft.created_at), "updated": in_ms(draft.updated_at)}
-
-
-def _describe(response: HttpResponse, draft: Draft) -> dict[str, Any]:
-    set_etag(response, draft)
-    return _describe_row(draft) | {"text": draft.text, "digest": draft.digest}
+    needs_approval: bool = Field(
+        validation_alias="needs_second", description="whether publishing it takes a second person"
+    )
 
 
 @group.get(DRAFTS, id="listDrafts", right="publish", answers=Drafts, summary="List drafts")
@@ -104,12 +94,8 @@ def list_all(
     limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """List drafts, newest first."""
-    found = drafts.list_drafts(actor_of(request), machine, state="" if state == "any" else state).order_by("-id")
-    if (before := cursors.number("drafts", cursor)) is not None:
-        found = found.filter(id__lt=before)
-    rows = list(found[: limit + 1])
-    further = rows[limit - 1].pk if len(rows) > limit else None
-    return {"items": [_describe_row(row) for row in rows[:limit]], "next": cursors.give("drafts", further)}
+    found = drafts.list_drafts(actor_of(request), machine, state="" if state == "any" else state)
+    return cursors.read_page("drafts", found, limit, cursor)
 
 
 @group.post(
@@ -121,13 +107,13 @@ def save(request: HttpRequest, response: HttpResponse, machine: str, body: NewDr
     """Save a draft of a machine that is there, or of a new one. Anything may be in the text; `check` says what is
     wrong."""
     made = drafts.save(actor_of(request), machine, body.text, format=body.format, note=body.note, base=body.base)
-    return Status(201, _describe(response, made))
+    return Status(201, set_etag(response, made))
 
 
 @group.get(DRAFT, id="getDraft", right="publish", answers=DraftOut, summary="Get a draft")
-def one(request: HttpRequest, response: HttpResponse, draft: int) -> dict[str, Any]:
+def one(request: HttpRequest, response: HttpResponse, draft: int) -> Draft:
     """Return the draft; `ETag` is its revision."""
-    return _describe(response, drafts.get(actor_of(request), draft))
+    return set_etag(response, drafts.get(actor_of(request), draft))
 
 
 @group.put(
@@ -135,48 +121,42 @@ def one(request: HttpRequest, response: HttpResponse, draft: int) -> dict[str, A
     most=VIEWERS_DEFINITION,
     example={"text": '{"id": "door", "initial": "shut", "states": {"shut": {}}}', "note": "second try"},
 )  # fmt: skip
-def change(request: HttpRequest, response: HttpResponse, draft: int, body: Drafting) -> dict[str, Any]:
+def change(request: HttpRequest, response: HttpResponse, draft: int, body: Drafting) -> Draft:
     """Replace the whole text. With `If-Match`, only if nobody changed it since."""
     actor = actor_of(request)
     machine = drafts.get(actor, draft, action="draft.save").machine
     made = drafts.save(
         actor, machine, body.text, format=body.format, note=body.note, id=draft, expect=read_expected(request)
     )
-    return _describe(response, made)
+    return set_etag(response, made)
 
 
 @group.post(
     f"{DRAFT}/check", id="checkDraft", right="publish", answers=DraftCheck, changes=False, summary="Check a draft"
 )
-def check(request: HttpRequest, draft: int) -> dict[str, Any]:
+def check(request: HttpRequest, draft: int) -> DraftCheck:
     """Return every finding, and whether the draft could be published now."""
     found = drafts.check(actor_of(request), draft, charge=partial(charge, request))
-    return {
-        "publishable": found.publishable,
-        "findings": [finding.as_dict() for finding in found.submission.findings],
-        "base": found.draft.base,
-        "current": found.current,
-        "needs_approval": found.needs_second,
-    }
+    return DraftCheck.build(found, findings=found.submission.findings, base=found.draft.base)
 
 
 @group.post(
     f"{DRAFT}/rebase", id="rebaseDraft", right="publish", answers=DraftOut, matches=True, summary="Rebase a draft",
     example={"onto": 3},
 )  # fmt: skip
-def rebase(request: HttpRequest, response: HttpResponse, draft: int, body: Rebasing) -> dict[str, Any]:
+def rebase(request: HttpRequest, response: HttpResponse, draft: int, body: Rebasing) -> Draft:
     """Record that the draft was compared with the current version and is to replace it. The text stays as it is."""
     made = drafts.rebase(actor_of(request), draft, onto=body.onto, expect=read_expected(request))
-    return _describe(response, made)
+    return set_etag(response, made)
 
 
 @group.post(
     f"{DRAFT}/discard", id="discardDraft", right="publish", answers=DraftOut, matches=True, summary="Discard a draft"
 )
-def discard(request: HttpRequest, response: HttpResponse, draft: int, body: Discarding) -> dict[str, Any]:
+def discard(request: HttpRequest, response: HttpResponse, draft: int, body: Discarding) -> Draft:
     """Discard the draft. Its text can still be read."""
     made = drafts.discard(actor_of(request), draft, expect=read_expected(request), reason=body.reason)
-    return _describe(response, made)
+    return set_etag(response, made)
 
 
 @group.post(
@@ -191,4 +171,4 @@ def publish(request: HttpRequest, draft: int, body: DraftPublishing) -> Status:
         actor_of(request), draft, reason=body.reason, rollout=body.rollout, expect=read_expected(request),
         charge=partial(charge, request),
     )  # fmt: skip
-    return Status(201, {"machine": version.machine.name, "version": version.number, "digest": version.digest})
+    return Status(201, Published.build(version, machine=version.machine.name))

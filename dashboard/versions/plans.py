@@ -9,20 +9,19 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
-from dashboard.shared.access import allows, require
-from dashboard.shared.approval_requests import redirect_to_request
-from dashboard.shared.csv_export import stream_csv
+from dashboard.shared.access import allows, find_of_machine, require
+from dashboard.shared.addresses.numbers import parse_number
+from dashboard.shared.csv_export import list_lines, stream_csv
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.figures.version_counts import VersionCounts, count_versions
-from dashboard.shared.permissions import require_audited
+from dashboard.shared.form_views import answer_form
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
-from machines.approvals import actions as approvals
 from machines.bulks.order import MAX_RATE, MAX_REASON
 from machines.engine import BadInput, Live, MigrationPlan, PlanError, VersionRefused
 from machines.models import StoredPlan
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded, NotMigrated, PlanInUse
+from machines.people.errors import NotMigrated, PlanInUse
 from machines.versions import plans as services
 from machines.versions import redacted
 
@@ -40,7 +39,7 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
         raise Http404(f"Machine {machine} has one version: there is nothing to plan.")
     if request.method != "POST":
         return _start_form(request, live, versions)
-    to = _number(request.POST.get("to", "")) or live.version
+    to = parse_number(request.POST.get("to", "")) or live.version
     form, choices = (
         PlanForm(request.POST, versions=[row.version for row in versions.rows], to=to),
         read_choices(request.POST),
@@ -61,15 +60,15 @@ def new(request: HttpRequest, machine: str) -> HttpResponse:
 def _start_form(request: HttpRequest, live: Live, versions: VersionCounts) -> HttpResponse:
     """Show the form with the automatic mapping, or filled as a stored plan was."""
     numbers, choices = [row.version for row in versions.rows], Choices()
-    to = _number(request.GET.get("to", "")) or max(numbers)
+    to = parse_number(request.GET.get("to", "")) or max(numbers)
     if to not in numbers:
         raise Http404(f"Machine {live.machine} has no version {to}.")
-    sources = [number for text in request.GET.getlist("from") if (number := _number(text)) in numbers]
+    sources = [number for text in request.GET.getlist("from") if (number := parse_number(text)) in numbers]
     initial: dict[str, Any] = {
         "sources": sources or [row.version for row in versions.rows if row.version != to and row.instances]
     }
     initial["sources"] = initial["sources"] or [number for number in numbers if number != to][:1]
-    if of := _number(request.GET.get("of", "")):
+    if of := parse_number(request.GET.get("of", "")):
         plan = redacted.hide_document(Actor.of(request), _find_plan(request, live.machine, of).plan)
         to, choices = plan["to"], presenters.read_plan_choices(plan)
         sources = [source["version"] for source in plan["sources"]]
@@ -127,19 +126,9 @@ def _render_form_page(
     return render_page(request, "signalbox/versions/plans/plan_new.html", context, status=status)
 
 
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else 0
-
-
 def _find_plan(request: HttpRequest, machine: str, id: int) -> StoredPlan:
     """Return a stored plan of this machine. Raises Http404."""
-    try:
-        found = services.get(Actor.of(request), id)
-    except StoredPlan.DoesNotExist:
-        found = None
-    if found is None or found.machine != machine:
-        raise Http404(f"Machine {machine} has no such plan.")
-    return found
+    return find_of_machine(lambda: services.get(Actor.of(request), id), machine, "plan")
 
 
 @require("view")
@@ -163,25 +152,24 @@ def plan_page(
     return render_page(request, "signalbox/versions/plans/plan.html", context, status=status)
 
 
-@require_audited("operate", "plan.try", target="id")
+@answer_form("plan", "operate", "plan.try", target="id")
 def dry_run(request: HttpRequest, machine: str, id: int) -> HttpResponse:
     """Try the plan on the whole fleet. A fleet too large for one request is tried by the preview of the move."""
-    if request.method == "POST":
-        stored = _find_plan(request, machine, id)
-        try:
-            services.try_out(Actor.of(request), stored.pk)
-        except BadInput as error:
-            return plan_page(request, machine, id, mistake=f"{error.message} ({error.code})", status=400)
+    stored = _find_plan(request, machine, id)
+    try:
+        services.try_out(Actor.of(request), stored.pk)
+    except BadInput as error:
+        return plan_page(request, machine, id, mistake=f"{error.message} ({error.code})", status=400)
     return redirect("signalbox:plan", machine, id)
 
 
-@require_audited("operate", "bulk.start", target="id")
+@answer_form("plan", "operate", "bulk.start", target="id")
 def move(request: HttpRequest, machine: str, id: int) -> HttpResponse:
     """Start the bulk action that moves the instances."""
     return _start_bulk(request, machine, id, "bulk", services.move)
 
 
-@require_audited("operate", "bulk.start", target="id")
+@answer_form("plan", "operate", "bulk.start", target="id")
 def back(request: HttpRequest, machine: str, id: int) -> HttpResponse:
     """Start the bulk action that moves the instances back."""
     begin = partial(services.move_back, make_current=bool(request.POST.get("make_current")))
@@ -189,8 +177,6 @@ def back(request: HttpRequest, machine: str, id: int) -> HttpResponse:
 
 
 def _start_bulk(request: HttpRequest, machine: str, id: int, name: str, begin: Any) -> HttpResponse:
-    if request.method != "POST":
-        return redirect("signalbox:plan", machine, id)
     stored = _find_plan(request, machine, id)
     reason, rate = request.POST.get("reason", "").strip(), request.POST.get("rate", "").strip() or "0"
     if not reason or len(reason) > MAX_REASON:
@@ -203,8 +189,6 @@ def _start_bulk(request: HttpRequest, machine: str, id: int, name: str, begin: A
         )
     try:
         row = begin(Actor.of(request), stored.pk, reason=reason, rate=int(rate))
-    except ApprovalNeeded as needed:
-        return redirect_to_request(request, approvals.ask(Actor.of(request), needed))
     except (BadInput, PlanInUse, NotMigrated, VersionRefused) as error:
         return plan_page(request, machine, id, mistake=f"{error.message} ({error.code})", reason=reason, status=409)
     messages.success(request, "The instances are being collected and previewed. Nothing moves before you run it.")
@@ -215,6 +199,6 @@ def _start_bulk(request: HttpRequest, machine: str, id: int, name: str, begin: A
 def export_refused(request: HttpRequest, machine: str, id: int) -> HttpResponseBase:
     """Answer the instances that the last dry run refused, as CSV."""
     stored = _find_plan(request, machine, id)
-    return stream_csv(
-        request, presenters.list_refused_chunks(Actor.of(request), stored), f"plan-{stored.plan_id}-refused.csv"
-    )
+    found = presenters.read_dry_run(Actor.of(request), stored)
+    lines = list_lines(presenters.COLUMNS, [found.refused if found else ()])
+    return stream_csv(request, lines, f"plan-{stored.plan_id}-refused.csv")

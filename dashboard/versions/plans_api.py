@@ -14,10 +14,8 @@ from dashboard.api.framework.approvals import ApprovalOut
 from dashboard.api.framework.operation import Group, actor_of, charge
 from dashboard.api.framework.schemas import Body, Listed, Mistaken, Ms, Out, Reason, Why
 from dashboard.machines.api import FindingOut
-from dashboard.shared.times.times import in_ms
 from machines.bulks.order import MAX_RATE
 from machines.engine import Instance
-from machines.engine.versions import MigrationPlan
 from machines.models import StoredPlan
 from machines.people.actor import Actor
 from machines.versions import comparison, plans, redacted
@@ -75,7 +73,9 @@ class PlanOut(Out):
 
     machine: str
     to: int
-    plan_id: str = Field(description="stands for what the plan does; the same content has the same id")
+    plan_id: str = Field(
+        validation_alias="id", description="stands for what the plan does; the same content has the same id"
+    )
     plan: dict[str, Any]
     findings: list[FindingOut]
 
@@ -95,8 +95,8 @@ class StoredRow(Out):
     plan_id: str
     note: str
     author: str
-    created: Ms
-    tried_at: Ms | None = Field(description="when the dry run was made")
+    created: Ms = Field(validation_alias="created_at")
+    tried_at: Ms | None = Field(validation_alias="dry_run_at", description="when the dry run was made")
     approved_by: str
     bulk: str = Field(description="the bulk action that moves instances by it, or empty")
     back: str = Field(description="the one that takes it back, or empty")
@@ -154,40 +154,17 @@ class ReplayOut(Out):
     divergences: list[dict[str, Any]] = Field(description="steps that end differently, by class, with an example each")
 
 
-def _describe(actor: Actor, plan: MigrationPlan) -> dict[str, Any]:
-    return {
-        "machine": plan.machine,
-        "to": plan.to,
-        "plan_id": plan.id,
-        "plan": redacted.hide_plan(actor, plan).as_dict() | {"id": plan.id},
-        "findings": [finding.as_dict() for finding in plan.findings],
-    }
-
-
-def _describe_row(row: StoredPlan) -> dict[str, Any]:
-    names = ("machine", "to", "plan_id", "note", "author", "approved_by", "bulk", "back", "outcome")
-    facts = {name: getattr(row, name) for name in names}
-    return facts | {
-        "id": row.pk,
-        "created": in_ms(row.created_at),
-        "tried_at": row.dry_run_at and in_ms(row.dry_run_at),
-    }
-
-
-def _describe_stored(actor: Actor, row: StoredPlan) -> dict[str, Any]:
+def _describe_stored(actor: Actor, row: StoredPlan) -> StoredOut:
     now = plans.progress(actor, row)
-    return _describe_row(row) | {
-        "plan": redacted.hide_document(actor, row.plan),
-        "dry_run": row.dry_run,
-        "needs_approval": now.needs_second,
-        "moving": now.bulk and _describe_progress(now.bulk),
-        "moving_back": now.back and _describe_progress(now.back),
-    }
+    return StoredOut.build(
+        row, plan=redacted.hide_document(actor, row.plan), needs_approval=now.needs_second,
+        moving=now.bulk and _describe_progress(now.bulk), moving_back=now.back and _describe_progress(now.back),
+    )  # fmt: skip
 
 
-def _describe_progress(bulk: Instance) -> dict[str, Any]:
+def _describe_progress(bulk: Instance) -> ProgressOut:
     counts = {name: bulk.data.get(name) or 0 for name in ("found", "tried")}
-    return {"id": bulk.id, "state": bulk.state, "outcomes": bulk.data.get("outcomes") or {}} | counts
+    return ProgressOut.build(bulk, outcomes=bulk.data.get("outcomes") or {}, **counts)
 
 
 def _read_terms(body: PlanTerms) -> dict[str, Any]:
@@ -218,11 +195,12 @@ def compare_draft(request: HttpRequest, draft: int) -> dict[str, Any]:
     "/machines/{name:machine}/plan", id="makePlan", right="view", answers=PlanOut, changes=False,
     summary="Plan a migration", costly=True, example={"to": 2, "states": {"Paying": "Charging"}},
 )  # fmt: skip
-def make(request: HttpRequest, machine: str, body: PlanTerms) -> dict[str, Any]:
+def make(request: HttpRequest, machine: str, body: PlanTerms) -> PlanOut:
     """Show where instances of other versions would stand in version `to`, with suggestions for states without a place.
     Nothing is stored. 422 with every finding where no plan can be made."""
     actor = actor_of(request)
-    return _describe(actor, plans.make(actor, machine, _read_version(body), **_read_terms(body)))
+    plan = plans.make(actor, machine, _read_version(body), **_read_terms(body))
+    return PlanOut.build(plan, plan=redacted.hide_plan(actor, plan).as_dict() | {"id": plan.id})
 
 
 @group.get(PLANS, id="listPlans", right="view", answers=Plans, summary="List stored plans")
@@ -230,12 +208,7 @@ def list_stored(
     request: HttpRequest, machine: str, limit: int = Query(50, ge=1, le=500), cursor: str | None = None
 ) -> dict[str, Any]:
     """List plans, newest first."""
-    found = plans.list_plans(actor_of(request), machine).order_by("-id")
-    if (before := cursors.number("plans", cursor)) is not None:
-        found = found.filter(id__lt=before)
-    rows = list(found[: limit + 1])
-    further = rows[limit - 1].pk if len(rows) > limit else None
-    return {"items": [_describe_row(row) for row in rows[:limit]], "next": cursors.give("plans", further)}
+    return cursors.read_page("plans", plans.list_plans(actor_of(request), machine), limit, cursor)
 
 
 @group.post(
@@ -254,7 +227,7 @@ def store(request: HttpRequest, machine: str, body: NewPlan) -> Status:
 
 
 @group.get(PLAN, id="getPlan", right="view", answers=StoredOut, summary="Get a stored plan")
-def one(request: HttpRequest, plan: int) -> dict[str, Any]:
+def one(request: HttpRequest, plan: int) -> StoredOut:
     """Return the plan with its last dry run, and how far its bulk actions are."""
     actor = actor_of(request)
     return _describe_stored(actor, plans.get(actor, plan))
@@ -263,7 +236,7 @@ def one(request: HttpRequest, plan: int) -> dict[str, Any]:
 @group.post(
     f"{PLAN}/dry-run", id="tryPlan", right="operate", answers=StoredOut, summary="Try a plan on the whole fleet"
 )
-def try_out(request: HttpRequest, plan: int) -> dict[str, Any]:
+def try_out(request: HttpRequest, plan: int) -> StoredOut:
     """Count every instance once; nothing changes. For fleets of up to 50,000 instances: of more (`SB648`), the preview
     of `movePlan` is the same, made by workers."""
     actor = actor_of(request)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
-from dashboard.shared.csv_export import escape_cell, make_writer
+from dashboard.shared.csv_export import Columns
 from dashboard.shared.diagrams.version_view import load_versions_of
 from dashboard.shared.figures.version_counts import VersionCount, VersionCounts
-from dashboard.shared.times.times import in_ms
 from machines.bulks.store import OrderLost
 from machines.catalog.redaction import MASK
 from machines.catalog.version_rules import ACTIONS, read_policy
@@ -27,18 +27,20 @@ from .plan_form import Choices, PlanForm
 SAME = "same name"  # the reason of a place that needs no look
 SHOWN_REFUSED = 50  # instances on the page; the file has all that are kept
 PER_SECOND = 11_000  # instances that a dry run looks at in a second, at a third of the server
-COLUMNS = ("instance", "version", "state", "code", "reason")
+COLUMNS: Columns = {"instance": attrgetter("id")} | {
+    name: attrgetter(name) for name in ("version", "state", "code", "reason")
+}
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """Holds one version. ``figures``: of the engine; ``published_at`` (ms), ``published_by`` and ``notes``: from the
+    """Holds one version. ``figures``: of the engine; ``published_at``, ``published_by`` and ``notes``: from the
     catalog, empty for a version that only Redis has; ``slowest``: state and median ms of the longest time in a state.
     """
 
     count: VersionCount
     figures: VersionFigures
-    published_at: int = 0
+    published_at: datetime | None = None
     published_by: str = ""
     notes: str = ""
     slowest: tuple[str, int] | None = None
@@ -76,7 +78,7 @@ def _make_row(
     if facts is None:
         return VersionRow(count, figures, slowest=slowest)
     published_at, published_by, notes = facts
-    return VersionRow(count, figures, in_ms(published_at), published_by or "", notes, slowest)
+    return VersionRow(count, figures, published_at, published_by or "", notes, slowest)
 
 
 def present_choice(actor: Actor, machine: str) -> dict[str, Any]:
@@ -149,7 +151,7 @@ def present_plan(actor: Actor, stored: StoredPlan, live: Live) -> dict[str, Any]
     moved = stored.outcome is not None or (progress.bulk is not None and progress.bulk.done)
     older = max(source["version"] for source in stored.plan["sources"])
     context: dict[str, Any] = {
-        "stored": stored, "plan": redacted.hide_document(actor, stored.plan), "stored_at": in_ms(stored.created_at),
+        "stored": stored, "plan": redacted.hide_document(actor, stored.plan),
         "dry_run": found, "stages": list_stages(stored, moved=moved), "progress": progress,
         "time_said": estimate_time(live.total),
         "older": older, "gives_others": rollouts.gives_others(stored.machine, older),
@@ -159,7 +161,6 @@ def present_plan(actor: Actor, stored: StoredPlan, live: Live) -> dict[str, Any]
         return context
     delays = name_timers(stored.machine, {each.version for each in found.classes})
     return context | {
-        "dry_run_at": in_ms(stored.dry_run_at) if stored.dry_run_at else 0,
         "classes": [ClassRow(each, describe_pending(each, delays)) for each in found.classes],
         "outcomes": [(word, n) for word in OUTCOMES if (n := sum(c.count for c in found.classes if c.outcome == word))],
         "refused_count": found.refused_count,
@@ -228,12 +229,3 @@ def read_plan_choices(plan: Mapping[str, Any]) -> Choices:
         found.states.update({name: source["states"].get(name) for name in given})
         found.data.update({name: str(text) for name, text in source["data"].items() if text != MASK})
     return found
-
-
-def list_refused_chunks(actor: Actor, stored: StoredPlan) -> Iterator[str]:
-    """Yield the refused instances of the last dry run as CSV."""
-    write = make_writer()
-    yield write(COLUMNS)
-    found = read_dry_run(actor, stored)
-    for one in found.refused if found else ():
-        yield write([escape_cell(str(getattr(one, name if name != "instance" else "id"))) for name in COLUMNS])

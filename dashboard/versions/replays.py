@@ -10,12 +10,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
 from dashboard.shared.access import allows, require
+from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.diagrams.diagram_overlay import Overlay, find_state_parts, find_transition_parts
 from dashboard.shared.figures.version_counts import count_versions
 from dashboard.shared.redacted_engine import redacted_engine
-from dashboard.shared.rendering import render_page
-from machines.diagrams import standalone
+from dashboard.shared.rendering import answer_drawing, render_page
 from machines.engine import BadInput
 from machines.engine.versions import Replay
 from machines.engine.versions.records import UNTOLD, StepOutcome
@@ -88,15 +88,11 @@ def _make_picture_url(machine: str, version: int, outcome: StepOutcome) -> str:
 @require("view")
 def picture(request: HttpRequest, machine: str) -> HttpResponse:
     """Answer the diagram of ``?version=`` with the states ``in`` and the transitions ``taken`` highlighted."""
-    text = request.GET.get("version", "")
-    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text)):
+    if not (version := parse_number(request.GET.get("version", ""))):
         raise Http404("A version must be a whole number from 1.")
-    view, overlay = version_view.load_version(machine, int(text), who=str(request.user.pk)), Overlay()
+    view, overlay = version_view.load_version(machine, version, who=str(request.user.pk)), Overlay()
     for part in find_state_parts(view, request.GET.getlist("in")[:LISTED]):
         overlay.mark(part, "current")
     for part in find_transition_parts(view, request.GET.getlist("taken")[:LISTED]):
         overlay.mark(part, "taken")
-    response = HttpResponse(standalone(overlay.draw_on(view.svg)), content_type="image/svg+xml; charset=utf-8")
-    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-    response["Cache-Control"] = "private, max-age=86400"
-    return response
+    return answer_drawing(overlay.draw_on(view.svg), cache="private, max-age=86400")

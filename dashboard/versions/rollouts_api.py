@@ -12,7 +12,7 @@ from dashboard.api.framework.approvals import answers_of
 from dashboard.api.framework.operation import Group, actor_of, engine_key
 from dashboard.api.framework.preconditions import read_expected, set_etag
 from dashboard.api.framework.schemas import Acting, Ms, Out
-from dashboard.instances.api import INSTANCE, InstanceOut, describe
+from dashboard.instances.api import INSTANCE, InstanceOut
 from machines.catalog.version_rules import read_policy
 from machines.versions import rollouts
 
@@ -250,8 +250,7 @@ def pin_instance(request: HttpRequest, response: HttpResponse, machine: str, id:
         actor_of(request), machine, id, body.pinned, reason=body.reason, expect=read_expected(request),
         key=engine_key(request),
     )  # fmt: skip
-    set_etag(response, after)
-    return describe(after)
+    return set_etag(response, after)
 
 
 def _read_terms(body: Acting, *without: str) -> dict[str, Any]:

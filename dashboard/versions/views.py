@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
 
 from dashboard.shared.access import allows, require
-from dashboard.shared.approval_requests import redirect_to_request
+from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.figures.version_counts import count_versions
-from dashboard.shared.permissions import require_audited
+from dashboard.shared.form_views import answer_form, redirect_to_request
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
-from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
 from machines.catalog.partitions import count_missing
 from machines.catalog.version_rules import ACTIONS, OPERATIONS
@@ -106,24 +103,20 @@ def diff(request: HttpRequest, machine: str) -> HttpResponse:
     return render_page(request, "signalbox/versions/diff.html", context)
 
 
-def _change(request: HttpRequest, machine: str, act: Callable[[Actor, str], str]) -> HttpResponse:
-    """Change which version new instances get, and return to the list."""
-    if request.method != "POST":
-        return redirect("signalbox:versions", machine)
+def _change(request: HttpRequest, machine: str, act: Callable[[Actor, str], str]) -> str | HttpResponse:
+    """Change which version new instances get; return what to say of it."""
     reason = request.POST.get("reason", "").strip()
     try:
         if len(reason) > MAX_REASON:
             raise BadInput(f"a reason has at most {MAX_REASON} characters")
-        said = act(Actor.of(request), reason)
+        return act(Actor.of(request), reason)
     except ApprovalNeeded as needed:
         try:
-            return redirect_to_request(request, approvals.ask(Actor.of(request), needed))
+            return redirect_to_request(request, needed)
         except BadInput as error:
             return versions_page(request, machine, mistake=f"Not done: {error.message} ({error.code})", status=400)
     except (BadInput, VersionRefused) as error:
         return versions_page(request, machine, mistake=f"Not done: {error.message} ({error.code})", status=409)
-    messages.success(request, said)
-    return redirect("signalbox:versions", machine)
 
 
 def _read_percent(request: HttpRequest) -> float:
@@ -134,14 +127,13 @@ def _read_percent(request: HttpRequest) -> float:
 
 
 def _number(request: HttpRequest) -> int:
-    text = request.POST.get("version", "")
-    if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text)):
+    if not (number := parse_number(request.POST.get("version", ""))):
         raise BadInput("choose a version")
-    return int(text)
+    return number
 
 
-@require_audited("publish", "rollout.set")
-def rollout(request: HttpRequest, machine: str) -> HttpResponse:
+@answer_form("versions", "publish", "rollout.set")
+def rollout(request: HttpRequest, machine: str) -> str | HttpResponse:
     """Set the percentage of the roll-out, stop it or finish it: the button that was pressed."""
 
     def act(actor: Actor, reason: str) -> str:
@@ -160,8 +152,8 @@ def rollout(request: HttpRequest, machine: str) -> HttpResponse:
     return _change(request, machine, act)
 
 
-@require_audited("publish", "version.pin")
-def pin(request: HttpRequest, machine: str) -> HttpResponse:
+@answer_form("versions", "publish", "version.pin")
+def pin(request: HttpRequest, machine: str) -> str | HttpResponse:
     """Pin the machine to a version, or unpin it."""
 
     def act(actor: Actor, reason: str) -> str:
@@ -172,8 +164,8 @@ def pin(request: HttpRequest, machine: str) -> HttpResponse:
     return _change(request, machine, act)
 
 
-@require_audited("publish", "version.withdraw")
-def withdraw(request: HttpRequest, machine: str) -> HttpResponse:
+@answer_form("versions", "publish", "version.withdraw")
+def withdraw(request: HttpRequest, machine: str) -> str | HttpResponse:
     """Withdraw a version, or take that back."""
 
     def act(actor: Actor, reason: str) -> str:
@@ -184,8 +176,8 @@ def withdraw(request: HttpRequest, machine: str) -> HttpResponse:
     return _change(request, machine, act)
 
 
-@require_audited("publish", "version.policy")
-def policy(request: HttpRequest, machine: str) -> HttpResponse:
+@answer_form("versions", "publish", "version.policy")
+def policy(request: HttpRequest, machine: str) -> str | HttpResponse:
     """Say which changes of versions take a second person."""
 
     def act(actor: Actor, reason: str) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from django import forms
 
+from dashboard.shared.list_pages import Terms
 from machines.instances.forms.rendering import PageForm
 from machines.webhooks import management
+
+
+class DeliveryTerms(Terms):
+    state: Literal["", "waiting", "sending", "sent", "dead"] = ""
 
 
 class WebhookForm(PageForm):

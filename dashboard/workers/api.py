@@ -53,7 +53,7 @@ class Ordered(Out):
 @group.get("/workers", id="listWorkers", right="view", answers=Workers, summary="List workers")
 def list_all(request: HttpRequest) -> dict[str, Any]:
     """List workers. Queues and jobs of machines the caller may not see are left out of their rows."""
-    return {"items": [row.as_dict() for row in workers.list_workers(actor_of(request))]}
+    return {"items": list(workers.list_workers(actor_of(request)))}
 
 
 @group.post(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
 
 from dashboard.shared.access import allows, require
-from dashboard.shared.permissions import require_audited
+from dashboard.shared.form_views import answer_form
 from dashboard.shared.rendering import render_page
 from machines.alarms.workers import SILENT_AFTER
 from machines.catalog.partitions import count_missing
@@ -32,17 +30,14 @@ def _name_action(request: HttpRequest) -> str:
     return f"worker.{order if order in ORDERS else 'quiet'}"
 
 
-@require_audited("operate", _name_action, globally=True, target="worker")
-def direct(request: HttpRequest, worker: str) -> HttpResponse:
-    if request.method != "POST":
-        return redirect("signalbox:workers")
+@answer_form("workers", "operate", _name_action, takes=(), globally=True, target="worker")
+def direct(request: HttpRequest, worker: str) -> str | HttpResponse:
     form = OrderForm(request.POST)
     if not form.is_valid():
         return _render_page(request, worker, form)
-    order, reason = form.cleaned_data["order"], form.cleaned_data["reason"]
-    services.direct(Actor.of(request), worker, order, reason=reason)
-    messages.success(request, f"{worker} {ORDERS[order][1]}. Takes effect with its next heartbeat.")
-    return redirect("signalbox:workers")
+    order = form.cleaned_data["order"]
+    services.direct(Actor.of(request), worker, **form.cleaned_data)
+    return f"{worker} {ORDERS[order][1]}. Takes effect with its next heartbeat."
 
 
 def _render_page(request: HttpRequest, submitted: str = "", form: OrderForm | None = None) -> HttpResponse:

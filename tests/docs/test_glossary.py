@@ -126,7 +126,8 @@ def read_prose(page: Path) -> str:
 
 def read_label_text(template: Path) -> str:
     """Return what a reader of the page sees: no tags, no attributes, no template code."""
-    text = re.sub(r"{#.*?#}|{%.*?%}|{{.*?}}", " ", template.read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"{% columns (.*?) %}", r"\1", template.read_text(encoding="utf-8"))
+    text = re.sub(r"{#.*?#}|{%.*?%}|{{.*?}}", " ", text, flags=re.DOTALL)
     return re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL)
 
 

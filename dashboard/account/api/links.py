@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest
 from django.urls import reverse
 from ninja import Status
-from pydantic import Field
+from pydantic import AliasPath, Field
 
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Body, Mistaken, Ms, Out
@@ -20,9 +20,11 @@ group = Group("links", "Shared links to filtered pages, valid for a week.", reco
 
 
 class LinkOut(Out):
-    id: str = Field(description="its public name; it stays when the link gets another address")
-    page: str
-    query: str
+    id: str = Field(
+        validation_alias="handle", description="its public name; it stays when the link gets another address"
+    )
+    page: str = Field(validation_alias=AliasPath("view", "page"))
+    query: str = Field(validation_alias=AliasPath("view", "query"))
     made: Ms
     expires: Ms
 
@@ -44,13 +46,8 @@ class LinkGone(Out):
     id: str
 
 
-def _describe(link: Link) -> dict[str, Any]:
-    view = link.view
-    return {"id": link.handle, "page": view.page, "query": view.query, "made": link.made, "expires": link.expires}
-
-
-def _describe_with_url(request: HttpRequest, link: Link) -> dict[str, Any]:
-    return _describe(link) | {"url": request.build_absolute_uri(reverse("signalbox:link", args=[link.token]))}
+def _describe_with_url(request: HttpRequest, link: Link) -> LinkMadeOut:
+    return LinkMadeOut.build(link, url=request.build_absolute_uri(reverse("signalbox:link", args=[link.token])))
 
 
 @group.get("/links", id="listLinks", right="view", answers=LinksOut, summary="List your links")
@@ -59,7 +56,7 @@ def list_own(request: HttpRequest) -> dict[str, Any]:
     actor = actor_of(request)
     scope = actor.scope("view")
     found = [link for link in links.list_links(actor.user) if not link.view.machine or link.view.machine in scope]
-    return {"items": [_describe(link) for link in found]}
+    return {"items": found}
 
 
 @group.post(
@@ -67,7 +64,7 @@ def list_own(request: HttpRequest) -> dict[str, Any]:
     summary="Create a link",
     example={"page": "/machines/payment/", "query": "state=paying&older=1h"},
 )  # fmt: skip
-def make(request: HttpRequest, body: Linking) -> Status[dict[str, Any]]:
+def make(request: HttpRequest, body: Linking) -> Status[LinkMadeOut]:
     """Make a link that opens the page for every account that may open it, until `expires`."""
     try:
         made = links.make_link(actor_of(request).user, body.page, body.query)
@@ -80,7 +77,7 @@ def make(request: HttpRequest, body: Linking) -> Status[dict[str, Any]]:
 @group.post(
     "/links/{str:link}/renew", id="renewLink", right="view", once=False, answers=LinkMadeOut, summary="Renew a link"
 )
-def renew(request: HttpRequest, link: str) -> dict[str, Any]:
+def renew(request: HttpRequest, link: str) -> LinkMadeOut:
     """Replace the address. The former one opens nothing from here on; its end stays."""
     return _describe_with_url(request, links.renew_link(actor_of(request).user, link))
 

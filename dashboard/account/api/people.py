@@ -10,14 +10,13 @@ from pydantic import Field
 from dashboard.api.framework.openapi_document import text
 from dashboard.api.framework.operation import Group, actor_of, caller_of
 from dashboard.api.framework.schemas import Ms, Out
-from dashboard.shared.times.times import in_ms
 from machines.people.permissions import RIGHTS
 
 group = Group("callers", "The account of the caller.")
 
 
 class TokenOut(Out):
-    id: str = Field(description="the public part of the token")
+    id: str = Field(validation_alias="handle", description="the public part of the token")
     name: str
     expires: Ms
 
@@ -49,5 +48,5 @@ def me(request: HttpRequest) -> dict[str, Any]:
         "rights": {
             right: {"everywhere": scope.all, "machines": sorted(scope.names)} for right, scope in held.items() if scope
         },
-        "token": token and {"id": token.handle, "name": token.name, "expires": in_ms(token.expires)},
+        "token": token,
     }

@@ -41,9 +41,8 @@ class Gone(Out):
     id: int
 
 
-def _describe(view: SavedView) -> dict[str, Any]:
-    names = ("id", "name", "shared", "page", "query", "url")
-    return {name: getattr(view, name) for name in names} | {"owner": view.owner.get_username()}
+def _describe(view: SavedView) -> ViewOut:
+    return ViewOut.build(view, owner=view.owner.get_username())
 
 
 @group.get("/views", id="listViews", right="view", answers=Views, summary="List your own and shared views")
@@ -59,7 +58,7 @@ def list_all(request: HttpRequest) -> dict[str, Any]:
     "/views", id="saveView", right="view", answers=ViewOut, summary="Save a view",
     example={"name": "stuck payments", "page": "/machines/payment/", "query": "state=paying&older=1h"},
 )  # fmt: skip
-def save(request: HttpRequest, body: Saving) -> dict[str, Any]:
+def save(request: HttpRequest, body: Saving) -> ViewOut:
     view = SavedView(owner=actor_of(request).user, **body.model_dump())
     try:
         with transaction.atomic():

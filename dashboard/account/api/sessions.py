@@ -12,7 +12,7 @@ from dashboard.api.framework.operation import Group, actor_of, caller_of
 from dashboard.api.framework.preconditions import read_expected, set_etag
 from dashboard.api.framework.schemas import Body, Ms, Out
 from machines.models import Token
-from machines.patterns import Held, Session
+from machines.patterns import Session
 from machines.people import actions as tokens
 from machines.people import token_sessions
 from machines.people.token_sessions import LEAST_TTL, LIFETIME, MAX_TTL, TTL
@@ -25,8 +25,8 @@ HOLDS = f"since its last use; {LIFETIME // 3600} hours after it was made it ends
 
 
 class SessionOut(Out):
-    id: str = Field(description="its public name; it stays when the session is rotated")
-    token: str = Field(description="the public part of the token it was made with")
+    id: str = Field(validation_alias="handle", description="its public name; it stays when the session is rotated")
+    token: str = Field(validation_alias="subject", description="the public part of the token it was made with")
     revision: int = Field(description="of its state: what If-Match takes")
     created: Ms
     expires: Ms
@@ -57,11 +57,6 @@ class SessionsEnded(Out):
     ended: int
 
 
-def _describe(held: Held) -> dict[str, Any]:
-    names = ("revision", "created", "expires", "state")
-    return {name: getattr(held, name) for name in names} | {"id": held.handle, "token": held.subject}
-
-
 def _get_current(request: HttpRequest) -> Session:
     found = caller_of(request).session
     if found is None:
@@ -79,18 +74,18 @@ def _list_tokens(request: HttpRequest) -> list[Token]:
     "/sessions", id="makeSession", right="view", once=False, answers={201: SessionMadeOut}, refusals=(409,),
     summary="Create a session from a token", example={"ttl": 900, "state": {"cursor": None}},
 )  # fmt: skip
-def make(request: HttpRequest, body: SessionMaking) -> Status[dict[str, Any]]:
+def make(request: HttpRequest, body: SessionMaking) -> Status[SessionMadeOut]:
     """Take the token itself. The session may do what the token may at that moment, and ends with it."""
     caller = caller_of(request)
     token = None if caller.session else caller.token
     made, text = tokens.make_session(caller.actor, token, body.state, ttl=body.ttl)
-    return Status(201, _describe(made) | {"session": text})
+    return Status(201, SessionMadeOut.build(made, session=text))
 
 
 @group.get("/sessions", id="listSessions", right="view", answers=SessionsOut, summary="List sessions of the token")
 def list_all(request: HttpRequest) -> dict[str, Any]:
     """List the sessions of the token, or of all tokens of a person on the pages; the one that ends first in front."""
-    return {"items": [_describe(held) for held in token_sessions.of(_list_tokens(request))]}
+    return {"items": list(token_sessions.of(_list_tokens(request)))}
 
 
 @group.delete("/sessions", id="revokeSessions", right="view", answers=SessionsEnded, summary="End all sessions")
@@ -107,22 +102,18 @@ def revoke_all(request: HttpRequest) -> dict[str, int]:
     refusals=(404,),
     summary="Get the current session",
 )
-def current(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
+def current(request: HttpRequest, response: HttpResponse) -> Session:
     """Return the session of the request; `ETag` is the revision of its state."""
-    found = _get_current(request)
-    set_etag(response, found)
-    return _describe(found)
+    return set_etag(response, _get_current(request))
 
 
 @group.put(
     "/sessions/current", id="putSession", right="view", once=False, answers=SessionOwnOut, refusals=(404,),
     matches=True, summary="Replace the session data", example={"state": {"cursor": "WyJpbnN0"}},
 )  # fmt: skip
-def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> dict[str, Any]:
+def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> Session:
     """Replace the whole state. With `If-Match`, only if nobody wrote since."""
-    after = token_sessions.put(_get_current(request), body.state, expect=read_expected(request))
-    set_etag(response, after)
-    return _describe(after)
+    return set_etag(response, token_sessions.put(_get_current(request), body.state, expect=read_expected(request)))
 
 
 @group.delete(
@@ -143,11 +134,10 @@ def end(request: HttpRequest) -> dict[str, int]:
     "/sessions/current/rotate", id="rotateSession", right="view", once=False, answers=SessionMadeOut, refusals=(404,),
     summary="Rotate the session text",
 )  # fmt: skip
-def rotate(request: HttpRequest, response: HttpResponse) -> dict[str, Any]:
+def rotate(request: HttpRequest, response: HttpResponse) -> SessionMadeOut:
     """Replace the session's text. State, revision and handle stay; the former text opens nothing from here on."""
     turned, text = token_sessions.rotate(_get_current(request))
-    set_etag(response, turned)
-    return _describe(turned) | {"session": text}
+    return SessionMadeOut.build(set_etag(response, turned), session=text)
 
 
 @group.delete(

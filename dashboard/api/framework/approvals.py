@@ -7,7 +7,6 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from pydantic import Field
 
-from dashboard.shared.times.times import in_ms
 from dashboard.site.mount_point import api_path
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
@@ -50,8 +49,6 @@ def answers_of(done: Any) -> dict[int, Any]:
 
 def describe(actor: Actor, approval: Approval) -> ApprovalOut:
     facts = {name: getattr(approval, name) for name in ApprovalOut.model_fields if hasattr(approval, name)}
-    for name in ("asked_at", "expires_at", "decided_at"):
-        facts[name] = facts[name] and in_ms(facts[name])
     return ApprovalOut.model_validate(facts | {"asked": approval_queries.show_asked(actor, approval)})
 
 

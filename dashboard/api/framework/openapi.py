@@ -49,28 +49,24 @@ MATCH = {
 }
 
 
-def describe(
-    operation: Operation, refusals: tuple[int, ...], *, matches: bool, example: Any, media_type: str
-) -> dict[str, Any]:
+def describe(operation: Operation) -> dict[str, Any]:
     """Return the ``openapi_extra`` of an operation."""
-    statuses = {400, 401, 403, 422, 429, 503, *refusals} | ({404} if "{" in operation.path else set())
+    statuses = {400, 401, 403, 422, 429, 503, *operation.refusals} | ({404} if "{" in operation.path else set())
     statuses |= {409} if operation.changes else set()
-    statuses |= {412} if matches else set()
+    statuses |= {412} if operation.matches else set()
     statuses |= {413} if operation.most else set()
     extra: dict[str, Any] = {
         "x-right": operation.right,
         "responses": {status: {"description": WORDS[status], "content": PROBLEM} for status in sorted(statuses)},
     }
-    headers = ([KEY] if operation.once else []) + ([MATCH] if matches else [])
+    headers = ([KEY] if operation.once else []) + ([MATCH] if operation.matches else [])
     if headers:
         extra["parameters"] = headers
-    if example is not None:
-        extra["requestBody"] = {"content": {"application/json": {"example": example}}}
-    if media_type:
-        extra["responses"][200] = {
-            "description": "OK",
-            "content": {media_type: {"schema": {"type": "string"}}},
-        }
+    if operation.example is not None:
+        extra["requestBody"] = {"content": {"application/json": {"example": operation.example}}}
+    if operation.media_type:
+        content = {operation.media_type: {"schema": {"type": "string"}}}
+        extra["responses"][200] = {"description": "OK", "content": content}
     return extra
 
 

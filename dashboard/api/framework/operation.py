@@ -40,26 +40,36 @@ log = logging.getLogger(__name__)
 View = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """``right``: asked of the machine in the path; without one, of any machine, or ``everywhere`` of all of them.
+    ``answers``: the schema of the response, or one for each status.
 
-    ``changes``: whether it does something; ``once``: whether an Idempotency-Key marks a repeat of the same request;
-    ``recorded``: whether its service refuses it by itself, and records that in the audit; ``costly``: whether its body
-    is read at length, so that its size counts in the budget; ``most``: bytes of the body for an account that may not
-    publish.
+    ``changes``: whether it does something; ``once``: whether an Idempotency-Key marks a repeat of the same request: not
+    where the answer holds a secret, which is not kept, or belongs to one session alone; ``recorded``: whether its
+    service refuses it by itself, and records that in the audit; ``costly``: whether its body is read at length, so that
+    its size counts in the budget; ``most``: bytes of the body for an account that may not publish.
+
+    For the document: ``refusals``, statuses of errors beside those of every operation; ``matches``: whether it takes
+    If-Match; ``example`` of a body; ``media_type`` of an answer that is not JSON.
     """
 
     id: str
     method: str
     path: str
     right: str
+    answers: Any
+    summary: str
+    changes: bool
+    recorded: bool
     everywhere: bool = False
-    changes: bool = False
-    once: bool = False
-    recorded: bool = False
+    once: bool = True
     costly: bool = False
     most: int | None = None
+    refusals: tuple[int, ...] = ()
+    matches: bool = False
+    example: Any = None
+    media_type: str = ""
 
 
 OPERATIONS: dict[str, Operation] = {}
@@ -90,46 +100,20 @@ class Group:
         return self._register("PUT", path, changes=True, **more)
 
     def _register(
-        self,
-        method: str,
-        path: str,
-        *,
-        id: str,
-        right: str,
-        answers: Any,
-        summary: str,
-        changes: bool,
-        everywhere: bool = False,
-        once: bool = True,
-        refusals: tuple[int, ...] = (),
-        matches: bool = False,
-        example: Any = None,
-        media_type: str = "",
-        costly: bool = False,
-        most: int | None = None,
+        self, method: str, path: str, *, changes: bool, once: bool = True, **more: Any
     ) -> Callable[[View], View]:
-        """Register an operation. ``refusals``: statuses of errors beside those of every operation; ``matches``: whether
-        it takes If-Match; ``once`` is False if the answer holds a secret, which is not kept for a repeat, or belongs to
-        one session alone; ``example``: of a body; ``media_type``: of an answer that is not JSON."""
-        made = Operation(
-            id, method, path, right, everywhere, changes, changes and once, changes and self.recorded, costly, most
-        )  # fmt: skip
-        if id in OPERATIONS:
-            raise ValueError(f"two operations are called {id}")
-        OPERATIONS[id] = made
-        extra = openapi.describe(made, refusals, matches=matches, example=example, media_type=media_type)
+        recorded = changes and self.recorded
+        made = Operation(method=method, path=path, changes=changes, once=changes and once, recorded=recorded, **more)
+        if made.id in OPERATIONS:
+            raise ValueError(f"two operations are called {made.id}")
+        OPERATIONS[made.id] = made
 
         def decorate(view: View) -> View:
             about = "\n\n".join(part for part in (cleandoc(view.__doc__ or ""), openapi.needs(made)) if part)
             registered: View = self.router.api_operation(
-                [method],
-                path,
-                operation_id=id,
-                summary=summary,
-                description=about,
-                response=answers,
-                openapi_extra=extra,
-            )(view)
+                [method], path, operation_id=made.id, summary=made.summary, description=about, response=made.answers,
+                openapi_extra=openapi.describe(made),
+            )(view)  # fmt: skip
             return decorate_view(_make_entrance(made))(registered)
 
         return decorate

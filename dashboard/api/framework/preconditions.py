@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TypeVar
 
 from django.http import HttpRequest, HttpResponse
 
@@ -32,5 +33,10 @@ def read_expected(request: HttpRequest) -> int | None:
     return int(found[1])
 
 
-def set_etag(response: HttpResponse, found: Instance | Session | Note | Draft) -> None:
+Tagged = TypeVar("Tagged", Instance, Session, Note, Draft)
+
+
+def set_etag(response: HttpResponse, found: Tagged) -> Tagged:
+    """Write the revision of what is answered into the ETag."""
     response["ETag"] = f'"{found.revision}"'
+    return found

@@ -6,11 +6,14 @@ How what goes in and comes out is written down: strict where it comes in, straig
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Generic, TypeVar
+from datetime import datetime
+from typing import Annotated, Any, Generic, Self, TypeVar
 
 from django.http import HttpRequest
 from ninja.parser import Parser
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from dashboard.shared.times.times import in_ms
 
 
 class Strict(Parser):
@@ -34,7 +37,11 @@ def _refuse_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 Item = TypeVar("Item")
-Ms = Annotated[int, Field(description="milliseconds since the epoch")]
+Ms = Annotated[
+    int,
+    BeforeValidator(lambda value: in_ms(value) if isinstance(value, datetime) else value),
+    Field(description="milliseconds since the epoch"),
+]
 Reason = Annotated[str, Field(min_length=1, max_length=1000, description="why: it stays in history and audit")]
 Why = Annotated[str, Field(max_length=1000, description="why, for history and audit; may be empty")]
 Limit = Annotated[int, Field(ge=1, le=500)]
@@ -54,9 +61,22 @@ class Acting(Body):
 
 
 class Out(BaseModel):
-    """What is answered."""
+    """What is answered: the attributes of a record by name, or by the alias of a field."""
 
     model_config = ConfigDict(from_attributes=True)
+
+    @classmethod
+    def build(cls, record: object, **more: Any) -> Self:
+        """Make it of a record, and of what the record does not hold or holds otherwise."""
+        return cls.model_validate(_Extended(record, more))
+
+
+class _Extended:
+    def __init__(self, record: object, more: dict[str, Any]) -> None:
+        self._record, self._more = record, more
+
+    def __getattr__(self, name: str) -> Any:
+        return self._more[name] if name in self._more else getattr(self._record, name)
 
 
 class Listed(Out, Generic[Item]):

@@ -8,6 +8,7 @@ from pydantic import Field
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Body, Out, Reason, Why
 from machines.instances import sm_keys
+from machines.instances.sm_keys import Kept
 
 group = Group("keys", "State machines by key, as stored by the SM commands.")
 KEY = "/sm/{instance:key}"
@@ -33,24 +34,20 @@ class Forcing(Moving):
 
 
 @group.get(KEY, id="getKey", right="view", everywhere=True, answers=KeptOut, summary="Get a state machine by key")
-def one(request: HttpRequest, key: str) -> KeptOut:
+def one(request: HttpRequest, key: str) -> Kept:
     """Return the key. Nobody can list such keys: they look like any other."""
-    return _describe(request, key)
+    return sm_keys.get(actor_of(request), key)
 
 
 @group.post(f"{KEY}/mutate", id="mutateKey", right="fire", everywhere=True, answers=KeptOut, summary="Move to a state")
-def mutate(request: HttpRequest, key: str, body: Moving) -> KeptOut:
+def mutate(request: HttpRequest, key: str, body: Moving) -> Kept:
     """Move the key along its map: where that does not lead there, 422."""
     sm_keys.mutate(actor_of(request), key, body.state, seen=body.seen, reason=body.reason)
-    return _describe(request, key)
+    return sm_keys.get(actor_of(request), key)
 
 
 @group.post(f"{KEY}/force", id="forceKey", right="operate", everywhere=True, answers=KeptOut, summary="Force a state")
-def force(request: HttpRequest, key: str, body: Forcing) -> KeptOut:
+def force(request: HttpRequest, key: str, body: Forcing) -> Kept:
     """Move the key into any state of its map."""
     sm_keys.force(actor_of(request), key, body.state, seen=body.seen, reason=body.reason)
-    return _describe(request, key)
-
-
-def _describe(request: HttpRequest, key: str) -> KeptOut:
-    return KeptOut.model_validate(sm_keys.get(actor_of(request), key))
+    return sm_keys.get(actor_of(request), key)

@@ -2,24 +2,102 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from typing import Any
 
-from django.contrib import messages
+from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from dashboard.shared.access import require
 from dashboard.shared.errors.statuses import MISTAKE
-from dashboard.shared.permissions import require_audited
+from dashboard.shared.form_views import answer_form
 from dashboard.shared.rendering import render_page
 from machines.engine import errors
 from machines.instances import sm_keys
+from machines.instances.forms import REASON_LIMIT
+from machines.instances.forms.rendering import PageForm
 from machines.instances.sm_keys import Kept, Moved, MoveRefused
 from machines.people.actor import Actor
 
 from . import diagram
-from .forms import ForcedMoveForm, MoveForm
-from .presenters import FailedMove, Name, make_row
+
+
+class StateName(forms.CharField):
+    """Parses a state name written as JSON, since browsers change line ends in what they send."""
+
+    widget = forms.HiddenInput
+
+    def __init__(self) -> None:
+        super().__init__(max_length=30_000, strip=False, error_messages={"required": "Choose a state."})
+
+    def clean(self, value: Any) -> str:
+        text = super().clean(value)
+        try:
+            name = json.loads(text)
+            name.encode()  # half a surrogate pair is no text
+        except (ValueError, RecursionError, AttributeError):
+            raise forms.ValidationError("Invalid state name.") from None
+        return str(name)
+
+
+class MoveForm(PageForm):
+    """Moves the machine. ``seen``: the state at the time the form was made, which must still be current."""
+
+    state = StateName()
+    seen = StateName()
+    reason = forms.CharField(max_length=REASON_LIMIT, required=False)
+
+
+class ForcedMoveForm(MoveForm):
+    reason = forms.CharField(
+        max_length=REASON_LIMIT, error_messages={"required": "Enter a reason. It is stored as the reason of the state."}
+    )
+
+
+MAX_TARGETS = 30  # states one row of the table leads to
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """Holds a state's name. ``sent``: as its forms send it; ``known``: it is a key of the map."""
+
+    name: str
+    known: bool = True
+
+    @property
+    def sent(self) -> str:
+        return json.dumps(self.name)
+
+    def __str__(self) -> str:
+        return self.name or "(no name)"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Holds a state and its targets; ``more`` counts those that are left out."""
+
+    state: Name
+    onward: list[Name]
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailedMove:
+    """Holds a move that failed: refused, conflict or mistake."""
+
+    kind: str
+    what: str
+    message: str
+    code: str
+    status: int
+
+
+def make_row(kept: Kept, state: Name) -> Row:
+    targets = list(dict.fromkeys(kept.map[state.name]))
+    return Row(state, [Name(one, one in kept.map) for one in targets[:MAX_TARGETS]], len(targets[MAX_TARGETS:]))
+
 
 BUTTONS = 40  # ways on with a form each
 ROWS = 500  # states in the table and in the list to choose from
@@ -38,19 +116,17 @@ def show(request: HttpRequest, key: str) -> HttpResponse:
     return _render_page(request, sm_keys.get(Actor.of(request), key))
 
 
-@require_audited("fire", "fire", globally=True, instance="key")
-def mutate(request: HttpRequest, key: str) -> HttpResponse:
+@answer_form("sm-key", "fire", "fire", globally=True, instance="key")
+def mutate(request: HttpRequest, key: str) -> str | HttpResponse:
     return _move(request, key, MoveForm(request.POST), force=False)
 
 
-@require_audited("operate", "force", globally=True, instance="key")
-def force(request: HttpRequest, key: str) -> HttpResponse:
+@answer_form("sm-key", "operate", "force", globally=True, instance="key")
+def force(request: HttpRequest, key: str) -> str | HttpResponse:
     return _move(request, key, ForcedMoveForm(request.POST), force=True)
 
 
-def _move(request: HttpRequest, key: str, form: MoveForm, *, force: bool) -> HttpResponse:
-    if request.method != "POST":
-        return redirect("signalbox:sm-key", key)
+def _move(request: HttpRequest, key: str, form: MoveForm, *, force: bool) -> str | HttpResponse:
     actor, what = Actor.of(request), "force" if force else "move"
     if not form.is_valid():
         message = " ".join(error for found in form.errors.values() for error in found)
@@ -66,8 +142,7 @@ def _move(request: HttpRequest, key: str, form: MoveForm, *, force: bool) -> Htt
         return _render_page(
             request, sm_keys.get(actor, key), FailedMove("refused", what, str(error), errors.Refused.code, 422)
         )
-    messages.success(request, f"{'Forced: ' if force else ''}{Name(before.current)} → {state}")
-    return redirect("signalbox:sm-key", key)
+    return f"{'Forced: ' if force else ''}{Name(before.current)} → {state}"
 
 
 def _render_page(request: HttpRequest, kept: Kept, attempt: FailedMove | None = None) -> HttpResponse:

@@ -72,8 +72,8 @@ class Moved(Out):
     jobs: int = Field(description="how many")
 
 
-def _describe(machine: str, stats: QueueStats) -> dict[str, Any]:
-    return stats.as_dict() | {"machine": machine}
+def _describe(machine: str, stats: QueueStats) -> QueueOut:
+    return QueueOut.build(stats, machine=machine)
 
 
 @group.get("/queues", id="listQueues", right="view", answers=Queues, summary="List all queues")
@@ -95,7 +95,7 @@ def of_machine(request: HttpRequest, machine: str) -> dict[str, Any]:
 
 
 @group.get(QUEUE, id="getQueue", right="view", answers=QueueOut, summary="Get a queue")
-def one(request: HttpRequest, machine: str, queue: str) -> dict[str, Any]:
+def one(request: HttpRequest, machine: str, queue: str) -> QueueOut:
     return _describe(machine, _find_queue(request, machine, queue))
 
 
@@ -119,21 +119,18 @@ def of_place(
     start = cursors.number(f"jobs:{place}", cursor) or 0
     found = job_queries.find(actor_of(request), machine, queue, place=place, limit=limit + 1, offset=start)
     further = start + limit if len(found) > limit else None
-    return {
-        "items": [JobOut.model_validate(job) for job in found[:limit]],
-        "next": cursors.give(f"jobs:{place}", further),
-    }
+    return {"items": found[:limit], "next": cursors.give(f"jobs:{place}", further)}
 
 
 @group.post(f"{QUEUE}/pause", id="pauseQueue", right="operate", answers=QueueOut, summary="Pause the queue")
-def pause(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, Any]:
+def pause(request: HttpRequest, machine: str, queue: str, body: Acting) -> QueueOut:
     """Pause the queue. Running jobs may finish, and new jobs may be enqueued."""
     queues.pause(actor_of(request), machine, queue, reason=body.reason)
     return one(request, machine, queue)
 
 
 @group.post(f"{QUEUE}/resume", id="resumeQueue", right="operate", answers=QueueOut, summary="Resume the queue")
-def resume(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict[str, Any]:
+def resume(request: HttpRequest, machine: str, queue: str, body: Acting) -> QueueOut:
     queues.resume(actor_of(request), machine, queue, reason=body.reason)
     return one(request, machine, queue)
 
@@ -142,10 +139,9 @@ def resume(request: HttpRequest, machine: str, queue: str, body: Acting) -> dict
     f"{QUEUE}/limit", id="limitQueue", right="operate", answers=QueueOut, summary="Set limits",
     example={"concurrency": 4, "rate": "100/s", "reason": "the bank is slow today"},
 )  # fmt: skip
-def limit(request: HttpRequest, machine: str, queue: str, body: Limiting) -> dict[str, Any]:
+def limit(request: HttpRequest, machine: str, queue: str, body: Limiting) -> QueueOut:
     """Set limits, which hold before those of the definition."""
-    given = {"concurrency": body.concurrency, "rate": body.rate}
-    return _describe(machine, queues.limit(actor_of(request), machine, queue, reason=body.reason, **given))
+    return _describe(machine, queues.limit(actor_of(request), machine, queue, **body.model_dump()))
 
 
 @group.post(
@@ -154,11 +150,7 @@ def limit(request: HttpRequest, machine: str, queue: str, body: Limiting) -> dic
 )  # fmt: skip
 def purge(request: HttpRequest, machine: str, queue: str, body: Purging) -> dict[str, int]:
     """Delete the jobs for good. `expect` says that the caller saw how many go: another number answers 409."""
-    return {
-        "jobs": queues.purge(
-            actor_of(request), machine, queue, reason=body.reason, place=body.place, expect=body.expect
-        )
-    }
+    return {"jobs": queues.purge(actor_of(request), machine, queue, **body.model_dump())}
 
 
 @group.post(f"{QUEUE}/redrive", id="redriveQueue", right="operate", answers=Moved, summary="Retry all dead jobs")

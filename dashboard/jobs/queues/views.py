@@ -18,7 +18,7 @@ from dashboard.shared.errors.pages import bad_request
 from dashboard.shared.figures import charts
 from dashboard.shared.figures.queue_depths import Figures
 from dashboard.shared.figures.ranking import name_topic
-from dashboard.shared.permissions import require_audited
+from dashboard.shared.form_views import answer_form
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.catalog.partitions import count_missing
@@ -111,7 +111,7 @@ ActionFunction = Callable[[Actor, Figures, dict[str, Any]], str]
 
 
 def _make_view(name: str, action: str, done: ActionFunction) -> View:
-    @require_audited("operate", action, queue="queue")
+    @answer_form("queue", "operate", action, queue="queue")
     def view(request: HttpRequest, machine: str, queue: str) -> HttpResponse:
         return _run_action(request, machine, queue, name, done)
 
@@ -120,8 +120,6 @@ def _make_view(name: str, action: str, done: ActionFunction) -> View:
 
 def _run_action(request: HttpRequest, machine: str, queue: str, name: str, done: ActionFunction) -> HttpResponse:
     """Check the form, run the action and return; a failure is shown on the queue's page with the form."""
-    if request.method != "POST":
-        return redirect("signalbox:queue", machine, queue)
     figures = read_figures(Actor.of(request), machine, queue)
     act = _make_action(figures, name, request)
     if not act.form.is_valid():

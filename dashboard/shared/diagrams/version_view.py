@@ -243,28 +243,27 @@ def load_versions(wanted: Mapping[str, int]) -> dict[str, VersionView]:
     found: dict[str, VersionView] = {}
     for machine, number, definition, digest in rows.values_list("machine__name", "number", "definition", "digest"):
         if wanted[machine] == number:
-            text = json.dumps(definition)
-            fingerprint = f"{digest}-{diagrams.DRAWING}"
-            found[machine] = VersionView(machine, number, outline_from(text), "", _make_index(text), fingerprint)
+            found[machine] = _view_undrawn(machine, number, definition, digest)
     missing = {machine: version for machine, version in wanted.items() if machine not in found}
-    found |= {machine: _view_undrawn(row) for machine, row in list_unrecorded(missing).items()}
+    found |= {machine: _view_row(row) for machine, row in list_unrecorded(missing).items()}
     return {machine: found[machine] for machine in wanted}
 
 
 def load_versions_of(machine: str, numbers: Collection[int]) -> dict[int, VersionView]:
     """Load several versions of one machine without their diagrams, in one query. Raise UnknownMachine."""
     rows = MachineVersion.objects.filter(machine__name=machine, number__in=numbers)
-    found: dict[int, VersionView] = {}
-    for number, definition, digest in rows.values_list("number", "definition", "digest"):
-        text = json.dumps(definition)
-        fingerprint = f"{digest}-{diagrams.DRAWING}"
-        found[number] = VersionView(machine, number, outline_from(text), "", _make_index(text), fingerprint)
-    return {number: found.get(number) or _view_undrawn(make_version(machine, number)) for number in numbers}
+    facts = rows.values_list("number", "definition", "digest")
+    found = {number: _view_undrawn(machine, number, definition, digest) for number, definition, digest in facts}
+    return {number: found.get(number) or _view_row(make_version(machine, number)) for number in numbers}
 
 
-def _view_undrawn(row: MachineVersion) -> VersionView:
-    text, name = json.dumps(row.definition), row.machine.name
-    return VersionView(name, row.number, outline_from(text), "", _make_index(text), f"{row.digest}-{diagrams.DRAWING}")
+def _view_row(row: MachineVersion) -> VersionView:
+    return _view_undrawn(row.machine.name, row.number, row.definition, row.digest)
+
+
+def _view_undrawn(machine: str, number: int, definition: dict[str, Any], digest: str) -> VersionView:
+    text = json.dumps(definition)
+    return VersionView(machine, number, outline_from(text), "", _make_index(text), f"{digest}-{diagrams.DRAWING}")
 
 
 def find_lost_machines(known: Collection[str]) -> list[str]:

@@ -73,7 +73,7 @@ def test_operators_pause_resume_and_stop_from_the_list(as_, shop):
     for action, state in (("pause", "paused"), ("resume", "running"), ("stop", "stopped")):
         (row,) = rows(client.get(PAGE))
         (form,) = [one for one in row.all("form") if one["action"].endswith(f"/{action}/")]
-        answer = client.post(form["action"], {"back": "list"})
+        answer = client.post(form["action"], {"next": PAGE})
         assert (answer.status_code, answer.url, bulk.get().state) == (302, PAGE, state)
     assert list(AuditEntry.objects.order_by("pk").values_list("action", flat=True)) == [
         "bulk.pause", "bulk.resume", "bulk.stop",

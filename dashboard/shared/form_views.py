@@ -1,0 +1,82 @@
+"""Views that do what a form of a page asks for, and return to the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from machines.approvals import actions as approvals
+from machines.engine.errors import LookupFailed, SignalboxError
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded
+
+from .access import View
+from .addresses.page_addresses import find_page_address
+from .permissions import Action, require_audited
+
+Act = Callable[..., str | HttpResponse]
+"""Does what the form asks for. Returns what to say of it, or an answer of its own."""
+
+
+def answer_form(
+    page: str,
+    right: str,
+    action: Action,
+    *,
+    refused: tuple[type[SignalboxError], ...] = (),
+    takes: tuple[str, ...] | None = None,
+    **more: Any,
+) -> Callable[[Act], View]:
+    """Make the view of a form that stands on ``page``. A GET leads there.
+
+    ``refused``: the errors that the page then shows, since nothing was done. ``takes``: the names in the address of the
+    page; None for those of the view. ``more``: as ``require_audited`` takes it. What needs the approval of a second
+    person is filed as a request.
+    """
+
+    def decorate(act: Act) -> View:
+        @require_audited(right, action, **more)
+        @wraps(act)
+        def view(request: HttpRequest, **names: Any) -> HttpResponse:
+            if request.method == "POST":
+                try:
+                    done = act(request, **names)
+                except ApprovalNeeded as needed:
+                    return redirect_to_request(request, needed)
+                except refused as error:
+                    if isinstance(error, LookupFailed) and type(error) not in refused:
+                        raise
+                    messages.error(request, f"Not done: {error.message} ({error.code})")
+                else:
+                    if isinstance(done, HttpResponse):
+                        return done
+                    messages.success(request, done)
+            return go_back(request, page, *(names.values() if takes is None else (names[name] for name in takes)))
+
+        return view
+
+    return decorate
+
+
+def go_back(request: HttpRequest, page: str, *names: Any) -> HttpResponse:
+    """Redirect to the address that the form names, if it is one of this site, else to ``page``."""
+    back = request.POST.get("next", "")
+    # As an address, not by ``redirect``: that looks a text without a slash up as the name of a view.
+    ours = url_has_allowed_host_and_scheme(back, {request.get_host()})
+    return HttpResponseRedirect(back if ours else find_page_address(f"signalbox:{page}", *names))
+
+
+def redirect_to_request(request: HttpRequest, needed: ApprovalNeeded) -> HttpResponse:
+    """Ask for the approval of a second person, and redirect to the page of the request."""
+    approval = approvals.ask(Actor.of(request), needed)
+    messages.info(
+        request,
+        f"Approval requested: {approval.action} on {approval.subject}. It runs once another person approves it.",
+    )
+    return redirect("signalbox:approval", approval.pk)
