@@ -119,7 +119,7 @@ class Client:
         self._engine.fire("activation", turn[0], "entitle", PAYLOAD, now=turn[1])
 
     def _fire_short(self, turn: tuple[str, int]) -> None:
-        self._engine.fire("activation", turn[0], "entitle", PAYLOAD, now=turn[1], returning="revision")
+        self._engine.fire_revision("activation", turn[0], "entitle", PAYLOAD, now=turn[1])
 
     def _hand_many(self, now: int) -> None:
         pipeline = self._redis.pipeline(transaction=False)
@@ -135,7 +135,7 @@ class Client:
 
     def _fire_many_short(self, now: int) -> None:
         calls = [Fire("activation", id, "entitle", PAYLOAD, now=now) for id in MANY]
-        results = self._engine.fire_many(calls, returning="revision")
+        results = self._engine.fire_revisions(calls)
         if not all(isinstance(result, int) for result in results):
             raise RuntimeError(f"a call was not accepted: {results[0]}")
 

@@ -8,7 +8,7 @@ import logging
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, overload
+from typing import Any
 
 from . import arguments, layout, limits
 from .connection import client, replies
@@ -319,7 +319,6 @@ class Engine(
             self.versions(machine)  # raises when the machine itself is not there
             raise UnknownMachine(machine, version=version) from None
 
-    @overload
     def fire(
         self,
         machine: str,
@@ -334,57 +333,38 @@ class Engine(
         now: int | None = None,
         permit: Permit | None = None,
         replicas: int | None = None,
-        returning: Literal["instance"] = "instance",
-    ) -> Instance: ...
-
-    @overload
-    def fire(
-        self,
-        machine: str,
-        id: str,
-        event: str,
-        payload: Data | None = None,
-        *,
-        expect: int | None = None,
-        key: str | None = None,
-        actor: str = "",
-        reason: str = "",
-        now: int | None = None,
-        permit: Permit | None = None,
-        replicas: int | None = None,
-        returning: Literal["revision"],
-    ) -> int: ...
-
-    def fire(
-        self,
-        machine: str,
-        id: str,
-        event: str,
-        payload: Data | None = None,
-        *,
-        expect: int | None = None,
-        key: str | None = None,
-        actor: str = "",
-        reason: str = "",
-        now: int | None = None,
-        permit: Permit | None = None,
-        replicas: int | None = None,
-        returning: Literal["instance", "revision"] = "instance",
-    ) -> Instance | int:
+    ) -> Instance:
         """Send an event to an instance and return the instance as it is afterwards.
 
         ``expect`` is the revision the caller saw: any other raises Conflict. The same ``key`` again within a day
         returns the first outcome and changes nothing. ``permit``: the rights of the person behind the call; None for a
         program. ``replicas``: wait until so many replicas have written the step, by default as many as the engine's
         option says; ``outcome.replicated`` is the number that had it in time, and ``outcome.durability`` says it in
-        words. ``returning="revision"`` returns the instance's new revision alone, which is faster. Raises Refused,
-        UnknownEvent, UnknownInstance, BadPayload; with a permit also NotAllowed and NeedsApproval.
+        words. Raises Refused, UnknownEvent, UnknownInstance, BadPayload; with a permit also NotAllowed and
+        NeedsApproval.
         """
-        revision_only = fire_calls.check_returning(returning)
         call = Fire(machine, id, event, payload, expect, key=key, actor=actor, reason=reason, now=now, permit=permit)
-        args = fire_calls.build_arguments(call, revision_only)
-        if not revision_only:
-            return self._change("sb_fire", machine, id, args, expect=expect, now=now, replicas=replicas)
+        args = fire_calls.build_arguments(call)
+        return self._change("sb_fire", machine, id, args, expect=expect, now=now, replicas=replicas)
+
+    def fire_revision(
+        self,
+        machine: str,
+        id: str,
+        event: str,
+        payload: Data | None = None,
+        *,
+        expect: int | None = None,
+        key: str | None = None,
+        actor: str = "",
+        reason: str = "",
+        now: int | None = None,
+        permit: Permit | None = None,
+        replicas: int | None = None,
+    ) -> int:
+        """Send an event as ``fire`` does; return the instance's new revision alone, which is faster."""
+        call = Fire(machine, id, event, payload, expect, key=key, actor=actor, reason=reason, now=now, permit=permit)
+        args = fire_calls.build_arguments(call, revision_only=True)
         root = self._root(machine, id)
         reply, _ = self._replication.call(self._replication.choose(replicas), "sb_fire", root, args)
         self._require_ok(machine, id, reply, expect)
@@ -392,38 +372,24 @@ class Engine(
             self._deliver(get_root(reply, root), now)
         return replies.read_revision(reply)
 
-    @overload
     def fire_many(
-        self,
-        calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]],
-        *,
-        replicas: int | None = None,
-        returning: Literal["instance"] = "instance",
-    ) -> list[Instance | SignalboxError]: ...
-
-    @overload
-    def fire_many(
-        self,
-        calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]],
-        *,
-        replicas: int | None = None,
-        returning: Literal["revision"],
-    ) -> list[int | SignalboxError]: ...
-
-    def fire_many(
-        self,
-        calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]],
-        *,
-        replicas: int | None = None,
-        returning: Literal["instance", "revision"] = "instance",
-    ) -> list[Instance | SignalboxError] | list[int | SignalboxError]:
+        self, calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]], *, replicas: int | None = None
+    ) -> list[Instance | SignalboxError]:
         """Send many events in one round trip, two for large batches; return, in order, the new instance or the error of
         each.
 
         Each event is a step of its own: one that is refused does not stop the others. ``replicas``: as of ``fire``,
-        waited for once on each server. ``returning``: as of ``fire``.
+        waited for once on each server.
         """
-        revision_only = fire_calls.check_returning(returning)
+        return self._fire_all(calls, replicas, revision_only=False)
+
+    def fire_revisions(
+        self, calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]], *, replicas: int | None = None
+    ) -> list[int | SignalboxError]:
+        """Send many events as ``fire_many`` does; return, in order, the new revision or the error of each."""
+        return self._fire_all(calls, replicas, revision_only=True)
+
+    def _fire_all(self, calls: Iterable[Any], replicas: int | None, *, revision_only: bool) -> list[Any]:
         wanted = self._replication.choose(replicas)
         results: list[Any] = []
         known: list[tuple[int, Fire, str]] = []
@@ -456,7 +422,7 @@ class Engine(
         results: list[Any],
         revision_only: bool,
     ) -> Iterator[tuple[str, str, Sequence[Any]]]:
-        """Yield the calls of ``fire_many`` and note them in ``sent``; put the error of one that cannot be sent into
+        """Yield the calls of a batch and note them in ``sent``; put the error of one that cannot be sent into
         ``results``. They are built while the server works on those before, so nothing else may be raised here."""
         for entry in known:
             index, call, root = entry
@@ -469,7 +435,7 @@ class Engine(
             yield "sb_fire", root, args
 
     def _outcome(self, call: Fire, root: str, reply: Any, revision_only: bool) -> Instance | int | SignalboxError:
-        """Read one reply of ``fire_many``; return an error in place of raising it."""
+        """Read one reply of a batch; return an error in place of raising it."""
         try:
             if revision_only:
                 self._require_ok(call.machine, call.id, reply, call.expect)

@@ -32,7 +32,7 @@ FIRST_PAUSE, LAST_PAUSE = 0.02, 0.5  # seconds between two attempts
 GIVEN_UP = 30.0  # seconds since the last failure of a node that was given up
 REPEATED = frozenset(["SB500", "SB501"])  # codes: Redis does not answer, an instance moves to another partition
 AT_ONCE = frozenset(["ping", "new_id", "at_once"])  # methods whose callers want to know how it is now
-BATCHES = frozenset(["fire_many", "enqueue_many"])  # methods that return an error for each item
+BATCHES = frozenset(["fire_many", "fire_revisions", "enqueue_many"])  # methods that return an error for each item
 
 _wanted: ContextVar[float | None] = ContextVar("retry_for", default=None)
 

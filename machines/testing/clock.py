@@ -103,6 +103,9 @@ class ClockedEngine(ClockedCalls, Engine):
     def fire_many(self, calls: Iterable[Any], **options: Any) -> Any:
         return super().fire_many([self.stamp(call, fire_calls.read_call) for call in calls], **options)
 
+    def fire_revisions(self, calls: Iterable[Any], **options: Any) -> Any:
+        return super().fire_revisions([self.stamp(call, fire_calls.read_call) for call in calls], **options)
+
     def enqueue_many(self, items: Iterable[Any], **options: Any) -> Any:
         return super().enqueue_many([self.stamp(item, enqueue_calls.read_item) for item in items], **options)
 
@@ -119,6 +122,9 @@ class ClockedAsyncEngine(ClockedCalls, AsyncEngine):
 
     async def fire_many(self, calls: Iterable[Any], **options: Any) -> Any:
         return await super().fire_many([self.stamp(call, fire_calls.read_call) for call in calls], **options)
+
+    async def fire_revisions(self, calls: Iterable[Any], **options: Any) -> Any:
+        return await super().fire_revisions([self.stamp(call, fire_calls.read_call) for call in calls], **options)
 
     async def enqueue_many(self, items: Iterable[Any], **options: Any) -> Any:
         return await super().enqueue_many([self.stamp(item, enqueue_calls.read_item) for item in items], **options)

@@ -13,7 +13,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, get_overloads
+from typing import Any
 
 from machines.engine.engine import Engine
 from machines.engine.instances.activity import Activity
@@ -77,21 +77,6 @@ def list_methods(owner: type) -> Iterator[Method]:
                 yield inspect.unwrap(method)
 
 
-def _write_overloads(method: Method, imports: dict[str, str]) -> str:
-    """Write the signatures that a method has by the values of its arguments."""
-    written = []
-    for one in get_overloads(method):
-        signature = inspect.signature(one)
-        parameters = list(signature.parameters.values())[1:]
-        for annotation in (*(p.annotation for p in parameters), signature.return_annotation):
-            _collect(method, annotation, imports)
-        head = f"    async def {method.__name__}(self{_write_parameters(parameters)})"
-        written.append(f"    @overload\n{head} -> {signature.return_annotation}: ...\n")
-    if written:
-        imports["overload"] = "typing"
-    return "\n".join([*written, ""]) if written else ""
-
-
 def _write(owner: type, method: Method, imports: dict[str, str]) -> str:
     """Write one method. ``imports`` gets the names of its annotations: name -> module."""
     signature = inspect.signature(method)
@@ -108,11 +93,7 @@ def _write(owner: type, method: Method, imports: dict[str, str]) -> str:
     give = "" if signature.return_annotation == "None" else "return "
     # A method with ** may get any name: mypy cannot tell that none of them is ``self``.
     mark = "  # type: ignore[arg-type]" if any(one.kind is one.VAR_KEYWORD for one in parameters) else ""
-    overloads = _write_overloads(method, imports)
-    if overloads:  # mypy looks at the first of them only
-        passed, mark = passed.replace(target, f"cast(Any, {target})", 1), ""
-        imports |= {"Any": "typing", "cast": "typing"}
-    return f"{overloads}{head} -> {signature.return_annotation}:\n{doc}        {give}await self._call({passed}){mark}\n"
+    return f"{head} -> {signature.return_annotation}:\n{doc}        {give}await self._call({passed}){mark}\n"
 
 
 def _write_parameters(parameters: list[inspect.Parameter]) -> str:

@@ -10,16 +10,7 @@ from machines.engine import arguments, limits, permits
 from machines.engine.errors import BadInput
 from machines.engine.records import Fire
 
-INSTANCE, REVISION = "instance", "revision"
-"""What a call may return: the instance after the step, or its revision alone."""
 REVISION_ALONE = "version"  # the argument of ``sb_fire`` that asks for it
-
-
-def check_returning(returning: object) -> bool:
-    """Tell whether a call returns the revision alone. Raises BadInput."""
-    if returning not in (INSTANCE, REVISION):
-        raise BadInput(f'returning is "{INSTANCE}" or "{REVISION}", not {arguments.show(returning)}')
-    return returning == REVISION
 
 
 def build_arguments(call: Fire, revision_only: bool = False) -> tuple[Any, ...]:

@@ -283,21 +283,21 @@ def test_a_field_that_is_unset_reads_as_none_and_is_gone(engine):
 
 def test_the_revision_alone_is_returned_on_demand(engine):
     started(engine, counter())
-    assert [engine.fire("counter", "x", "add", returning="revision") for _ in range(2)] == [2, 3]
-    assert engine.fire("counter", "x", "add", key="k", returning="revision") == 4
+    assert [engine.fire_revision("counter", "x", "add") for _ in range(2)] == [2, 3]
+    assert engine.fire_revision("counter", "x", "add", key="k") == 4
     assert engine.fire("counter", "x", "add", key="k").revision == 4, "the outcome that a key keeps is whole"
-    assert engine.fire("counter", "x", "add", key="k", returning="revision") == 4
+    assert engine.fire_revision("counter", "x", "add", key="k") == 4
     assert engine.get("counter", "x").data["n"] == 3
 
 
 def test_who_wants_the_revision_alone_gets_the_same_errors(engine):
     started(engine, counter(), data={"n": 3})
     with pytest.raises(Refused, match="n < 3 is false: n = 3"):
-        engine.fire("counter", "x", "add", returning="revision")
+        engine.fire_revision("counter", "x", "add")
     with pytest.raises(UnknownInstance):
-        engine.fire("counter", "y", "add", returning="revision")
-    with pytest.raises(BadInput, match='returning is "instance" or "revision", not \'number\''):
-        engine.fire("counter", "x", "stop", returning="number")
+        engine.fire_revision("counter", "y", "add")
+    with pytest.raises(BadInput):
+        engine.fire_revision("counter", "x", "")
     assert engine.get("counter", "x").revision == 1
 
 
@@ -307,5 +307,5 @@ def test_a_chart_and_a_sender_return_the_revision_as_well(engine):
         for name in "AB"
     }
     publish(engine, machine("m", {"P": {"type": "parallel", "states": regions}}), "x")
-    assert engine.fire("m", "x", "go", returning="revision") == 2
+    assert engine.fire_revision("m", "x", "go") == 2
     assert engine.get("m", "x").configuration == ["A2", "B2"]

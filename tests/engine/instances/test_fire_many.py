@@ -94,7 +94,7 @@ def test_without_a_server_it_raises_at_once(own_engine, own_server):
 def test_revisions_alone_are_returned_on_demand(engine):
     publish(engine, door(), "a", "b")
     calls = [("door", "a", "open"), ("door", "b", "close"), ("door", "", "open"), ("door", "a", "close")]
-    opened, refused, bad, shut = engine.fire_many(calls, returning="revision")
+    opened, refused, bad, shut = engine.fire_revisions(calls)
     assert (opened, type(refused), type(bad), shut) == (2, Refused, BadInput, 3)
 
 
