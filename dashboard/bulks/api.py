@@ -113,11 +113,8 @@ def start(request: HttpRequest, machine: str, body: Starting) -> Status:
     actor, key = actor_of(request), engine_key(request)
     # Before the filter is read: that takes the definition, which is none of the business of those without the right.
     actor.demand("operate", machine, action="bulk.start", reason=body.reason)
-    asked = body.model_dump(exclude={"filter", "action", "reason"})
-    made = bulks.start(
-        actor, machine, body.action, reason=body.reason, filter=instance_terms.read_filter(actor, machine, body.filter),
-        id=_make_id(key), **asked,
-    )  # fmt: skip
+    asked = body.model_dump() | {"filter": instance_terms.read_filter(actor, machine, body.filter)}
+    made = bulks.start(actor, Order(machine, actor=actor.name, **asked), id=_make_id(key))
     return Status(201, describe(actor, *bulks.get(actor, made.id)))
 
 

@@ -25,7 +25,7 @@ from dashboard.shared.permissions import require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.approvals import queries as approval_queries
-from machines.bulks import MIGRATE, Bulk, NotNow
+from machines.bulks import MIGRATE, Bulk, NotNow, Order
 from machines.bulks import actions as services
 from machines.bulks.execution import OUTCOMES
 from machines.bulks.order import MAX_REASON
@@ -78,8 +78,9 @@ def _read_choice(request: HttpRequest, view: VersionView) -> tuple[str, str]:
 
 
 def _start_bulk(request: HttpRequest, listing: InstanceList, asked: NewBulk) -> Bulk:
-    found = _filter(request, listing)
-    return services.start(Actor.of(request), listing.machine, filter=found, id=id_of(request), **asked.terms())
+    actor, found = Actor.of(request), _filter(request, listing)
+    order = Order(listing.machine, actor=actor.name, filter=found, **asked.terms())
+    return services.start(actor, order, id=id_of(request))
 
 
 def _filter(request: HttpRequest, listing: InstanceList) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from machines.engine import QueueStats, Rollout, WorkerInfo
@@ -52,26 +52,9 @@ class LostSchedule:
     since: int = 0
 
 
-def raise_alarms(
-    depths: Iterable[Depth],
-    workers: Iterable[WorkerInfo],
-    overdue: Mapping[str, int] | None = None,
-    *,
-    oldest: Mapping[str, int] | None = None,
-    stuck: Iterable[Stuck] = (),
-    paused: Iterable[tuple[str, QueueStats]] = (),
-    late: Mapping[str, int] | None = None,
-    storms: Iterable[Storm] = (),
-    approvals: int = 0,
-    unmeasured: int = 0,
-    unwritten: Mapping[str, Stats] | None = None,
-    stopped: Iterable[Rollout] = (),
-    lost: Iterable[LostSchedule] = (),
-    missing: Sequence[str] = (),
-    jumps: Iterable[ClockJump] = (),
-    now: int = 0,
-) -> list[Alarm]:
-    """Make alarms of the figures, in no order.
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The figures that alarms are made of.
 
     ``overdue``: machine -> its overdue timers, which workers fire within seconds. ``oldest``: ``machine/queue`` -> ms
     since when its first ready job waits. ``late``: timers whose step failed. ``paused``: queues with their machine;
@@ -80,22 +63,46 @@ def raise_alarms(
     ``lost``: schedules whose author lost the right. ``missing``: roots of partitions that did not answer. ``jumps``: of
     servers' clocks. ``now``: ms, 0 for unknown.
     """
-    depths, workers = list(depths), list(workers)
-    found = [_approvals_alarm(approvals)] if approvals else []
-    found += _partitions_alarm(missing)
-    found += [_clock_alarm(each) for each in jumps if not (each.undone or each.acknowledged or 0 < each.over < now)]
+
+    depths: Sequence[Depth] = ()
+    workers: Sequence[WorkerInfo] = ()
+    overdue: Mapping[str, int] = field(default_factory=dict)
+    _: KW_ONLY
+    oldest: Mapping[str, int] = field(default_factory=dict)
+    stuck: Iterable[Stuck] = ()
+    paused: Iterable[tuple[str, QueueStats]] = ()
+    late: Mapping[str, int] = field(default_factory=dict)
+    storms: Iterable[Storm] = ()
+    approvals: int = 0
+    unmeasured: int = 0
+    unwritten: Mapping[str, Stats] = field(default_factory=dict)
+    stopped: Iterable[Rollout] = ()
+    lost: Iterable[LostSchedule] = ()
+    missing: Sequence[str] = ()
+    jumps: Iterable[ClockJump] = ()
+    now: int = 0
+
+
+def raise_alarms(figures: Figures) -> list[Alarm]:
+    """Make alarms of the figures, in no order."""
+    depths, now = figures.depths, figures.now
+    found = [_approvals_alarm(figures.approvals)] if figures.approvals else []
+    found += _partitions_alarm(figures.missing)
+    current = (each for each in figures.jumps if not (each.undone or each.acknowledged or 0 < each.over < now))
+    found += [_clock_alarm(each) for each in current]
     found += [_dead_alarm(depth) for depth in depths if depth.dead]
-    found += raise_worker_alarms(depths, workers, overdue or {}, oldest or {})
-    if any(is_alive(worker) for worker in workers):
-        found += [_timers_alarm(machine, count) for machine, count in (late or {}).items() if count]
-        lagging = {name: stats for name, stats in (unwritten or {}).items() if stats.oldest * 1000 > UNMEASURED}
+    found += raise_worker_alarms(depths, figures.workers, figures.overdue, figures.oldest)
+    if any(is_alive(worker) for worker in figures.workers):
+        found += [_timers_alarm(machine, count) for machine, count in figures.late.items() if count]
+        lagging = {name: stats for name, stats in figures.unwritten.items() if stats.oldest * 1000 > UNMEASURED}
         found += [_writes_alarm(lagging, now)] if lagging else []
-        found += [_metrics_alarm(unmeasured, now)] if unmeasured > UNMEASURED and "statistics" not in lagging else []
-    found += [_stuck_alarm(each) for each in stuck if each.count]
-    found += [_refusals_alarm(each) for each in storms]
-    found += [_rollout_alarm(each) for each in stopped]
-    found += [_schedule_alarm(each) for each in lost]
-    return [*found, *_paused_alarms(paused)]
+        if figures.unmeasured > UNMEASURED and "statistics" not in lagging:
+            found.append(_metrics_alarm(figures.unmeasured, now))
+    found += [_stuck_alarm(each) for each in figures.stuck if each.count]
+    found += [_refusals_alarm(each) for each in figures.storms]
+    found += [_rollout_alarm(each) for each in figures.stopped]
+    found += [_schedule_alarm(each) for each in figures.lost]
+    return [*found, *_paused_alarms(figures.paused)]
 
 
 def _make(kind: str, key: str, text: str, machine: str = "", *, severity: str = "", **more: Any) -> Alarm:

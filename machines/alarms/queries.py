@@ -18,7 +18,7 @@ from machines.statistics import buffer_flush
 from machines.statistics.present import Present, last_measured, storms
 
 from .alarm import Alarm
-from .detection import LostSchedule, Stuck, raise_alarms
+from .detection import Figures, LostSchedule, Stuck, raise_alarms
 
 
 class QueueDepth(NamedTuple):
@@ -39,7 +39,7 @@ def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present]) ->
     """Detect what is wrong with the machines of ``survey``, which are those in ``scope``, in no order and without what
     people did about it. Raises EngineUnavailable."""
     lives = sorted(survey.lives.items())
-    return raise_alarms(
+    figures = Figures(
         [depth for name, live in lives for depth in read_depths(name, live.queues)],
         [row.only(scope) for row in survey.workers],
         {name: live.overdue for name, live in lives},
@@ -64,6 +64,7 @@ def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present]) ->
         jumps=_read_jumps(),
         now=_read_clock(survey.lives.values()),
     )
+    return raise_alarms(figures)
 
 
 def read_depths(machine: str, queues: Mapping[str, Mapping[str, int]]) -> Iterator[QueueDepth]:

@@ -8,7 +8,7 @@ approves where a version of the machine asks for one.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,39 +35,17 @@ WAITING = {"previewed": "run", "paused": "resume", "failed": "retry"}
 DRY = ("collecting", "previewing")  # stages in which nothing is moved
 
 
-def start(
-    actor: Actor,
-    machine: str,
-    action: str,
-    *,
-    reason: str,
-    filter: Mapping[str, Any] | None = None,
-    event: str = "",
-    payload: Mapping[str, Any] | None = None,
-    states: Sequence[str] = (),
-    changes: Mapping[str, Any] | None = None,
-    invoke: str = "",
-    result: Any = None,
-    unchanged: bool = False,
-    rate: int = 0,
-    plan: Mapping[str, Any] | None = None,
-    stored: int = 0,
-    id: str | None = None,
-) -> Bulk:
-    """Freeze what the filter finds and ask each what would come of it: see ``machines.bulks.Order`` for the terms.
+def start(actor: Actor, order: Order, *, stored: int = 0, id: str | None = None) -> Bulk:
+    """Freeze what the filter finds and ask each what would come of it. The actor counts as who ordered it.
 
     ``stored``: the number of the stored plan that it carries out. The same ``id`` again is the same bulk.
     Raises Forbidden, BadInput, BadPayload, UnknownMachine.
     """
-    order = Order(
-        machine, action, actor.name, reason, dict(filter or {}), event=event, payload=dict(payload or {}),
-        states=tuple(states), changes=dict(changes or {}), invoke=invoke, result=result, unchanged=unchanged, rate=rate,
-        plan=dict(plan or {}), **_person(actor),
-    )  # fmt: skip
-    with actor.records("bulk.start", machine=machine, target=id or "", reason=reason) as entry:
-        entry.note(
-            does=f"{action} {order.target}".strip(), filter=order.filter, rate=rate or None, stored_plan=stored or None
-        )
+    order = replace(order, actor=actor.name, **_person(actor))
+    machine, rate = order.machine, order.rate or None
+    with actor.records("bulk.start", machine=machine, target=id or "", reason=order.reason) as entry:
+        does = f"{order.action} {order.target}".strip()
+        entry.note(does=does, filter=order.filter, rate=rate, stored_plan=stored or None)
         _demand(actor, order)
         _spend_guess(actor, order, entry)
         # The filter is kept, and shown with the bulk: it names no redacted value.

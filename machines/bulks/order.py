@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, field
@@ -13,6 +12,7 @@ from machines.catalog import builtin_machines
 from machines.catalog.mirrors import is_mirror
 from machines.engine import Engine, Permit, arguments, limits
 from machines.engine.errors import BadInput
+from machines.engine.search.filters import SearchTerms
 from machines.engine.versions import MigrationPlan
 from machines.people.transition_groups import Groups
 
@@ -23,10 +23,9 @@ MIGRATE = "migrate"
 ACTIONS = ("fire", "force", "edit", "reset", *WORK, "suspend", "resume", "delete", MIGRATE)
 MAX_REASON = 900  # characters: what each history says has the bulk's id behind it
 MAX_RATE = 10_000  # instances a second
-OWN = frozenset(["self", "machine", "limit", "cursor", "newest", "now"])
 MAX_CHOSEN = 200  # instances chosen one by one: the list stands in the data of the bulk
 IDS = "ids"
-FILTERS = frozenset(inspect.signature(Engine.find).parameters) - OWN
+FILTERS = frozenset(SearchTerms.__annotations__)
 """The terms of a filter: what ``Engine.find`` finds by. In place of these, ``ids`` lists chosen instances."""
 STORED_TERMS = {"definition": "version"}  # a term as former releases stored it -> its name
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypedDict, Unpack
 
 from machines.conf import conf
 from machines.conf.kinds import ANY
@@ -57,23 +58,20 @@ class Rule:
         return f"{self.action!r} in {self.source}"
 
 
-def find_rule(
-    operation: str,
-    machine: str,
-    *,
-    versions: Iterable[int] = (),
-    moves: Iterable[tuple[int, int]] = (),
-    definition: Outline | None = None,
-) -> Rule | None:
-    """Return the rule by which an operation takes a second person, None where there is none.
+class RuleTerms(TypedDict, total=False):
+    """What an operation is about. ``versions``: published ones that it makes count; ``definition``: one that it
+    publishes, which does not decide about the first version of its machine; ``moves``: from which version to which
+    instances are moved."""
 
-    ``versions``: published versions that the operation makes count; ``definition``: one that it publishes, which does
-    not decide about the first version of its machine; ``moves``: from which version to which instances are moved.
-    Raises UnknownMachine for a version that is not published.
-    """
-    return find_outside_rule(operation, machine) or find_version_rule(
-        operation, machine, versions=versions, moves=moves, definition=definition
-    )
+    versions: Iterable[int]
+    moves: Iterable[tuple[int, int]]
+    definition: Outline | None
+
+
+def find_rule(operation: str, machine: str, **terms: Unpack[RuleTerms]) -> Rule | None:
+    """Return the rule by which an operation takes a second person, None where there is none. Raises UnknownMachine for
+    a version that is not published."""
+    return find_outside_rule(operation, machine) or find_version_rule(operation, machine, **terms)
 
 
 def find_outside_rule(operation: str, machine: str) -> Rule | None:
@@ -88,20 +86,13 @@ def find_outside_rule(operation: str, machine: str) -> Rule | None:
     return next((rule for rule in found if rule.action in OPERATIONS[operation]), None)
 
 
-def find_version_rule(
-    operation: str,
-    machine: str,
-    *,
-    versions: Iterable[int] = (),
-    moves: Iterable[tuple[int, int]] = (),
-    definition: Outline | None = None,
-) -> Rule | None:
+def find_version_rule(operation: str, machine: str, **terms: Unpack[RuleTerms]) -> Rule | None:
     """Return the rule that a definition has; see ``find_rule``."""
-    wanted, moves = OPERATIONS[operation], list(moves)
+    wanted, moves, definition = OPERATIONS[operation], list(terms.get("moves", ())), terms.get("definition")
     if not wanted:
         return None
     counted = _list_counted(machine)
-    named = counted | set(versions) | {number for move in moves for number in move}
+    named = counted | set(terms.get("versions", ())) | {number for move in moves for number in move}
     outlines = {number: outline_of(machine, number) for number in sorted(named)}
     found = [(f"version {number} of {machine}", outline) for number, outline in outlines.items()]
     if definition is not None and counted:

@@ -44,12 +44,13 @@ from .errors import (
 from .instances.inspection import Inspection
 from .instances.previews import Preview, Wait
 from .jobs.mending import MendReport
-from .jobs.records import Enqueue, Job, Pause, QueueStats, Taken, WorkerInfo
+from .jobs.records import Enqueue, EnqueueOptions, Job, Pause, QueueStats, Taken, WorkerInfo
 from .permits import Permit
 from .publishing.senders import Acceptance, Senders
 from .publishing.sensitive_fields import SensitiveFields
 from .records import Because, Candidate, Explanation, Fire, Instance, Live, Outcome, PublishedMachine, Step, Timer
 from .retries import retry_for
+from .search.filters import SearchTerms
 from .search.results import IndexProgress, Page, Problem, Tally
 from .search.survey import Survey
 from .simulation.records import SimulatedStep
@@ -79,6 +80,7 @@ __all__ = [
     "EngineFault",
     "EngineUnavailable",
     "Enqueue",
+    "EnqueueOptions",
     "Explanation",
     "Fire",
     "Guard",
@@ -111,6 +113,7 @@ __all__ = [
     "Refused",
     "Replay",
     "Rollout",
+    "SearchTerms",
     "Senders",
     "SensitiveFields",
     "SignalboxError",

@@ -12,7 +12,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, is_typeddict
 
 import machines.engine as public
 
@@ -125,6 +125,8 @@ def _write_class(owner: type, root: type = object) -> str:
     parts = [f"### {owner.__name__}", _clean(inspect.getdoc(owner) if owner.__doc__ else "")]
     if dataclasses.is_dataclass(owner):
         parts.append(_write_fields(owner))
+    elif is_typeddict(owner):
+        parts.append("\n".join(f"    {name}: {kind.__forward_arg__}" for name, kind in owner.__annotations__.items()))
     parts += [_write_entry(entry) for entry in list_members(owner, root)]
     return "\n\n".join(part for part in parts if part)
 

@@ -10,11 +10,11 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from machines.catalog import builtin_machines, version_rules
 from machines.catalog.outlines import every_outline
-from machines.catalog.version_rules import MIGRATE, PUBLISH, Rule
+from machines.catalog.version_rules import MIGRATE, PUBLISH, Rule, RuleTerms
 from machines.connections import get_pattern
 from machines.engine import BadInput, NeedsApproval, Permit, VersionRefused
 from machines.engine.definitions import Outline
@@ -108,9 +108,9 @@ class VersionChange:
         )
 
 
-def prepare_change(operation: str, machine: str, **terms: Any) -> VersionChange:
-    """Read by which rule an operation takes a second person, and the turn of what that was read from; ``terms`` as
-    ``version_rules.find_rule`` takes them. Raises VersionRefused for a version that is not published."""
+def prepare_change(operation: str, machine: str, **terms: Unpack[RuleTerms]) -> VersionChange:
+    """Read by which rule an operation takes a second person, and the turn of what that was read from. Raises
+    VersionRefused for a version that is not published."""
     choice = version_rules.read_choice(machine)  # before the rules, so that the turn is never newer than these
     try:
         rule = version_rules.find_rule(operation, machine, **terms)

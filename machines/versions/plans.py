@@ -15,7 +15,7 @@ from django.db import models
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from machines.bulks import Bulk
+from machines.bulks import Bulk, Order
 from machines.bulks import actions as bulks
 from machines.bulks.bulk import LIVE
 from machines.bulks.store import OrderLost
@@ -219,9 +219,8 @@ def _start(
         with actor.records("bulk.start", machine=row.machine, target=f"plan {row.pk}", reason=reason):
             raise PlanInUse(row.pk, getattr(row, field), "is carried out" if field == "bulk" else "is taken back")
     try:
-        bulks.start(
-            actor, row.machine, MIGRATE, reason=reason, plan=plan, rate=rate, filter=filter, stored=row.pk, id=new
-        )
+        order = Order(row.machine, MIGRATE, actor.name, reason, filter, plan=dict(plan), rate=rate)
+        bulks.start(actor, order, stored=row.pk, id=new)
     except Exception:
         rows.filter(**{field: new}).update(**{field: former})
         raise

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Unpack
 
 from machines.audit.entries import AuditRecord
 from machines.catalog import publishing
 from machines.catalog.models.machine import Machine
-from machines.catalog.version_rules import ACTIONS, Rule, find_rule, read_policy
+from machines.catalog.version_rules import ACTIONS, Rule, RuleTerms, find_rule, read_policy
 from machines.connections import get_engine
 from machines.engine import BadInput, Instance, VersionRefused, arguments
 from machines.engine.errors import UnknownMachine
@@ -183,10 +183,10 @@ class Call:
 
 @contextmanager
 def _record(
-    actor: Actor, machine: str, call: Call, reason: str, **terms: Any
+    actor: Actor, machine: str, call: Call, reason: str, **terms: Unpack[RuleTerms]
 ) -> Iterator[tuple[AuditRecord, dict[str, Any]]]:
     """Ask for the right and for a second person, record the change, and bring the database up to date with what is
-    current now. ``terms``: of ``version_rules.find_rule``."""
+    current now."""
     with actor.records(call.action or call.operation, machine=machine, target=call.target, reason=reason) as entry:
         actor.demand("publish", machine)
         if call.second:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from machines.alarms.alarm import KINDS, Alarm, read_machine, sort_alarms, worst_by_machine
-from machines.alarms.detection import Stuck, raise_alarms
+from machines.alarms.detection import Figures, Stuck, raise_alarms
 from machines.alarms.queries import QueueDepth
 from machines.engine import Pause, QueueStats, WorkerInfo
 from machines.engine.jobs.clock_jump import ClockJump
@@ -29,6 +29,10 @@ def queues(count: int, machine: str = "order") -> list[QueueDepth]:
     return [QueueDepth(machine, f"q{number}", ready=number + 1) for number in range(count)]
 
 
+def alarms_of(*figures, **more) -> list[Alarm]:
+    return raise_alarms(Figures(*figures, **more))
+
+
 def only(alarms: list[Alarm]) -> Alarm:
     (alarm,) = alarms
     return alarm
@@ -36,7 +40,7 @@ def only(alarms: list[Alarm]) -> Alarm:
 
 def test_a_quiet_worker_raises_one_alarm_that_names_the_queues_behind_it():
     depths = queues(5)
-    alarm = only(raise_alarms(depths, [worker(*(depth.route for depth in depths), status="quiet")]))
+    alarm = only(alarms_of(depths, [worker(*(depth.route for depth in depths), status="quiet")]))
     assert alarm.text == "worker box 7 is quiet: 5 queues wait for it"
     assert alarm.causes[0] == "order/q0: 1 job ready"
     assert (len(alarm.causes), alarm.count, alarm.key, alarm.severity) == (5, 15, "quiet:w1", "warning")
@@ -46,13 +50,13 @@ def test_several_quiet_workers_of_the_same_queues_are_one_alarm():
     depths = queues(2)
     routes = [depth.route for depth in depths]
     both = [worker(*routes, id="w1", status="quiet"), worker(*routes, id="w2", status="quiet")]
-    alarm = only(raise_alarms(depths, both))
+    alarm = only(alarms_of(depths, both))
     assert alarm.text == "2 workers are quiet (box 7 and box 7): 2 queues wait for them"
 
 
 def test_a_quiet_worker_raises_nothing_where_another_works():
     depths = queues(1)
-    assert raise_alarms(depths, [worker("order/q0", status="quiet"), worker("order/q0", id="w2")]) == []
+    assert alarms_of(depths, [worker("order/q0", status="quiet"), worker("order/q0", id="w2")]) == []
 
 
 @pytest.mark.parametrize(
@@ -64,7 +68,7 @@ def test_a_quiet_worker_raises_nothing_where_another_works():
 )
 def test_a_worker_whose_handlers_hang_raises_an_alarm_that_names_them(status, what):
     hanging = {"order/q0": ["charge", "ship"], "bill/q0": ["charge"]}
-    alarm = only(raise_alarms([], [worker("order/q0", status=status, hanging=hanging)]))
+    alarm = only(alarms_of([], [worker("order/q0", status=status, hanging=hanging)]))
     assert alarm.text == f"worker box 7 is {status}: charge and ship {what}"
     assert (alarm.key, alarm.kind, alarm.severity, alarm.count) == (f"{status}:w1", status, "warning", 2)
     assert alarm.causes == ("order/q0: charge, ship", "bill/q0: charge")
@@ -80,24 +84,24 @@ def test_a_worker_whose_handlers_hang_raises_an_alarm_that_names_them(status, wh
 )
 def test_a_clock_that_was_set_raises_an_alarm_that_names_the_jump_until_it_is_over(by, text):
     jump = ClockJump("one:1", NOW, NOW + by, "w1")
-    alarm = only(raise_alarms([], [], jumps=[jump], now=NOW))
+    alarm = only(alarms_of([], [], jumps=[jump], now=NOW))
     assert (alarm.text, alarm.kind, alarm.severity, alarm.subject) == (text, "clock", "warning", "one:1")
     assert alarm.causes == ("noticed by w1",)
     for ended in (replace(jump, undone=True), replace(jump, acknowledged=True)):
-        assert raise_alarms([], [], jumps=[ended], now=NOW) == []
-    assert raise_alarms([], [], jumps=[jump], now=jump.over + 1) == []
+        assert alarms_of([], [], jumps=[ended], now=NOW) == []
+    assert alarms_of([], [], jumps=[jump], now=jump.over + 1) == []
 
 
 def test_an_exhausted_worker_serves_nothing_and_a_blocked_one_does():
     depths = queues(1)
-    assert [a.kind for a in raise_alarms(depths, [worker("order/q0", status="exhausted")])] == ["exhausted", "unserved"]
-    assert [a.kind for a in raise_alarms(depths, [worker("order/q0", status="blocked")])] == ["blocked"]
+    assert [a.kind for a in alarms_of(depths, [worker("order/q0", status="exhausted")])] == ["exhausted", "unserved"]
+    assert [a.kind for a in alarms_of(depths, [worker("order/q0", status="blocked")])] == ["blocked"]
 
 
 def test_without_any_worker_one_alarm_names_all_that_waits():
     oldest = {"order/q0": NOW - HOUR, "bill/q0": NOW - 2 * HOUR}
     alarm = only(
-        raise_alarms([*queues(1), *queues(2, "bill")], [], {"order": 4, "parcel": 1, "idle": 0}, oldest=oldest)
+        alarms_of([*queues(1), *queues(2, "bill")], [], {"order": 4, "parcel": 1, "idle": 0}, oldest=oldest)
     )
     assert alarm.text == "no worker is running: 4 jobs ready on 3 queues, 5 timers of 2 machines overdue"
     assert alarm.causes == (
@@ -112,7 +116,7 @@ def test_without_any_worker_one_alarm_names_all_that_waits():
 
 
 def test_queues_of_a_machine_that_no_worker_serves_are_one_alarm():
-    alarm = only(raise_alarms(queues(3), [worker("other/q")]))
+    alarm = only(alarms_of(queues(3), [worker("other/q")]))
     assert alarm.text == "no worker serves 3 queues of order: 6 jobs ready"
     assert (alarm.key, alarm.machine) == ("unserved:order", "order")
 
@@ -123,20 +127,20 @@ def test_paused_queues_of_a_machine_are_one_alarm():
         purged=0, waits={}, runs={}, paused=Pause(NOW - 2 * HOUR, "ann", "rates"),
     )  # fmt: skip
     both = [("order", stats), ("order", replace(stats, queue="q1", paused=Pause(NOW - 3 * HOUR, "bob", "")))]
-    alarm = only(raise_alarms([], [], paused=both))
+    alarm = only(alarms_of([], [], paused=both))
     assert alarm.text == "2 queues of order paused for 3 h by ann and bob"
     assert (alarm.since, alarm.causes) == (NOW - 3 * HOUR, ("order/q0", "order/q1"))
 
 
 def test_a_database_that_is_away_is_one_alarm():
     late = {"statistics": Stats(pending=7, oldest=400.0), "last seen": Stats(pending=1, oldest=380.0)}
-    alarm = only(raise_alarms([], [worker()], unwritten=late, unmeasured=400_000, now=NOW))
+    alarm = only(alarms_of([], [worker()], unwritten=late, unmeasured=400_000, now=NOW))
     assert alarm.text.startswith("statistics and last seen wait to be written to the database for 6 min")
     assert alarm.since == NOW - 400_000
 
 
 def test_partitions_of_a_lost_node_are_one_alarm():
-    alarm = only(raise_alarms([], [], missing=["sb:{order:0}", "sb:{order:3}", "sb:{bill:1}"]))
+    alarm = only(alarms_of([], [], missing=["sb:{order:0}", "sb:{order:3}", "sb:{bill:1}"]))
     assert alarm.text == "3 partitions of 2 machines do not answer: a node of the cluster is away"
     assert alarm.causes == ("bill: 1 partition", "order: 2 partitions")
     assert worst_by_machine([alarm]) == {"bill": "critical", "order": "critical"}
@@ -144,7 +148,7 @@ def test_partitions_of_a_lost_node_are_one_alarm():
 
 @pytest.mark.parametrize(("count", "severity"), [(99, "warning"), (100, "critical")])
 def test_many_dead_jobs_or_late_instances_are_critical(count, severity):
-    raised = raise_alarms([QueueDepth("m", "q", dead=count)], [worker()], stuck=[Stuck("m", "Open", count, 60_000)])
+    raised = alarms_of([QueueDepth("m", "q", dead=count)], [worker()], stuck=[Stuck("m", "Open", count, 60_000)])
     assert [alarm.severity for alarm in raised] == [severity, severity]
 
 
@@ -169,9 +173,9 @@ def test_the_documentation_lists_each_kind_with_its_severity():
 def test_a_key_names_the_machine_of_its_alarm():
     late = {"order": 2}
     raised = [
-        *raise_alarms([QueueDepth("order", "q", ready=1, dead=2)], [worker("x/y")], late=late, approvals=1),
-        *raise_alarms(queues(2), [], {"order": 1}, missing=["sb:{order:0}"]),
-        *raise_alarms(queues(1), [worker("order/q0", status="quiet")], stuck=[Stuck("order", "a/b", 1, 60_000)]),
+        *alarms_of([QueueDepth("order", "q", ready=1, dead=2)], [worker("x/y")], late=late, approvals=1),
+        *alarms_of(queues(2), [], {"order": 1}, missing=["sb:{order:0}"]),
+        *alarms_of(queues(1), [worker("order/q0", status="quiet")], stuck=[Stuck("order", "a/b", 1, 60_000)]),
     ]
     assert [read_machine(alarm.key) for alarm in raised] == [alarm.machine for alarm in raised]
     assert {"order", ""} == {alarm.machine for alarm in raised}

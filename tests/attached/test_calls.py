@@ -8,7 +8,7 @@ from django.contrib.auth.models import Permission
 from django.db import transaction
 from django.urls import reverse
 
-from machines.bulks import Bulk
+from machines.bulks import Bulk, Order
 from machines.bulks import actions as bulks
 from machines.catalog.mirrors import MethodFailed, MethodRefused
 from machines.engine import BadInput, Conflict, UnknownInstance
@@ -125,7 +125,7 @@ def test_a_bulk_action_calls_the_method_of_each_row_for_who_ordered_it(admin_use
 
     rows = [purchase, Purchase.objects.create(paid=False), Purchase.objects.create()]
     actor = Actor(admin_user, "page")
-    bulk = bulks.start(actor, mirrored.machine, "fire", event="confirm", reason="paid by post")
+    bulk = bulks.start(actor, Order(mirrored.machine, "fire", actor.name, "paid by post", event="confirm"))
     discover()
     run = JobRunner(engine, None).run
     run(["bulk"], None, 20, False)

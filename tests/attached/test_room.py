@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.urls import reverse
 
+from machines.bulks import Order
 from machines.bulks import actions as bulks
 from machines.engine import BadInput
 from machines.instances import actions as instances
@@ -48,7 +49,7 @@ def test_nobody_repairs_or_publishes_there(admin_user, engine, mirrored, purchas
     with pytest.raises(BadInput, match="follows its row"):
         instances.repair(actor, "force", mirrored.machine, str(purchase.pk), state="new", reason="why not")
     with pytest.raises(BadInput, match="follow their rows"):
-        bulks.start(actor, mirrored.machine, "delete", reason="why not")
+        bulks.start(actor, Order(mirrored.machine, "delete", actor.name, "why not"))
     assert not actor.may("publish", mirrored.machine)
     assert actor.may("view", mirrored.machine)
     assert engine.get(mirrored.machine, str(purchase.pk)).state == "confirmed"

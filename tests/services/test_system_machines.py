@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import reverse
 
 from machines import catalog
-from machines.bulks import BULK, Bulk
+from machines.bulks import BULK, Bulk, Order
 from machines.bulks import actions as bulks
 from machines.catalog import builtin_machines, publishing
 from machines.engine import Engine
@@ -175,7 +175,8 @@ def test_no_service_moves_one_and_the_audit_says_who_tried(engine, machines, bos
 def test_no_bulk_action_moves_them(machines, boss):
     for machine, action in product(machines, ("fire", "delete", "suspend")):
         with pytest.raises(Exception, match="a machine of the product"):
-            bulks.start(Actor(boss, "page"), machine, action, event="stop" if action == "fire" else "", reason=WHY)
+            order = Order(machine, action, "boss", WHY, event="stop" if action == "fire" else "")
+            bulks.start(Actor(boss, "page"), order)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
-from machines.engine import limits
 from machines.engine.connection.calls import Caller
 from machines.engine.errors import SignalboxError
 from machines.engine.keys import Keys
@@ -18,7 +17,7 @@ from .lifecycle import Queues
 from .mending import MendReport, MendWalk, finish_walk
 from .queue_operations import QueueOperations
 from .ready_queues import ReadyQueues
-from .records import Enqueue, Job, Pause, QueueStats, Taken
+from .records import Enqueue, EnqueueOptions, Job, Pause, QueueStats, Taken
 
 
 class JobMethods:
@@ -39,47 +38,16 @@ class JobMethods:
         src: str,
         input: Any = None,
         *,
-        queue: str | None = None,
-        priority: int = limits.DEFAULT_PRIORITY,
-        delay: int = 0,
-        unique: str | None = None,
-        attempts: int = limits.DEFAULT_ATTEMPTS,
-        backoff: int = limits.DEFAULT_BACKOFF,
-        lease: int = limits.DEFAULT_LEASE,
-        timeout: int = 0,
-        jitter: bool = True,
-        stop: Sequence[str] = (),
-        instance_key: str | None = None,
-        now: int | None = None,
         key: str | None = None,
+        now: int | None = None,
+        **options: Unpack[EnqueueOptions],
     ) -> Job:
         """Put a job without an instance on a queue (by default the one named like ``src``) and return it.
 
-        ``priority`` 0 to 9, 9 first; ``delay``, ``backoff``, ``lease``, ``timeout`` in ms. ``unique``: a key that has
-        an open job on this queue returns that job, and nothing is added. The job is stored on the partition of
-        ``unique``, else of ``instance_key``, else of ``key``, else on any. ``stop``: kinds of exceptions that are not
-        retried. ``key``: an idempotency key; for a day, the same key returns the first job, also when it has ended.
+        ``key``: an idempotency key; for a day, the same key returns the first job, also when it has ended.
+        ``options``: as in ``enqueue("door", "paint", priority=9)`` (``EnqueueOptions``).
         """
-        return self._queues.enqueue(
-            Enqueue(
-                machine,
-                src,
-                input,
-                queue,
-                priority=priority,
-                delay=delay,
-                unique=unique,
-                attempts=attempts,
-                backoff=backoff,
-                lease=lease,
-                timeout=timeout,
-                jitter=jitter,
-                stop=stop,
-                instance_key=instance_key,
-                now=now,
-                key=key,
-            )
-        )
+        return self._queues.enqueue(Enqueue(machine, src, input, key=key, now=now, **options))
 
     def enqueue_many(self, items: Iterable[Enqueue | Mapping[str, Any]]) -> list[Job | SignalboxError]:
         """Put many jobs on queues in one round trip; return, in order, the job or the error of each. A hundred jobs of

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from machines.engine import limits
 
 
 class LazyRecord:
@@ -106,6 +108,28 @@ class Taken(list[Job]):
         self.emptied: set[int] = set()
 
 
+class EnqueueOptions(TypedDict, total=False):
+    """The options of ``Engine.enqueue``.
+
+    ``priority`` 0 to 9, 9 first; ``delay``, ``backoff``, ``lease``, ``timeout`` in ms. ``unique``: a key that has an
+    open job on this queue returns that job, and nothing is added. The job is stored on the partition of ``unique``,
+    else of ``instance_key``, else of the idempotency key, else on any. ``stop``: kinds of exceptions that are not
+    retried.
+    """
+
+    queue: str | None
+    priority: int
+    delay: int
+    unique: str | None
+    attempts: int
+    backoff: int
+    lease: int
+    timeout: int
+    jitter: bool
+    stop: Sequence[str]
+    instance_key: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Enqueue:
     """One job for ``Engine.enqueue_many``; the fields are the arguments of ``Engine.enqueue``."""
@@ -115,12 +139,12 @@ class Enqueue:
     input: Any = None
     queue: str | None = None
     _: KW_ONLY
-    priority: int = 5
+    priority: int = limits.DEFAULT_PRIORITY
     delay: int = 0
     unique: str | None = None
-    attempts: int = 3
-    backoff: int = 1_000
-    lease: int = 30_000
+    attempts: int = limits.DEFAULT_ATTEMPTS
+    backoff: int = limits.DEFAULT_BACKOFF
+    lease: int = limits.DEFAULT_LEASE
     timeout: int = 0
     jitter: bool = True
     stop: Sequence[str] = ()

@@ -3,10 +3,10 @@ error."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import Any, TypedDict
 
 from machines.engine import arguments
 from machines.engine.definitions.reading.indexes import ACTOR, FACTS, IDS, TRANSITION, VERSION
@@ -26,6 +26,31 @@ SERVER_FIELDS = frozenset((ERROR, TRANSITION))
 FACT_FIELDS = frozenset((*FACTS, ERROR, CREATED, SUSPENDED))
 BOUNDS = ("ge", "gt", "le", "lt")
 HINT = 'a value, {"prefix": "text"}, or {"ge": 1, "lt": 5} of ge, gt, le, lt'
+
+
+class SearchTerms(TypedDict, total=False):
+    """The terms of a search, which an instance meets all; one that is None or left out lets any instance through.
+
+    ``state`` may be compound: then everything below it; ``tag`` stands for all states that carry it. ``older_than`` is
+    in seconds, ``version`` what they run. ``where``: data field -> value, ``{"prefix": text}``, or a range like
+    ``{"ge": 1, "lt": 5}``. ``actor``: the actor of the last step that had one, a name or ``{"prefix": text}``.
+    ``error``: the beginning of the kind or the text of a current problem (of a dead job, or of a timer whose step
+    failed, which has the kind "timer"), or "any". ``transition``: ``<version>:<transition>``, as the flow counters name
+    it: instances that came by it to a state they are in, of machines that index ``instance.transition``. ``created``: a
+    range of ms since the epoch; ``suspended``: only those that are, or are not. Both are compared.
+    """
+
+    state: str | None
+    older_than: float | None
+    where: Mapping[str, Any] | None
+    tag: str | None
+    version: int | None
+    id_prefix: str | None
+    actor: str | Mapping[str, str] | None
+    error: str | None
+    transition: str | None
+    created: Mapping[str, int] | None
+    suspended: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,40 +111,29 @@ def _kind(value: Any) -> str:
     return "number" if isinstance(value, int | float) else "text" if isinstance(value, str) else "other"
 
 
-def read_conditions(where: Mapping[str, Any] | None) -> tuple[Condition, ...]:
-    """Read the conditions of ``where``. Raises BadInput for one that is not valid."""
-    return tuple(_read_condition(field, value) for field, value in (where or {}).items())
+def read_terms(terms: SearchTerms) -> tuple[Condition, ...]:
+    """Read the conditions of a search. Raises BadInput for one that is not valid, TypeError for an unknown term."""
+    if unknown := sorted(terms.keys() - SearchTerms.__annotations__):
+        names = ", ".join(SearchTerms.__annotations__)
+        raise TypeError(f"a search has no term {', '.join(unknown)}; its terms: {names}")
+    found = [_read_condition(field, value) for field, value in (terms.get("where") or {}).items()]
+    facts = ((read, terms.get(name)) for name, read in _FACT_READERS.items())
+    return (*found, *(read(value) for read, value in facts if value is not None))
 
 
-def read_fact_conditions(
-    id_prefix: object = None,
-    actor: object = None,
-    version: int | None = None,
-    error: object = None,
-    transition: object = None,
-    created: object = None,
-    suspended: object = None,
-) -> tuple[Condition, ...]:
-    """Read the conditions on facts about an instance; None adds no condition."""
-    found = []
-    if id_prefix is not None:
-        found.append(_read_condition(IDS, {"prefix": id_prefix}))
-    if actor is not None:
-        found.append(_read_actor(actor))
-    if version is not None:
-        arguments.encode_whole("version", version, least=1)
-        found.append(Condition(VERSION, {"eq": version}))
-    if error is not None:
-        found.append(_read_error(error))
-    if transition is not None:
-        found.append(_read_transition(transition))
-    if created is not None:
-        found.append(_read_created(created))
-    if suspended is not None:
-        if not isinstance(suspended, bool):
-            raise BadInput(f"suspended is True, False or None, not {suspended!r:.60}", code="SB418")
-        found.append(Condition(SUSPENDED, {"eq": suspended}))
-    return tuple(found)
+def _read_id_prefix(prefix: object) -> Condition:
+    return _read_condition(IDS, {"prefix": prefix})
+
+
+def _read_version(version: int) -> Condition:
+    arguments.encode_whole("version", version, least=1)
+    return Condition(VERSION, {"eq": version})
+
+
+def _read_suspended(suspended: object) -> Condition:
+    if not isinstance(suspended, bool):
+        raise BadInput(f"suspended is True, False or None, not {suspended!r:.60}", code="SB418")
+    return Condition(SUSPENDED, {"eq": suspended})
 
 
 def _read_transition(transition: object) -> Condition:
@@ -151,6 +165,17 @@ def _read_error(error: object) -> Condition:
         )
     _check(ERROR, error)
     return Condition(ERROR, {"prefix": "" if error == ANY else error})
+
+
+_FACT_READERS: Mapping[str, Callable[[Any], Condition]] = {
+    "id_prefix": _read_id_prefix,
+    "actor": _read_actor,
+    "version": _read_version,
+    "error": _read_error,
+    "transition": _read_transition,
+    "created": _read_created,
+    "suspended": _read_suspended,
+}
 
 
 def _read_condition(field: str, value: Any) -> Condition:

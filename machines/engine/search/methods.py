@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from machines.engine import arguments
 from machines.engine.connection.calls import Caller
@@ -16,7 +16,7 @@ from machines.engine.records import Live
 
 from . import filters
 from .counts import MOST_COUNTED, SearchCounter
-from .filters import Condition
+from .filters import SearchTerms
 from .finder import MAX_LIMIT, Finder, Query
 from .reindex import IndexMethods
 from .results import Page, Problem, Tally
@@ -35,33 +35,16 @@ class SearchMethods(IndexMethods):
         self,
         machine: str,
         *,
-        state: str | None = None,
-        older_than: float | None = None,
-        where: Mapping[str, Any] | None = None,
-        tag: str | None = None,
-        version: int | None = None,
-        id_prefix: str | None = None,
-        actor: str | Mapping[str, str] | None = None,
-        error: str | None = None,
-        transition: str | None = None,
-        created: Mapping[str, int] | None = None,
-        suspended: bool | None = None,
         limit: int = 50,
         cursor: str | None = None,
         newest: bool = False,
         now: int | None = None,
         partial: bool = True,
+        **terms: Unpack[SearchTerms],
     ) -> Page:
         """Return a page of instances by the time they entered their state, longest-staying first; or, where the index
-        of a data field is narrower, in the order of its values. ``newest`` reverses both.
-
-        ``state`` may be compound: then everything below it; ``tag`` stands for all states that carry it. ``older_than``
-        is in seconds, ``version`` what they run. ``where``: data field -> value, ``{"prefix": text}``, or a range like
-        ``{"ge": 1, "lt": 5}``. ``actor``: the actor of the last step that had one, a name or ``{"prefix": text}``.
-        ``error``: the beginning of the kind or the text of a current problem (of a dead job, or of a timer whose step
-        failed, which has the kind "timer"), or "any". ``transition``: ``<version>:<transition>``, as the flow counters
-        name it: instances that came by it to a state they are in, of machines that index ``instance.transition``.
-        ``created``: a range of ms since the epoch; ``suspended``: only those that are, or are not. Both are compared.
+        of a data field is narrower, in the order of its values. ``newest`` reverses both. ``terms``: what they have in
+        common, as in ``find("door", state="Open", older_than=3600)`` (``SearchTerms``).
 
         One index is walked, everything else is compared, 2000 instances at most for each call: a page may be short and
         have a cursor. Partitions that do not answer are ``missing`` in the page; with ``partial=False``, for programs
@@ -69,16 +52,12 @@ class SearchMethods(IndexMethods):
         serves, and for a state, tag or field that no published version has, so that a typing error does not look like
         "none".
         """
-        conditions = (
-            *filters.read_conditions(where),
-            *filters.read_fact_conditions(id_prefix, actor, version, error, transition, created, suspended),
-        )
-        query = self._build_query(machine, state, tag, self._read_before(machine, older_than, now), conditions)
-        query = replace(query, limit=limit, newest=newest, partial=partial)
+        query = replace(self._read_query(machine, terms, now), limit=limit, newest=newest, partial=partial)
         finder = Finder(self._caller, self._catalog)
         page = finder.page(query, cursor)
         if page.instances or page.cursor is not None:
             return page
+        state = terms.get("state")
         if state is not None and query.states == [state]:
             leaves = self._catalog.leaves(machine, state)
             if leaves != [state]:
@@ -87,34 +66,15 @@ class SearchMethods(IndexMethods):
         return page
 
     def tally(
-        self,
-        machine: str,
-        *,
-        state: str | None = None,
-        older_than: float | None = None,
-        where: Mapping[str, Any] | None = None,
-        tag: str | None = None,
-        version: int | None = None,
-        id_prefix: str | None = None,
-        actor: str | Mapping[str, str] | None = None,
-        error: str | None = None,
-        transition: str | None = None,
-        created: Mapping[str, int] | None = None,
-        suspended: bool | None = None,
-        now: int | None = None,
-        most: int = MOST_COUNTED,
+        self, machine: str, *, now: int | None = None, most: int = MOST_COUNTED, **terms: Unpack[SearchTerms]
     ) -> Tally:
-        """Count the instances that ``find`` would list for the same arguments, by leaf state and in all.
+        """Count the instances that ``find`` would list for the same terms, by leaf state and in all.
 
         State and age alone are counted exactly. Else the narrowest index is walked, in calls of a few ms, and ``most``
         instances at most are compared: beyond that the tally is not complete and says "at least". Raises as ``find``.
         """
-        conditions = (
-            *filters.read_conditions(where),
-            *filters.read_fact_conditions(id_prefix, actor, version, error, transition, created, suspended),
-        )
-        query = self._build_query(machine, state, tag, self._read_before(machine, older_than, now), conditions)
-        if state is not None and tag is None:
+        query, state = self._read_query(machine, terms, now), terms.get("state")
+        if state is not None and terms.get("tag") is None:
             query = replace(query, states=self._catalog.leaves(machine, state))
         found = SearchCounter(self._caller, self._catalog).tally(query, most)
         if not found.total:
@@ -133,11 +93,10 @@ class SearchMethods(IndexMethods):
             if held and not isinstance(held, EngineUnavailable)
         }
 
-    def _build_query(
-        self, machine: str, state: str | None, tag: str | None, before: int | None, conditions: tuple[Condition, ...]
-    ) -> Query:
-        named = state is not None or tag is not None
-        query = Query(machine, (), MAX_LIMIT, before, conditions, False, named)
+    def _read_query(self, machine: str, terms: SearchTerms, now: int | None) -> Query:
+        conditions, state, tag = filters.read_terms(terms), terms.get("state"), terms.get("tag")
+        before = self._read_before(machine, terms.get("older_than"), now)
+        query = Query(machine, (), MAX_LIMIT, before, conditions, False, named=state is not None or tag is not None)
         return replace(query, states=self._choose_states(machine, state, tag, query))
 
     def find_machines(self, id: str, machines: Sequence[str], *, of: str = "instance") -> list[str]:

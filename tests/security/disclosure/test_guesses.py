@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
+from machines.bulks import Order
 from machines.bulks import actions as bulks
 from machines.catalog import publishing
 from machines.engine import Engine, Refused
@@ -159,11 +161,11 @@ def test_a_setting_says_how_many(safe, guesser, settings):
 
 def test_bulks_and_schedules_are_no_way_around(safe, guesser):
     actor = Actor(guesser, "page")
-    order = {"event": "open", "reason": WHY, "filter": {"state": "shut"}}
+    order = Order("safe", "fire", actor.name, WHY, {"state": "shut"}, event="open")
     for guess in range(10):
-        bulks.start(actor, "safe", "fire", payload={"g": guess}, **order)
+        bulks.start(actor, replace(order, payload={"g": guess}))
     with pytest.raises(GuessedTooOften):
-        bulks.start(actor, "safe", "fire", payload={"g": 10}, **order)
+        bulks.start(actor, replace(order, payload={"g": 10}))
     what = {"do": "fire", "machine": "safe", "instance": "s-1", "event": "open"}
     for guess in range(10):
         document = {"name": "n", "when": {"every": "1h"}, "what": what | {"payload": {"g": guess}}}

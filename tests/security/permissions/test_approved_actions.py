@@ -8,6 +8,7 @@ import pytest
 from django.urls import reverse
 
 from machines.approvals import actions as approvals
+from machines.bulks import Order
 from machines.bulks import actions as bulks
 from machines.catalog import publishing
 from machines.engine import BadInput, Engine, Refused
@@ -164,7 +165,7 @@ def test_a_bulk_that_nobody_approved_moves_nothing_that_asks_for_it_meanwhile(en
     published(flat({"target": "Small"}, context={"n": 1}), engine)
     sue = actor("sue", "view", "fire", "operate")
     what: dict[str, Any] = {"fire": {"event": "refund"}, "edit": {"changes": {"n": 2}}}.get(action, {})
-    made = bulks.start(sue, "order", action, filter={"state": "Open"}, reason=WHY, **what)
+    made = bulks.start(sue, Order("order", action, sue.name, WHY, {"state": "Open"}, **what))
     work_off(engine)
     bulks.run(sue, made.id)
     asks = "fire:refund" if action == "fire" else action
@@ -182,7 +183,7 @@ def test_a_bulk_that_was_approved_moves_them_at_once(engine, actor, action):
     published(flat({"target": "Small"}, context={"n": 1}, approval=[asks]), engine)
     sue = actor("sue", "view", "fire", "operate")
     what: dict[str, Any] = {"fire": {"event": "refund"}, "edit": {"changes": {"n": 2}}}.get(action, {})
-    made = bulks.start(sue, "order", action, filter={"state": "Open"}, reason=WHY, **what)
+    made = bulks.start(sue, Order("order", action, sue.name, WHY, {"state": "Open"}, **what))
     work_off(engine)
     with pytest.raises(ApprovalNeeded) as needed:
         bulks.run(sue, made.id)
@@ -202,7 +203,7 @@ def test_a_migration_runs_once_a_second_person_approves(engine, actor):
     discover()
     plan = two_versions(engine, approval=["migrate"])
     sue = actor("sue", "view", "operate")
-    made = bulks.start(sue, "order", "migrate", plan=plan, reason=WHY)
+    made = bulks.start(sue, Order("order", "migrate", sue.name, WHY, plan=plan))
     work_off(engine)
     with pytest.raises(ApprovalNeeded) as needed:
         bulks.run(sue, made.id)
@@ -217,7 +218,7 @@ def test_a_migration_that_nobody_approved_moves_nothing_that_asks_for_it_meanwhi
     discover()
     plan = two_versions(engine)
     sue = actor("sue", "view", "operate")
-    made = bulks.start(sue, "order", "migrate", plan=plan, reason=WHY)
+    made = bulks.start(sue, Order("order", "migrate", sue.name, WHY, plan=plan))
     work_off(engine)
     bulks.run(sue, made.id)
     engine.publish(flat({"target": "Small"}, context={"n": 3}, approval=["migrate"]))  # by a script, into Redis alone

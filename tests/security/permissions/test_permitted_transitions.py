@@ -14,6 +14,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from machines.bulks import Order
 from machines.bulks import actions as bulks
 from machines.catalog import publishing
 from machines.engine import Engine, NotAllowed
@@ -113,7 +114,7 @@ def test_a_bulk_moves_nothing_that_is_kept_for_others_when_its_turn_comes(engine
     published(BY_TIME, engine)
     sue = actor("sue", "view", "fire", "operate")
     between.clock["sb_explain"] = EVEN
-    made = bulks.start(sue, "order", "fire", event="refund", filter={"state": "Open"}, reason=WHY)
+    made = bulks.start(sue, Order("order", "fire", sue.name, WHY, {"state": "Open"}, event="refund"))
     work_off(engine)
     assert made.rows()[0].verdict.word == "taken"
     bulks.run(sue, made.id)
