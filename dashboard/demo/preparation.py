@@ -18,6 +18,7 @@ from dashboard.site import folders, stores
 from dashboard.site.environment import of_process
 from machines.catalog.publishing import publish, restore
 from machines.conf import conf
+from machines.conf.project_check import joined_migrations
 from machines.connections import get_engine
 from machines.engine.errors import EngineUnavailable, NotPermitted, SignalboxError
 from machines.formats import load
@@ -101,6 +102,8 @@ def _point_at(url: str) -> None:
 def database() -> str:
     """Bring the tables up to date. Return a sentence that says what that took."""
     try:
+        for fault in joined_migrations(None, [connection.alias]):
+            raise DemoFailed(f"{fault.msg}. {fault.hint}")
         executor = MigrationExecutor(connection)
         plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
         if plan:
