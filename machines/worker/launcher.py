@@ -12,17 +12,15 @@ from typing import Any, Literal
 
 from machines.engine import Engine, errors
 
-from .counters import Counters
 from .duties.clock_monitor import ClockMonitor
 from .duties.expired_leases import LeaseRecovery
 from .duties.partition_shares import PartitionShares
 from .duties.periodic import Duty, Periodic
 from .duties.timer_waiter import TimerWaiter
 from .duties.timers import DueWork, DueWorkLoop
-from .execution.completer import Completer
-from .execution.executor import Executor
+from .execution.completer import Completer, Counters
+from .execution.executor import STOPPED, Executor
 from .execution.in_flight import InFlightJobs
-from .execution.processor import STOPPED
 from .execution.progress_reporter import ProgressReporter
 from .helper_process import HelperProcess
 from .intake.bell_listener import BellListener
@@ -74,30 +72,28 @@ class Launcher:
         self._listener = BellListener(engine)
         self._queue_waiter = QueueWaiter(self._listener, options.wait_limit)
         self._fetcher = Fetcher(
-            engine,
-            self.served_queues,
-            self._queue_waiter,
-            options.id,
-            rescan=options.rescan,
+            engine, self.served_queues, self._queue_waiter, options.id, rescan=options.rescan,
             progress_reporter=self._progress,
-        )
+        )  # fmt: skip
         self._completer = Completer(engine, self.in_flight, self.counters, self._progress, backoff=options.backoff)
         self._executor = Executor(
             registry, self.in_flight, self._completer, on_exhausted=lambda: self._inbox.put("exhausted")
         )
         info = InfoBuilder(
-            options.id,
-            self.served_queues,
-            self.in_flight,
-            version=version,
-            counters=self.counters,
-            status=self._show_status,
-            find_blocker=self._executor.find_blocker,
-        )
+            options.id, self.served_queues, self.in_flight, version=version, counters=self.counters,
+            status=self._show_status, find_blocker=self._executor.coroutines.find_blocker,
+        )  # fmt: skip
         self._helper = HelperProcess(url, engine.keys.prefix, self.in_flight, options.helper_limit)
         self.lease_renewal = LeaseRenewal(
             engine, self.in_flight, info, pause=options.beat, on_order=self._obey, on_renewed=self._helper.beat
         )
+        self._poll_loop = PollLoop(
+            engine, self._fetcher, self.served_queues, self.in_flight, self._executor, options, on_jobs=self._wake_for
+        )
+        self._build_duties(engine, options, duties or {})
+
+    def _build_duties(self, engine: Engine, options: Options, duties: Mapping[str, Duty]) -> None:
+        """Build what runs now and then, each in a thread of its own."""
         self._shares = PartitionShares(engine, lambda: self.served_queues.machines, options.id)
         monitor = ClockMonitor(engine, options.id, on_jump=lambda: self._sweeping.wake())
         self.lease_recovery = LeaseRecovery(engine, pause=options.sweep, shares=self._shares, monitor=monitor)
@@ -109,10 +105,7 @@ class Launcher:
         )
         ticking = DueWorkLoop(self.due_work, self._timer_waiter, self._shares)
         self._ticking = Periodic("ticker", ticking, backoff=options.backoff)
-        self._others = [Periodic(name, duty, backoff=options.backoff) for name, duty in (duties or {}).items()]
-        self._poll_loop = PollLoop(
-            engine, self._fetcher, self.served_queues, self.in_flight, self._executor, options, on_jobs=self._wake_for
-        )
+        self._others = [Periodic(name, duty, backoff=options.backoff) for name, duty in duties.items()]
 
     # Orders. Safe to give from a signal handler.
 
@@ -143,7 +136,7 @@ class Launcher:
         return self.status == "exhausted"
 
     def _show_status(self) -> Status:
-        return "blocked" if self.status == "working" and self._executor.is_loop_blocked else self.status
+        return "blocked" if self.status == "working" and self._executor.coroutines.is_blocked else self.status
 
     def run(self) -> None:
         """Work until it is stopped or exhausted, or until ``once`` or ``drain`` is reached."""

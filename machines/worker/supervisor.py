@@ -14,7 +14,7 @@ from typing import TextIO
 from machines.server.guardian import on_parent_death
 
 from .options import EXHAUSTED
-from .reconnect_backoff import Backoff
+from .reconnect import Backoff
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from machines.engine import WorkerInfo
 from machines.engine.jobs.records import describe_lacking
 
-from .counters import Counters
+from .execution.completer import Counters
 from .execution.in_flight import InFlightJobs
 from .intake.served_queues import ServedQueues
 from .job import Job

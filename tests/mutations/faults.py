@@ -396,14 +396,14 @@ FAULTS = (
     # worker
     Fault(
         "a job leased to another worker is handed back",
-        "machines/worker/intake/reclaim.py",
+        "machines/worker/intake/poll_loop.py",
         "job.worker != self._worker or self._holds",
         "self._holds",
         ("tests/worker/intake/test_reclaim.py",),
     ),
     Fault(
         "a deadline strikes after the lease",
-        "machines/worker/execution/deadlines.py",
+        "machines/worker/execution/executor.py",
         "(ends - lead, next",
         "(ends + lead, next",
         ("tests/worker/execution/test_deadlines.py",),

@@ -12,7 +12,7 @@ import pytest
 from machines.engine import Job as EngineJob
 from machines.integrations.tasks import handover
 from machines.testing.job_runner import JobRunner
-from machines.worker.intake.reclaim import Reclaim
+from machines.worker.intake.poll_loop import Reclaim
 from machines.worker.intake.served_queues import ServedQueue
 from machines.worker.registry import discover, handlers
 from tests.installation.processes import ROOT, eventually

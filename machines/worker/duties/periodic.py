@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from machines.engine import errors
 
-from ..reconnect_backoff import Backoff
+from ..reconnect import Backoff
 
 log = logging.getLogger(__name__)
 

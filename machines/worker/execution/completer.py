@@ -5,17 +5,16 @@ from __future__ import annotations
 import logging
 import queue
 import threading
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from machines.catalog.redaction import MASK, Redactor
 from machines.engine import Engine, errors
 from machines.engine.storage import Storage
-from machines.worker.counters import Counters
 from machines.worker.failure import format_error, format_trace, list_bases
 from machines.worker.job import Job
-from machines.worker.reconnect import forget_connections
-from machines.worker.reconnect_backoff import Backoff
+from machines.worker.reconnect import Backoff, forget_connections
 from machines.worker.registry import ForeignJob
 
 from .in_flight import InFlightJobs
@@ -25,6 +24,30 @@ log = logging.getLogger(__name__)
 
 MISSING_DELAY = 5_000  # ms a job whose handler is not here is set aside, so that it does not come straight back
 MOST = 300  # ends in one report: some milliseconds, and jobs that end meanwhile are in the next one
+
+
+class Counters:
+    """Outcomes: completed, delayed and dead (failed attempts), lost, missing, returned."""
+
+    def __init__(self) -> None:
+        self.outcomes: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def add(self, outcome: str, count: int = 1) -> None:
+        with self._lock:
+            self.outcomes[outcome] += count
+
+    @property
+    def done(self) -> int:
+        return self.outcomes["completed"]
+
+    @property
+    def failed(self) -> int:
+        return self.outcomes["delayed"] + self.outcomes["dead"]
+
+    def __str__(self) -> str:
+        counted = [f"{count} {outcome}" for outcome, count in sorted(self.outcomes.items())]
+        return ", ".join(counted) or "no jobs done"
 
 
 class Completion(NamedTuple):

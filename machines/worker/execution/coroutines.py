@@ -8,15 +8,15 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
+from typing import Any
 
 from machines.worker.job import Job
 from machines.worker.registry import Handler
 
 from . import database_connections
 from .in_flight import InFlightJobs
-from .processor import Processor
 
 log = logging.getLogger(__name__)
 
@@ -68,12 +68,14 @@ class Coroutines:
 
     def __init__(
         self,
-        processor: Processor,
+        process: Callable[[Handler, Job], Coroutine[Any, Any, None]],
+        abandon_unstarted: Callable[[Job], None],
         in_flight: InFlightJobs,
         on_exhausted: Callable[[], object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._processor = processor
+        self._process = process
+        self._abandon_unstarted = abandon_unstarted
         self._on_exhausted = on_exhausted
         self._clock = clock
         self._asked: float | None = None  # since when the loop owes an answer
@@ -181,7 +183,7 @@ class Coroutines:
                 handler, job = self._poll_loop.popleft()
             except IndexError:
                 return
-            task = self._loop.loop.create_task(self._processor.process_async(handler, job))
+            task = self._loop.loop.create_task(self._process(handler, job))
             self._at[job] = task
             task.add_done_callback(partial(self._finish, job))
             job.on_loss(partial(self._loop.loop.call_soon_threadsafe, task.cancel))
@@ -191,7 +193,7 @@ class Coroutines:
         self._left.discard(job)
         self._in_flight.stuck.discard(job)
         if not job.ended:  # cancelled before its first step
-            self._processor.abandon_unstarted(job)
+            self._abandon_unstarted(job)
         if database_connections.was_used():
             self._tidy()
         if self._poll_loop:

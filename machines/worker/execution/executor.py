@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
+import heapq
+import itertools
+import logging
+import threading
+import time
 from collections.abc import Callable, Iterable
 
+from machines.engine import errors
 from machines.worker.job import Job
-from machines.worker.registry import Registry
+from machines.worker.registry import Handler, Registry
 
 from .completer import Completer
 from .coroutines import Coroutines
-from .deadlines import Deadlines
 from .in_flight import InFlightJobs
-from .processor import Processor
 from .threads import Threads
+
+log = logging.getLogger(__name__)
+
+STOPPED = "the worker stopped and returned the job"
+LEAD = 0.05  # seconds before the deadline that it is acted upon, so that the job is still this worker's when it says so
+SHARE = 0.1  # of the time allowed, where that is less
 
 
 class Executor:
-    """Gives each job to the threads or the event loop, as its handler needs."""
+    """Gives each job to the threads or the event loop, as its handler needs, runs it there and passes on its outcome.
+
+    The delivery rule: a handler runs at least once, its effect on the machine happens exactly once. The part that
+    ends a job first, its handler or its deadline, is the one that is heard.
+    """
 
     def __init__(
         self,
@@ -30,13 +45,12 @@ class Executor:
         self._registry = registry
         self._in_flight = in_flight
         self._completer = completer
-        self._processor = Processor(in_flight, completer)
-        self._threads = Threads(self._processor, in_flight, on_exhausted)
-        self._coroutines = Coroutines(self._processor, in_flight, on_exhausted)
+        self._threads = Threads(self._process, in_flight, on_exhausted)
+        self.coroutines = Coroutines(self._process_async, self._abandon_unstarted, in_flight, on_exhausted)
         self._deadlines = Deadlines(self._overdue)
 
     def start(self) -> None:
-        self._coroutines.start()
+        self.coroutines.start()
 
     def give(self, jobs: Iterable[Job]) -> None:
         together = []
@@ -50,11 +64,11 @@ class Executor:
             else:
                 self._threads.give(handler, job)
         if together:
-            self._coroutines.give(together)
+            self.coroutines.give(together)
 
     def return_waiting(self, keep: int, why: str) -> int:
         """Hand back the jobs nobody has begun with, but for the ``keep`` that come first; how many."""
-        return self._return(self._threads.take_back(keep) + self._coroutines.take_back(keep), why)
+        return self._return(self._threads.take_back(keep) + self.coroutines.take_back(keep), why)
 
     def _return(self, jobs: list[Job], why: str) -> int:
         for job in jobs:
@@ -63,23 +77,9 @@ class Executor:
                 self._completer.hand_back(job, why)
         return len(jobs)
 
-    def find_blocker(self) -> Job | None:
-        """Return the job whose coroutine blocks the event loop, where that is known."""
-        return self._coroutines.find_blocker()
-
-    @property
-    def is_loop_blocked(self) -> bool:
-        """Whether the event loop owes an answer: coroutines given to it would wait."""
-        return self._coroutines.is_blocked
-
-    def probe_loop(self) -> float | None:
-        """Ask the event loop for an answer where coroutines are at work. Return seconds after which to look whether it
-        came; None where there is nothing to wait for."""
-        return self._coroutines.probe()
-
     def return_coroutines(self, why: str) -> int:
         """Hand back the coroutines nobody has begun with; how many."""
-        return self._return(self._coroutines.take_back(0), why)
+        return self._return(self.coroutines.take_back(0), why)
 
     def is_coroutine(self, src: str) -> bool:
         handler = self._registry.get(src)
@@ -88,19 +88,151 @@ class Executor:
     @property
     def waiting(self) -> int:
         """Jobs nobody has begun with."""
-        return self._threads.waiting() + self._coroutines.waiting()
+        return self._threads.waiting() + self.coroutines.waiting()
 
     def stop(self) -> None:
         self._deadlines.stop()
         self._threads.stop()
-        self._coroutines.stop()
+        self.coroutines.stop()
 
     def _turn_away(self, job: Job) -> None:
         self._in_flight.release(job)
         if job.end():
             self._completer.set_aside(job)
 
+    # One attempt
+
+    def _process(self, handler: Handler, job: Job) -> None:
+        """Run a plain function in the thread that calls it."""
+        if not self._begin(job):
+            return
+        try:
+            handler.check(job)
+            result = handler.function(job)
+        except BaseException as error:
+            self._fail(job, _as_exception(handler, error))
+        else:
+            self._complete(job, result)
+
+    async def _process_async(self, handler: Handler, job: Job) -> None:
+        """Process a job by a coroutine, whose cancelling is how it learns that its job is."""
+        if not self._begin(job):
+            return
+        try:
+            handler.check(job)
+            result = await handler.function(job)
+        except BaseException as error:
+            self._fail(job, _as_exception(handler, error))
+        else:
+            self._complete(job, result)
+
     def _overdue(self, job: Job) -> None:
-        self._processor.overdue(job)
+        """End a job whose deadline is over."""
+        first, begun = job.end(), self._in_flight.runs(job)
+        job.expire()
+        if first and begun:
+            self._completer.fail(job, job.late())
+        elif first:
+            self._in_flight.release(job)
+            self._completer.hand_back(job, "the deadline passed before the attempt started")
         self._threads.leave_behind(job)
-        self._coroutines.leave_behind(job)
+        self.coroutines.leave_behind(job)
+
+    def _abandon_unstarted(self, job: Job) -> None:
+        """Fail a coroutine that was cancelled before its first step."""
+        self._fail(job, RuntimeError("cancelled before it began"))
+
+    def _begin(self, job: Job) -> bool:
+        """Tell whether to run it: a job may be lost, or its deadline over, while it waits in line."""
+        self._in_flight.begin(job)
+        if job.lost and job.end():
+            self._forget(job)
+            return False
+        if job.ended:
+            self._in_flight.release(job)
+            return False
+        return True
+
+    def _complete(self, job: Job, result: object) -> None:
+        if not job.end():
+            self._in_flight.release(job)
+        elif job.lost:
+            self._forget(job)
+        else:
+            self._completer.complete(job, result)
+            self._in_flight.release(job)
+
+    def _fail(self, job: Job, error: BaseException) -> None:
+        if not job.end():
+            log.info("%s: ended too late: %s", job, type(error).__name__)
+            self._in_flight.release(job)
+            return
+        if isinstance(error, errors.LeaseLost) and error.job == job.id:
+            job.abandon(error.why)
+        if job.lost:  # a handler that was asked to stop may end any way it likes
+            self._forget(job)
+            return
+        self._completer.fail(job, error)
+        self._in_flight.release(job)
+
+    def _forget(self, job: Job) -> None:
+        self._in_flight.release(job)
+        self._completer.forget(job)
+
+
+def _as_exception(handler: Handler, error: BaseException) -> Exception:
+    """Return the exception that an attempt failed with; one that would end the worker is told by its handler."""
+    if isinstance(error, Exception):
+        return error
+    how = "cancelled itself" if isinstance(error, asyncio.CancelledError) else f"ended with {error!r}"
+    return RuntimeError(f"the handler {handler.where} {how}")
+
+
+class Deadlines:
+    """Calls ``overdue`` for each job whose time is up. Its thread starts with the first job that has a deadline."""
+
+    def __init__(self, overdue: Callable[[Job], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._overdue = overdue
+        self._clock = clock
+        self._heap: list[tuple[float, int, Job]] = []
+        self._numbers = itertools.count()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+
+    def watch(self, jobs: Iterable[Job]) -> None:
+        limited = [(job.ends, job) for job in jobs if job.ends is not None]
+        if not limited:
+            return
+        with self._changed:
+            for ends, job in limited:
+                lead = min(LEAD, job.taken.timeout / 1000 * SHARE)
+                heapq.heappush(self._heap, (ends - lead, next(self._numbers), job))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="deadlines", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def stop(self) -> None:
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                due = self._due()
+                if not due:
+                    if self._stopped:
+                        return
+                    self._changed.wait(self._heap[0][0] - self._clock() if self._heap else None)
+            for job in due:
+                self._overdue(job)
+
+    def _due(self) -> list[Job]:
+        due, now = [], self._clock()
+        while self._heap and (self._heap[0][0] <= now or self._heap[0][2].ended):
+            job = heapq.heappop(self._heap)[2]
+            if not job.ended:
+                due.append(job)
+        return due

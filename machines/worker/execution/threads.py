@@ -12,7 +12,6 @@ from machines.worker.registry import Handler
 
 from . import database_connections
 from .in_flight import InFlightJobs
-from .processor import Processor
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +26,8 @@ class Threads:
     deadline is left behind and another takes its place; when too many are, ``on_exhausted`` is called.
     """
 
-    def __init__(self, processor: Processor, in_flight: InFlightJobs, on_exhausted: Callable[[], object]) -> None:
-        self._processor = processor
+    def __init__(self, process: Callable[[Handler, Job], None], in_flight: InFlightJobs, on_exhausted: Callable[[], object]) -> None:
+        self._process = process
         self._in_flight = in_flight
         self._on_exhausted = on_exhausted
         self._poll_loop: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
@@ -100,7 +99,7 @@ class Threads:
                 self._reinforce()  # who put the next job may have taken this thread for idle
             database_connections.tidy()
             try:
-                self._processor.process(handler, job)
+                self._process(handler, job)
             except Exception:
                 log.exception("%s: the worker itself failed; the job comes back when its lease ends", job)
                 self._in_flight.release(job)

@@ -16,7 +16,7 @@ import redis
 from machines.engine import Engine, errors
 from machines.engine.connection.client import CONNECT_TIMEOUT, FAILURES
 from machines.engine.jobs.wakeups import Bell
-from machines.worker.reconnect_backoff import Backoff
+from machines.worker.reconnect import Backoff
 
 log = logging.getLogger(__name__)
 

@@ -5,19 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from machines.engine import Engine, errors
+from machines.engine import Job as TakenJob
 from machines.worker.execution.executor import Executor
 from machines.worker.execution.in_flight import InFlightJobs
 from machines.worker.job import Job
 from machines.worker.options import Options
-from machines.worker.reconnect import forget_connections
-from machines.worker.reconnect_backoff import Backoff
+from machines.worker.reconnect import Backoff, forget_connections
 
 from .fetcher import Fetcher
-from .prefetch import Prefetch
-from .reclaim import Reclaim
 from .served_queues import ServedQueue, ServedQueues
 
 log = logging.getLogger(__name__)
@@ -26,6 +24,11 @@ ROOM = 0.5  # seconds a full hand is waited on before looking what else there is
 SECOND_LOOK = 5.0  # seconds after an outage: what a server that hung had still to read may come to pass late
 OVERTAKEN = "others may have time for it sooner"
 BLOCKED = "the worker's event loop does not answer"
+PACE_WINDOW = 0.02  # seconds over which the pace is taken: some round trips
+AHEAD = 0.05  # seconds of work that may wait here: enough to bridge a round trip on a busy server
+MOST_AHEAD = 500  # jobs
+PAGE = 200
+MOST_LEASED = 5_000  # jobs of one queue that are looked at: what lies behind comes back when its lease ends
 
 
 class PollLoop:
@@ -117,8 +120,8 @@ class PollLoop:
     def _watch_loop(self) -> float | None:
         """Return seconds until the event loop must have answered, None where it is not asked. What waits for one that
         does not answer goes back for others to take."""
-        answer = self._executor.probe_loop()
-        if self._executor.is_loop_blocked and (count := self._executor.return_coroutines(BLOCKED)):
+        answer = self._executor.coroutines.probe()
+        if self._executor.coroutines.is_blocked and (count := self._executor.return_coroutines(BLOCKED)):
             log.warning("a coroutine blocks the event loop: %d jobs that wait for it go back", count)
         return answer
 
@@ -134,7 +137,7 @@ class PollLoop:
             self._reclaim.once(self._served_queues.heard)
             self._reclaim_at = None
         self._fetcher.look()
-        jobs = self._fetcher.fetch(room, without=self._looped if self._executor.is_loop_blocked else ())
+        jobs = self._fetcher.fetch(room, without=self._looped if self._executor.coroutines.is_blocked else ())
         if jobs:
             self._looped |= {ServedQueue(j.machine, j.queue) for j in jobs if self._executor.is_coroutine(j.src)}
             self._in_flight.pick_up(jobs)
@@ -184,3 +187,76 @@ class PollLoop:
             self._fetcher.unanswered = False
             self._reclaim.once(self._served_queues.heard)
             self._reclaim_at = time.monotonic() + SECOND_LOOK
+
+
+class Prefetch:
+    """A job that waits in this worker's line is one no other worker can take. So by default only as many are taken
+    ahead as this worker has lately finished in a twentieth of a second: hundreds where they are tiny, none where each
+    takes a while.
+    """
+
+    def __init__(self, fixed: int | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._fixed = fixed
+        self._clock = clock
+        self._at = clock()
+        self._ended = 0
+        self._ahead = 0
+
+    def ahead(self, ended: int) -> int:
+        """Compute how many jobs to take ahead. ``ended``: how many handlers have ended so far."""
+        if self._fixed is not None:
+            return self._fixed
+        now = self._clock()
+        if (passed := now - self._at) >= PACE_WINDOW:
+            self._ahead = min(MOST_AHEAD, int((ended - self._ended) / passed * AHEAD))
+            self._at, self._ended = now, ended
+        return self._ahead
+
+
+class Reclaim:
+    """A take whose answer never came may have happened: its jobs are leased to a worker that does not know of them, and
+    would lie there until their leases end. To be called by the thread that takes, so that none is under way.
+    """
+
+    def __init__(self, engine: Engine, worker: str, holds: Callable[[str, str], bool]) -> None:
+        """Reclaim jobs. ``holds(machine, id)``: whether the job is in flight here."""
+        self._engine = engine
+        self._worker = worker
+        self._holds = holds
+
+    def once(self, served_queues: Iterable[ServedQueue]) -> int:
+        """Hand such jobs back, their attempt not counted; how many."""
+        found = 0
+        for route in served_queues:
+            try:
+                found += self._of(route)
+            except errors.EngineUnavailable:
+                raise
+            except errors.SignalboxError as error:
+                log.warning("the leased jobs of %s cannot be looked at: %s", route, error)
+        if found:
+            log.warning("%d jobs were leased to this worker without its knowledge: handed back", found)
+        return found
+
+    def _is_unknown(self, job: TakenJob) -> bool:
+        """Tell whether the job is leased to this worker and nobody knows of it. Its lease was never renewed then: one
+        that was belongs to another queue, to which a handler handed the job."""
+        if job.worker != self._worker or self._holds(job.machine, job.id):
+            return False
+        return job.lease_until <= job.taken + job.lease
+
+    def _of(self, route: ServedQueue) -> int:
+        lost = []
+        for offset in range(0, MOST_LEASED, PAGE):
+            page = self._engine.jobs(*route, place="leased", limit=PAGE, offset=offset)
+            lost += [job for job in page if self._is_unknown(job)]
+            if len(page) < PAGE:
+                break
+        found = 0
+        for job in lost:
+            try:
+                self._engine.hand_back(job)
+                found += 1
+            except errors.LeaseLost:
+                continue  # it ended meanwhile
+        return found

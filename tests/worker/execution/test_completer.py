@@ -7,8 +7,7 @@ import threading
 import pytest
 
 from machines.engine import Engine, errors
-from machines.worker.counters import Counters
-from machines.worker.execution.completer import Completer
+from machines.worker.execution.completer import Completer, Counters
 from machines.worker.execution.in_flight import InFlightJobs
 from machines.worker.execution.progress_reporter import ProgressReporter
 from machines.worker.failure import list_bases

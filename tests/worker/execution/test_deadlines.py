@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from machines.worker.execution import coroutines, in_flight
-from machines.worker.execution.deadlines import Deadlines
+from machines.worker.execution.executor import Deadlines
 from machines.worker.job import Job
 from tests.installation.processes import eventually
 from tests.worker.builders import Running, places, registry_of, take_one

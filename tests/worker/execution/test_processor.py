@@ -8,8 +8,7 @@ import threading
 import pytest
 
 from machines.engine import errors
-from machines.worker.counters import Counters
-from machines.worker.execution.completer import MISSING_DELAY, Completer
+from machines.worker.execution.completer import MISSING_DELAY, Completer, Counters
 from machines.worker.execution.executor import Executor
 from machines.worker.execution.in_flight import InFlightJobs
 from machines.worker.execution.progress_reporter import ProgressReporter

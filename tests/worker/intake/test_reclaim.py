@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from machines.engine import Engine, errors
-from machines.worker.intake.reclaim import Reclaim
+from machines.worker.intake.poll_loop import Reclaim
 from machines.worker.intake.served_queues import ServedQueue
 from tests.installation.processes import eventually
 from tests.worker.builders import Running, places, registry_of
