@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from machines.engine.connection.redis_url import SCHEMES
+from machines.engine.definitions.access import VERSIONING
 from machines.engine.limits import LONGEST_WAIT, MAX_PARTITIONS, MOST_REPLICAS
 
 from . import archive_names, retention_policy
@@ -32,7 +33,6 @@ from .kinds import (
     WordsByMachine,
 )
 
-VERSIONING = ("publish", "migrate")  # actions on the versions of a machine
 REDIS = "redis://127.0.0.1:6379/0"
 
 

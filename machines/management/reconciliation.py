@@ -29,10 +29,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run(out: Any, name: str, *, dry_run: bool, create_missing: bool = False) -> None:
+def run(output: Any, name: str, *, dry_run: bool, create_missing: bool = False) -> None:
     """Compare, mend and print the report. Exits with 1 where a difference is left."""
     if (attachment := attachments.find(name)) is not None:
-        _run_attached(out, attachment, dry_run=dry_run, create_missing=create_missing)
+        _run_attached(output, attachment, dry_run=dry_run, create_missing=create_missing)
         return
     field = registry.field_of_machine(name)
     if field is None:
@@ -42,17 +42,17 @@ def run(out: Any, name: str, *, dry_run: bool, create_missing: bool = False) -> 
             f"no model has a MachineField of {name!r}; bound machines: {bound}; machines of attached models: {mirrors}"
         )
     report = Reconcile(get_engine(), field, dry_run=dry_run, create_missing=create_missing).run()
-    out.write(f"{field.label} and the machine {name}:")
+    output.write(f"{field.label} and the machine {name}:")
     for line in describe(report):
-        out.write(line)
+        output.write(line)
     for error in report.errors:
-        out.write(f"          not created: {error}")
+        output.write(f"          not created: {error}")
     if report.lost:
-        out.write(describe_lost(report, create_missing))
+        output.write(describe_lost(report, create_missing))
     if dry_run:
-        out.write(f"{report.differences} differences; nothing was changed")
+        output.write(f"{report.differences} differences; nothing was changed")
     else:
-        out.write(f"{report.mended} of {report.differences} differences mended")
+        output.write(f"{report.mended} of {report.differences} differences mended")
     if report.left:
         raise CommandError(f"{report.left} differences are left")
 
@@ -70,17 +70,17 @@ def describe_lost(report: Report, create_missing: bool) -> str:
     )
 
 
-def _run_attached(out: Any, attachment: Attachment, *, dry_run: bool, create_missing: bool) -> None:
+def _run_attached(output: Any, attachment: Attachment, *, dry_run: bool, create_missing: bool) -> None:
     """Reconcile where rows decide: instances are created, moved and removed to match the table."""
     if create_missing:
         raise CommandError(f"{attachment.label} decides by itself, so instances that are missing are always created")
     report = ReconcileMirror(get_engine(), attachment, dry_run=dry_run).run()
-    out.write(f"{attachment.label} and its mirror {attachment.machine}:")
+    output.write(f"{attachment.label} and its mirror {attachment.machine}:")
     for line in report.lines():
-        out.write(line)
+        output.write(line)
     if dry_run:
-        out.write(f"{report.differences} differences; nothing was changed")
+        output.write(f"{report.differences} differences; nothing was changed")
     else:
-        out.write(f"{report.mended} of {report.differences} differences mended")
+        output.write(f"{report.mended} of {report.differences} differences mended")
     if report.left:
         raise CommandError(f"{report.left} differences are left")

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from machines.testing.scenarios.runner import Result
 
 
-OPTIONS = ("names", "url", "junit", "quiet", "coverage", "fail_under", "add", "record")
-
-
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "names",

@@ -39,12 +39,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--json", dest="as_json", action="store_true", help="print a list of objects")
 
 
-def run(output: OutputWrapper, machine: str, id: str, *, as_json: bool) -> None:
+def run(output: OutputWrapper, name: str, id: str, as_json: bool) -> None:
     """Print the keys. Raises UnknownInstance, UnknownMachine."""
     engine = get_engine()
     storage = Storage(engine.client)
-    partition = storage.partition(engine.keys, machine, id)
-    found = read_keys(engine, storage, partition, machine, id)
+    partition = storage.partition(engine.keys, name, id)
+    found = read_keys(engine, storage, partition, name, id)
     if as_json:
         output.write(json.dumps([asdict(key) for key in found], ensure_ascii=False, indent=2))
         return

@@ -68,7 +68,7 @@ def is_transfer(file: str) -> bool:
         return False
 
 
-def export_machine(command: BaseCommand, name: str, path: Path, *, progress: bool, **_: Any) -> None:
+def export_machine(command: BaseCommand, name: str, path: Path, *, progress: bool) -> None:
     """Write a machine with all its instances to a file."""
     engine = get_engine()
     export = Export(engine.client, engine.keys, name, path)
@@ -83,7 +83,7 @@ def export_machine(command: BaseCommand, name: str, path: Path, *, progress: boo
 
 
 def import_machine(
-    command: BaseCommand, path: Path, *, partitions: int | None, progress: bool, id: str, publish: bool, **_: Any
+    command: BaseCommand, path: Path, *, partitions: int | None, progress: bool, id: str, publish: bool
 ) -> None:
     """Read a machine with all its instances from a file. Exits with 1 when a record was not written."""
     if id or publish:
@@ -124,7 +124,7 @@ def _check_definition(source: dict[str, Any]) -> None:
     demand_unreserved(source)
 
 
-def repartition_machine(command: BaseCommand, name: str, *, to: int, max_wait: float, progress: bool, **_: Any) -> None:
+def repartition_machine(command: BaseCommand, name: str, *, to: int, max_wait: float, progress: bool) -> None:
     """Spread a machine over more partitions. Exits with 130 after Ctrl-C, when the instances under way have arrived."""
     engine, stop = get_engine(), threading.Event()
     if name in BUILT_IN:

@@ -130,6 +130,20 @@ def test_export_writes_a_file_in_the_format_of_its_ending(engine: Engine, tmp_pa
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("verb", ["export", "import"])
+@pytest.mark.parametrize("name", ["door.puml", "door.sm", "door.txt"])
+def test_an_ending_that_no_written_format_has_is_refused_with_those_there_are(
+    engine: Engine, tmp_path: Path, verb: str, name: str
+) -> None:
+    publish(door())
+    source, target = tmp_path / "source.json", tmp_path / name
+    source.write_text(json.dumps(door()))
+    with pytest.raises(CommandError, match=r"no format that can be written has this ending; .*\.json, .*\.mmd, "):
+        run(verb, "door" if verb == "export" else str(source), "-o", str(target))
+    assert not target.exists()
+
+
+@pytest.mark.django_db
 def test_what_a_format_does_not_carry_goes_to_standard_error(engine: Engine) -> None:
     publish(door(context={"n": 0}))
     out, err = run("export", "door", "--format", "mermaid")

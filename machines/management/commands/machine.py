@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser
-from collections.abc import Collection
+from collections.abc import Callable, Mapping
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
@@ -40,116 +41,49 @@ from machines.management.publishing import add_user_argument, find_actor, publis
 from machines.testing.scenarios import schema as scenario_schema
 
 
+class Verb(NamedTuple):
+    """A verb of the command. ``run`` gets those of its options that its parameters name, ``options`` for all of them;
+    ``command`` and ``output`` are the command and its standard output."""
+
+    help: str
+    add_arguments: Callable[[ArgumentParser], object]
+    run: Callable[..., None]
+
+
 class Command(BaseCommand):
     help = "Checks, draws, publishes and converts definitions. FILE may be - for standard input."
     requires_system_checks = []  # checking a file needs neither Redis nor a database
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-        _takes_file(verbs.add_parser("validate", help="print every finding; exit with 1 when one is an error"))
-        publishing = _takes_file(verbs.add_parser("publish", help="publish a definition as the current version"))
-        publishing.add_argument("--notes", default="", help="what changed")
-        add_user_argument(publishing)
-        syncing.add_arguments(
-            verbs.add_parser("sync", help="publish the definitions of the apps' statemachines/ folders that changed")
-        )
-        verbs.add_parser("list", help="print every machine with its version and its number of instances")
-        stored_keys.add_arguments(
-            verbs.add_parser("inspect", help="print every key that Redis holds of an instance, with its size")
-        )
-        drawing = _takes_file(verbs.add_parser("diagram", help="draw a definition"))
-        drawing.add_argument("--as", dest="kind", choices=["svg", "dot"], default="svg", help="default: svg")
-        drawing.add_argument("--output", metavar="PATH", help="write there and not to standard output")
-        importing = _takes_file(
-            verbs.add_parser(
-                "import", help="convert a file of any format to a definition; or import an exported machine"
-            ),
-            python_statemachine.FORMAT,
-        )
-        importing.add_argument(
-            "--run-code",
-            action="store_true",
-            help=f"with --format {python_statemachine.FORMAT}: import the module of FILE, which is module:Class",
-        )
-        importing.add_argument(
-            "--id", default="", metavar="NAME", help="machine name to use instead of the name in the file"
-        )
-        importing.add_argument("--publish", action="store_true", help="also publish it as the current version")
-        importing.add_argument("--notes", default="", help="what changed")
-        add_user_argument(importing)
-        _takes_output(importing, formats.WRITERS, "json")
-        transfers.add_import_arguments(importing)
-        exporting = verbs.add_parser(
-            "export", help="write a published version in any format; or the machine with all its instances to FILE"
-        )
-        exporting.add_argument("name", metavar="NAME", help="a machine")
-        transfers.add_export_arguments(exporting)
-        exporting.add_argument("--version", dest="number", type=int, metavar="N", help="default: the current one")
-        exporting.add_argument("--format", choices=[*formats.WRITERS], help="default: by the ending of -o, else json")
-        _takes_output(exporting, formats.WRITERS, "")
-        versions.add_diff_arguments(verbs.add_parser("diff", help="compare two versions, or a version and a file"))
-        versions.add_plan_arguments(
-            verbs.add_parser("plan", help="plan where instances of other versions stand in a version")
-        )
-        printing = verbs.add_parser("schema", help="print the JSON Schema of definitions, for editors")
-        printing.add_argument("--scenarios", action="store_true", help="that of scenario files instead")
-        scenarios.add_arguments(verbs.add_parser("test", help="run scenario files on a server of the run's own"))
-        scenarios.add_path_arguments(
-            verbs.add_parser("paths", help="find few runs that take every transition, and write them as tests")
-        )
-        verifying.add_arguments(
-            verbs.add_parser("verify", help="find what a machine can never do, or never should, before it runs")
-        )
-        verbs.add_parser("accepts", help="print the accepted senders of each machine; grant existing senders once")
-        verbs.add_parser("check", help="find partitions that are split over nodes of a cluster; exit with 1 for any")
-        transfers.add_repartition_arguments(
-            verbs.add_parser(
-                "repartition", help="spread a machine with its instances over more partitions, while it runs"
-            )
-        )
-        erasing.add_arguments(
-            verbs.add_parser("erase", help="erase one person's data everywhere, and search for the rest")
-        )
-        reconciliation.add_arguments(
-            verbs.add_parser(
-                "reconcile", help="compare the rows of a bound model with the machine's instances, and mend"
-            )
-        )
-        replaying.add_arguments(
-            verbs.add_parser(
-                "replay", help="run recorded histories on a version, without writing, and list what differs"
-            )
-        )
-        migrating.add_arguments(
-            verbs.add_parser("migrate", help="move the instances of a machine to another version, by a plan")
-        )
-        verbs.add_parser("restore", help="restore an emptied Redis from the database")
+        for name, verb in VERBS.items():
+            verb.add_arguments(verbs.add_parser(name, help=verb.help))
 
     def handle(self, *, verb: str, **options: Any) -> None:
         try:
-            getattr(self, f"_{verb}")(**options)
+            self._call(VERBS[verb].run, options)
         except SignalboxError as error:
             raise CommandError(f"{error.code} {error.message}") from error
         except DatabaseError as error:
             raise CommandError(f"database error: {error}; have you run `manage.py migrate`?") from error
 
-    def _validate(self, file: str, format: str, **_: Any) -> None:
+    def _call(self, run: Callable[..., None], options: dict[str, Any]) -> None:
+        given = options | {"self": self, "command": self, "output": self.stdout, "options": options}
+        run(**{name: given[name] for name in signature(run).parameters})
+
+    def _validate(self, file: str, format: str) -> None:
         submission = self._read(file, format)
         self.stdout.write(f"{_name(submission, file)}: {submission.summary}")
         if submission.errors:
             raise CommandError("this definition cannot be published")
 
-    def _publish(self, file: str, format: str, notes: str, user: str, **_: Any) -> None:
+    def _publish(self, file: str, format: str, notes: str, user: str) -> None:
         submission = self._read(file, format)
         if submission.errors:
             raise CommandError(f"nothing was published: {submission.summary}")
         self._make_current(submission.compiled, notes, user)
 
-    def _sync(self, **options: Any) -> None:
-        names = ("check", "dry_run", "offline", "strict", "overwrite", "app", "draft", "commit", "user")
-        syncing.run(self, **{name: options[name] for name in names})
-
-    def _list(self, **_: Any) -> None:
+    def _list(self) -> None:
         engine = get_engine()
         rows = [
             (name, f"v{number}", f"instances: {engine.live(name).total}") for name, number in engine.machines().items()
@@ -160,10 +94,7 @@ class Command(BaseCommand):
         for name, version, instances in rows:
             self.stdout.write(f"{name:{width}}  {version:>4}  {instances}")
 
-    def _inspect(self, name: str, id: str, as_json: bool, **_: Any) -> None:
-        stored_keys.run(self.stdout, name, id, as_json=as_json)
-
-    def _diagram(self, file: str, format: str, kind: str, output: str | None, **_: Any) -> None:
+    def _diagram(self, file: str, format: str, kind: str, output: str | None) -> None:
         submission = self._read(file, format, to=self.stderr)
         if submission.errors:
             raise CommandError(f"nothing was drawn: {submission.summary}")
@@ -177,23 +108,24 @@ class Command(BaseCommand):
             _write(output, text)
             self.stdout.write(f"{output}: {len(text.encode())} bytes")
 
-    def _import(self, file: str, format: str, run_code: bool, **options: Any) -> None:
+    def _import(self, file: str, format: str, run_code: bool, options: dict[str, Any]) -> None:
         if (format == python_statemachine.FORMAT) != run_code:
             what = f"a class is code; to run it, say --format {python_statemachine.FORMAT} --run-code"
             raise CommandError(what if not run_code else f"--run-code belongs to --format {python_statemachine.FORMAT}")
         if transfers.is_transfer(file):
-            transfers.import_machine(self, Path(file), **options)
+            self._call(transfers.import_machine, options | {"path": Path(file)})
         else:
-            self._convert(file, format, **options)
+            self._call(self._convert, options)
 
     def _convert(
-        self, file: str, format: str, id: str, publish: bool, notes: str, user: str, output: str | None, **_: Any
+        self, file: str, format: str, id: str, publish: bool, notes: str, user: str, output: str | None
     ) -> None:
+        written_as = _choose_format(output)
         submission = self._read(file, format, to=self.stderr, id=id)
         if submission.definition is None:
             raise CommandError(f"nothing was read as {submission.format}: {submission.summary}")
         if output is not None or not publish:
-            self._hand_over(submission.definition, formats.format_of(output or "", "json"), output)
+            self._hand_over(submission.definition, written_as, output)
         if submission.errors:
             left = "" if output is None and publish else "; what was written is a draft"
             raise CommandError(f"this definition cannot be published: {submission.summary}{left}")
@@ -201,19 +133,20 @@ class Command(BaseCommand):
             self._make_current(submission.compiled, notes, user)
 
     def _export(
-        self, name: str, number: int | None, format: str | None, output: str | None, target: str | None, **options: Any
+        self, name: str, number: int | None, format: str | None, output: str | None, target: str | None, progress: bool
     ) -> None:
         if target is not None:
             if number is not None or format is not None or output is not None:
                 raise CommandError("--version, --format and -o are for definitions; FILE takes all instances")
-            transfers.export_machine(self, name, Path(target), **options)
+            transfers.export_machine(self, name, Path(target), progress=progress)
             return
+        format = format or _choose_format(output)
         try:
             version = stored_current(name) if number is None else get_version(name, number)
         except UnknownMachine as error:
             what = f"no machine {name!r}" if number is None else f"no version {number} of a machine {name!r}"
             raise CommandError(f"{what} is published; `machine list` names those there are") from error
-        self._hand_over(version.definition, format or formats.format_of(output or "", "json"), output)
+        self._hand_over(version.definition, format, output)
 
     def _hand_over(self, definition: dict[str, Any], format: str, output: str | None) -> None:
         """Write the definition in a format. Findings about what the format leaves out go to standard error."""
@@ -236,30 +169,19 @@ class Command(BaseCommand):
         else:
             self.stdout.write(f"{made.machine.name} v{made.number} is current ({made.digest})")
 
-    def _diff(self, name: str, a: str, b: str, as_json: bool, as_text: bool, **_: Any) -> None:
+    def _diff(self, name: str, a: str, b: str, as_json: bool, as_text: bool) -> None:
         versions.run_diff(self, self._read_draft, name, a, b, as_json=as_json, as_text=as_text)
 
-    def _plan(self, name: str, fail_on: str | None, **options: Any) -> None:
+    def _plan(self, name: str, fail_on: str | None, options: dict[str, Any]) -> None:
         plan = versions.run_plan(self, name, options)
         if fail_on:
             migrating.try_plan(self.stderr if options["as_json"] else self.stdout, plan)
 
-    def _schema(self, *, scenarios: bool, **_: Any) -> None:
+    def _schema(self, scenarios: bool) -> None:
         found = scenario_schema() if scenarios else schema()
         self.stdout.write(json.dumps(found, indent=2, ensure_ascii=False))
 
-    def _test(self, **options: Any) -> None:
-        scenarios.run(self, **{name: options[name] for name in scenarios.OPTIONS})
-
-    def _verify(self, **options: Any) -> None:
-        names = ("name", "budget", "seconds", "url", "as_json", "fail_on")
-        verifying.run(self.stdout, **{name: options[name] for name in names})
-
-    def _paths(self, **options: Any) -> None:
-        names = ("name", "pairs", "format", "seconds", "url", "output")
-        scenarios.run_paths(self, **{name: options[name] for name in names})
-
-    def _accepts(self, **_: Any) -> None:
+    def _accepts(self) -> None:
         for one in accepted_senders.grant_used():
             self.stdout.write(f"granted: {one}")
         engine = get_engine()
@@ -274,7 +196,7 @@ class Command(BaseCommand):
             else:
                 self.stdout.write(f"{name}: no other machine")
 
-    def _check(self, **_: Any) -> None:
+    def _check(self) -> None:
         engine = get_engine()
         faults = engine.check_partitions()
         for fault in faults:
@@ -283,25 +205,7 @@ class Command(BaseCommand):
             raise CommandError(f"{len(faults)} faults were found; nothing was changed")
         self.stdout.write("all partitions are whole")
 
-    def _repartition(self, name: str, **options: Any) -> None:
-        transfers.repartition_machine(self, name, **options)
-
-    def _migrate(self, **options: Any) -> None:
-        names = ("name", "plan", "back", "make_current", "dry_run", "rate", "reason", "actor")
-        migrating.run(self, **{name: options[name] for name in names})
-
-    def _erase(self, target: str, where: str | None, reason: str, **_: Any) -> None:
-        erasing.run(self.stdout, target, where, reason)
-
-    def _reconcile(self, name: str, dry_run: bool, create_missing: bool, **_: Any) -> None:
-        reconciliation.run(self.stdout, name, dry_run=dry_run, create_missing=create_missing)
-
-    def _replay(
-        self, name: str, number: int, sample: int | None, map: list[str], as_json: bool, fail_on: str | None, **_: Any
-    ) -> None:
-        replaying.run(self.stdout, name, number, sample=sample, map=map, as_json=as_json, fail_on=fail_on)
-
-    def _restore(self, **_: Any) -> None:
+    def _restore(self) -> None:
         restored = restore()
         for version in restored:
             self.stdout.write(f"{version.machine.name} v{version.number} restored to Redis")
@@ -327,17 +231,70 @@ class Command(BaseCommand):
         return submission
 
 
-def _takes_file(parser: ArgumentParser, *further: str) -> ArgumentParser:
+def _take_nothing(parser: ArgumentParser) -> None:
+    pass
+
+
+def _take_file(parser: ArgumentParser, *further: str) -> None:
     parser.add_argument("file", metavar="FILE", help="a definition; - is standard input")
     parser.add_argument(
         "--format", choices=(*FORMAT_NAMES, *further), default=GUESS, help="default: by the file's ending, or its start"
     )
-    return parser
 
 
-def _takes_output(parser: ArgumentParser, writers: Collection[str], default: str) -> None:
-    what = f"write there and not to standard output; its ending tells the format, of {', '.join(writers)}"
+def _take_output(parser: ArgumentParser, default: str) -> None:
+    what = f"write there and not to standard output; its ending tells the format, of {', '.join(formats.WRITERS)}"
     parser.add_argument("-o", "--output", metavar="PATH", help=f"{what}; default: {default}" if default else what)
+
+
+def _take_notes(parser: ArgumentParser) -> None:
+    parser.add_argument("--notes", default="", help="what changed")
+    add_user_argument(parser)
+
+
+def _add_publish_arguments(parser: ArgumentParser) -> None:
+    _take_file(parser)
+    _take_notes(parser)
+
+
+def _add_diagram_arguments(parser: ArgumentParser) -> None:
+    _take_file(parser)
+    parser.add_argument("--as", dest="kind", choices=["svg", "dot"], default="svg", help="default: svg")
+    parser.add_argument("--output", metavar="PATH", help="write there and not to standard output")
+
+
+def _add_import_arguments(parser: ArgumentParser) -> None:
+    _take_file(parser, python_statemachine.FORMAT)
+    run_code = f"with --format {python_statemachine.FORMAT}: import the module of FILE, which is module:Class"
+    parser.add_argument("--run-code", action="store_true", help=run_code)
+    parser.add_argument("--id", default="", metavar="NAME", help="machine name to use instead of the name in the file")
+    parser.add_argument("--publish", action="store_true", help="also publish it as the current version")
+    _take_notes(parser)
+    _take_output(parser, "json")
+    transfers.add_import_arguments(parser)
+
+
+def _add_export_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="a machine")
+    transfers.add_export_arguments(parser)
+    parser.add_argument("--version", dest="number", type=int, metavar="N", help="default: the current one")
+    parser.add_argument("--format", choices=[*formats.WRITERS], help="default: by the ending of -o, else json")
+    _take_output(parser, "")
+
+
+def _add_schema_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--scenarios", action="store_true", help="that of scenario files instead")
+
+
+def _choose_format(output: str | None) -> str:
+    """Return the format to write a file in, by its ending. Raises CommandError for an ending that no format has."""
+    if output is None or not Path(output).suffix:
+        return "json"
+    format = formats.format_of(output, "")
+    if format not in formats.WRITERS:
+        endings = ", ".join(ending for ending, name in formats.SUFFIXES.items() if name in formats.WRITERS)
+        raise CommandError(f"{output}: no format that can be written has this ending; the endings: {endings}")
+    return format
 
 
 def _bytes(file: str) -> bytes:
@@ -357,3 +314,67 @@ def _write(path: str, text: str) -> None:
 def _name(submission: Submission, file: str) -> str:
     named = (submission.definition or {}).get("id")
     return named if isinstance(named, str) else file
+
+
+VERBS: Mapping[str, Verb] = {
+    "validate": Verb("print every finding; exit with 1 when one is an error", _take_file, Command._validate),
+    "publish": Verb("publish a definition as the current version", _add_publish_arguments, Command._publish),
+    "sync": Verb(
+        "publish the definitions of the apps' statemachines/ folders that changed",
+        syncing.add_arguments, syncing.run,
+    ),
+    "list": Verb("print every machine with its version and its number of instances", _take_nothing, Command._list),
+    "inspect": Verb(
+        "print every key that Redis holds of an instance, with its size",
+        stored_keys.add_arguments, stored_keys.run,
+    ),
+    "diagram": Verb("draw a definition", _add_diagram_arguments, Command._diagram),
+    "import": Verb(
+        "convert a file of any format to a definition; or import an exported machine",
+        _add_import_arguments, Command._import,
+    ),
+    "export": Verb(
+        "write a published version in any format; or the machine with all its instances to FILE",
+        _add_export_arguments, Command._export,
+    ),
+    "diff": Verb("compare two versions, or a version and a file", versions.add_diff_arguments, Command._diff),
+    "plan": Verb(
+        "plan where instances of other versions stand in a version", versions.add_plan_arguments, Command._plan
+    ),
+    "schema": Verb("print the JSON Schema of definitions, for editors", _add_schema_arguments, Command._schema),
+    "test": Verb("run scenario files on a server of the run's own", scenarios.add_arguments, scenarios.run),
+    "paths": Verb(
+        "find few runs that take every transition, and write them as tests",
+        scenarios.add_path_arguments, scenarios.run_paths,
+    ),
+    "verify": Verb(
+        "find what a machine can never do, or never should, before it runs",
+        verifying.add_arguments, verifying.run,
+    ),
+    "accepts": Verb(
+        "print the accepted senders of each machine; grant existing senders once", _take_nothing, Command._accepts
+    ),
+    "check": Verb(
+        "find partitions that are split over nodes of a cluster; exit with 1 for any",
+        _take_nothing, Command._check,
+    ),
+    "repartition": Verb(
+        "spread a machine with its instances over more partitions, while it runs",
+        transfers.add_repartition_arguments, transfers.repartition_machine,
+    ),
+    "erase": Verb(
+        "erase one person's data everywhere, and search for the rest", erasing.add_arguments, erasing.run
+    ),
+    "reconcile": Verb(
+        "compare the rows of a bound model with the machine's instances, and mend",
+        reconciliation.add_arguments, reconciliation.run,
+    ),
+    "replay": Verb(
+        "run recorded histories on a version, without writing, and list what differs",
+        replaying.add_arguments, replaying.run,
+    ),
+    "migrate": Verb(
+        "move the instances of a machine to another version, by a plan", migrating.add_arguments, migrating.run
+    ),
+    "restore": Verb("restore an emptied Redis from the database", _take_nothing, Command._restore),
+}  # fmt: skip
