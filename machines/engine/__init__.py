@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import errors
 from .connection.partition_check import PartitionFault
+from .connection.retries import retry_for
 from .engine import Engine
 from .errors import (
     BadInput,
@@ -49,7 +50,6 @@ from .permits import Permit
 from .publishing.senders import Acceptance, Senders
 from .publishing.sensitive_fields import SensitiveFields
 from .records import Because, Candidate, Explanation, Fire, Instance, Live, Outcome, PublishedMachine, Step, Timer
-from .retries import retry_for
 from .search.filters import SearchTerms
 from .search.results import IndexProgress, Page, Problem, Tally
 from .search.survey import Survey

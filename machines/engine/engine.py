@@ -18,6 +18,7 @@ from .connection.library_loader import Visit
 from .connection.partition_check import PartitionFault, check_partitions
 from .connection.redirects import get_root
 from .connection.replies import Status
+from .connection.retries import Retries, retry_methods
 from .connection.routing import name_nodes
 from .definitions import CompiledDefinition
 from .errors import EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
@@ -46,7 +47,6 @@ from .publishing.catalog import Catalog
 from .publishing.senders import SenderMethods
 from .publishing.sensitive_fields import SensitiveFields
 from .records import Explanation, Fire, Instance, Live, PartialDict, PartialList, PublishedMachine, Step
-from .retries import Retries, retry_methods
 from .search.methods import SearchMethods
 from .search.survey import Survey
 from .search.survey_reader import SurveyReader
@@ -75,7 +75,7 @@ class Engine(
     Every call that changes an instance is one function call in Redis: it happens wholly or not at all, and two callers
     never interleave. Times given as ``now`` are ms since the epoch and replace the server's clock. All calls raise
     ``EngineUnavailable`` when Redis cannot be used; before that each repeats by itself what is safe to repeat, for
-    ``retry_for`` seconds (``machines.engine.retries``).
+    ``retry_for`` seconds (``machines.engine.connection.retries``).
     """
 
     def __init__(

@@ -10,9 +10,8 @@ import pytest
 import redis
 
 from machines.engine import AsyncEngine, BadInput, Engine, EngineUnavailable, retry_for
-from machines.engine import retries as module
-from machines.engine.connection import attempts
-from machines.engine.retries import Retries, retry_methods
+from machines.engine.connection import retries as module
+from machines.engine.connection.retries import Retries, retry_methods
 from machines.server import Server
 from tests.cases import for_each
 from tests.engine.builders import counter, door, publish
@@ -61,7 +60,7 @@ class Part:
         return self._meet(writes=False)
 
     def write_twice(self) -> int:
-        attempts.note_change()
+        module.note_change()
         return self.write()
 
     def ping(self) -> int:
@@ -71,7 +70,7 @@ class Part:
         self.calls += 1
         if self.faults:
             fault = self.faults.pop(0)
-            attempts.note_answers(writes, [ConnectionError()] if not fault.retry_safe else [])
+            module.note_answers(writes, [ConnectionError()] if not fault.retry_safe else [])
             raise fault
         return self.calls
 

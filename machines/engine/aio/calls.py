@@ -19,7 +19,7 @@ from machines.engine.connection.client import Client
 from machines.engine.connection.redis_url import check_scheme, read_url
 from machines.engine.engine import Engine
 from machines.engine.keys import PREFIX, Keys
-from machines.engine.retries import check_seconds
+from machines.engine.connection.retries import check_seconds
 
 from . import loop_sockets
 

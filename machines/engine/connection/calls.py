@@ -16,10 +16,10 @@ from machines.engine.errors import UNREADABLE, BadInput, EngineFault, EngineUnav
 from machines.engine.keys import PREFIX, Keys, get_machine
 
 from . import library, redirects, routing, server_permissions, waiting
-from .attempts import is_refused, note_answers, note_change, writes
 from .client import FAILURES, Client
 from .cluster_routing import NODE
 from .library_loader import MISSING, LibraryLoader, Visit
+from .retries import is_refused, note_answers, note_change, writes
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,8 @@
 
 A call is repeated after ``EngineUnavailable`` where that is safe: it changed nothing for certain (``retry_safe``), it
 only reads, or it has an idempotency ``key``. A write without a key whose outcome is unknown is never repeated. Pauses
-double, with jitter, and end before the deadline; no attempt begins after it.
+double, with jitter, and end before the deadline; no attempt begins after it. A method may send several calls to Redis:
+each one that writes, and may have been carried out, is noted in the attempt that the method began.
 
 A node that stayed away for a whole deadline is given up: further calls on it are tried once, until it has not failed
 for ``GIVEN_UP`` seconds. So an outage holds each thread of a process once at most.
@@ -15,14 +16,18 @@ import functools
 import inspect
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-from . import arguments
-from .connection import waiting
-from .connection.attempts import Attempt, current
-from .errors import EngineUnavailable
+from redis import exceptions
+
+from machines.engine import arguments
+from machines.engine.errors import EngineUnavailable
+
+from . import redirects, waiting
+from .cluster_routing import REFUSED
+from .connection_cache import UNSENT
 
 Kind = TypeVar("Kind", bound=type)
 
@@ -33,8 +38,70 @@ GIVEN_UP = 30.0  # seconds since the last failure of a node that was given up
 REPEATED = frozenset(["SB500", "SB501"])  # codes: Redis does not answer, an instance moves to another partition
 AT_ONCE = frozenset(["ping", "new_id", "at_once"])  # methods whose callers want to know how it is now
 BATCHES = frozenset(["fire_many", "fire_revisions", "enqueue_many"])  # methods that return an error for each item
+READING = frozenset(
+    "EXISTS FCALL_RO GET HGET HGETALL HKEYS HLEN HMGET INFO LLEN LRANGE PING PTTL SCAN SCARD SISMEMBER SMEMBERS TIME"  # noqa: SIM905
+    " TYPE XINFO XLEN XRANGE XREAD XREVRANGE ZCARD ZCOUNT ZRANGE ZRANGEBYLEX ZSCAN ZSCORE".split()
+)
+"""Commands that change nothing; any other one may."""
 
 _wanted: ContextVar[float | None] = ContextVar("retry_for", default=None)
+
+
+def writes(words: Sequence[Any]) -> bool:
+    """Tell whether a command may change something."""
+    return words[0] not in READING
+
+
+class Attempt:
+    """One try of a method. ``changed``: whether a call of it that writes was carried out, or may have been; ``read``:
+    whether one failed that only reads."""
+
+    __slots__ = ("changed", "read")
+
+    def __init__(self) -> None:
+        self.changed = self.read = False
+
+    def may_be_repeated(self, retry_safe: bool) -> bool:
+        """Tell whether the method changed nothing for certain. ``retry_safe``: what the error says of its last call."""
+        return not self.changed and (retry_safe or self.read)
+
+
+current: ContextVar[Attempt | None] = ContextVar("attempt", default=None)
+
+
+def note_change() -> None:
+    """Note that a call which writes was carried out, or may have been."""
+    attempt = current.get()
+    if attempt is not None:
+        attempt.changed = True
+
+
+def note_answers(writing: bool, answers: Sequence[Any]) -> None:
+    """Note several calls, by what came back for each. ``writing``: whether any of them may change something."""
+    attempt = current.get()
+    if attempt is None:
+        return
+    if not writing:
+        attempt.read = attempt.read or any(isinstance(answer, Exception) for answer in answers)
+    elif any(not is_refused(answer) for answer in answers):
+        attempt.changed = True
+
+
+def is_refused(answer: Any) -> bool:
+    """Tell whether an answer says that nothing was carried out for certain."""
+    if not isinstance(answer, Exception):
+        return redirects.is_elsewhere(answer)
+    return isinstance(answer, (*REFUSED, exceptions.ResponseError)) or bool(getattr(answer, UNSENT, False))
+
+
+@contextlib.contextmanager
+def skip_notes() -> Iterator[None]:
+    """Leave out calls whose repeat does no harm, as that of a range of ids."""
+    token = current.set(None)
+    try:
+        yield
+    finally:
+        current.reset(token)
 
 
 @contextlib.contextmanager
