@@ -20,7 +20,6 @@ from .connection.redirects import get_root
 from .connection.replies import Status
 from .connection.retries import Retries, retry_methods
 from .connection.routing import name_nodes
-from .definitions import CompiledDefinition
 from .errors import EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
 from .ids.generator import Claims, Generator, make_instance_id
 from .instances import fire as fire_calls
@@ -44,15 +43,14 @@ from .messages.delivery import Delivery, DeliveryReport
 from .messages.emitted import EmittedLogs
 from .permits import Permit
 from .publishing.catalog import Catalog
+from .publishing.methods import PublishingMethods
 from .publishing.senders import SenderMethods
-from .publishing.sensitive_fields import SensitiveFields
-from .records import Explanation, Fire, Instance, Live, PartialDict, PartialList, PublishedMachine, Step
+from .records import Explanation, Fire, Instance, Live, PartialDict, PartialList, Step
 from .search.methods import SearchMethods
 from .search.survey import Survey
 from .search.survey_reader import SurveyReader
 from .verification.methods import VerificationMethods
 from .versions.methods import VersionMethods
-from .versions.rollout.methods import GuardSettings as GuardSettings
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +59,7 @@ Data = Mapping[str, Any]
 
 @retry_methods
 class Engine(
+    PublishingMethods,
     JobMethods,
     BulkReadMethods,
     RepairMethods,
@@ -193,67 +192,6 @@ class Engine(
         EngineFault where a library of another release is loaded."""
         return self._caller.missing_commands(f"{self.keys.prefix}permitted")
 
-    def publish(
-        self,
-        definition: dict[str, Any] | CompiledDefinition,
-        *,
-        version: int | None = None,
-        alone: bool = False,
-        rollout: float | None = None,
-        guard: GuardSettings = None,
-        actor: str = "",
-        reason: str = "",
-    ) -> PublishedMachine:
-        """Check, compile and store a definition as the machine's current version. A compiled definition is only stored.
-
-        The same content again is the same version. ``version`` publishes under a known number, to restore a backup.
-        ``alone``: without the machines embedded in it. ``rollout``: the percentage of new instances that get the
-        version, for ``actor`` and ``reason``; the current one stays. ``guard``: when that stops by itself, False for
-        never. Without ``rollout`` a new version ends the roll-out of another. Raises DefinitionError with every
-        finding, VersionRefused.
-        """
-        start = None
-        if rollout is not None:
-            name = definition.program["machine"] if isinstance(definition, CompiledDefinition) else definition.get("id")
-            start = self._start_words(name, rollout, guard, actor, reason)
-        published = self._catalog.publish(definition, version, alone, start=start)
-        self._ready_queues.announce(published)
-        return published
-
-    def machines(self) -> dict[str, int]:
-        """Return machine name -> number of its current version."""
-        return self._catalog.machines()
-
-    def current_versions(self) -> dict[str, str]:
-        """Return machine name -> ``<version>:<digest>`` of the current version; no other content has the same."""
-        return self._catalog.current_versions()
-
-    def recent_versions(self) -> dict[str, str]:
-        """Return the same for duties that ask again and again: what an earlier release publishes is seen after five
-        minutes."""
-        return self._catalog.recent_versions()
-
-    def catalog_revision(self) -> str:
-        """Return a text that changes when a machine is published or deleted: cheap, for callers that look often. A
-        publication by an earlier release may not change it."""
-        return self._catalog.revision()
-
-    def versions(self, machine: str) -> list[int]:
-        """List the numbers of a machine's published versions. Raises UnknownMachine."""
-        return self._catalog.versions(machine)
-
-    def definition(self, machine: str, version: int | None = None) -> dict[str, Any]:
-        """Return the definition as it was published, by default the current version. Raises UnknownMachine."""
-        return self._catalog.definition(machine, version)
-
-    def count_partitions(self, machine: str) -> int:
-        """Return the number of partitions that a machine got with its first publication. Raises UnknownMachine."""
-        return len(self._catalog.partitions(machine))
-
-    def list_partition_counts(self) -> dict[str, int]:
-        """Return machine -> number of its partitions; on a cluster the last copy while the list does not answer."""
-        return self._catalog.directory()
-
     def emitted_logs(self) -> EmittedLogs:
         """Return a reader of the logs of what machines emitted, as far as the logs are kept."""
         return EmittedLogs(self._caller, self.keys, self._catalog.count_partitions)
@@ -265,11 +203,6 @@ class Engine(
     def retirement(self) -> Retirement:
         """Return what lets go of finished instances, and reads those that were archived."""
         return Retirement(self._caller, self._catalog)
-
-    def sensitive(self, machine: str) -> SensitiveFields:
-        """Return the fields that any published version marks as sensitive. The engine itself returns them in clear:
-        the code that shows data to people redacts it. Raises UnknownMachine."""
-        return self._catalog.sensitive(machine)
 
     # Instances
 

@@ -21,6 +21,7 @@ from machines.catalog.models.version import MachineVersion
 from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission
 from machines.catalog.version_rules import PUBLISH, find_rule
 from machines.engine import BadInput, DefinitionError, SignalboxError, arguments
+from machines.engine.definitions import CompiledDefinition
 from machines.engine.limits import MAX_DEFINITION, MAX_REASON
 from machines.people.actor import Actor
 from machines.people.errors import DraftChanged, DraftClosed, DraftConflict
@@ -241,20 +242,26 @@ def publish(
         _check_publishable(draft, expect=expect, digest=seen)
     except SignalboxError as error:
         _refuse(actor, draft, why, error)
-    submission = read(actor, draft, whole=True, charge=charge)
-    if submission.definition is None or submission.errors:
-        _refuse(actor, draft, why, DefinitionError(list(submission.findings)))
-    named = (submission.definition or {}).get("id")
-    if named != draft.machine:
-        _refuse(actor, draft, why, _other_machine(draft, named))
+    compiled = _compile(actor, draft, why, charge)
     version = definitions.publish(
-        actor, submission.compiled, reason=why, rollout=rollout, second=second, draft=draft.pk, check=check
+        actor, compiled, reason=why, rollout=rollout, second=second, draft=draft.pk, check=check
     )
     # Other words that were saved meanwhile stay an open draft, whose base is no longer current.
     Draft.objects.filter(pk=draft.pk, state=State.OPEN, revision=draft.revision).update(
         state=State.PUBLISHED, published=version.number, closed_by=actor.name, updated_at=timezone.now()
     )
     return version
+
+
+def _compile(actor: Actor, draft: Draft, why: str, charge: Charge | None) -> CompiledDefinition | None:
+    """Compile a draft that is to be published. Raises DefinitionError where it cannot be."""
+    submission = read(actor, draft, whole=True, charge=charge)
+    if submission.definition is None or submission.errors:
+        _refuse(actor, draft, why, DefinitionError(list(submission.findings)))
+    named = (submission.definition or {}).get("id")
+    if named != draft.machine:
+        _refuse(actor, draft, why, _other_machine(draft, named))
+    return submission.compiled
 
 
 def demand_same(draft: Draft, digest: str) -> None:
