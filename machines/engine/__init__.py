@@ -56,7 +56,7 @@ from .search.survey import Survey
 from .simulation.records import SimulatedStep
 from .verification.findings import VerificationFinding
 from .versions.diff import Change, DefinitionDiff
-from .versions.plan import MigrationPlan, SourcePlan
+from .versions.planning.plan import MigrationPlan, SourcePlan
 from .versions.records import Divergence, Replay, StepOutcome
 from .versions.rollout import Attempts, Guard, Rollout, StateTime, VersionFigures, VersionPin, Withdrawal
 

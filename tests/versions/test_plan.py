@@ -7,7 +7,7 @@ import json
 import pytest
 
 from machines.engine import MigrationPlan, PlanError
-from machines.engine.versions.planner import make_plan
+from machines.engine.versions.planning.planner import make_plan
 from machines.engine.versions.planning.options import PlanOptions
 
 from .content import ORDER, change, read, rename

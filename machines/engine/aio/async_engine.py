@@ -14,7 +14,7 @@ from machines.engine.connection.library_loader import Visit
 from machines.engine.connection.partition_check import PartitionFault
 from machines.engine.definitions.compiled import CompiledDefinition
 from machines.engine.definitions.findings import Finding
-from machines.engine.engine import Data, Engine, GuardSettings
+from machines.engine.engine import Data, Engine
 from machines.engine.errors import SignalboxError
 from machines.engine.instances.activity import Activity
 from machines.engine.instances.inspection import Inspection
@@ -45,7 +45,7 @@ from machines.engine.search.survey import Survey
 from machines.engine.simulation.records import SimulatedStep
 from machines.engine.verification.findings import VerificationFinding
 from machines.engine.versions.diff import DefinitionDiff
-from machines.engine.versions.plan import MigrationPlan
+from machines.engine.versions.planning.plan import MigrationPlan
 from machines.engine.versions.records import DryRun, Migrated, MigrationClass, Replay
 from machines.engine.versions.rollout.records import Rollout, VersionChoice, VersionFigures, VersionPin, Withdrawal
 

@@ -1,7 +1,7 @@
 """Versions of a machine: how they differ, and how instances move from one to another."""
 
 from .diff import Change, DefinitionDiff
-from .plan import MigrationPlan, SourcePlan
+from .planning.plan import MigrationPlan, SourcePlan
 from .records import (
     KEPT,
     MOVES,

@@ -23,7 +23,7 @@ from machines.engine.publishing.catalog import Catalog
 from machines.engine.publishing.growth import Growth
 
 from .id_set import IdSet
-from .plan import MigrationPlan
+from .planning.plan import MigrationPlan
 from .records import REFUSED, DryRun, MigrationClass, RefusedInstance
 
 CLASSIFIED = 500  # ids in one call

@@ -18,10 +18,10 @@ from .content import VersionContent, read_content, read_draft
 from .diff import DefinitionDiff
 from .fleet_walk import FleetWalk
 from .mover import Mover
-from .plan import MigrationPlan
-from .planner import check_plan, make_plan
-from .planning.codes import make_plan_finding
+from .planning.document import make_plan_finding
 from .planning.options import PlanOptions
+from .planning.plan import MigrationPlan
+from .planning.planner import check_plan, make_plan
 from .records import DryRun, Migrated, MigrationClass
 from .replay.replayer import Replayer
 from .rollout.methods import RolloutMethods

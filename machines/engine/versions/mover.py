@@ -16,7 +16,7 @@ from machines.engine.publishing.catalog import Catalog
 
 from .fleet_walk import FleetWalk
 from .id_set import IdSet
-from .plan import MigrationPlan
+from .planning.plan import MigrationPlan
 from .records import KEPT, MOVES, REFUSED, SUSPENDS, Migrated, RefusedInstance
 
 BATCH = 100  # ids in one call

@@ -1,1 +1,1 @@
-"""What plans are made of: policies, expressions, counterparts of states, codes of findings, the JSON form."""
+"""Plans of migrations: the record, how one is made and checked, its policies, expressions and JSON form."""

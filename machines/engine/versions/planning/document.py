@@ -1,4 +1,5 @@
-"""Checks the JSON of a plan before it becomes one. Nothing in it is trusted."""
+"""Checks the JSON of a plan before it becomes one: nothing in it is trusted. The findings of plans have one code for each
+kind, which never changes once published (docs/versions.md)."""
 
 from __future__ import annotations
 
@@ -9,10 +10,10 @@ from typing import Any
 from machines.engine import limits
 from machines.engine.definitions import Finding, render
 
-from .codes import make_plan_finding
 from .options import check_options
 from .values import compile_value
 
+WARNINGS = frozenset(["SB607", "SB608", "SB609"])
 MOST_ENTRIES = 5000  # of one map
 MOST_SOURCES = 1000
 MOST_LETTERS = 100_000  # of what explains a plan
@@ -21,6 +22,11 @@ _DIGEST = re.compile(r"[0-9a-f]{12}")
 Path = tuple[str | int, ...]
 Fault = tuple[Path, str]
 Check = Callable[[Any, Path], Iterator[Fault]]
+
+
+def make_plan_finding(code: str, path: str, message: str, hint: str = "") -> Finding:
+    """Make a finding with the severity of its code."""
+    return Finding(code, path, message, hint, "warning" if code in WARNINGS else "error")
 
 
 def check_document(found: Any) -> list[Finding]:

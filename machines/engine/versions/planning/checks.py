@@ -9,12 +9,12 @@ from machines.engine.definitions import Finding, Outline, quote, render
 from machines.engine.definitions.fields import describe_types as describe_declared
 from machines.engine.definitions.outline import is_match
 from machines.engine.definitions.report import Report
+from machines.engine.versions.content import MOST_CONFIGURATIONS, VersionContent
 
-from .content import MOST_CONFIGURATIONS, VersionContent
+from . import values
+from .document import make_plan_finding
 from .mapping import find_regions_around
 from .plan import SourcePlan
-from .planning import values
-from .planning.codes import make_plan_finding
 
 NAMES_SHOWN = 8
 

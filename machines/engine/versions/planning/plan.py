@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from machines.engine.definitions import Finding
 from machines.engine.errors import PlanError
 
-from .planning.codes import make_plan_finding
-from .planning.document import check_document
-from .planning.matching import Suggestion
-from .planning.options import PlanOptions
-from .planning.values import compile_value
+from .document import check_document, make_plan_finding
+from .matching import Suggestion
+from .options import PlanOptions
+from .values import compile_value
 
 FORMAT = 1
 """The format of the program of a plan, and of its JSON."""
@@ -62,23 +61,7 @@ class SourcePlan:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain JSON-able data."""
-        found = {
-            "version": self.version,
-            "digest": self.digest,
-            "to": self.to,
-            "to_digest": self.to_digest,
-            "states": {name: list(targets) for name, targets in self.states.items()},
-            "unmapped_states": list(self.unmapped_states),
-            "reasons": dict(self.reasons),
-            "suggestions": [list(one) for one in self.suggestions],
-            "data": dict(self.data),
-            "fields": dict(self.fields),
-            "added": list(self.added),
-            "removed": list(self.removed),
-            "timers": {event: list(pair) for event, pair in self.timers.items()},
-            "invokes": dict(self.invokes),
-            "histories": dict(self.histories),
-        }
+        found = {one.name: _as_json(getattr(self, one.name)) for one in fields(self) if one.name != "back"}
         return found | ({"back": self.back.as_dict()} if self.back else {})
 
     @classmethod
@@ -243,6 +226,13 @@ class MigrationPlan:
     def __str__(self) -> str:
         versions = join_numbers({source.version: "" for source in self.sources})
         return f"plan {self.id}: {self.machine} v{versions} to v{self.to}"
+
+
+def _as_json(value: Any) -> Any:
+    """Return a value with lists in the place of tuples."""
+    if isinstance(value, dict):
+        return {name: _as_json(one) for name, one in value.items()}
+    return [_as_json(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def join_numbers(numbers: Mapping[int, Any]) -> str:

@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import Any
 
 from machines.engine.definitions import StateOutline
+from machines.engine.versions.content import VersionContent
 
-from .content import VersionContent
 from .plan import SourcePlan
-from .planning.matching import find_same, match_states, suggest
+from .matching import find_same, match_states, suggest
 
 Targets = tuple[str, ...]
 

@@ -8,13 +8,13 @@ from typing import Any
 from machines.engine.definitions import Finding, quote, render
 from machines.engine.definitions.report import Report
 from machines.engine.errors import PlanError
+from machines.engine.versions.content import VersionContent
 
-from . import plan_checks
-from .content import VersionContent
+from . import checks
+from .document import make_plan_finding
 from .mapping import Targets, map_version
 from .plan import MigrationPlan, SourcePlan
-from .planning.codes import make_plan_finding
-from .planning.options import PlanOptions, check_options
+from .options import PlanOptions, check_options
 
 Explicit = dict[str, Targets | None]
 
@@ -40,7 +40,7 @@ def make_plan(
     }
     sound: Explicit = {}
     for name, targets in given.items():
-        wrong = list(plan_checks.check_targets(name, targets or (), to, report)) if _needs_check(name, sources) else []
+        wrong = list(checks.check_targets(name, targets or (), to, report)) if _needs_check(name, sources) else []
         findings += wrong
         if not wrong:
             sound[name] = targets
@@ -51,7 +51,7 @@ def make_plan(
             continue
         part = map_version(old, to, _narrow(sound, old), data, keeps_removed=options.removed == "keep")
         parts.append(part)
-        findings += plan_checks.check_source(part, old, to, report)
+        findings += checks.check_source(part, old, to, report)
     plan = MigrationPlan(machine, to.number, unmapped, tuple(parts), tuple(findings), options.as_dict())
     if any(finding.is_error for finding in findings):
         raise PlanError(f"the plan for {machine} v{to.number} cannot be made", findings, plan=plan)
@@ -144,7 +144,7 @@ def check_plan(plan: MigrationPlan, versions: Mapping[int, VersionContent]) -> l
         if not stale:
             old, new = versions[source.version], versions[source.to]
             broken = list(_check_parts(source, old, new, report))
-            findings += broken or plan_checks.check_source(source, old, new, report)
+            findings += broken or checks.check_source(source, old, new, report)
     return list(dict.fromkeys(findings))
 
 
@@ -162,7 +162,7 @@ def _check_parts(source: SourcePlan, old: VersionContent, new: VersionContent, r
     """Check that all names in the maps of a stored plan are those of its versions."""
     for name, targets in source.states.items():
         yield from _check_known(("states", name), name, old.outline.leaves, "leaf state", old, report)
-        yield from plan_checks.check_targets(name, targets, new, report)
+        yield from checks.check_targets(name, targets, new, report)
     for name, target in source.histories.items():
         for one, version in ((name, old), (target, new)):
             known = [state.name for state in version.outline.states if state.type == "history"]
