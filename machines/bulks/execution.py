@@ -21,7 +21,6 @@ from .store import Item, Note, Store
 
 KEYED = ("force", "edit", "reset", *WORK)
 OUTCOMES = ("done", "refused", "changed", "gone", "failed")
-OUTCOMES_OF_MIGRATION = ("kept", "already")  # besides: not for this plan, or moved by another before
 TOGETHER = 25  # instances moved between two checks whether to go on
 TRIES = 5  # of a repair whose instance moves all the time
 UNSTEADY = f"it changed {TRIES} times during the attempt"

@@ -276,12 +276,6 @@ def current_of(draft: Draft) -> int | None:
     return outlines.find_latest(draft.machine)
 
 
-def base_of(draft: Draft) -> dict[str, Any] | None:
-    """Return the definition of its base version; None for a new machine."""
-    return (
-        None if draft.base is None else outlines.get_version(draft.machine, draft.base, without=("drawing",)).definition
-    )
-
 
 def _check_publishable(draft: Draft, *, expect: int | None, digest: str) -> None:
     """Check all that can be said without reading the text. Raises DraftClosed, DraftChanged, DraftConflict."""
