@@ -31,9 +31,7 @@ from .instances.repairs import RepairMethods
 from .instances.replication import Replication
 from .instances.retirement import Retirement
 from .jobs.clock_jump import ClockBounds, ClockJumps
-from .jobs.lifecycle import Queues
 from .jobs.methods import JobMethods
-from .jobs.queue_operations import QueueOperations
 from .jobs.ready_queues import ReadyQueues
 from .jobs.records import WorkerInfo
 from .jobs.wakeups import Wakeups
@@ -94,8 +92,6 @@ class Engine(
         self._catalog = Catalog(self._caller, self.keys, partitions)
         self._replication = Replication(self._caller, replicas, replica_timeout)
         self._delivery = Delivery(self._caller, self._catalog)
-        self._queues = Queues(self._caller, self._catalog, self._deliver)
-        self._queue_operations = QueueOperations(self._caller, self._catalog, self._queues)
         self._surveys = SurveyReader(self._caller, self._catalog)
         self._worker_registry = WorkerRegistry(self._caller, self.keys)
         self._ready_queues = ReadyQueues(redis, self.keys, self._catalog)

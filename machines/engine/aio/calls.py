@@ -17,9 +17,9 @@ from redis.utils import HIREDIS_AVAILABLE
 from machines.engine.connection import client, library, waiting
 from machines.engine.connection.client import Client
 from machines.engine.connection.redis_url import check_scheme, read_url
+from machines.engine.connection.retries import check_seconds
 from machines.engine.engine import Engine
 from machines.engine.keys import PREFIX, Keys
-from machines.engine.connection.retries import check_seconds
 
 from . import loop_sockets
 

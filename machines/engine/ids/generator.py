@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 from machines.engine import arguments
 from machines.engine.connection import waiting
-from machines.engine.connection.retries import skip_notes
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.replies import Status, refuse
+from machines.engine.connection.retries import skip_notes
 from machines.engine.errors import SignalboxError
 from machines.engine.keys import PREFIX
 from machines.engine.pattern_keys import PatternKeys

@@ -8,12 +8,11 @@ from typing import Any
 
 from machines.engine import arguments, limits
 from machines.engine.connection import replies
-from machines.engine.connection.calls import Caller, translate
+from machines.engine.connection.calls import translate
 from machines.engine.connection.replies import Status
 from machines.engine.errors import SignalboxError, UnknownMachine
-from machines.engine.jobs.lifecycle import Queues
+from machines.engine.jobs.reading import JobReadMethods
 from machines.engine.jobs.records import Job
-from machines.engine.publishing.catalog import Catalog
 from machines.engine.publishing.sensitive_fields import SensitiveFields, read_sensitive_fields
 from machines.engine.records import Explanation, Instance, Step
 
@@ -35,12 +34,8 @@ class Inspection:
     sensitive: SensitiveFields
 
 
-class InspectionMethods:
+class InspectionMethods(JobReadMethods):
     """Inspection of an instance: a part of ``Engine``."""
-
-    _caller: Caller
-    _catalog: Catalog
-    _queues: Queues
 
     def inspect(self, machine: str, id: str, *, events: Iterable[str] = (), steps: int = 100) -> Inspection:
         """Read an instance with its latest ``steps``, the jobs it waits for, and what these events would do: several
@@ -70,7 +65,7 @@ class InspectionMethods:
             instance=replies.read_instance(machine, id, raw, types, replies.read_outcome(found[0])),
             steps=replies.read_steps(found[1][3:], found[1][2])[:steps],
             waits=previews.read_waits(found[2][1]),
-            jobs=self._queues.read_jobs(machine, partition, found[3]),
+            jobs=self._read_jobs(machine, partition, found[3]),
             explanations={
                 name: self._read_explanation(machine, id, reply) for name, reply in zip(names, answers, strict=True)
             },

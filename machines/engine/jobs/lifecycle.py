@@ -1,4 +1,4 @@
-"""The life of a job: enqueue, take, renew, complete, fail; and reading jobs.
+"""The life of a job: enqueue, take, renew, complete, fail.
 
 Delivery rule: a handler runs at least once; its effect on the machine happens exactly once. ``take`` pops, leases and
 counts the attempt in one call; ``complete`` and ``fail`` end the job and move its instance in one call, fenced by the
@@ -9,55 +9,63 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, Unpack
 
 from machines.engine import arguments, limits
 from machines.engine.connection import replies
-from machines.engine.connection.calls import Caller, keep_available, translate
+from machines.engine.connection.calls import keep_available, translate
 from machines.engine.connection.replies import Status
-from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, LookupFailed, Refused, SignalboxError
+from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, Refused, SignalboxError
 from machines.engine.keys import Partition
-from machines.engine.publishing.catalog import Catalog
-from machines.engine.records import Instance, Outcome, PartialList
+from machines.engine.records import Instance, Outcome
 
 from . import enqueue as enqueue_calls
 from . import rows
 from .clock_jump import ClockBounds, list_words
-from .records import Enqueue, Job, Taken
+from .reading import JobReadMethods
+from .records import Enqueue, EnqueueOptions, Job, Taken
 
-PLACES = ("ready", "leased", "delayed", "dead", "handled")
 SWEEP_LIMIT, SWEPT_TOGETHER = 500, 100  # jobs of one queue that one sweep moves, and one call of it
 MAX_RESULT = 64 * 1024  # bytes of JSON
 MAX_TAKEN = 1000  # jobs one call hands out
-MAX_LISTED = 1000  # jobs one call shows
 MAX_TOGETHER = 50  # jobs that one call enqueues, takes or ends: some ms in which the server does nothing else
 MAX_NOTE = 200  # characters
 
-Completion = tuple[Job, Any]  # a job and its result
 
 
-class Queues:
-    """The jobs of all machines. ``deliver`` is called with a partition whose step, caused by the end of a job, sent
-    messages."""
+class LifecycleMethods(JobReadMethods):
+    """The jobs of all machines: a part of ``Engine``. Times given as ``now`` replace the server's clock."""
 
-    def __init__(self, caller: Caller, catalog: Catalog, deliver: Callable[[str, int | None], None]) -> None:
-        self._caller = caller
-        self._catalog = catalog
-        self._deliver = deliver
+    def _deliver(self, root: str, now: int | None) -> None:
+        raise NotImplementedError
 
     # Enqueue
 
-    def enqueue(self, item: Enqueue) -> Job:
-        """Put one job on a queue. Raises the error of that job."""
-        (job,) = self.enqueue_many([item])
+    def enqueue(
+        self,
+        machine: str,
+        src: str,
+        input: Any = None,
+        *,
+        key: str | None = None,
+        now: int | None = None,
+        **options: Unpack[EnqueueOptions],
+    ) -> Job:
+        """Put a job without an instance on a queue (by default the one named like ``src``) and return it.
+
+        ``key``: an idempotency key; for a day, the same key returns the first job, also when it has ended.
+        ``options``: as in ``enqueue("door", "paint", priority=9)`` (``EnqueueOptions``).
+        """
+        (job,) = self.enqueue_many([Enqueue(machine, src, input, key=key, now=now, **options)])
         if isinstance(job, SignalboxError):
             raise job
         return job
 
     def enqueue_many(self, items: Iterable[Enqueue | Mapping[str, Any]]) -> list[Job | SignalboxError]:
-        """Put many jobs on queues in one round trip; return the job or the error of each, in order."""
+        """Put many jobs on queues in one round trip; return, in order, the job or the error of each. A hundred jobs of
+        one partition are enqueued together, or not at all."""
         results: list[Any] = []
         batches: dict[tuple[str, str, str], list[tuple[int, Enqueue, tuple[Any, ...]]]] = {}
         for index, item in enumerate(items):
@@ -65,7 +73,7 @@ class Queues:
             try:
                 call = enqueue_calls.read_item(item)
                 words = enqueue_calls.build_arguments(call)
-                root = self._choose_partition(call).root
+                root = self._choose_job_partition(call).root
             except EngineUnavailable:
                 raise
             except SignalboxError as error:
@@ -85,7 +93,7 @@ class Queues:
                 results[index] = job
         return results
 
-    def _choose_partition(self, call: Enqueue) -> Partition:
+    def _choose_job_partition(self, call: Enqueue) -> Partition:
         """Return the partition of a new job: by its unique key, its instance key or its idempotency key, else
         any."""
         partitions = self._catalog.partitions(call.machine)
@@ -113,20 +121,21 @@ class Queues:
         machine: str,
         queue: str,
         worker: str,
-        count: int,
-        lease: int | None,
-        now: int | None,
-        only: Collection[int] | None = None,
+        *,
+        count: int = 1,
+        lease: int | None = None,
+        partitions: Collection[int] | None = None,
+        now: int | None = None,
     ) -> Taken:
-        """Take up to ``count`` jobs over the machine's partitions, or ``only`` those; each is leased to ``worker`` when
-        this returns."""
+        """Take up to ``count`` ready jobs, each leased to ``worker`` for ``lease`` ms (None: as the definition says).
+        ``partitions``: the numbers of those to take from; None for all."""
         arguments.check_queue(queue)
         arguments.check_text("worker", worker, limits.MAX_ACTOR)
         arguments.check_count("count", count, MAX_TAKEN)
         ends = (_encode_whole("lease", lease), _encode_whole("now", now))
         taken = Taken()
         failed = None
-        for number, partition in self._rotate_partitions(machine, only):
+        for number, partition in self._rotate_partitions(machine, partitions):
             types_of = partial(self._catalog.types, machine, partition.root)
             while number not in taken.emptied and (wanted := min(count - len(taken), MAX_TOGETHER)) > 0:
                 args = (queue, worker, wanted, *ends, os.urandom(6).hex(), "hears")
@@ -170,20 +179,27 @@ class Queues:
         start = secrets.randbelow(len(partitions))
         return partitions[start:] + partitions[:start]
 
-    def complete(self, job: Job, result: Any, now: int | None) -> Instance | None:
-        """End a job and move its instance; return the instance, or None for a job without one."""
+    def complete(self, job: Job, result: Any = None, *, now: int | None = None) -> Instance | None:
+        """End a job and move its instance in one call; return the instance, or None for a job without one.
+
+        Raises LeaseLost when the token no longer holds the job, Refused when the step fails (the job is then still
+        held).
+        """
         words = (_encode_whole("now", now), "", require_job(job).id, job.token, _encode_result(result))
         reply = self._caller.call("sb_complete", job.root, *words)
         ended = reply[1] if reply[0] == Status.OK else reply
         if ended[0] != Status.OK:
-            raise self._build_error(job, ended)
-        moved = self._read_instance(job, ended)
+            raise self._build_job_error(job, ended)
+        moved = self._read_moved(job, ended)
         if replies.has_messages(ended):
             self._deliver(job.root, now)
         return moved
 
-    def complete_many(self, ends: Iterable[Completion], now: int | None) -> list[Outcome | SignalboxError | None]:
-        """End many jobs in one round trip; return the outcome or the error of each, in order."""
+    def complete_many(
+        self, ends: Iterable[tuple[Job, Any]], *, now: int | None = None
+    ) -> list[Outcome | SignalboxError | None]:
+        """End many jobs in one round trip, each as ``complete`` does; return, in order, the outcome of each, None for a
+        job without an instance, or its error."""
         at = _encode_whole("now", now)
         results: list[Any] = []
         batches: dict[str, list[tuple[int, Job, str]]] = {}
@@ -223,27 +239,51 @@ class Queues:
             elif each[0] == Status.OK:
                 found.append(replies.read_outcome(each) if len(each) > 1 else None)
             else:
-                found.append(self._build_error(job, each))
+                found.append(self._build_job_error(job, each))
         return found
 
     def fail(
         self,
         job: Job,
         error: str,
-        kind: str,
-        trace: str,
-        again: str,
-        now: int | None,
+        *,
+        kind: str = "",
+        trace: str = "",
+        retry: bool = True,
         delay: int | None = None,
         kinds: Iterable[str] = (),
+        now: int | None = None,
     ) -> str:
-        """End an attempt; return the place the job went to: "delayed", "dead", or "ready" when it was handed back."""
+        """End an attempt as failed; return "delayed" when there is another attempt, "dead" when there is none. The
+        instance of a dead job gets ``error.invoke.<id>`` in the same step.
+
+        ``kind`` names the exception, ``kinds`` its base classes: a job whose definition stops at one of them is not
+        retried. ``delay``: ms until the next attempt, in place of the backoff. Raises LeaseLost.
+        """
+        return self._fail(job, "1" if retry else "0", now, delay, (error, kind, trace), kinds)
+
+    def hand_back(self, job: Job, *, delay: int = 0, now: int | None = None) -> None:
+        """Return a job that was not run, without counting the attempt: ready again after ``delay`` ms. Raises
+        LeaseLost."""
+        self._fail(job, "return", now, delay)
+
+    def _fail(
+        self,
+        job: Job,
+        again: str,
+        now: int | None,
+        delay: int | None,
+        about: tuple[str, str, str] = ("", "", ""),
+        kinds: Iterable[str] = (),
+    ) -> str:
+        """End an attempt; return the place the job went to: "delayed", "dead", or "ready" when it was handed back.
+        ``about``: error, its kind and its traceback."""
         args = (
             require_job(job).id,
             job.token,
-            arguments.require_text("error", error)[:1000],
-            arguments.require_text("kind", kind)[:200],
-            arguments.require_text("trace", trace)[-16000:],
+            arguments.require_text("error", about[0])[:1000],
+            arguments.require_text("kind", about[1])[:200],
+            arguments.require_text("trace", about[2])[-16000:],
             again,
             _encode_whole("now", now),
             _encode_whole("delay", delay),
@@ -251,24 +291,18 @@ class Queues:
         )
         reply = self._caller.call("sb_fail", job.root, *(_escape(a) if isinstance(a, str) else a for a in args))
         if reply[0] != Status.OK:
-            raise self._build_error(job, reply)
+            raise self._build_job_error(job, reply)
         return str(reply[1])
 
-    def progress(self, job: Job, done: float, total: float | None, note: str, now: int | None) -> None:
-        words = (
-            require_job(job).id,
-            job.token,
-            arguments.encode_amount("done", done),
-            "" if total is None else arguments.encode_amount("total", total),
-            arguments.check_text("note", note, MAX_NOTE),
-            _encode_whole("now", now),
-        )
-        reply = self._caller.call("sb_progress", job.root, *words)
-        if reply[0] != Status.OK:
-            raise self._build_error(job, reply)
+    def extend(self, jobs: Job | Sequence[Job], lease: int, *, now: int | None = None) -> list[bool]:
+        """Renew leases to ``lease`` ms from now, none past its job's deadline; return for each, in order, whether it is
+        held."""
+        return [not why for why in self.renew(jobs, lease, now=now)]
 
-    def renew(self, jobs: Sequence[Job], lease: int, now: int | None) -> list[str]:
-        """Renew leases to ``lease`` ms from now; return for each, in order, "" or why it is no longer held."""
+    def renew(self, jobs: Job | Sequence[Job], lease: int, *, now: int | None = None) -> list[str]:
+        """Renew leases like ``extend``; return for each "" when it is held, else "taken back", "withdrawn" or
+        "gone"."""
+        jobs = [jobs] if isinstance(jobs, Job) else list(jobs)
         head = (_encode_whole("now", now), arguments.check_count("lease", lease, limits.MAX_LEASE))
         found = [""] * len(jobs)
         places: dict[str, list[int]] = {}
@@ -287,23 +321,45 @@ class Queues:
                 found[number] = "" if str(word) == "1" else str(word)
         return found
 
+    def progress(
+        self, job: Job, done: float, total: float | None = None, note: str = "", *, now: int | None = None
+    ) -> None:
+        """Report the progress of a job, which pages show live. Raises LeaseLost."""
+        words = (
+            require_job(job).id,
+            job.token,
+            arguments.encode_amount("done", done),
+            "" if total is None else arguments.encode_amount("total", total),
+            arguments.check_text("note", note, MAX_NOTE),
+            _encode_whole("now", now),
+        )
+        reply = self._caller.call("sb_progress", job.root, *words)
+        if reply[0] != Status.OK:
+            raise self._build_job_error(job, reply)
+
     def sweep(
-        self, machine: str, now: int | None, only: Collection[int] | None = None, clock: ClockBounds | None = None
+        self,
+        machine: str,
+        *,
+        partitions: Collection[int] | None = None,
+        clock: ClockBounds | None = None,
+        now: int | None = None,
     ) -> int:
-        """Take back expired leases and make due jobs ready; return how many jobs moved."""
+        """Take back jobs whose lease ran out and make due jobs ready; return how many moved. ``partitions``: the
+        numbers of those to sweep; None for all. ``clock``: what is known of the servers' clocks."""
         at, moved, failed = _encode_whole("now", now), 0, None
         for number, partition in enumerate(self._catalog.partitions(machine)):
-            if only is not None and number not in only:
+            if partitions is not None and number not in partitions:
                 continue
             try:
-                moved += self._sweep(machine, partition, at, clock)
+                moved += self._sweep_partition(machine, partition, at, clock)
             except SignalboxError as error:
                 failed = error  # the other partitions are swept all the same
         if failed is not None:
             raise failed
         return moved
 
-    def _sweep(self, machine: str, partition: Partition, now: str, clock: ClockBounds | None) -> int:
+    def _sweep_partition(self, machine: str, partition: Partition, now: str, clock: ClockBounds | None) -> int:
         moved = 0
         while moved < SWEEP_LIMIT:
             reply = self._caller.call("sb_sweep", partition.root, now, SWEPT_TOGETHER, *list_words(clock))
@@ -315,72 +371,7 @@ class Queues:
                 break
         return moved
 
-    # Read
-
-    def bells(self, machine: str, queue: str) -> list[str]:
-        arguments.check_queue(queue)
-        return [partition.bell(queue) for partition in self._catalog.partitions(machine)]
-
-    def jobs(self, machine: str, queue: str, place: str, limit: int, offset: int) -> PartialList[Job]:
-        arguments.check_queue(queue)
-        check_place(place, PLACES)
-        arguments.check_count("limit", limit, MAX_LISTED)
-        arguments.encode_whole("offset", offset)
-        partitions = self._catalog.partitions(machine)
-        if len(partitions) == 1:
-            reply = self._caller.call("sb_jobs", partitions[0].root, queue, place, limit, offset)
-            return PartialList(self.read_jobs(machine, partitions[0], reply))
-        answers = self._caller.many([("sb_jobs", partition.root, (queue, place, 1, 0)) for partition in partitions])
-        found: PartialList[Job] = PartialList()
-        for partition, reply in zip(partitions, keep_available(answers), strict=True):
-            if isinstance(reply, EngineUnavailable):
-                found.missing += (partition.root,)
-                continue
-            held = int(reply[1]) if reply[0] == Status.OK else 1  # else the next call raises
-            if len(found) < limit and offset < held:
-                try:
-                    reply = self._caller.call("sb_jobs", partition.root, queue, place, limit - len(found), offset)
-                    found += self.read_jobs(machine, partition, reply)
-                except EngineUnavailable:
-                    found.missing += (partition.root,)
-            offset = max(0, offset - held)
-        return found
-
-    def job(self, machine: str, id: str) -> Job:
-        partition = self.find_partition(machine, id)
-        found = self.read_jobs(machine, partition, self._caller.call("sb_jobs", partition.root, "", "job", id))
-        return found[0] if found else _raise_no_job(machine, id)
-
-    def find_partition(self, machine: str, id: str) -> Partition:
-        """Return the partition that a job's id names. Raises LookupFailed."""
-        number, dash, _ = str(id).partition("-")
-        ending = f":{number}}}"
-        found = [p for p in self._catalog.partitions(machine) if dash and p.root.endswith(ending)]
-        return found[0] if found else _raise_no_job(machine, id)
-
-    def read_jobs(self, machine: str, partition: Partition, reply: Sequence[Any]) -> list[Job]:
-        """Read the jobs in a reply of ``sb_jobs``."""
-        if reply[0] != Status.OK:
-            raise BadInput(str(reply[1]))
-        found = []
-        for id, row, flat in zip(reply[2::3], reply[3::3], reply[4::3], strict=True):
-            raw = replies.read_pairs(flat)
-            fields = replies.read_pairs(row)
-            if not raw and fields.get("instance") and self._is_elsewhere(machine, partition, fields["instance"]):
-                raw["_elsewhere"] = "1"
-            data: dict[str, Any] = {}
-            if "_def" in raw:
-                types = self._catalog.types(machine, partition.root, raw["_def"])
-                data = types.data(raw)
-                if raw["_state"] in types.finals:
-                    raw["_done"] = "1"
-            found.append(rows.read_job(machine, partition.root, id, fields, data, raw))
-        return found
-
-    def _is_elsewhere(self, machine: str, partition: Partition, instance: str) -> bool:
-        return self._catalog.partition(machine, instance).root != partition.root
-
-    def _read_instance(self, job: Job, reply: Sequence[Any]) -> Instance | None:
+    def _read_moved(self, job: Job, reply: Sequence[Any]) -> Instance | None:
         if len(reply) < 3:
             return None
         raw = replies.read_fields(reply)
@@ -388,16 +379,10 @@ class Queues:
         return replies.read_instance(job.machine, job.instance, raw, types, replies.read_outcome(reply))
 
     @staticmethod
-    def _build_error(job: Job, reply: Sequence[Any]) -> SignalboxError:
+    def _build_job_error(job: Job, reply: Sequence[Any]) -> SignalboxError:
         if reply[0] == Status.REFUSED:
             return Refused(replies.read_explanation(job.machine, job.instance, reply[1]))
         return replies.build_error(job.machine, job.id, reply)
-
-
-def check_place(place: str, places: Sequence[str]) -> None:
-    """Raise BadInput unless ``place`` is one of ``places``."""
-    if place not in places:
-        raise BadInput(f"a job is in one of {', '.join(places)}, not {arguments.show(place)}", code="SB406")
 
 
 def require_job(job: object) -> Job:
@@ -405,19 +390,6 @@ def require_job(job: object) -> Job:
     if not isinstance(job, Job):
         raise BadInput(f"a job that take() gave out is needed here, not {arguments.show(job)}")
     return job
-
-
-def get_job_id(job: object) -> str:
-    """Return the id of a job given as a record or as its id."""
-    if not isinstance(job, Job | str):
-        raise BadInput(f"a job or its id is needed here, not {arguments.show(job)}")
-    return job if isinstance(job, str) else job.id
-
-
-def _raise_no_job(machine: str, id: str) -> NoReturn:
-    raise LookupFailed(
-        f"machine {machine!r} has no job {arguments.show(id)}: it is finished, withdrawn or never was", code="SB423"
-    )
 
 
 def _note_hint(taken: Taken, hint: Any) -> None:

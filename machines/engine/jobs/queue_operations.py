@@ -9,15 +9,15 @@ from typing import Any
 
 from machines.engine import arguments, limits, permits, rates
 from machines.engine.connection import replies
-from machines.engine.connection.calls import Caller, keep_available
+from machines.engine.connection.calls import keep_available
 from machines.engine.connection.replies import Status
 from machines.engine.errors import BadInput, JobHandled, Miscounted
 from machines.engine.keys import Partition
 from machines.engine.permits import Permit
-from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import PartialDict
 
-from .lifecycle import PLACES, Queues, check_place, get_job_id
+from .lifecycle import LifecycleMethods
+from .reading import PLACES, check_place, get_job_id
 from .records import Job, Pause, QueueStats
 
 TOGETHER = 50  # jobs that one call removes or re-drives: each may be a step of an instance
@@ -25,32 +25,46 @@ Words = tuple[str | int, ...]
 PURGED = ("ready", "delayed", "dead", "handled")
 
 
-class QueueOperations:
-    """Operations on queues. Each call is atomic on each partition; several partitions follow one another."""
-
-    def __init__(self, caller: Caller, catalog: Catalog, queues: Queues) -> None:
-        self._caller = caller
-        self._catalog = catalog
-        self._queues = queues
+class QueueMethods(LifecycleMethods):
+    """Operations on queues: a part of ``Engine``. Each call is atomic on each partition; several partitions follow one
+    another."""
 
     # Pause and limits
 
-    def set_pause(self, machine: str, queue: str, action: str, actor: str, reason: str, now: int | None) -> None:
+    def pause(self, machine: str, queue: str, *, actor: str, reason: str, now: int | None = None) -> None:
+        """Pause a queue: no job is taken until it is resumed. Running jobs may finish, new jobs may be enqueued."""
+        self._set_pause(machine, queue, "pause", actor, reason, now)
+
+    def resume_queue(self, machine: str, queue: str, *, actor: str, reason: str, now: int | None = None) -> None:
+        """End the pause of a queue."""
+        self._set_pause(machine, queue, "resume", actor, reason, now)
+
+    def _set_pause(self, machine: str, queue: str, action: str, actor: str, reason: str, now: int | None) -> None:
         """Pause or resume a queue, by ``action``."""
         arguments.check_queue(queue)
-        words = (
-            queue,
-            action,
-            arguments.check_actor(actor),
-            arguments.require_reason(reason),
-            arguments.encode_whole("now", now),
-        )
+        words = (queue, action, *_encode_who(actor, reason, now))
         for partition in self._catalog.partitions(machine):
-            self._call("sb_queue", partition, *words)
+            self._call_queue("sb_queue", partition, *words)
+
+    def list_pauses(self, machine: str) -> dict[str, Pause]:
+        """Return queue -> pause, of the queues that are paused."""
+        return {name: found.paused for name, found in self.stats(machine).items() if found.paused is not None}
 
     def limit(
-        self, machine: str, queue: str, concurrency: int | None, rate: str | None, actor: str, reason: str
+        self,
+        machine: str,
+        queue: str,
+        *,
+        concurrency: int | None = None,
+        rate: str | None = None,
+        actor: str = "",
+        reason: str = "",
     ) -> None:
+        """Limit how many jobs of a queue may be leased at a time, and how fast they are taken ("100/s").
+
+        None: the limit of the current definition, if any. 0 and "none": no limit, whatever the definition says. Limits
+        are exact on one partition; of several, each has its share, at least one job at a time.
+        """
         arguments.check_queue(queue)
         most = limits.MAX_CONCURRENCY
         wanted = None if concurrency is None else arguments.check_between("concurrency", concurrency, 0, most)
@@ -60,7 +74,7 @@ class QueueOperations:
         for number, partition in enumerate(partitions):
             share = "" if wanted is None else _compute_share(wanted, number, len(partitions))
             slower = per if isinstance(per, str) else f"{per[0]}/{per[1] * len(partitions)}"
-            self._call("sb_queue", partition, *head, share, slower)
+            self._call_queue("sb_queue", partition, *head, share, slower)
 
     # Jobs
 
@@ -68,16 +82,24 @@ class QueueOperations:
         self,
         machine: str,
         queue: str,
+        *,
         place: str,
-        expect: int | None,
+        expect: int | None = None,
         actor: str,
         reason: str,
-        now: int | None,
-        permit: Permit | None,
+        now: int | None = None,
+        permit: Permit | None = None,
     ) -> int:
+        """Remove all jobs of one place (ready, delayed, dead or handled); return how many. With ``expect``, only
+        when there are exactly that many; else Miscounted. Their instances get ``error.invoke.<id>``, kind "Purged".
+
+        ``permit``: the rights of the person behind the call, None for a program. With a permit, an action that equals a
+        repair for which the definition requires a second person (here ``cancel``; for ``redrive`` and ``move_now``
+        ``retry``) raises NeedsApproval for one job and skips the job among several.
+        """
         arguments.check_queue(queue)
         check_place(place, PURGED)
-        who = (arguments.check_actor(actor), arguments.require_reason(reason), arguments.encode_whole("now", now))
+        who = _encode_who(actor, reason, now)
         rights = _encode_rights(permit)
         held = [(p, self._count_jobs(p, queue, place)) for p in self._catalog.partitions(machine)]
         total = sum(count for _, count in held)
@@ -88,7 +110,7 @@ class QueueOperations:
             left, audit_count = count, str(count)
             while left > 0:
                 words: Words = (queue, place, min(left, TOGETHER), *who, audit_count, *rights)
-                reply = self._call("sb_purge", partition, *words, machine=machine)
+                reply = self._call_queue("sb_purge", partition, *words, machine=machine)
                 gone, audit_count = int(reply[1]), ""
                 if not gone:
                     break
@@ -99,21 +121,55 @@ class QueueOperations:
         self,
         machine: str,
         queue: str,
-        place: str,
-        job: Job | str | None,
+        job: Job | str | None = None,
+        *,
         actor: str,
         reason: str,
-        now: int | None,
-        permit: Permit | None,
+        now: int | None = None,
+        permit: Permit | None = None,
         force: bool = False,
     ) -> int:
+        """Make one dead job, or all of a queue, ready again with their attempts reset; return how many moved.
+
+        An instance still in the state that asked for the job waits for it again; one that moved on stays where it is. A
+        job whose unique key has another open job stays dead. Handled jobs stay: one alone raises JobHandled unless
+        ``force``; no instance waits for its result then.
+        """
+        return self._redrive(machine, queue, "dead", job, (actor, reason, now), permit, force=force)
+
+    def move_now(
+        self,
+        machine: str,
+        queue: str,
+        job: Job | str | None = None,
+        *,
+        actor: str,
+        reason: str,
+        now: int | None = None,
+        permit: Permit | None = None,
+    ) -> int:
+        """Make one delayed job, or all of a queue, ready at once; return how many moved."""
+        return self._redrive(machine, queue, "delayed", job, (actor, reason, now), permit)
+
+    def _redrive(
+        self,
+        machine: str,
+        queue: str,
+        place: str,
+        job: Job | str | None,
+        by: tuple[str, str, int | None],
+        permit: Permit | None,
+        *,
+        force: bool = False,
+    ) -> int:
+        """Make jobs of a place ready. ``by``: actor, reason, and the time in place of the server's."""
         arguments.check_queue(queue)
-        who = (arguments.check_actor(actor), arguments.require_reason(reason), arguments.encode_whole("now", now))
+        who = _encode_who(*by)
         rights = _encode_rights(permit)
         if job is not None:
             id = get_job_id(job)
             words: Words = (queue, place, id, 0, *who, id, *(rights or ("",)), "force" if force else "")
-            reply = self._call("sb_redrive", self._queues.find_partition(machine, id), *words, machine=machine)
+            reply = self._call_queue("sb_redrive", self._find_job_partition(machine, id), *words, machine=machine)
             if len(reply) > 4:
                 raise JobHandled(machine, id)
             return int(reply[1])
@@ -127,7 +183,7 @@ class QueueOperations:
         audit_count = str(left)
         while left > 0:
             words: Words = (queue, place, min(left, TOGETHER), passed, *who, audit_count, *rights)
-            reply = self._call("sb_redrive", partition, *words)
+            reply = self._call_queue("sb_redrive", partition, *words)
             moved, passed, audit_count = moved + int(reply[1]), passed + int(reply[2]), ""
             seen = int(reply[1]) + int(reply[2])
             if not seen:
@@ -136,23 +192,34 @@ class QueueOperations:
         return moved
 
     def withdraw(
-        self, machine: str, job: Job | str, actor: str, reason: str, now: int | None, permit: Permit | None
+        self,
+        machine: str,
+        job: Job | str,
+        *,
+        actor: str,
+        reason: str,
+        now: int | None = None,
+        permit: Permit | None = None,
     ) -> None:
+        """Withdraw one job, wherever it is. Its instance gets ``error.invoke.<id>``, kind "Withdrawn"; a worker that
+        runs it learns of it with its next heartbeat. Raises LookupFailed."""
         id = get_job_id(job)
-        found = self._queues.job(machine, id)
-        who = (arguments.check_actor(actor), arguments.require_reason(reason), arguments.encode_whole("now", now))
-        partition = self._queues.find_partition(machine, id)
+        found = self.job(machine, id)
+        who = _encode_who(actor, reason, now)
+        partition = self._find_job_partition(machine, id)
         reply = self._caller.call("sb_purge", partition.root, found.queue, "job", id, *who, "", *_encode_rights(permit))
         if reply[0] != Status.OK:
-            self._queues.job(machine, id)  # raises when it went meanwhile
+            self.job(machine, id)  # raises when it went meanwhile
             raise replies.build_error(machine, id, reply)
 
     def _count_jobs(self, partition: Partition, queue: str, place: str) -> int:
-        return int(self._call("sb_jobs", partition, queue, place, 1)[1])
+        return int(self._call_queue("sb_jobs", partition, queue, place, 1)[1])
 
     # Statistics
 
     def stats(self, machine: str) -> PartialDict[QueueStats]:
+        """Return queue -> its depths, counters, histograms and limits. The attribute ``missing`` of the result lists
+        the roots of partitions that did not answer."""
         roots = [partition.root for partition in self._catalog.partitions(machine)]
         answers = keep_available(self._caller.many([("sb_stats", root, ()) for root in roots]))
         missing = tuple(root for root, reply in zip(roots, answers, strict=True) if isinstance(reply, Exception))
@@ -161,11 +228,15 @@ class QueueOperations:
             found = {queue: replace(stats, missing=missing) for queue, stats in found.items()}
         return PartialDict(found, missing=missing)
 
-    def _call(self, function: str, partition: Partition, *words: str | int, machine: str = "") -> list[Any]:
+    def _call_queue(self, function: str, partition: Partition, *words: str | int, machine: str = "") -> list[Any]:
         reply = self._caller.call(function, partition.root, *words)
         if reply[0] != Status.OK:
             raise replies.build_error(machine or partition.root, str(words[0]), reply)
         return reply
+
+
+def _encode_who(actor: str, reason: str, now: int | None) -> tuple[str, str, str]:
+    return arguments.check_actor(actor), arguments.require_reason(reason), arguments.encode_whole("now", now)
 
 
 def _encode_rights(permit: Permit | None) -> Words:

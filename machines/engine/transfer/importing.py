@@ -13,8 +13,7 @@ from machines.engine.connection.calls import Caller
 from machines.engine.connection.client import Client
 from machines.engine.connection.replies import Status, refuse
 from machines.engine.errors import SignalboxError, UnknownMachine
-from machines.engine.jobs.lifecycle import Queues
-from machines.engine.jobs.queue_operations import QueueOperations
+from machines.engine.jobs.queue_operations import QueueMethods
 from machines.engine.keys import Keys, Partition
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.publishing.growth import refuse_growing
@@ -205,16 +204,24 @@ class Import:
             catalog.align_partitions(machine)
 
 
+class _Queues(QueueMethods):
+    def __init__(self, caller: Caller, catalog: Catalog) -> None:
+        self._caller = caller
+        self._catalog = catalog
+
+
 def apply_rules(caller: Caller, catalog: Catalog, machine: str, rules: Any, *, pauses: bool = True) -> None:
     """Set pauses and limits of queues, as ``read_settings`` returns them."""
-    queues = QueueOperations(caller, catalog, Queues(caller, catalog, lambda root, now: None))
+    queues = _Queues(caller, catalog)
     for queue, rule in rules.items() if isinstance(rules, dict) else ():
         if "concurrency" in rule or "rate" in rule:
             rate = rule.get("rate", "")
             text = None if rate == "" else "none" if rate is None else rates.format_rate(int(rate[0]), int(rate[1]))
-            queues.limit(machine, queue, rule.get("concurrency"), text, ACTOR, REASON)
+            queues.limit(
+                machine, queue, concurrency=rule.get("concurrency"), rate=text, actor=ACTOR, reason=REASON
+            )
         if pauses and "paused" in rule:
-            queues.set_pause(machine, queue, "pause", ACTOR, str(rule["paused"].get("reason") or REASON), None)
+            queues.pause(machine, queue, actor=ACTOR, reason=str(rule["paused"].get("reason") or REASON))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from typing import Any
 from machines.engine.definitions import StateOutline
 from machines.engine.versions.content import VersionContent
 
-from .plan import SourcePlan
 from .matching import find_same, match_states, suggest
+from .plan import SourcePlan
 
 Targets = tuple[str, ...]
 

@@ -13,8 +13,8 @@ from machines.engine.versions.content import VersionContent
 from . import checks
 from .document import make_plan_finding
 from .mapping import Targets, map_version
-from .plan import MigrationPlan, SourcePlan
 from .options import PlanOptions, check_options
+from .plan import MigrationPlan, SourcePlan
 
 Explicit = dict[str, Targets | None]
 
