@@ -36,8 +36,7 @@ from dashboard.serving.checks import redis_accounts
 from dashboard.serving.middleware import request_ids
 from dashboard.site import stores
 from machines.connections import engine_at_hand
-from machines.engine.connection import retries
-from machines.engine.connection import library_loader
+from machines.engine.connection import library_loader, retries
 from machines.server import Cluster, Server
 from tests.configuration import configure
 

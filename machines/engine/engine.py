@@ -37,11 +37,11 @@ from .jobs.records import WorkerInfo
 from .jobs.wakeups import Wakeups
 from .jobs.workers import WorkerRegistry
 from .keys import PREFIX, Keys, Partition
+from .machine_methods import MachineMethods
 from .messages.delivery import Delivery, DeliveryReport
 from .messages.emitted import EmittedLogs
 from .permits import Permit
 from .publishing.catalog import Catalog
-from .publishing.methods import PublishingMethods
 from .publishing.senders import SenderMethods
 from .records import Explanation, Fire, Instance, Live, PartialDict, PartialList, Step
 from .search.methods import SearchMethods
@@ -57,7 +57,7 @@ Data = Mapping[str, Any]
 
 @retry_methods
 class Engine(
-    PublishingMethods,
+    MachineMethods,
     JobMethods,
     BulkReadMethods,
     RepairMethods,

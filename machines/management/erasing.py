@@ -20,7 +20,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--reason", required=True, help="why; it stands in the audit, so name nobody")
 
 
-def run(output: OutputWrapper, target: str, where: str | None, reason: str) -> None:
+def run(stdout: OutputWrapper, target: str, where: str | None, reason: str) -> None:
     """Erase, print the report, and raise CommandError where something is left."""
     machine, separator, id = target.partition("/")
     field, equals, value = (where or "").partition("=")
@@ -35,7 +35,7 @@ def run(output: OutputWrapper, target: str, where: str | None, reason: str) -> N
             get_engine(), machine, id=id, where=(field, value) if where else None, actor=actor.name, reason=reason
         )
         entry.note(**summarize(found))
-    _print(output, found)
+    _print(stdout, found)
     if found.left:
         raise CommandError(
             f"{len(found.left)} places still hold a value; erase those instances as well, and run it again"

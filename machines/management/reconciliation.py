@@ -29,10 +29,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run(output: Any, name: str, *, dry_run: bool, create_missing: bool = False) -> None:
+def run(stdout: Any, name: str, *, dry_run: bool, create_missing: bool = False) -> None:
     """Compare, mend and print the report. Exits with 1 where a difference is left."""
     if (attachment := attachments.find(name)) is not None:
-        _run_attached(output, attachment, dry_run=dry_run, create_missing=create_missing)
+        _run_attached(stdout, attachment, dry_run=dry_run, create_missing=create_missing)
         return
     field = registry.field_of_machine(name)
     if field is None:
@@ -42,17 +42,17 @@ def run(output: Any, name: str, *, dry_run: bool, create_missing: bool = False) 
             f"no model has a MachineField of {name!r}; bound machines: {bound}; machines of attached models: {mirrors}"
         )
     report = Reconcile(get_engine(), field, dry_run=dry_run, create_missing=create_missing).run()
-    output.write(f"{field.label} and the machine {name}:")
+    stdout.write(f"{field.label} and the machine {name}:")
     for line in describe(report):
-        output.write(line)
+        stdout.write(line)
     for error in report.errors:
-        output.write(f"          not created: {error}")
+        stdout.write(f"          not created: {error}")
     if report.lost:
-        output.write(describe_lost(report, create_missing))
+        stdout.write(describe_lost(report, create_missing))
     if dry_run:
-        output.write(f"{report.differences} differences; nothing was changed")
+        stdout.write(f"{report.differences} differences; nothing was changed")
     else:
-        output.write(f"{report.mended} of {report.differences} differences mended")
+        stdout.write(f"{report.mended} of {report.differences} differences mended")
     if report.left:
         raise CommandError(f"{report.left} differences are left")
 

@@ -28,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(
-    output: OutputWrapper,
+    stdout: OutputWrapper,
     name: str,
     number: int,
     *,
@@ -40,9 +40,9 @@ def run(
     """Replay, print the result, and raise CommandError where ``fail_on`` says so."""
     found = get_engine().replay(name, number, sample, states=_read_map(map))
     if as_json:
-        output.write(json.dumps(found.as_dict(), ensure_ascii=False, indent=2))
+        stdout.write(json.dumps(found.as_dict(), ensure_ascii=False, indent=2))
     else:
-        _print(output, found)
+        _print(stdout, found)
     differing = sum(one.count for one in found.divergences)
     if fail_on and differing:
         raise CommandError(f"{differing} instances differ on version {number}")

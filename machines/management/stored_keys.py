@@ -39,21 +39,21 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--json", dest="as_json", action="store_true", help="print a list of objects")
 
 
-def run(output: OutputWrapper, name: str, id: str, as_json: bool) -> None:
+def run(stdout: OutputWrapper, name: str, id: str, as_json: bool) -> None:
     """Print the keys. Raises UnknownInstance, UnknownMachine."""
     engine = get_engine()
     storage = Storage(engine.client)
     partition = storage.partition(engine.keys, name, id)
     found = read_keys(engine, storage, partition, name, id)
     if as_json:
-        output.write(json.dumps([asdict(key) for key in found], ensure_ascii=False, indent=2))
+        stdout.write(json.dumps([asdict(key) for key in found], ensure_ascii=False, indent=2))
         return
     for key in found:
-        _print(output, key)
+        _print(stdout, key)
     for state in found[0].content["_state"].split("\n"):
         score = storage.command("ZSCORE", partition.state(state), id)
-        output.write(f"{partition.state(state)}: {'is missing' if score is None else f'since {_date(score)}'}")
-    output.write(f"{sum(key.bytes or 0 for key in found)} bytes in {len(found)} keys of its own")
+        stdout.write(f"{partition.state(state)}: {'is missing' if score is None else f'since {_date(score)}'}")
+    stdout.write(f"{sum(key.bytes or 0 for key in found)} bytes in {len(found)} keys of its own")
 
 
 def read_keys(engine: Engine, storage: Storage, partition: Partition, machine: str, id: str) -> list[StoredKey]:

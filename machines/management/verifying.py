@@ -33,7 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(
-    output: OutputWrapper, *, name: str, budget: int, seconds: float, url: str, as_json: bool, fail_on: str
+    stdout: OutputWrapper, *, name: str, budget: int, seconds: float, url: str, as_json: bool, fail_on: str
 ) -> None:
     """Verify, print the findings, and raise CommandError where ``fail_on`` says so."""
     engine = Engine.from_url(url) if url else get_engine()
@@ -42,11 +42,11 @@ def run(
     counts = list_counts(findings)
     if as_json:
         found = {"machine": machine, "counts": counts, "findings": [one.as_dict() for one in findings]}
-        output.write(json.dumps(found, ensure_ascii=False, indent=2))
+        stdout.write(json.dumps(found, ensure_ascii=False, indent=2))
     else:
         for one in findings:
-            _print(output, machine, one)
-        output.write(f"{machine}: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+            _print(stdout, machine, one)
+        stdout.write(f"{machine}: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
     if counts["found"] and fail_on != "never":
         raise CommandError(f"{counts['found']} found")
     if counts["undecided"] and fail_on == "undecided":

@@ -276,7 +276,6 @@ def current_of(draft: Draft) -> int | None:
     return outlines.find_latest(draft.machine)
 
 
-
 def _check_publishable(draft: Draft, *, expect: int | None, digest: str) -> None:
     """Check all that can be said without reading the text. Raises DraftClosed, DraftChanged, DraftConflict."""
     if expect is not None and draft.is_open and draft.revision != expect:

@@ -100,9 +100,7 @@ def test_an_exhausted_worker_serves_nothing_and_a_blocked_one_does():
 
 def test_without_any_worker_one_alarm_names_all_that_waits():
     oldest = {"order/q0": NOW - HOUR, "bill/q0": NOW - 2 * HOUR}
-    alarm = only(
-        alarms_of([*queues(1), *queues(2, "bill")], [], {"order": 4, "parcel": 1, "idle": 0}, oldest=oldest)
-    )
+    alarm = only(alarms_of([*queues(1), *queues(2, "bill")], [], {"order": 4, "parcel": 1, "idle": 0}, oldest=oldest))
     assert alarm.text == "no worker is running: 4 jobs ready on 3 queues, 5 timers of 2 machines overdue"
     assert alarm.causes == (
         "order/q0: 1 job ready",

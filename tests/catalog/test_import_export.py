@@ -167,7 +167,6 @@ def test_export_needs_no_redis_for_what_sql_has_and_no_sql_for_what_redis_has(en
         (["nowhere"], "no machine 'nowhere' is published"),
         (["door", "--version", "7"], "no version 7 of a machine 'door' is published"),
         (["door", "-o", "/nowhere/door.json"], "cannot be written: No such file"),
-        (["door", "-o", "door.sm"], "SB130|cannot be written"),
     ],
 )
 def test_what_cannot_be_exported_is_said(engine: Engine, arguments: list[str], said: str) -> None:

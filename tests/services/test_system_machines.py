@@ -174,8 +174,8 @@ def test_no_service_moves_one_and_the_audit_says_who_tried(engine, machines, bos
 
 def test_no_bulk_action_moves_them(machines, boss):
     for machine, action in product(machines, ("fire", "delete", "suspend")):
+        order = Order(machine, action, "boss", WHY, event="stop" if action == "fire" else "")
         with pytest.raises(Exception, match="a machine of the product"):
-            order = Order(machine, action, "boss", WHY, event="stop" if action == "fire" else "")
             bulks.start(Actor(boss, "page"), order)
 
 

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from machines.engine import BadInput, MigrationPlan, PlanError
-from machines.engine.versions.planning.planner import check_plan, make_plan
 from machines.engine.versions.planning.options import PlanOptions
+from machines.engine.versions.planning.planner import check_plan, make_plan
 from tests.cases import for_each
 
 from .content import ORDER, change, read, rename

@@ -3,12 +3,10 @@
 Do not edit: a test holds this file against ``Engine``.
 """
 
-# ruff: noqa: ASYNC109
-
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, cast, overload
+from typing import Any, Unpack
 
 from machines.engine.connection.library_loader import Visit
 from machines.engine.connection.partition_check import PartitionFault
@@ -22,8 +20,9 @@ from machines.engine.instances.previews import Preview, Wait
 from machines.engine.instances.retirement import Batch, FinishedInstance, Retired, Retirement
 from machines.engine.jobs.clock_jump import ClockBounds
 from machines.engine.jobs.mending import MendReport
-from machines.engine.jobs.records import Enqueue, Job, Pause, QueueStats, Taken, WorkerInfo
+from machines.engine.jobs.records import Enqueue, EnqueueOptions, Job, Pause, QueueStats, Taken, WorkerInfo
 from machines.engine.keys import Partition
+from machines.engine.machine_methods import GuardSettings
 from machines.engine.messages.delivery import DeliveryReport
 from machines.engine.messages.emitted import EmittedLogs, LogEnd, Place
 from machines.engine.permits import Permit
@@ -40,6 +39,7 @@ from machines.engine.records import (
     PublishedMachine,
     Step,
 )
+from machines.engine.search.filters import SearchTerms
 from machines.engine.search.results import IndexProgress, Page, Problem, Tally
 from machines.engine.search.survey import Survey
 from machines.engine.simulation.records import SimulatedStep
@@ -234,70 +234,6 @@ class AsyncEngine(AsyncCalls):
         EngineFault where a library of another release is loaded."""
         return await self._call(Engine.missing_commands)
 
-    async def publish(
-        self,
-        definition: dict[str, Any] | CompiledDefinition,
-        *,
-        version: int | None = None,
-        alone: bool = False,
-        rollout: float | None = None,
-        guard: GuardSettings = None,
-        actor: str = "",
-        reason: str = "",
-    ) -> PublishedMachine:
-        """Check, compile and store a definition as the machine's current version. A compiled definition is only stored.
-
-        The same content again is the same version. ``version`` publishes under a known number, to restore a backup.
-        ``alone``: without the machines embedded in it. ``rollout``: the percentage of new instances that get the
-        version, for ``actor`` and ``reason``; the current one stays. ``guard``: when that stops by itself, False for
-        never. Without ``rollout`` a new version ends the roll-out of another. Raises DefinitionError with every
-        finding, VersionRefused.
-        """
-        return await self._call(
-            Engine.publish,
-            definition,
-            version=version,
-            alone=alone,
-            rollout=rollout,
-            guard=guard,
-            actor=actor,
-            reason=reason,
-        )
-
-    async def machines(self) -> dict[str, int]:
-        """Return machine name -> number of its current version."""
-        return await self._call(Engine.machines)
-
-    async def current_versions(self) -> dict[str, str]:
-        """Return machine name -> ``<version>:<digest>`` of the current version; no other content has the same."""
-        return await self._call(Engine.current_versions)
-
-    async def recent_versions(self) -> dict[str, str]:
-        """Return the same for duties that ask again and again: what an earlier release publishes is seen after five
-        minutes."""
-        return await self._call(Engine.recent_versions)
-
-    async def catalog_revision(self) -> str:
-        """Return a text that changes when a machine is published or deleted: cheap, for callers that look often. A
-        publication by an earlier release may not change it."""
-        return await self._call(Engine.catalog_revision)
-
-    async def versions(self, machine: str) -> list[int]:
-        """List the numbers of a machine's published versions. Raises UnknownMachine."""
-        return await self._call(Engine.versions, machine)
-
-    async def definition(self, machine: str, version: int | None = None) -> dict[str, Any]:
-        """Return the definition as it was published, by default the current version. Raises UnknownMachine."""
-        return await self._call(Engine.definition, machine, version)
-
-    async def count_partitions(self, machine: str) -> int:
-        """Return the number of partitions that a machine got with its first publication. Raises UnknownMachine."""
-        return await self._call(Engine.count_partitions, machine)
-
-    async def list_partition_counts(self) -> dict[str, int]:
-        """Return machine -> number of its partitions; on a cluster the last copy while the list does not answer."""
-        return await self._call(Engine.list_partition_counts)
-
     def emitted_logs(self) -> AsyncEmittedLogs:
         """Return a reader of the logs of what machines emitted, as far as the logs are kept."""
         return AsyncEmittedLogs(self, Engine.emitted_logs)
@@ -309,11 +245,6 @@ class AsyncEngine(AsyncCalls):
     def retirement(self) -> AsyncRetirement:
         """Return what lets go of finished instances, and reads those that were archived."""
         return AsyncRetirement(self, Engine.retirement)
-
-    async def sensitive(self, machine: str) -> SensitiveFields:
-        """Return the fields that any published version marks as sensitive. The engine itself returns them in clear:
-        the code that shows data to people redacts it. Raises UnknownMachine."""
-        return await self._call(Engine.sensitive, machine)
 
     async def new_id(self) -> str:
         """Make an id for records kept beside instances: it sorts by time and never repeats. Returns a random id when
@@ -352,7 +283,6 @@ class AsyncEngine(AsyncCalls):
             replicas=replicas,
         )
 
-    @overload
     async def fire(
         self,
         machine: str,
@@ -367,54 +297,18 @@ class AsyncEngine(AsyncCalls):
         now: int | None = None,
         permit: Permit | None = None,
         replicas: int | None = None,
-        returning: Literal["instance"] = "instance",
-    ) -> Instance: ...
-
-    @overload
-    async def fire(
-        self,
-        machine: str,
-        id: str,
-        event: str,
-        payload: Data | None = None,
-        *,
-        expect: int | None = None,
-        key: str | None = None,
-        actor: str = "",
-        reason: str = "",
-        now: int | None = None,
-        permit: Permit | None = None,
-        replicas: int | None = None,
-        returning: Literal["revision"],
-    ) -> int: ...
-
-    async def fire(
-        self,
-        machine: str,
-        id: str,
-        event: str,
-        payload: Data | None = None,
-        *,
-        expect: int | None = None,
-        key: str | None = None,
-        actor: str = "",
-        reason: str = "",
-        now: int | None = None,
-        permit: Permit | None = None,
-        replicas: int | None = None,
-        returning: Literal["instance", "revision"] = "instance",
-    ) -> Instance | int:
+    ) -> Instance:
         """Send an event to an instance and return the instance as it is afterwards.
 
         ``expect`` is the revision the caller saw: any other raises Conflict. The same ``key`` again within a day
         returns the first outcome and changes nothing. ``permit``: the rights of the person behind the call; None for a
         program. ``replicas``: wait until so many replicas have written the step, by default as many as the engine's
         option says; ``outcome.replicated`` is the number that had it in time, and ``outcome.durability`` says it in
-        words. ``returning="revision"`` returns the instance's new revision alone, which is faster. Raises Refused,
-        UnknownEvent, UnknownInstance, BadPayload; with a permit also NotAllowed and NeedsApproval.
+        words. Raises Refused, UnknownEvent, UnknownInstance, BadPayload; with a permit also NotAllowed and
+        NeedsApproval.
         """
         return await self._call(
-            cast(Any, Engine.fire),
+            Engine.fire,
             machine,
             id,
             event,
@@ -426,41 +320,55 @@ class AsyncEngine(AsyncCalls):
             now=now,
             permit=permit,
             replicas=replicas,
-            returning=returning,
         )
 
-    @overload
-    async def fire_many(
+    async def fire_revision(
         self,
-        calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]],
+        machine: str,
+        id: str,
+        event: str,
+        payload: Data | None = None,
         *,
+        expect: int | None = None,
+        key: str | None = None,
+        actor: str = "",
+        reason: str = "",
+        now: int | None = None,
+        permit: Permit | None = None,
         replicas: int | None = None,
-        returning: Literal["instance"] = "instance",
-    ) -> list[Instance | SignalboxError]: ...
+    ) -> int:
+        """Send an event as ``fire`` does; return the instance's new revision alone, which is faster."""
+        return await self._call(
+            Engine.fire_revision,
+            machine,
+            id,
+            event,
+            payload,
+            expect=expect,
+            key=key,
+            actor=actor,
+            reason=reason,
+            now=now,
+            permit=permit,
+            replicas=replicas,
+        )
 
-    @overload
     async def fire_many(
-        self,
-        calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]],
-        *,
-        replicas: int | None = None,
-        returning: Literal["revision"],
-    ) -> list[int | SignalboxError]: ...
-
-    async def fire_many(
-        self,
-        calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]],
-        *,
-        replicas: int | None = None,
-        returning: Literal["instance", "revision"] = "instance",
-    ) -> list[Instance | SignalboxError] | list[int | SignalboxError]:
+        self, calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]], *, replicas: int | None = None
+    ) -> list[Instance | SignalboxError]:
         """Send many events in one round trip, two for large batches; return, in order, the new instance or the error of
         each.
 
         Each event is a step of its own: one that is refused does not stop the others. ``replicas``: as of ``fire``,
-        waited for once on each server. ``returning``: as of ``fire``.
+        waited for once on each server.
         """
-        return await self._call(cast(Any, Engine.fire_many), calls, replicas=replicas, returning=returning)
+        return await self._call(Engine.fire_many, calls, replicas=replicas)
+
+    async def fire_revisions(
+        self, calls: Iterable[Fire | Mapping[str, Any] | Sequence[Any]], *, replicas: int | None = None
+    ) -> list[int | SignalboxError]:
+        """Send many events as ``fire_many`` does; return, in order, the new revision or the error of each."""
+        return await self._call(Engine.fire_revisions, calls, replicas=replicas)
 
     async def explain(
         self, machine: str, id: str, event: str, payload: Data | None = None, *, now: int | None = None
@@ -560,144 +468,74 @@ class AsyncEngine(AsyncCalls):
         answer."""
         return await self._call(Engine.workers)
 
-    async def enqueue(
+    async def publish(
         self,
-        machine: str,
-        src: str,
-        input: Any = None,
+        definition: dict[str, Any] | CompiledDefinition,
         *,
-        queue: str | None = None,
-        priority: int = 5,
-        delay: int = 0,
-        unique: str | None = None,
-        attempts: int = 3,
-        backoff: int = 1000,
-        lease: int = 30000,
-        timeout: int = 0,
-        jitter: bool = True,
-        stop: Sequence[str] = (),
-        instance_key: str | None = None,
-        now: int | None = None,
-        key: str | None = None,
-    ) -> Job:
-        """Put a job without an instance on a queue (by default the one named like ``src``) and return it.
+        version: int | None = None,
+        alone: bool = False,
+        rollout: float | None = None,
+        guard: GuardSettings = None,
+        actor: str = "",
+        reason: str = "",
+    ) -> PublishedMachine:
+        """Check, compile and store a definition as the machine's current version. A compiled definition is only stored.
 
-        ``priority`` 0 to 9, 9 first; ``delay``, ``backoff``, ``lease``, ``timeout`` in ms. ``unique``: a key that has
-        an open job on this queue returns that job, and nothing is added. The job is stored on the partition of
-        ``unique``, else of ``instance_key``, else of ``key``, else on any. ``stop``: kinds of exceptions that are not
-        retried. ``key``: an idempotency key; for a day, the same key returns the first job, also when it has ended.
+        The same content again is the same version. ``version`` publishes under a known number, to restore a backup.
+        ``alone``: without the machines embedded in it. ``rollout``: the percentage of new instances that get the
+        version, for ``actor`` and ``reason``; the current one stays. ``guard``: when that stops by itself, False for
+        never. Without ``rollout`` a new version ends the roll-out of another. Raises DefinitionError with every
+        finding, VersionRefused.
         """
         return await self._call(
-            Engine.enqueue,
-            machine,
-            src,
-            input,
-            queue=queue,
-            priority=priority,
-            delay=delay,
-            unique=unique,
-            attempts=attempts,
-            backoff=backoff,
-            lease=lease,
-            timeout=timeout,
-            jitter=jitter,
-            stop=stop,
-            instance_key=instance_key,
-            now=now,
-            key=key,
+            Engine.publish,
+            definition,
+            version=version,
+            alone=alone,
+            rollout=rollout,
+            guard=guard,
+            actor=actor,
+            reason=reason,
         )
 
-    async def enqueue_many(self, items: Iterable[Enqueue | Mapping[str, Any]]) -> list[Job | SignalboxError]:
-        """Put many jobs on queues in one round trip; return, in order, the job or the error of each. A hundred jobs of
-        one partition are enqueued together, or not at all."""
-        return await self._call(Engine.enqueue_many, items)
+    async def machines(self) -> dict[str, int]:
+        """Return machine name -> number of its current version."""
+        return await self._call(Engine.machines)
 
-    async def take(
-        self,
-        machine: str,
-        queue: str,
-        worker: str,
-        *,
-        count: int = 1,
-        lease: int | None = None,
-        partitions: Collection[int] | None = None,
-        now: int | None = None,
-    ) -> Taken:
-        """Take up to ``count`` ready jobs, each leased to ``worker`` for ``lease`` ms (None: as the definition says).
-        ``partitions``: the numbers of those to take from; None for all."""
-        return await self._call(
-            Engine.take, machine, queue, worker, count=count, lease=lease, partitions=partitions, now=now
-        )
+    async def current_versions(self) -> dict[str, str]:
+        """Return machine name -> ``<version>:<digest>`` of the current version; no other content has the same."""
+        return await self._call(Engine.current_versions)
 
-    async def complete(self, job: Job, result: Any = None, *, now: int | None = None) -> Instance | None:
-        """End a job and move its instance in one call; return the instance, or None for a job without one.
+    async def recent_versions(self) -> dict[str, str]:
+        """Return the same for duties that ask again and again: what an earlier release publishes is seen after five
+        minutes."""
+        return await self._call(Engine.recent_versions)
 
-        Raises LeaseLost when the token no longer holds the job, Refused when the step fails (the job is then still
-        held).
-        """
-        return await self._call(Engine.complete, job, result, now=now)
+    async def catalog_revision(self) -> str:
+        """Return a text that changes when a machine is published or deleted: cheap, for callers that look often. A
+        publication by an earlier release may not change it."""
+        return await self._call(Engine.catalog_revision)
 
-    async def complete_many(
-        self, ends: Iterable[tuple[Job, Any]], *, now: int | None = None
-    ) -> list[Outcome | SignalboxError | None]:
-        """End many jobs in one round trip, each as ``complete`` does; return, in order, the outcome of each, None for a
-        job without an instance, or its error."""
-        return await self._call(Engine.complete_many, ends, now=now)
+    async def versions(self, machine: str) -> list[int]:
+        """List the numbers of a machine's published versions. Raises UnknownMachine."""
+        return await self._call(Engine.versions, machine)
 
-    async def fail(
-        self,
-        job: Job,
-        error: str,
-        *,
-        kind: str = "",
-        trace: str = "",
-        retry: bool = True,
-        delay: int | None = None,
-        kinds: Iterable[str] = (),
-        now: int | None = None,
-    ) -> str:
-        """End an attempt as failed; return "delayed" when there is another attempt, "dead" when there is none. The
-        instance of a dead job gets ``error.invoke.<id>`` in the same step.
+    async def definition(self, machine: str, version: int | None = None) -> dict[str, Any]:
+        """Return the definition as it was published, by default the current version. Raises UnknownMachine."""
+        return await self._call(Engine.definition, machine, version)
 
-        ``kind`` names the exception, ``kinds`` its base classes: a job whose definition stops at one of them is not
-        retried. ``delay``: ms until the next attempt, in place of the backoff. Raises LeaseLost.
-        """
-        return await self._call(
-            Engine.fail, job, error, kind=kind, trace=trace, retry=retry, delay=delay, kinds=kinds, now=now
-        )
+    async def count_partitions(self, machine: str) -> int:
+        """Return the number of partitions that a machine got with its first publication. Raises UnknownMachine."""
+        return await self._call(Engine.count_partitions, machine)
 
-    async def hand_back(self, job: Job, *, delay: int = 0, now: int | None = None) -> None:
-        """Return a job that was not run, without counting the attempt: ready again after ``delay`` ms. Raises
-        LeaseLost."""
-        await self._call(Engine.hand_back, job, delay=delay, now=now)
+    async def list_partition_counts(self) -> dict[str, int]:
+        """Return machine -> number of its partitions; on a cluster the last copy while the list does not answer."""
+        return await self._call(Engine.list_partition_counts)
 
-    async def extend(self, jobs: Job | Sequence[Job], lease: int, *, now: int | None = None) -> list[bool]:
-        """Renew leases to ``lease`` ms from now, none past its job's deadline; return for each, in order, whether it is
-        held."""
-        return await self._call(Engine.extend, jobs, lease, now=now)
-
-    async def renew(self, jobs: Job | Sequence[Job], lease: int, *, now: int | None = None) -> list[str]:
-        """Renew leases like ``extend``; return for each "" when it is held, else "taken back", "withdrawn" or
-        "gone"."""
-        return await self._call(Engine.renew, jobs, lease, now=now)
-
-    async def progress(
-        self, job: Job, done: float, total: float | None = None, note: str = "", *, now: int | None = None
-    ) -> None:
-        """Report the progress of a job, which pages show live. Raises LeaseLost."""
-        await self._call(Engine.progress, job, done, total, note, now=now)
-
-    async def sweep(
-        self,
-        machine: str,
-        *,
-        partitions: Collection[int] | None = None,
-        clock: ClockBounds | None = None,
-        now: int | None = None,
-    ) -> int:
-        """Take back jobs whose lease ran out and make due jobs ready; return how many moved. ``partitions``: the
-        numbers of those to sweep; None for all. ``clock``: what is known of the servers' clocks."""
-        return await self._call(Engine.sweep, machine, partitions=partitions, clock=clock, now=now)
+    async def sensitive(self, machine: str) -> SensitiveFields:
+        """Return the fields that any published version marks as sensitive. The engine itself returns them in clear:
+        the code that shows data to people redacts it. Raises UnknownMachine."""
+        return await self._call(Engine.sensitive, machine)
 
     async def mend(self, machine: str, *, now: int | None = None) -> MendReport:
         """Put every job where its hash says it is, after keys were damaged from outside; return what was repaired.
@@ -706,6 +544,19 @@ class AsyncEngine(AsyncCalls):
         job past its deadline gets ten seconds at most and is then taken back like any other.
         """
         return await self._call(Engine.mend, machine, now=now)
+
+    async def ready(self, queues: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """List those of the queues, (machine, queue), that hold ready jobs."""
+        return await self._call(Engine.ready, queues)
+
+    async def ready_partitions(self, queues: Iterable[tuple[str, str]]) -> dict[tuple[str, str], set[int]]:
+        """Return (machine, queue) -> the numbers of its partitions that hold ready jobs, for queues that have any."""
+        return await self._call(Engine.ready_partitions, queues)
+
+    async def queue_names(self, machines: Iterable[str]) -> PartialList[tuple[str, str]]:
+        """List (machine, queue) for every queue these machines ever had. The attribute ``missing`` of the result lists
+        the roots of partitions that did not answer."""
+        return await self._call(Engine.queue_names, machines)
 
     async def pause(self, machine: str, queue: str, *, actor: str, reason: str, now: int | None = None) -> None:
         """Pause a queue: no job is taken until it is resumed. Running jobs may finish, new jobs may be enqueued."""
@@ -816,33 +667,114 @@ class AsyncEngine(AsyncCalls):
         the roots of partitions that did not answer."""
         return await self._call(Engine.stats, machine)
 
-    async def ready(self, queues: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """List those of the queues, (machine, queue), that hold ready jobs."""
-        return await self._call(Engine.ready, queues)
+    async def enqueue(
+        self,
+        machine: str,
+        src: str,
+        input: Any = None,
+        *,
+        key: str | None = None,
+        now: int | None = None,
+        **options: Unpack[EnqueueOptions],
+    ) -> Job:
+        """Put a job without an instance on a queue (by default the one named like ``src``) and return it.
 
-    async def ready_partitions(self, queues: Iterable[tuple[str, str]]) -> dict[tuple[str, str], set[int]]:
-        """Return (machine, queue) -> the numbers of its partitions that hold ready jobs, for queues that have any."""
-        return await self._call(Engine.ready_partitions, queues)
+        ``key``: an idempotency key; for a day, the same key returns the first job, also when it has ended.
+        ``options``: as in ``enqueue("order", "charge", priority=9)`` (``EnqueueOptions``).
+        """
+        return await self._call(Engine.enqueue, machine, src, input, key=key, now=now, **options)
 
-    async def queue_names(self, machines: Iterable[str]) -> PartialList[tuple[str, str]]:
-        """List (machine, queue) for every queue these machines ever had. The attribute ``missing`` of the result lists
-        the roots of partitions that did not answer."""
-        return await self._call(Engine.queue_names, machines)
+    async def enqueue_many(self, items: Iterable[Enqueue | Mapping[str, Any]]) -> list[Job | SignalboxError]:
+        """Put many jobs on queues in one round trip; return, in order, the job or the error of each. A hundred jobs of
+        one partition are enqueued together, or not at all."""
+        return await self._call(Engine.enqueue_many, items)
 
-    async def bells(self, machine: str, queue: str) -> list[str]:
-        """List the keys that are pushed to when a job comes to the queue, one for each partition."""
-        return await self._call(Engine.bells, machine, queue)
+    async def take(
+        self,
+        machine: str,
+        queue: str,
+        worker: str,
+        *,
+        count: int = 1,
+        lease: int | None = None,
+        partitions: Collection[int] | None = None,
+        now: int | None = None,
+    ) -> Taken:
+        """Take up to ``count`` ready jobs, each leased to ``worker`` for ``lease`` ms (None: as the definition says).
+        ``partitions``: the numbers of those to take from; None for all."""
+        return await self._call(
+            Engine.take, machine, queue, worker, count=count, lease=lease, partitions=partitions, now=now
+        )
 
-    async def jobs(
-        self, machine: str, queue: str, *, place: str = "ready", limit: int = 50, offset: int = 0
-    ) -> PartialList[Job]:
-        """List the first jobs of a place (of the dead and handled, the newest) after ``offset`` others. The attribute
-        ``missing`` of the result lists the roots of partitions that did not answer."""
-        return await self._call(Engine.jobs, machine, queue, place=place, limit=limit, offset=offset)
+    async def complete(self, job: Job, result: Any = None, *, now: int | None = None) -> Instance | None:
+        """End a job and move its instance in one call; return the instance, or None for a job without one.
 
-    async def job(self, machine: str, id: str) -> Job:
-        """Read one job. Raises LookupFailed when it is finished or withdrawn."""
-        return await self._call(Engine.job, machine, id)
+        Raises LeaseLost when the token no longer holds the job, Refused when the step fails (the job is then still
+        held).
+        """
+        return await self._call(Engine.complete, job, result, now=now)
+
+    async def complete_many(
+        self, ends: Iterable[tuple[Job, Any]], *, now: int | None = None
+    ) -> list[Outcome | SignalboxError | None]:
+        """End many jobs in one round trip, each as ``complete`` does; return, in order, the outcome of each, None for a
+        job without an instance, or its error."""
+        return await self._call(Engine.complete_many, ends, now=now)
+
+    async def fail(
+        self,
+        job: Job,
+        error: str,
+        *,
+        kind: str = "",
+        trace: str = "",
+        retry: bool = True,
+        delay: int | None = None,
+        kinds: Iterable[str] = (),
+        now: int | None = None,
+    ) -> str:
+        """End an attempt as failed; return "delayed" when there is another attempt, "dead" when there is none. The
+        instance of a dead job gets ``error.invoke.<id>`` in the same step.
+
+        ``kind`` names the exception, ``kinds`` its base classes: a job whose definition stops at one of them is not
+        retried. ``delay``: ms until the next attempt, in place of the backoff. Raises LeaseLost.
+        """
+        return await self._call(
+            Engine.fail, job, error, kind=kind, trace=trace, retry=retry, delay=delay, kinds=kinds, now=now
+        )
+
+    async def hand_back(self, job: Job, *, delay: int = 0, now: int | None = None) -> None:
+        """Return a job that was not run, without counting the attempt: ready again after ``delay`` ms. Raises
+        LeaseLost."""
+        await self._call(Engine.hand_back, job, delay=delay, now=now)
+
+    async def extend(self, jobs: Job | Sequence[Job], lease: int, *, now: int | None = None) -> list[bool]:
+        """Renew leases to ``lease`` ms from now, none past its job's deadline; return for each, in order, whether it is
+        held."""
+        return await self._call(Engine.extend, jobs, lease, now=now)
+
+    async def renew(self, jobs: Job | Sequence[Job], lease: int, *, now: int | None = None) -> list[str]:
+        """Renew leases like ``extend``; return for each "" when it is held, else "taken back", "withdrawn" or
+        "gone"."""
+        return await self._call(Engine.renew, jobs, lease, now=now)
+
+    async def progress(
+        self, job: Job, done: float, total: float | None = None, note: str = "", *, now: int | None = None
+    ) -> None:
+        """Report the progress of a job, which pages show live. Raises LeaseLost."""
+        await self._call(Engine.progress, job, done, total, note, now=now)
+
+    async def sweep(
+        self,
+        machine: str,
+        *,
+        partitions: Collection[int] | None = None,
+        clock: ClockBounds | None = None,
+        now: int | None = None,
+    ) -> int:
+        """Take back jobs whose lease ran out and make due jobs ready; return how many moved. ``partitions``: the
+        numbers of those to sweep; None for all. ``clock``: what is known of the servers' clocks."""
+        return await self._call(Engine.sweep, machine, partitions=partitions, clock=clock, now=now)
 
     async def get_many(self, machine: str, ids: Iterable[str]) -> list[Instance | SignalboxError]:
         """Return, in order, the instance of each id or its error. Raises UnknownMachine; EngineUnavailable where no
@@ -1114,33 +1046,16 @@ class AsyncEngine(AsyncCalls):
         self,
         machine: str,
         *,
-        state: str | None = None,
-        older_than: float | None = None,
-        where: Mapping[str, Any] | None = None,
-        tag: str | None = None,
-        version: int | None = None,
-        id_prefix: str | None = None,
-        actor: str | Mapping[str, str] | None = None,
-        error: str | None = None,
-        transition: str | None = None,
-        created: Mapping[str, int] | None = None,
-        suspended: bool | None = None,
         limit: int = 50,
         cursor: str | None = None,
         newest: bool = False,
         now: int | None = None,
         partial: bool = True,
+        **terms: Unpack[SearchTerms],
     ) -> Page:
         """Return a page of instances by the time they entered their state, longest-staying first; or, where the index
-        of a data field is narrower, in the order of its values. ``newest`` reverses both.
-
-        ``state`` may be compound: then everything below it; ``tag`` stands for all states that carry it. ``older_than``
-        is in seconds, ``version`` what they run. ``where``: data field -> value, ``{"prefix": text}``, or a range like
-        ``{"ge": 1, "lt": 5}``. ``actor``: the actor of the last step that had one, a name or ``{"prefix": text}``.
-        ``error``: the beginning of the kind or the text of a current problem (of a dead job, or of a timer whose step
-        failed, which has the kind "timer"), or "any". ``transition``: ``<version>:<transition>``, as the flow counters
-        name it: instances that came by it to a state they are in, of machines that index ``instance.transition``.
-        ``created``: a range of ms since the epoch; ``suspended``: only those that are, or are not. Both are compared.
+        of a data field is narrower, in the order of its values. ``newest`` reverses both. ``terms``: what they have in
+        common, as in ``find("door", state="Open", older_than=3600)`` (``SearchTerms``).
 
         One index is walked, everything else is compared, 2000 instances at most for each call: a page may be short and
         have a cursor. Partitions that do not answer are ``missing`` in the page; with ``partial=False``, for programs
@@ -1149,66 +1064,18 @@ class AsyncEngine(AsyncCalls):
         "none".
         """
         return await self._call(
-            Engine.find,
-            machine,
-            state=state,
-            older_than=older_than,
-            where=where,
-            tag=tag,
-            version=version,
-            id_prefix=id_prefix,
-            actor=actor,
-            error=error,
-            transition=transition,
-            created=created,
-            suspended=suspended,
-            limit=limit,
-            cursor=cursor,
-            newest=newest,
-            now=now,
-            partial=partial,
+            Engine.find, machine, limit=limit, cursor=cursor, newest=newest, now=now, partial=partial, **terms
         )
 
     async def tally(
-        self,
-        machine: str,
-        *,
-        state: str | None = None,
-        older_than: float | None = None,
-        where: Mapping[str, Any] | None = None,
-        tag: str | None = None,
-        version: int | None = None,
-        id_prefix: str | None = None,
-        actor: str | Mapping[str, str] | None = None,
-        error: str | None = None,
-        transition: str | None = None,
-        created: Mapping[str, int] | None = None,
-        suspended: bool | None = None,
-        now: int | None = None,
-        most: int = 20000,
+        self, machine: str, *, now: int | None = None, most: int = 20000, **terms: Unpack[SearchTerms]
     ) -> Tally:
-        """Count the instances that ``find`` would list for the same arguments, by leaf state and in all.
+        """Count the instances that ``find`` would list for the same terms, by leaf state and in all.
 
         State and age alone are counted exactly. Else the narrowest index is walked, in calls of a few ms, and ``most``
         instances at most are compared: beyond that the tally is not complete and says "at least". Raises as ``find``.
         """
-        return await self._call(
-            Engine.tally,
-            machine,
-            state=state,
-            older_than=older_than,
-            where=where,
-            tag=tag,
-            version=version,
-            id_prefix=id_prefix,
-            actor=actor,
-            error=error,
-            transition=transition,
-            created=created,
-            suspended=suspended,
-            now=now,
-            most=most,
-        )
+        return await self._call(Engine.tally, machine, now=now, most=most, **terms)
 
     async def problems(self, machine: str, ids: Iterable[str]) -> dict[str, list[Problem]]:
         """Return id -> current problems, of those instances that have any; ``error=`` finds instances by them.
@@ -1254,6 +1121,21 @@ class AsyncEngine(AsyncCalls):
         """Compute what each of these events would do without a payload, or the error of that question; one round
         trip."""
         return await self._call(Engine.explain_all, machine, id, events, now=now)
+
+    async def bells(self, machine: str, queue: str) -> list[str]:
+        """List the keys that are pushed to when a job comes to the queue, one for each partition."""
+        return await self._call(Engine.bells, machine, queue)
+
+    async def jobs(
+        self, machine: str, queue: str, *, place: str = "ready", limit: int = 50, offset: int = 0
+    ) -> PartialList[Job]:
+        """List the first jobs of a place (of the dead and handled, the newest) after ``offset`` others. The attribute
+        ``missing`` of the result lists the roots of partitions that did not answer."""
+        return await self._call(Engine.jobs, machine, queue, place=place, limit=limit, offset=offset)
+
+    async def job(self, machine: str, id: str) -> Job:
+        """Read one job. Raises LookupFailed when it is finished or withdrawn."""
+        return await self._call(Engine.job, machine, id)
 
     async def acceptance(self, machine: str) -> Acceptance:
         """Return whom a machine accepts. Raises UnknownMachine."""

@@ -36,8 +36,6 @@ HEAD = '''"""The engine for asyncio, made of the methods of ``Engine`` by ``mach
 Do not edit: a test holds this file against ``Engine``.
 """
 
-# ruff: noqa: ASYNC109
-
 from __future__ import annotations
 
 '''
@@ -91,8 +89,9 @@ def _write(owner: type, method: Method, imports: dict[str, str]) -> str:
         return f"{head} -> {part}:\n{doc}        return {part}(self, {target})\n"
     passed = ", ".join([target, *map(_write_argument, parameters)])
     give = "" if signature.return_annotation == "None" else "return "
-    # A method with ** may get any name: mypy cannot tell that none of them is ``self``.
-    mark = "  # type: ignore[arg-type]" if any(one.kind is one.VAR_KEYWORD for one in parameters) else ""
+    # A method with ** of any name may get ``self``, as far as mypy can tell.
+    free = any(one.kind is one.VAR_KEYWORD and "Unpack" not in one.annotation for one in parameters)
+    mark = "  # type: ignore[arg-type]" if free else ""
     return f"{head} -> {signature.return_annotation}:\n{doc}        {give}await self._call({passed}){mark}\n"
 
 

@@ -34,7 +34,6 @@ MAX_TOGETHER = 50  # jobs that one call enqueues, takes or ends: some ms in whic
 MAX_NOTE = 200  # characters
 
 
-
 class LifecycleMethods(JobReadMethods):
     """The jobs of all machines: a part of ``Engine``. Times given as ``now`` replace the server's clock."""
 
@@ -56,7 +55,7 @@ class LifecycleMethods(JobReadMethods):
         """Put a job without an instance on a queue (by default the one named like ``src``) and return it.
 
         ``key``: an idempotency key; for a day, the same key returns the first job, also when it has ended.
-        ``options``: as in ``enqueue("door", "paint", priority=9)`` (``EnqueueOptions``).
+        ``options``: as in ``enqueue("order", "charge", priority=9)`` (``EnqueueOptions``).
         """
         (job,) = self.enqueue_many([Enqueue(machine, src, input, key=key, now=now, **options)])
         if isinstance(job, SignalboxError):

@@ -217,9 +217,7 @@ def apply_rules(caller: Caller, catalog: Catalog, machine: str, rules: Any, *, p
         if "concurrency" in rule or "rate" in rule:
             rate = rule.get("rate", "")
             text = None if rate == "" else "none" if rate is None else rates.format_rate(int(rate[0]), int(rate[1]))
-            queues.limit(
-                machine, queue, concurrency=rule.get("concurrency"), rate=text, actor=ACTOR, reason=REASON
-            )
+            queues.limit(machine, queue, concurrency=rule.get("concurrency"), rate=text, actor=ACTOR, reason=REASON)
         if pauses and "paused" in rule:
             queues.pause(machine, queue, actor=ACTOR, reason=str(rule["paused"].get("reason") or REASON))
 

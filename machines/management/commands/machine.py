@@ -43,7 +43,7 @@ from machines.testing.scenarios import schema as scenario_schema
 
 class Verb(NamedTuple):
     """A verb of the command. ``run`` gets those of its options that its parameters name, ``options`` for all of them;
-    ``command`` and ``output`` are the command and its standard output."""
+    ``command`` and ``stdout`` are the command and its standard output."""
 
     help: str
     add_arguments: Callable[[ArgumentParser], object]
@@ -68,7 +68,7 @@ class Command(BaseCommand):
             raise CommandError(f"database error: {error}; have you run `manage.py migrate`?") from error
 
     def _call(self, run: Callable[..., None], options: dict[str, Any]) -> None:
-        given = options | {"self": self, "command": self, "output": self.stdout, "options": options}
+        given = options | {"self": self, "command": self, "stdout": self.stdout, "options": options}
         run(**{name: given[name] for name in signature(run).parameters})
 
     def _validate(self, file: str, format: str) -> None:

@@ -181,10 +181,11 @@ class Executor:
 
 
 def _as_exception(handler: Handler, error: BaseException) -> Exception:
-    """Return the exception that an attempt failed with; one that would end the worker is told by its handler."""
+    """Return the exception that an attempt failed with; what is none, and would end the worker, becomes one."""
     if isinstance(error, Exception):
         return error
-    how = "cancelled itself" if isinstance(error, asyncio.CancelledError) else f"ended with {error!r}"
+    cancelled = handler.is_async and isinstance(error, asyncio.CancelledError)
+    how = "cancelled itself" if cancelled else f"ended with {error!r}"
     return RuntimeError(f"the handler {handler.where} {how}")
 
 

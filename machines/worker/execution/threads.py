@@ -26,7 +26,9 @@ class Threads:
     deadline is left behind and another takes its place; when too many are, ``on_exhausted`` is called.
     """
 
-    def __init__(self, process: Callable[[Handler, Job], None], in_flight: InFlightJobs, on_exhausted: Callable[[], object]) -> None:
+    def __init__(
+        self, process: Callable[[Handler, Job], None], in_flight: InFlightJobs, on_exhausted: Callable[[], object]
+    ) -> None:
         self._process = process
         self._in_flight = in_flight
         self._on_exhausted = on_exhausted

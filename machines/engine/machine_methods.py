@@ -6,14 +6,14 @@ from typing import Any
 
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.jobs.ready_queues import ReadyQueues
+from machines.engine.publishing.catalog import Catalog
+from machines.engine.publishing.sensitive_fields import SensitiveFields
 from machines.engine.records import PublishedMachine
-from machines.engine.versions.rollout.methods import GuardSettings, RolloutMethods
-
-from .catalog import Catalog
-from .sensitive_fields import SensitiveFields
+from machines.engine.versions.rollout.methods import GuardSettings as GuardSettings
+from machines.engine.versions.rollout.methods import RolloutMethods
 
 
-class PublishingMethods(RolloutMethods):
+class MachineMethods(RolloutMethods):
     """Machines and their definitions: a part of ``Engine``."""
 
     _catalog: Catalog
