@@ -120,7 +120,7 @@ def test_redis_away_is_a_503_with_its_code(as_, activation, settings):
     ],
 )
 def test_an_alarm_is_raised_for_what_will_not_mend_itself(depth, workers, said):
-    assert [alarm.text for alarm in alarms.raise_alarms([depth], workers)] == said
+    assert [alarm.text for alarm in alarms.raise_alarms(alarms.Figures([depth], workers))] == said
 
 
 @pytest.mark.parametrize(
@@ -133,13 +133,13 @@ def test_an_alarm_is_raised_for_what_will_not_mend_itself(depth, workers, said):
     ],
 )
 def test_timers_that_nobody_fires_raise_an_alarm(overdue, workers, said):
-    raised = alarms.raise_alarms([], workers, overdue)
+    raised = alarms.raise_alarms(alarms.Figures([], workers, overdue))
     assert [alarm.text for alarm in raised] == said
     assert [links.link_alarm(alarm, EVERYTHING).url for alarm in raised] == ["/workers/"] * len(said)
 
 
 def test_an_alarm_leads_to_what_it_is_about():
-    raised = alarms.raise_alarms([Depth("m", "q", 1, 0, 0, 2)], [])
+    raised = alarms.raise_alarms(alarms.Figures([Depth("m", "q", 1, 0, 0, 2)], []))
     assert [links.link_alarm(alarm, EVERYTHING).url for alarm in raised] == ["/queues/m/q/?place=dead", "/workers/"]
 
 
@@ -184,12 +184,12 @@ def test_an_alarm_leads_to_what_it_is_about():
     ],
 )
 def test_each_alarm_says_what_is_wrong_and_leads_to_it(given, workers, said, leads):
-    raised = [links.link_alarm(alarm, NOTHING) for alarm in alarms.raise_alarms([], workers, **given)]
+    raised = [links.link_alarm(alarm, NOTHING) for alarm in alarms.raise_alarms(alarms.Figures([], workers, **given))]
     assert [(alarm.text, alarm.url, alarm.act_url) for alarm in raised] == ([(said, leads, "")] if said else [])
 
 
 def test_failing_timers_and_those_nobody_fires_are_not_both_told():
-    raised = alarms.raise_alarms([], [], {"m": 3}, late={"m": 3})
+    raised = alarms.raise_alarms(alarms.Figures([], [], {"m": 3}, late={"m": 3}))
     assert [alarm.text for alarm in raised] == ["no worker is running: 3 timers of m overdue"]
 
 

@@ -86,7 +86,7 @@ def test_a_queue_that_stays_paused_raises_an_alarm(engine, devices):
 
     def raised(**facts):
         given = stats.as_dict() | {"paused": None} | facts
-        found = alarms.raise_alarms([], [], paused=[("m", type(stats)(**given))])
+        found = alarms.raise_alarms(alarms.Figures([], [], paused=[("m", type(stats)(**given))]))
         return [(alarm.text, links.link_alarm(alarm, NOTHING).url) for alarm in found]
 
     pause = Pause(stats.now - 3 * HOUR, "ann", "rates")
@@ -115,7 +115,7 @@ def test_a_handler_that_nobody_has_raises_an_alarm(lacking, depth, said):
         WorkerInfo("w", "box", 1, ["m/q"], in_hand=0, started=now, seen=now, lacking={"m/q": names})
         for names in lacking
     ]
-    assert [alarm.text for alarm in alarms.raise_alarms([depth], workers)] == said
+    assert [alarm.text for alarm in alarms.raise_alarms(alarms.Figures([depth], workers))] == said
 
 
 def test_a_pause_is_on_the_overview(as_, engine, devices):
