@@ -7,7 +7,6 @@ import secrets
 import subprocess
 import sys
 
-import psycopg
 import pytest
 
 from tests.installation.processes import ROOT
@@ -18,6 +17,8 @@ FILES = ("test_calls.py", "test_recording.py", "test_reconcile.py")
 
 
 def test_recording_calls_and_reconcile_hold_on_postgresql(postgres_url):
+    import psycopg
+
     name = f"signalbox_{secrets.token_hex(4)}"
     with psycopg.connect(postgres_url, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name}")

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -94,13 +95,11 @@ def environment_file() -> dict[str, str]:
     return dict(line.split("=", 1) for line in lines)
 
 
-def processes() -> Iterator[Process]:
-    """Every process of the product that a file starts."""
-    yield from _of_compose()
-    yield from _of_kubernetes()
-    yield from _of_systemd()
-    image = dict(stages()[-1])
-    yield Process("Dockerfile", _exec(image["CMD"]), {}, 10)
+@cache
+def processes() -> list[Process]:
+    """Return every process of the product that a file starts."""
+    image = Process("Dockerfile", _exec(dict(stages()[-1])["CMD"]), {}, 10)
+    return [*_of_compose(), *_of_kubernetes(), *_of_systemd(), image]
 
 
 def _exec(text: str) -> list[str]:

@@ -15,6 +15,7 @@ from dashboard.serving import admission, server
 from dashboard.site import environment
 from machines import cli
 from machines.worker import supervisor
+from tests.cases import for_each
 
 from . import files
 from .files import Process
@@ -23,8 +24,7 @@ pytestmark = pytest.mark.pure
 APPS = {"serve": "dashboard", "worker": "machines", "migrate": "django.core", "library": "machines"}
 OF_PYTHON = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PATH", "PIP_NO_CACHE_DIR", "PIP_DISABLE_PIP_VERSION_CHECK"}
 PORT = 8000
-PROCESSES = list(files.processes())
-each = pytest.mark.parametrize("process", PROCESSES, ids=lambda process: process.where)
+each = for_each("process", files.processes)
 
 
 def options(process: Process) -> dict[str, Any]:
@@ -84,11 +84,11 @@ def test_the_script_has_the_commands():
 
 def test_all_commands_are_started_by_each_way():
     for way in ("compose", "kubernetes", "systemd"):
-        assert {process.command for process in PROCESSES if process.where.startswith(way)} == set(APPS), way
+        assert {process.command for process in files.processes() if process.where.startswith(way)} == set(APPS), way
 
 
 def test_the_workers_and_sites_of_all_ways_have_the_same_options():
-    of_workers = {tuple(process.arguments) for process in PROCESSES if process.command == "worker"}
+    of_workers = {tuple(process.arguments) for process in files.processes() if process.command == "worker"}
     assert len(of_workers) == 1
 
 
@@ -131,7 +131,7 @@ def test_the_page_names_the_files_and_the_times():
     page = (files.ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
     for path in re.findall(r"deploy/[a-z][\w./-]*\w", page):
         assert (files.ROOT / path).exists(), path
-    stops = {process.command: process.stop for process in PROCESSES if process.where.startswith("systemd")}
+    stops = {process.command: process.stop for process in files.processes() if process.where.startswith("systemd")}
     assert f"wait for {stops['serve']:.0f} and {stops['worker']:.0f} seconds" in page
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,10 @@ from machines.engine.definitions import outline
 
 from .samples import example, parsed, texts
 
-DRAWN = "".join(diagrams.draw(outline(example(name))).svg for name in ("activation", "new_device", "delivery"))
+
+@cache
+def draw_samples() -> str:
+    return "".join(diagrams.draw(outline(example(name))).svg for name in ("activation", "new_device", "delivery"))
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +129,7 @@ def test_every_class_that_is_drawn_has_a_look() -> None:
     css = (Path(diagrams.__file__).parent.parent / "static/signalbox/admin/diagram.css").read_text()
     states = ["occupied", "current", *(f"heat-{step}" for step in range(1, 6)), "changed"]
     promised = [*states, "busy", "taken", "possible", "dead", "stale"]
-    drawn = {name for classes in re.findall(r'class="([^"]*)"', DRAWN) for name in classes.split()}
+    drawn = {name for classes in re.findall(r'class="([^"]*)"', draw_samples()) for name in classes.split()}
     unstyled = {
         "edges",
         "clusters",

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.redis
 
 HOUR = 3600  # seconds
 LEASE = 4_000  # ms
-LIBRARY = next(iter(sorted(Path("/usr/lib").glob("**/faketime/libfaketimeMT.so.1"))), None)
+LIBRARY = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))), None)
 PROGRAM = """#!/bin/sh
 export LD_PRELOAD={library} FAKETIME_TIMESTAMP_FILE={file} FAKETIME_NO_CACHE=1 FAKETIME_DONT_FAKE_MONOTONIC=1
 exec {program} "$@"

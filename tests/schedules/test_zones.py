@@ -5,7 +5,7 @@ from __future__ import annotations
 import calendar
 import re
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import takewhile
 from pathlib import Path
 from zoneinfo import ZoneInfo, available_timezones
@@ -31,6 +31,7 @@ def offset(zone: str, at: int) -> timedelta:
     return datetime.fromtimestamp(at, ZoneInfo(zone)).utcoffset()
 
 
+@cache
 def changes(zone: str) -> list[int]:
     """The moments of the year at which the clock of a zone is put forward or back."""
     found = []
@@ -40,11 +41,13 @@ def changes(zone: str) -> list[int]:
     return found
 
 
-CHANGES = {zone: found for zone in sorted(available_timezones()) if (found := changes(zone))}
-LIKE: dict[tuple, str] = {}  # of the zones that change alike the first
-for name, moments in CHANGES.items():
-    if not name.startswith(("posix", "right")):
-        LIKE.setdefault(tuple((m, offset(name, m), offset(name, m + MINUTE)) for m in moments), name)
+def list_zones() -> list[str]:
+    """Return the zones whose clock changes; of those that change alike the first."""
+    found: dict[tuple, str] = {}
+    for zone in sorted(available_timezones()):
+        if not zone.startswith(("posix", "right")) and (moments := changes(zone)):
+            found.setdefault(tuple((m, offset(zone, m), offset(zone, m + MINUTE)) for m in moments), zone)
+    return list(found.values())
 
 
 def field(text: str) -> set[int]:
@@ -85,9 +88,9 @@ def walk(expression: str, zone: str, begin: int, end: int) -> list[int]:
     return found
 
 
-@for_each("zone", LIKE.values())
+@for_each("zone", list_zones)
 def test_cron_is_due_as_the_clock_of_the_zone_shows(zone):
-    for change in CHANGES[zone]:
+    for change in changes(zone):
         begin, end = change - 6 * HOUR, change + 30 * HOUR
         for expression in EXPRESSIONS:
             found = list(takewhile(lambda at, end=end: at < end, Cron(expression, zone).iterate(begin - 1)))
@@ -97,7 +100,7 @@ def test_cron_is_due_as_the_clock_of_the_zone_shows(zone):
 def test_it_goes_on_from_any_moment_as_from_the_beginning():
     """Asked again after each occurrence, as schedules are, and from the minutes between."""
     for zone in ("Australia/Lord_Howe", "Europe/Zurich", "Antarctica/Troll"):
-        for change in CHANGES[zone]:
+        for change in changes(zone):
             for expression in ("*/20 2 * * *", "*/20 1-3 * * *", "10 1-3 * * *"):
                 begin, end = change - 4 * HOUR, change + 4 * HOUR
                 whole = walk(expression, zone, change - 12 * HOUR, change + 30 * HOUR)
@@ -121,7 +124,7 @@ ROWS = re.findall(r"^\| `(.+?)` \| (.+?) → (.+?) \| (.+?) → (.+?) \|$", PAGE
 def test_the_table_of_the_page_shows_the_changes_of_the_year(row):
     zone, *told = row
     shown = {}
-    for change in CHANGES[zone]:
+    for change in changes(zone):
         wall = [datetime.fromtimestamp(change, ZoneInfo(zone)) + timedelta(minutes=1)]
         wall.append(datetime.fromtimestamp(change + MINUTE, ZoneInfo(zone)))
         shown[offset(zone, change) < offset(zone, change + MINUTE)] = [f"{wall[0]:%d %b %H:%M}", f"{wall[1]:%H:%M}"]
