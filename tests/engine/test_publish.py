@@ -5,6 +5,7 @@ import json
 import pytest
 
 from machines.engine import BadInput, DefinitionError, Engine, EngineFault, UnknownMachine
+from tests.cases import for_each
 
 from .builders import counter, door, machine, publish
 from .dumps import dump, unchanged
@@ -40,9 +41,8 @@ def test_what_is_only_description_makes_no_new_program_but_errors_make_none_at_a
     assert [finding.code for finding in caught.value.findings if finding.is_error]
 
 
-@pytest.mark.parametrize(
-    "definition",
-    [None, [], "door", 7, {}, {"id": "door"}, {"id": "a b", "initial": "A", "states": {"A": {}}}, {1: 2}],
+@for_each(
+    "definition", [None, [], "door", 7, {}, {"id": "door"}, {"id": "a b", "initial": "A", "states": {"A": {}}}, {1: 2}]
 )
 def test_what_is_no_definition_has_findings(engine, definition):
     with unchanged(engine), pytest.raises(DefinitionError):
@@ -56,7 +56,7 @@ def test_a_definition_of_ten_megabytes_is_refused(engine):
         engine.publish(machine("m", {"A": {"meta": ["x" * 100] * 100_000}}))
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), "\x00", "\ud800", object(), {1: 2}, 2**80])
+@for_each("value", [float("nan"), float("inf"), "\x00", "\ud800", object(), {1: 2}, 2**80])
 def test_values_that_are_not_json_are_refused(engine, value):
     with unchanged(engine), pytest.raises(DefinitionError):
         engine.publish(machine("m", {"A": {"meta": {"x": value}}}, context={"x": value}))
@@ -78,7 +78,7 @@ def test_numbers_can_be_given_to_restore_what_was(engine):
     assert engine.publish(door(history=9)).version == 8
 
 
-@pytest.mark.parametrize("version", [0, -1, "1", 1.5, True, 10**9 + 1, 2**60])
+@for_each("version", [0, -1, "1", 1.5, True, 10**9 + 1, 2**60])
 def test_a_version_that_is_no_number_is_bad_input(engine, version):
     with unchanged(engine), pytest.raises(BadInput, match="version is a whole number"):
         engine.publish(door(), version=version)

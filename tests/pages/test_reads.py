@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
 from django.db import connection
 
 from machines.models import Machine
 from tests import wire
+from tests.cases import for_each
 
-from .table import TABLE
+from .table import OF_WORKER, TABLE
 
 WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
 COUNTING = {"sb_ranks", "sb_distinct_count", "sb_throttle"}
@@ -51,13 +51,18 @@ def is_write(command: wire.Command) -> bool:
     return command[0] not in READS and wire.store_of(command) != "session"
 
 
-@pytest.mark.parametrize("name", sorted(name for name, entry in TABLE.items() if entry.right and name not in SKIPPED))
-def test_a_get_of_a_page_writes_neither_sql_nor_redis(as_, filled, name):
+def test_a_get_of_a_page_writes_neither_sql_nor_redis(as_, engine, filled):
     client = as_("supervisor", "sue")
-    with written() as sql, wire.recorded() as traffic:
-        client.get(TABLE[name].url(name))
-    assert sql == []
-    assert [command[:3] for command in traffic.commands if is_write(command)] == []
+    engine.client.persist(engine.keys.worker(OF_WORKER["worker"]))  # its row is never over, and no read takes it off
+
+    @for_each("name", sorted(name for name, entry in TABLE.items() if entry.right and name not in SKIPPED))
+    def check(name):
+        with written() as sql, wire.recorded() as traffic:
+            client.get(TABLE[name].url(name))
+        assert sql == []
+        assert [command[:3] for command in traffic.commands if is_write(command)] == []
+
+    check()
 
 
 def test_a_page_of_a_machine_that_a_script_published_writes_nothing(as_, engine, waiting):

@@ -79,7 +79,7 @@ def test_a_function_that_is_called_with_rubbish_answers_and_changes_nothing(engi
             assert reply[0] in set(Status), (function, count, reply)
 
 
-@pytest.mark.parametrize("of", [of for of in STAGES if issubclass(of, Pattern)], ids=lambda of: of.__name__)
+@for_each("of", [of for of in STAGES if issubclass(of, Pattern)])
 def test_a_pattern_is_made_on_a_client_that_decodes_and_below_a_prefix_without_braces(of, engine, redis_url):
     needed = [one for one in inspect.signature(of).parameters.values() if one.default is one.empty][1:]
     options = {one.name: 9 if one.name == "most" else "x" for one in needed}

@@ -146,18 +146,29 @@ def test_what_makes_no_sense_is_told_by_name_and_sends_nothing(field, value):
         call |= {"name": "api", "key": "k", field: value}
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["drip", "1", "1", "1"], ["pace", "0", "1", "1"], ["pace", "1e9", "1", "1"], ["pace", "1", "0", "1"],
-        ["pace", "2", "1", "3"], ["pace", "2", "1", "-1"], ["pace", "2", "1", "0", "", "0"],
-        ["window", "x", "1", "1"], ["pace", "1", "1", "1", "soon"], [],
-    ],
-)  # fmt: skip
-def test_the_function_itself_refuses_the_same_and_writes_nothing(throttle, engine, prefix, words):
+def test_the_function_itself_refuses_the_same_and_writes_nothing(throttle, engine, prefix):
     throttle.take("warm", "up", limit=1, per=60)
-    assert engine.client.fcall("sb_throttle", 1, f"{prefix}raw", *words)[0] == "BADARG"
-    assert engine.client.exists(f"{prefix}raw") == 0
+
+    @for_each(
+        "words",
+        [
+            ["drip", "1", "1", "1"],
+            ["pace", "0", "1", "1"],
+            ["pace", "1e9", "1", "1"],
+            ["pace", "1", "0", "1"],
+            ["pace", "2", "1", "3"],
+            ["pace", "2", "1", "-1"],
+            ["pace", "2", "1", "0", "", "0"],
+            ["window", "x", "1", "1"],
+            ["pace", "1", "1", "1", "soon"],
+            [],
+        ],
+    )
+    def check(words):
+        assert engine.client.fcall("sb_throttle", 1, f"{prefix}raw", *words)[0] == "BADARG"
+        assert engine.client.exists(f"{prefix}raw") == 0
+
+    check()
 
 
 def test_a_foreign_key_in_the_way_is_an_error_and_stays_as_it_is(throttle, engine, prefix):

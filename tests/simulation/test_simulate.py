@@ -3,6 +3,7 @@
 import pytest
 
 from machines.engine import BadInput, BadPayload, DefinitionError
+from tests.cases import for_each
 from tests.engine.builders import counter, door, errand, fields, machine
 
 ORDER = machine(
@@ -198,14 +199,27 @@ def test_many_inputs_go_in_several_calls(engine):
     assert records[-1].revision == 901
 
 
-@pytest.mark.parametrize(
+@for_each(
     "event",
     [
-        7, {}, {"event": ""}, {"event": "a", "when": 1}, {"advance": "soon"}, {"advance": -1}, {"advance": 1.5},
-        {"job": "charge"}, {"job": "charge", "done": 1, "failed": "x"}, {"child": "kid"}, {"event": "a", "groups": "b"},
-        {"message": "a"}, {"job": "nobody", "done": 1}, {"child": "kid", "done": 1}, "done.state.A", ("a", 1, 2),
+        7,
+        {},
+        {"event": ""},
+        {"event": "a", "when": 1},
+        {"advance": "soon"},
+        {"advance": -1},
+        {"advance": 1.5},
+        {"job": "charge"},
+        {"job": "charge", "done": 1, "failed": "x"},
+        {"child": "kid"},
+        {"event": "a", "groups": "b"},
+        {"message": "a"},
+        {"job": "nobody", "done": 1},
+        {"child": "kid", "done": 1},
+        "done.state.A",
+        ("a", 1, 2),
     ],
-)  # fmt: skip
+)
 def test_an_input_that_makes_no_sense(engine, event):
     with pytest.raises(BadInput) as found:
         engine.simulate(ORDER, ["pay", event])

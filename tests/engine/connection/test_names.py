@@ -3,6 +3,7 @@
 import pytest
 
 from machines.engine import BadInput, DefinitionError, Refused
+from tests.cases import for_each
 from tests.engine.builders import door, machine, publish
 from tests.engine.dumps import unchanged
 
@@ -109,23 +110,27 @@ def test_every_odd_id_lives_a_life_of_its_own(engine):
     assert engine.counts("door") == {"Shut": 0, "Open": 0}
 
 
-@pytest.mark.parametrize("id", NO_IDS, ids=repr)
-def test_an_id_that_breaks_keys_logs_or_terminals_is_refused_everywhere(engine, id):
+def test_an_id_that_breaks_keys_logs_or_terminals_is_refused_everywhere(engine):
     publish(engine, door())
-    calls = [
-        lambda: engine.create("door", id) if id is not None else engine.get("door", id),
-        lambda: engine.get("door", id),
-        lambda: engine.fire("door", id, "open"),
-        lambda: engine.explain("door", id, "open"),
-        lambda: engine.history("door", id),
-        lambda: engine.force("door", id, "Open", actor="a", reason="r"),
-        lambda: engine.delete("door", id),
-    ]
-    with unchanged(engine):
-        for call in calls:
-            with pytest.raises(BadInput, match="instance id"):
-                call()
-        assert isinstance(engine.fire_many([("door", id, "open")])[0], BadInput)
+
+    @for_each("id", NO_IDS)
+    def check(id):
+        calls = [
+            lambda: engine.create("door", id) if id is not None else engine.get("door", id),
+            lambda: engine.get("door", id),
+            lambda: engine.fire("door", id, "open"),
+            lambda: engine.explain("door", id, "open"),
+            lambda: engine.history("door", id),
+            lambda: engine.force("door", id, "Open", actor="a", reason="r"),
+            lambda: engine.delete("door", id),
+        ]
+        with unchanged(engine):
+            for call in calls:
+                with pytest.raises(BadInput, match="instance id"):
+                    call()
+            assert isinstance(engine.fire_many([("door", id, "open")])[0], BadInput)
+
+    check()
 
 
 def test_every_odd_state_can_be_entered_counted_found_and_asked_for(engine):
@@ -166,16 +171,20 @@ def test_every_odd_event_can_be_fired_and_is_told(engine):
     assert sorted(caught.value.explanation.known_events) == sorted(EVENTS)
 
 
-@pytest.mark.parametrize("event", NO_EVENTS, ids=repr)
-def test_an_event_name_that_breaks_things_is_refused(engine, event):
+def test_an_event_name_that_breaks_things_is_refused(engine):
     publish(engine, machine("m", {"A": {"on": {"*": {}}}}), "x")
-    with unchanged(engine):
-        for call in (engine.fire, engine.explain):
-            with pytest.raises(BadInput, match="event"):
-                call("m", "x", event)
+
+    @for_each("event", NO_EVENTS)
+    def check(event):
+        with unchanged(engine):
+            for call in (engine.fire, engine.explain):
+                with pytest.raises(BadInput, match="event"):
+                    call("m", "x", event)
+
+    check()
 
 
-@pytest.mark.parametrize("name", NO_MACHINES, ids=repr)
+@for_each("name", NO_MACHINES)
 def test_a_machine_name_that_breaks_keys_is_refused(engine, name):
     for call in (engine.versions, engine.definition, engine.counts, engine.queues, engine.sweep, engine.find):
         with pytest.raises(BadInput, match="machine name"):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from machines.engine import BadInput, Conflict, Fire, NeedsApproval, NotAllowed, Permit, Refused
+from tests.cases import for_each
 from tests.engine.builders import NOW, machine, publish
 from tests.engine.dumps import unchanged
 
@@ -297,25 +298,34 @@ TEXTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
-def test_a_text_that_is_no_permit_lets_nobody_do_anything(engine, text):
+def test_a_text_that_is_no_permit_lets_nobody_do_anything(engine):
     publish(engine, kept(KEPT, **TWO), "x")
     root = engine.keys.partition("m").root
-    with unchanged(engine):
-        reply = engine.client.fcall("sb_fire", 1, root, "x", "go", "", "", "", "", "", NOW, text)
-        assert reply[0] == "BADARG"
-        assert "permit" in reply[1]
-        reply = engine.client.fcall("sb_delete", 1, root, "x", "", "ann", "r", "", text)
-        assert reply[0] == "BADARG"
+
+    @for_each("text", TEXTS)
+    def check(text):
+        with unchanged(engine):
+            reply = engine.client.fcall("sb_fire", 1, root, "x", "go", "", "", "", "", "", NOW, text)
+            assert reply[0] == "BADARG"
+            assert "permit" in reply[1]
+            reply = engine.client.fcall("sb_delete", 1, root, "x", "", "ann", "r", "", text)
+            assert reply[0] == "BADARG"
+
+    check()
 
 
-@pytest.mark.parametrize(
-    "permit", ["board", {"groups": None}, Permit("board"), Permit(frozenset([1])), Permit(frozenset(["x" * 70_000]))]
-)
-def test_what_is_none_is_not_sent(engine, permit):
+def test_what_is_none_is_not_sent(engine):
     publish(engine, kept("Done"), "x")
-    with unchanged(engine), pytest.raises(BadInput, match="permit"):
-        engine.fire("m", "x", "go", permit=permit)
+
+    @for_each(
+        "permit",
+        ["board", {"groups": None}, Permit("board"), Permit(frozenset([1])), Permit(frozenset(["x" * 70_000]))],
+    )
+    def check(permit):
+        with unchanged(engine), pytest.raises(BadInput, match="permit"):
+            engine.fire("m", "x", "go", permit=permit)
+
+    check()
 
 
 def test_names_of_groups_may_hold_anything(engine):

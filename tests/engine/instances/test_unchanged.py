@@ -17,6 +17,7 @@ from machines.engine import (
     UnknownInstance,
     UnknownMachine,
 )
+from tests.cases import for_each
 from tests.engine.builders import NOW, fields, machine, publish
 from tests.engine.dumps import unchanged
 
@@ -116,7 +117,7 @@ EVENTS = {
 }
 
 
-@pytest.mark.parametrize(("error", "id", "event", "payload"), EVENTS.values(), ids=EVENTS)
+@for_each("error, id, event, payload", EVENTS.values())
 def test_an_event_that_fails_changes_nothing(busy, error, id, event, payload):
     engine, _ = busy
     with unchanged(engine), pytest.raises(error) as caught:
@@ -141,7 +142,7 @@ FIRED = {
 }
 
 
-@pytest.mark.parametrize(("error", "options"), FIRED.values(), ids=FIRED)
+@for_each("error, options", FIRED.values())
 def test_arguments_that_do_not_fit_change_nothing(busy, error, options):
     engine, _ = busy
     with unchanged(engine), pytest.raises(error):
@@ -191,7 +192,7 @@ def stolen(job):
     return replace(job, token="1-somebody-elses")
 
 
-@pytest.mark.parametrize(("error", "call"), OTHERS.values(), ids=OTHERS)
+@for_each("error, call", OTHERS.values())
 def test_any_other_call_that_fails_or_only_looks_changes_nothing(busy, error, call):
     engine, job = busy
     with unchanged(engine):
@@ -245,7 +246,7 @@ RAW = {
 }
 
 
-@pytest.mark.parametrize("words", RAW.values(), ids=RAW)
+@for_each("words", RAW.values())
 def test_a_program_that_speaks_to_redis_itself_breaks_nothing_either(busy, words):
     engine, _ = busy
     function, *args = words

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from machines.engine import BadPayload, Refused
+from tests.cases import for_each
 from tests.engine.builders import machine, publish, started
 
 KEEP = machine(
@@ -63,7 +64,7 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", VALUES, ids=lambda v: json.dumps(v)[:40])
+@for_each("value", VALUES)
 def test_a_value_comes_out_as_it_went_in(keep, value):
     assert same(through(keep, value), value)
 
@@ -132,7 +133,7 @@ def test_data_that_grows_deeper_step_by_step_stops_where_it_could_not_be_read_an
     assert keep.fire("keep", "x", "put", {"x": 1}).data["x"] == 1
 
 
-@pytest.mark.parametrize(
+@for_each(
     "value",
     [
         float("nan"),
@@ -148,7 +149,6 @@ def test_data_that_grows_deeper_step_by_step_stops_where_it_could_not_be_read_an
         "a\x00",
         "\udc00",
     ],
-    ids=lambda value: "object()" if type(value) is object else repr(value)[:40],
 )
 def test_what_json_or_a_double_cannot_carry_is_named(keep, value):
     with pytest.raises(BadPayload) as caught:
@@ -186,7 +186,7 @@ def test_json_of_any_other_writer_is_read(keep, text):
     assert same(keep.get("keep", "x").data["x"], RAW[text])
 
 
-@pytest.mark.parametrize("text", BROKEN)
+@for_each("text", BROKEN)
 def test_what_is_not_json_is_refused_with_its_place(keep, text):
     reply = keep.client.fcall("sb_fire", 1, keep.keys.partition("keep").root, "x", "put", text)
     assert reply[0] == "BADPAYLOAD"

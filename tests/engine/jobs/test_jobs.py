@@ -3,6 +3,7 @@
 import pytest
 
 from machines.engine import BadInput, Engine, EngineFault, LeaseLost, LookupFailed, Refused
+from tests.cases import for_each
 from tests.engine.builders import NOW, machine, publish, started
 from tests.engine.dumps import unchanged
 from tests.engine.instances.racing import in_threads
@@ -181,37 +182,45 @@ def test_jobs_can_be_looked_at_without_taking_them(engine):
         assert engine.jobs("errand", "nowhere") == []
 
 
-@pytest.mark.parametrize("id", ["0-99", "9-1", "0", "", "x", "0-x", None, 5])
-def test_a_job_that_is_not_there_is_named(engine, id):
+def test_a_job_that_is_not_there_is_named(engine):
     busy(engine, "x")
-    with pytest.raises(LookupFailed, match="has no job") as caught:
-        engine.job("errand", id)
-    assert caught.value.code == "SB423"
+
+    @for_each("id", ["0-99", "9-1", "0", "", "x", "0-x", None, 5])
+    def check(id):
+        with pytest.raises(LookupFailed, match="has no job") as caught:
+            engine.job("errand", id)
+        assert caught.value.code == "SB423"
+
+    check()
 
 
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [
-        ("take", {"count": 0}),
-        ("take", {"count": 1001}),
-        ("take", {"count": "1"}),
-        ("take", {"lease": 0}),
-        ("take", {"lease": 86_400_001}),
-        ("take", {"lease": 1.5}),
-        ("take", {"now": -1}),
-        ("jobs", {"limit": 0}),
-        ("jobs", {"limit": 1.5}),
-        ("jobs", {"place": "nowhere"}),
-        ("extend", {"lease": 0}),
-        ("extend", {"lease": None}),
-        ("extend", {"lease": 1.5}),
-    ],
-)
-def test_arguments_that_make_no_sense_are_bad_input(engine, method, options):
+def test_arguments_that_make_no_sense_are_bad_input(engine):
     busy(engine, "x")
-    args = {"take": ("errand", "work", "w"), "jobs": ("errand", "work"), "extend": ([],)}[method]
-    with unchanged(engine), pytest.raises(BadInput):
-        getattr(engine, method)(*args, **options)
+
+    @for_each(
+        "method, options",
+        [
+            ("take", {"count": 0}),
+            ("take", {"count": 1001}),
+            ("take", {"count": "1"}),
+            ("take", {"lease": 0}),
+            ("take", {"lease": 86_400_001}),
+            ("take", {"lease": 1.5}),
+            ("take", {"now": -1}),
+            ("jobs", {"limit": 0}),
+            ("jobs", {"limit": 1.5}),
+            ("jobs", {"place": "nowhere"}),
+            ("extend", {"lease": 0}),
+            ("extend", {"lease": None}),
+            ("extend", {"lease": 1.5}),
+        ],
+    )
+    def check(method, options):
+        args = {"take": ("errand", "work", "w"), "jobs": ("errand", "work"), "extend": ([],)}[method]
+        with unchanged(engine), pytest.raises(BadInput):
+            getattr(engine, method)(*args, **options)
+
+    check()
 
 
 def test_the_dead_are_bounded(engine):

@@ -3,6 +3,7 @@
 import pytest
 
 from machines.engine import BadInput, BadPayload, Engine, EngineFault, Enqueue, UnknownMachine
+from tests.cases import for_each
 from tests.engine.bells import Bells, wait_on_lists
 from tests.engine.builders import NOW, door, machine, publish, started
 from tests.engine.dumps import unchanged
@@ -133,7 +134,7 @@ def test_a_batch_is_put_in_one_round_trip_with_an_answer_each(yard):
     assert yard.queues("door")["work"]["ready"] == 1236
 
 
-@pytest.mark.parametrize(
+@for_each(
     "facts",
     [
         {"src": ""},

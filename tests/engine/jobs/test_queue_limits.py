@@ -3,6 +3,7 @@
 import pytest
 
 from machines.engine import BadInput, Engine, EngineFault
+from tests.cases import for_each
 from tests.engine.bells import Bells, wait_on_lists
 from tests.engine.builders import NOW, door, machine, publish
 from tests.engine.dumps import unchanged
@@ -185,7 +186,7 @@ def test_of_several_partitions_each_has_its_share(redis_url, prefix):
     engine.client.close()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "limit",
     [
         {"concurrency": -1},

@@ -3,6 +3,7 @@
 import pytest
 
 from machines.engine import BadInput, EngineFault, LeaseLost, LookupFailed, Miscounted
+from tests.cases import for_each
 from tests.engine.builders import NOW, door, errand, machine, publish
 from tests.engine.dumps import unchanged
 
@@ -179,12 +180,16 @@ def test_what_is_finished_is_gone_and_what_another_has_was_taken_back(engine):
     assert engine.renew([done, late], 1000) == ["gone", "taken back"]
 
 
-@pytest.mark.parametrize("call", ["withdraw", "redrive", "move_now"])
-def test_a_job_that_is_not_there_is_named(engine, call):
+def test_a_job_that_is_not_there_is_named(engine):
     publish(engine, errand())
-    args = ["errand"] if call == "withdraw" else ["errand", "work"]
-    with unchanged(engine), pytest.raises(LookupFailed, match="has no job"):
-        getattr(engine, call)(*args, "7-1", **WHO)
+
+    @for_each("call", ["withdraw", "redrive", "move_now"])
+    def check(call):
+        args = ["errand"] if call == "withdraw" else ["errand", "work"]
+        with unchanged(engine), pytest.raises(LookupFailed, match="has no job"):
+            getattr(engine, call)(*args, "7-1", **WHO)
+
+    check()
 
 
 def test_what_cannot_be_taken_away_stays(engine):
@@ -243,13 +248,17 @@ def test_who_ends_or_renews_a_job_has_to_hold_it(engine, job):
     assert isinstance(engine.complete_many([(job, 1)])[0], BadInput)
 
 
-@pytest.mark.parametrize("job", [7, 1.5, {"id": "0-1"}])
-@pytest.mark.parametrize("call", ["withdraw", "redrive", "move_now"])
-def test_an_operator_names_a_job_by_its_id(engine, call, job):
+def test_an_operator_names_a_job_by_its_id(engine):
     put(engine, 1)
-    queue = [] if call == "withdraw" else ["work"]
-    with pytest.raises(BadInput, match="a job or its id"):
-        getattr(engine, call)("door", *queue, job, **WHO)
+
+    @for_each("job", [7, 1.5, {"id": "0-1"}])
+    @for_each("call", ["withdraw", "redrive", "move_now"])
+    def check(call, job):
+        queue = [] if call == "withdraw" else ["work"]
+        with pytest.raises(BadInput, match="a job or its id"):
+            getattr(engine, call)("door", *queue, job, **WHO)
+
+    check()
 
 
 @pytest.mark.parametrize("field", ["error", "kind", "trace"])

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from machines.engine import BadInput, UnknownMachine
+from tests.cases import for_each
 from tests.engine.builders import NOW, counter, door, machine, publish, started
 
 
@@ -150,11 +151,15 @@ def test_a_search_that_has_to_look_far_goes_on_by_its_cursor(engine):
     assert found == ["i0003", "i0060", "i6019"]
 
 
-@pytest.mark.parametrize("limit", [0, 1001, -1, "5", 1.5, None])
-def test_a_limit_that_is_none_is_bad_input(engine, limit):
+def test_a_limit_that_is_none_is_bad_input(engine):
     publish(engine, door())
-    with pytest.raises(BadInput, match="limit is a whole number from 1 to 1000"):
-        engine.find("door", limit=limit)
+
+    @for_each("limit", [0, 1001, -1, "5", 1.5, None])
+    def check(limit):
+        with pytest.raises(BadInput, match="limit is a whole number from 1 to 1000"):
+            engine.find("door", limit=limit)
+
+    check()
 
 
 def test_the_largest_page_is_allowed(engine):
@@ -162,11 +167,15 @@ def test_the_largest_page_is_allowed(engine):
     assert ids(engine.find("door", limit=1000)) == ["a"]
 
 
-@pytest.mark.parametrize("cursor", ["x", "W10", "eyJhIjogMX0", "é", "WyJ4IiwgImEiXQ", "WzEsMiwzXQ", "WyJuYW4iLCAiYSJd"])
-def test_a_cursor_of_somebody_elses_making_is_bad_input(engine, cursor):
+def test_a_cursor_of_somebody_elses_making_is_bad_input(engine):
     publish(engine, door())
-    with pytest.raises(BadInput, match="that cursor was not made by find"):
-        engine.find("door", state="Shut", cursor=cursor)
+
+    @for_each("cursor", ["x", "W10", "eyJhIjogMX0", "é", "WyJ4IiwgImEiXQ", "WzEsMiwzXQ", "WyJuYW4iLCAiYSJd"])
+    def check(cursor):
+        with pytest.raises(BadInput, match="that cursor was not made by find"):
+            engine.find("door", state="Shut", cursor=cursor)
+
+    check()
 
 
 @pytest.mark.parametrize("older_than", ["5", float("nan"), float("inf"), True])

@@ -10,6 +10,7 @@ import redis
 from redis.exceptions import ResponseError
 
 from machines.engine.sm_commands import shim
+from tests.cases import for_each
 
 ORDER = {
     "initial": "placed",
@@ -169,8 +170,8 @@ def refused(sm, match, *words):
     assert sm("GET") == before
 
 
-@pytest.mark.parametrize("more", [(), ("why",), ("why", "FORCE")])
-@pytest.mark.parametrize("target", ["nowhere", "lost", "", "PAID", " paid"])
+@for_each("more", [(), ("why",), ("why", "FORCE")])
+@for_each("target", ["nowhere", "lost", "", "PAID", " paid"])
 def test_nothing_leads_to_what_is_no_key_of_the_map_not_even_force(order, target, more):
     refused(order, f"invalid state transition: '{target}' is no key of the map", target, *more)
 
@@ -188,8 +189,8 @@ def test_force_goes_to_any_state_of_the_map(order, word):
     assert held(order) == ORDER | {"current": "held", "reason": "an audit"}
 
 
-@pytest.mark.parametrize("target", ["paid", "held"])
-@pytest.mark.parametrize("word", ["", "F", "FORCED", "LIST", "REASON"])
+@for_each("target", ["paid", "held"])
+@for_each("word", ["", "F", "FORCED", "LIST", "REASON"])
 def test_a_fourth_argument_that_is_not_force_is_an_error_wherever_it_would_go(order, word, target):
     refused(order, f"invalid command option '{word}'", target, "why", word)
 

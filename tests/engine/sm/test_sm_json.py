@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from redis.exceptions import ResponseError
 
 from machines.engine.sm_commands import shim
+from tests.cases import for_each
 
 GOOD = {"current": "a", "map": {"a": ["b"], "b": []}, "initial": "a", "reason": ""}
 ROOM = 128 * 1024  # bytes
@@ -42,16 +43,14 @@ def test_each_of_the_four_fields_must_be_there(client, key, field):
     refused(client, key, text, f"current, map, initial and reason; '{field}' is missing")
 
 
-@pytest.mark.parametrize("field", ["current", "initial", "reason"])
-@pytest.mark.parametrize(
-    ("value", "kind"), [(None, "null"), (1, "number"), (True, "boolean"), ([], "array"), ({}, "object")]
-)
+@for_each("field", ["current", "initial", "reason"])
+@for_each("value, kind", [(None, "null"), (1, "number"), (True, "boolean"), ([], "array"), ({}, "object")])
 def test_three_of_them_are_strings(client, key, field, value, kind):
     refused(client, key, json.dumps(GOOD | {field: value}), f"'{field}' is a string, not {kind}")
 
 
-@pytest.mark.parametrize(
-    ("map", "match"),
+@for_each(
+    "map, match",
     [
         (None, "'map' is an object, not null"),
         ([], "'map' is an object, not array"),
@@ -74,7 +73,7 @@ def test_a_machine_is_an_object(client, key, text):
     refused(client, key, text, "a state machine is a JSON object")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "",
@@ -159,8 +158,8 @@ def test_any_machine_comes_back_as_it_was_and_lists_and_follows_its_map(client, 
             assert client.execute_command("SM.STATE", key) == [stands]
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
+@for_each(
+    "field, value",
     [
         ("map", None),
         ("map", ""),
@@ -174,7 +173,7 @@ def test_any_machine_comes_back_as_it_was_and_lists_and_follows_its_map(client, 
         ("reason", b"\xff"),
     ],
 )
-@pytest.mark.parametrize("command", ["SM.GET", "SM.STATE", "SM.MUTATE", "SM.RESET"])
+@for_each("command", ["SM.GET", "SM.STATE", "SM.MUTATE", "SM.RESET"])
 def test_a_hash_someone_else_wrote_into_is_an_error_until_it_is_set_anew(client, key, field, value, command):
     client.execute_command("SM.SET", key, json.dumps(GOOD))
     client.hdel(key, field) if value is None else client.hset(key, field, value)

@@ -10,6 +10,7 @@ from django.urls import URLPattern, reverse
 
 from dashboard import site_urls, urls
 from dashboard.shared.access import RIGHTS, allows, require
+from tests.cases import for_each
 from tests.pages.table import NOT_FOR_BROWSERS, OF_INSTANCE, TABLE
 
 MISSING = [
@@ -88,13 +89,17 @@ def test_a_form_sent_without_a_login_does_not_come_back_to_where_only_a_form_goe
     assert answer.url == "/accounts/login/?next=/"
 
 
-@pytest.mark.parametrize(("name", "arguments"), MISSING)
-def test_what_is_not_there_is_a_404_for_those_who_may_look(filled, as_, name, arguments):
+def test_what_is_not_there_is_a_404_for_those_who_may_look(filled, as_):
     client = as_("supervisor")
-    address = reverse(f"signalbox:{name}", kwargs=arguments)
-    answer = client.post(address) if TABLE[name].get == 302 else client.get(address)
-    assert answer.status_code == 404
-    assert b"SB4" in answer.content or b"SB704" in answer.content
+
+    @for_each("name, arguments", MISSING)
+    def check(name, arguments):
+        address = reverse(f"signalbox:{name}", kwargs=arguments)
+        answer = client.post(address) if TABLE[name].get == 302 else client.get(address)
+        assert answer.status_code == 404
+        assert b"SB4" in answer.content or b"SB704" in answer.content
+
+    check()
 
 
 def test_a_right_without_view_is_no_right(user_of):

@@ -11,6 +11,7 @@ from django.test import RequestFactory
 from dashboard.shared.errors import pages, redis_outage, statuses
 from machines.engine import errors
 from machines.engine.records import Explanation
+from tests.cases import for_each
 from tests.pages.reading import read
 
 REFUSED = Explanation("m", "i", "go", False, 1, ["A"], why="no transition")
@@ -50,14 +51,14 @@ def mapper():
     return pages.EngineErrorMiddleware(lambda request: None)
 
 
-@pytest.mark.parametrize(("error", "status"), RAISED, ids=lambda one: type(one).__name__)
+@for_each("error, status", RAISED)
 def test_an_engine_error_becomes_a_page_with_its_code(mapper, request_of, error, status):
     answer = mapper.process_exception(request_of(), error)
     assert answer.status_code == status
     assert error.code in read(answer).text
 
 
-@pytest.mark.parametrize(("error", "status"), RAISED, ids=lambda one: type(one).__name__)
+@for_each("error, status", RAISED)
 def test_the_api_gets_the_same_as_json(mapper, request_of, error, status):
     answer = mapper.process_exception(request_of(path="/api/v1/x/"), error)
     assert answer.status_code == status
