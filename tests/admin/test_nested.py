@@ -54,8 +54,8 @@ def test_all_active_states_are_lit_and_their_events_can_be_fired(admin_client, d
     page = admin_client.get(instance_url(delivery, ID)).content.decode()
     lit = re.findall(r'class="[^"]* current" data-state="([^"]*)"', page)
     assert sorted(lit) == ["Customer", "Fulfilling", "Invoice", "On its way", "Open", "Parcel", "Told"]
-    levers = re.findall(r'value="Fire ([^"]*)"', page.split("<details")[0])
-    assert sorted(levers) == ["bill", "cancel", "deliver", "hold"]
+    actions = re.findall(r'value="Fire ([^"]*)"', page.split("<details")[0])
+    assert sorted(actions) == ["bill", "cancel", "deliver", "hold"]
 
 
 def test_timers_stand_in_the_facts(admin_client, delivery: Machine) -> None:

@@ -59,7 +59,7 @@ def test_firing_takes_its_permission(rights: tuple, staff, machine: Machine, ins
     assert engine.get("activation", ID).revision == 2
 
 
-def test_without_fire_there_are_no_levers(staff, machine: Machine, instance: str) -> None:
+def test_without_fire_there_are_no_actions(staff, machine: Machine, instance: str) -> None:
     page = staff("view").get(address("instance", machine)).content.decode()
     assert "Fire entitle" not in page
     assert "machines.fire_machine" in page

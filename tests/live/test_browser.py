@@ -124,7 +124,7 @@ def test_without_a_socket_it_polls(tab: Page, gate: Engine) -> None:
     assert tab.evaluate("sockets.length") >= 2, "it goes on trying for a socket"
 
 
-def test_a_hidden_tab_paints_late_and_at_once_when_seen(watching: Page, gate: Engine) -> None:
+def test_a_hidden_tab_draws_late_and_at_once_when_seen(watching: Page, gate: Engine) -> None:
     hide(watching, True)
     gate.fire("gate", "north", "open")
     until(watching, "frames_seen.at(-1).data?.counts?.Open === 1")

@@ -295,7 +295,7 @@ def test_an_instance_says_what_takes_a_second_person_and_what_waits(order, actor
     assert "Needs approval" in client.get("/machines/order/instances/o-1/delete/").content.decode()
 
 
-def test_no_lever_on_jobs_does_alone_what_takes_a_second_person_on_the_instance(engine, actor):
+def test_no_action_on_jobs_does_alone_what_takes_a_second_person_on_the_instance(engine, actor):
     invoke = {"id": "charge", "src": "charge", "queue": "cards"}
     publishing.publish(
         {"id": "shop", "initial": "Paying", "approval": ["cancel", "retry"], "states": {"Paying": {"invoke": invoke}}}
@@ -303,12 +303,12 @@ def test_no_lever_on_jobs_does_alone_what_takes_a_second_person_on_the_instance(
     engine.create("shop", "s-1")
     (job,) = engine.jobs("shop", "cards", place="ready")
     sue = actor("sue")
-    for lever in (jobs.withdraw, jobs.move, jobs.redrive):
+    for action in (jobs.withdraw, jobs.move, jobs.redrive):
         with pytest.raises(BadInput, match="approv"):
-            lever(sue, "shop", job.id, reason=WHY)
-    for lever, more in ((queues.purge, {"place": "ready", "expect": 1}), (queues.redrive, {}), (queues.move, {})):
+            action(sue, "shop", job.id, reason=WHY)
+    for action, more in ((queues.purge, {"place": "ready", "expect": 1}), (queues.redrive, {}), (queues.move, {})):
         with pytest.raises(BadInput, match="approv"):
-            lever(sue, "shop", "cards", reason=WHY, **more)
+            action(sue, "shop", "cards", reason=WHY, **more)
     assert len(engine.jobs("shop", "cards", place="ready")) == 1
     assert {entry.outcome for entry in AuditEntry.objects.filter(machine="shop", actor="sue")} == {"refused"}
 
@@ -328,7 +328,7 @@ def test_what_people_write_is_kept_as_any_database_takes_it(actor, order):
     assert approvals.decline(actor("ann"), approval.pk, note="no\0pe").note == "no\\0pe"
 
 
-def test_a_request_on_a_machine_out_of_sight_says_no_more_than_one_that_is_not_there(actor, order):
+def test_a_request_on_a_machine_that_is_not_visible_says_no_more_than_one_that_is_not_there(actor, order):
     approval, nobody = asked(actor("sue")), actor("nobody", "fire")
     for id in (approval.pk, approval.pk + 1):
         with pytest.raises(Forbidden) as refused:

@@ -117,7 +117,7 @@ def test_each_repair_takes_its_right_and_who_tries_without_is_recorded(order, pe
     assert order.get("order", "o-1").revision == 1
 
 
-LEVERS = [
+ACTIONS = [
     ("create", {"machine": "order"}, "create"),
     ("queue-pause", {"machine": "order", "queue": "x"}, "queue.pause"),
     ("queue-purge", {"machine": "order", "queue": "x"}, "queue.purge"),
@@ -130,8 +130,8 @@ LEVERS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "arguments", "action"), LEVERS, ids=[name for name, *_ in LEVERS])
-def test_every_other_lever_records_who_may_not_pull_it(order, person, name, arguments, action):
+@pytest.mark.parametrize(("name", "arguments", "action"), ACTIONS, ids=[name for name, *_ in ACTIONS])
+def test_every_other_action_records_who_may_not_take_it(order, person, name, arguments, action):
     client = browser(person("vera", "view"))
     assert client.post(reverse(f"signalbox:{name}", kwargs=arguments), {"reason": WHY}).status_code == 403
     entry = AuditEntry.objects.get(action=action)
@@ -206,15 +206,15 @@ def test_who_approves_a_bulk_of_events_may_fire_them_and_operate(order, person, 
     assert order.get("order", "o-1").state == "Refunded"
 
 
-@pytest.mark.parametrize(("state", "lever"), [("paused", "resume"), ("failed", "retry")])
-def test_no_way_around_the_second_person_leads_through_the_machine_of_the_bulk(order, person, state, lever):
+@pytest.mark.parametrize(("state", "action"), [("paused", "resume"), ("failed", "retry")])
+def test_no_way_around_the_second_person_leads_through_the_machine_of_the_bulk(order, person, state, action):
     discover()
     sue, ann = person("sue", "view", "fire", "operate"), person("ann", "view", "fire", "operate")
     id = bulk(sue, state="Open", do="delete")
     work_off(order)
     order.edit("bulk", id, {"stage": "running"}, actor="sue", reason=WHY)
     order.force("bulk", id, state, actor="sue", reason=WHY)
-    answer = browser(sue).post(reverse(f"signalbox:bulk-{lever}", args=[id]))
+    answer = browser(sue).post(reverse(f"signalbox:bulk-{action}", args=[id]))
     work_off(order)
     filed = Approval.objects.get()
     assert (answer.url, filed.bulk) == (reverse("signalbox:approval", args=[filed.pk]), id)

@@ -1,4 +1,4 @@
-"""Instances that moved and people who pulled a lever: each once in a day, a week, a month, and no step pays for it."""
+"""Instances that moved and people who took an action: each once in a day, a week, a month, and no step pays for it."""
 
 import time
 
@@ -144,7 +144,7 @@ def test_counts_without_a_common_member_add_up_and_their_errors_average_out():
     assert add_counts([]) == Count(0, True, 0.0, 0)
 
 
-def test_whoever_pulls_a_lever_counts_and_nobody_else(prefix, db):
+def test_who_takes_an_action_counts_and_nobody_else(prefix, db):
     ann, bob = (get_user_model().objects.create(username=name) for name in ("ann", "bob"))
     for actor, action, outcome in (
         (ann, "suspend", "done"), (ann, "fire", "done"), (bob, "login", "done"), (bob, "fire", "refused"),

@@ -75,14 +75,14 @@ def test_once_does_one_batch_and_stops(engine, errand):
     assert engine.counts("errand")["done"] == 2
 
 
-def test_an_idle_worker_hears_the_doorbell_at_once(engine, errand):
+def test_an_idle_worker_hears_the_bell_at_once(engine, errand):
     with Running(engine, registry_of(run=print), block=3600) as worker:
         eventually(lambda: engine.workers() and worker.served_queues.served, "the worker is there")
         errand("e1")
         eventually(lambda: state(engine, "e1") == "done", "the job is done")
 
 
-def test_an_idle_worker_hears_the_doorbell_of_every_partition(redis_url, prefix):
+def test_an_idle_worker_hears_the_bell_of_every_partition(redis_url, prefix):
     engine = Engine.from_url(redis_url, prefix=prefix, partitions=4)
     engine.publish(builders.errand())
     with Running(engine, registry_of(run=print), block=3600, rescan=3600):
@@ -180,7 +180,7 @@ def test_what_is_missing_here_is_left_to_the_worker_that_has_it(engine):
     assert state(engine, "e1") == "done"
 
 
-def test_stopping_lets_jobs_in_hand_finish_and_takes_no_more(engine, errand, gate):
+def test_stopping_lets_running_jobs_finish_and_takes_no_more(engine, errand, gate):
     errand("e1")
     with Running(engine, registry_of(run=gate), concurrency=1):
         assert gate.begun.acquire(timeout=60)
@@ -190,7 +190,7 @@ def test_stopping_lets_jobs_in_hand_finish_and_takes_no_more(engine, errand, gat
     assert engine.workers() == []
 
 
-def test_past_the_deadline_what_is_in_hand_is_handed_back(engine, errand, gate):
+def test_past_the_deadline_what_runs_is_handed_back(engine, errand, gate):
     errand("e1")
     with Running(engine, registry_of(run=gate), grace=0.2):
         assert gate.begun.acquire(timeout=60)

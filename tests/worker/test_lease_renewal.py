@@ -33,7 +33,7 @@ def beating(engine, in_flight):
     return lease_renewal
 
 
-def test_a_beat_extends_the_leases_in_hand(engine, errand, in_flight, beating):
+def test_a_beat_extends_the_leases_of_running_jobs(engine, errand, in_flight, beating):
     errand("e1")
     job = Job(take_one(engine, now=START))
     in_flight.pick_up([job])

@@ -79,7 +79,7 @@ def test_a_worker_started_before_redis_waits_for_it(server, own_engine):
         eventually(lambda: done(own_engine, "e1"), "the job is done")
 
 
-def test_a_connection_cut_while_waiting_on_the_doorbell_is_made_anew(own_engine):
+def test_a_connection_cut_while_waiting_on_the_bell_is_made_anew(own_engine):
     with Running(own_engine, registry_of(run=print), block=3600, rescan=3600) as worker:
         eventually(lambda: worker.served_queues.served and _waiting(own_engine), "the worker hears the bells")
         own_engine.client.client_kill_filter(_id=_waiting(own_engine)[0]["id"])

@@ -1,4 +1,4 @@
-"""An operator at the levers, in a real browser."""
+"""An operator at the actions, in a real browser."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tests.browser.conftest import is_live
 INSTANCE = "/machines/activation/instances/ATV-123:NBCSports/"
 
 
-def lever(page, event: str):
+def action(page, event: str):
     return page.locator(".event-action").filter(has=page.locator(".event", has_text=event))
 
 
 def test_an_event_is_fired_by_its_button(page, engine, waiting):
     page.goto(INSTANCE)
-    lever(page, "entitle").get_by_label("token").fill("MTOB1J")
+    action(page, "entitle").get_by_label("token").fill("MTOB1J")
     page.get_by_role("button", name="Fire entitle").click()
     expect(page.get_by_text("entitle: Waiting → Active, revision 3")).to_be_visible()
     expect(page.locator("div.head .lit")).to_have_text("Active")
@@ -31,8 +31,8 @@ def test_a_button_pressed_twice_fires_once(page, engine, waiting):
 
 def test_what_would_happen_is_shown_first(page, engine, waiting):
     page.goto(INSTANCE)
-    lever(page, "entitle").get_by_label("token").fill("MTOB1J")
-    lever(page, "entitle").get_by_role("button", name="Preview").click()
+    action(page, "entitle").get_by_label("token").fill("MTOB1J")
+    action(page, "entitle").get_by_role("button", name="Preview").click()
     expect(page.locator("#preview")).to_contain_text("Preview: Waiting → Active")
     assert engine.get("activation", waiting.id).revision == 2
     page.get_by_role("button", name="Fire entitle").click()
@@ -42,8 +42,8 @@ def test_what_would_happen_is_shown_first(page, engine, waiting):
 def test_a_refused_event_is_explained(page, engine, waiting):
     page.goto(INSTANCE)
     page.get_by_text("1 event not accepted in Waiting").click()
-    expect(lever(page, "activate")).to_contain_text("not accepted in this state")
-    lever(page, "activate").get_by_text("Try anyway").click()
+    expect(action(page, "activate")).to_contain_text("not accepted in this state")
+    action(page, "activate").get_by_text("Try anyway").click()
     page.get_by_role("button", name="Fire activate").click()
     expect(page.locator("#refused")).to_contain_text("The event activate is not accepted in state Waiting.")
     page.reload()
@@ -57,8 +57,8 @@ def test_a_guard_that_fails_is_explained_with_its_values(page, engine, db):
     )
     engine.create("door", "front")
     page.goto("/machines/door/instances/front/")
-    expect(lever(page, "open")).to_contain_text("blocked")
-    lever(page, "open").get_by_text("Try anyway").click()
+    expect(action(page, "open")).to_contain_text("blocked")
+    action(page, "open").get_by_text("Try anyway").click()
     page.get_by_role("button", name="Fire open").click()
     expect(page.locator("#refused")).to_contain_text("failed < 3 is false: failed = 3")
 
@@ -67,16 +67,16 @@ def test_the_second_of_two_operators_gets_a_conflict_and_may_go_on_knowingly(as_
     alice, bob = as_("operator", "alice"), as_("operator", "bob")
     alice.goto(INSTANCE)
     is_live(alice)
-    lever(alice, "entitle").get_by_label("token").fill("late")
+    action(alice, "entitle").get_by_label("token").fill("late")
     bob.goto(INSTANCE)
-    lever(bob, "entitle").get_by_label("token").fill("MTOB1J")
+    action(bob, "entitle").get_by_label("token").fill("MTOB1J")
     bob.get_by_role("button", name="Fire entitle").click()
     expect(bob.locator("div.head .lit")).to_have_text("Active")
     alice.get_by_role("button", name="Fire entitle").click()
     conflict = alice.locator("#conflict")
     expect(conflict).to_contain_text("The instance changed")
     expect(conflict).to_contain_text("bob")
-    expect(lever(alice, "entitle").get_by_label("token")).to_have_value("late")
+    expect(action(alice, "entitle").get_by_label("token")).to_have_value("late")
     assert engine.get("activation", waiting.id).revision == 3
     conflict.get_by_role("button", name="Apply to revision 3 anyway").click()
     expect(alice.get_by_text("entitle: stays in Active, revision 4")).to_be_visible()

@@ -263,7 +263,7 @@ def test_repairs_are_not_asked_for_groups(engine):
     assert engine.skip("m", "x", "Work", permit=NOBODY, **WHO).state == "Done"
 
 
-def test_levers_on_jobs_are_held_to_what_the_instance_asks_for(engine):
+def test_actions_on_jobs_are_held_to_what_the_instance_asks_for(engine):
     work = {"src": "work", "delay": "1h", "onError": "Done"}
     publish(engine, machine("m", {"Work": {"invoke": work}, "Done": {}}, approval=["retry", "cancel"]), "x", "y")
     (job,) = engine.get("m", "x").jobs

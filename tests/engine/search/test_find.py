@@ -139,10 +139,10 @@ def test_a_search_that_has_to_look_far_goes_on_by_its_cursor(engine):
     publish(engine, counter())
     engine.create("counter", "i0000", {"n": 0}, now=NOW)
     partition = engine.keys.partition("counter")
-    others, sought = engine.client.hgetall(partition.instance("i0000")), {3, 60, 6019}
+    others, filters = engine.client.hgetall(partition.instance("i0000")), {3, 60, 6019}
     pipeline = engine.client.pipeline(transaction=False)
     for number in range(6100):
-        pipeline.hset(partition.instance(f"i{number:04}"), mapping=others | {"n": 7 if number in sought else 0})
+        pipeline.hset(partition.instance(f"i{number:04}"), mapping=others | {"n": 7 if number in filters else 0})
         pipeline.zadd(partition.state("On"), {f"i{number:04}": NOW + number})
     pipeline.execute()
     first = engine.find("counter", state="On", where={"n": 7}, limit=3)

@@ -141,10 +141,10 @@ def test_a_search_that_compares_many_goes_on_by_its_cursor(engine):
     engine.create("m", "i0000", {"serial": "same"}, now=NOW)
     partition = engine.keys.partition("m")
     held, pipeline = engine.client.hgetall(partition.instance("i0000")), engine.client.pipeline(transaction=False)
-    sought = (7, 1999, 6050)  # one of them the last that a round looks at
+    filters = (7, 1999, 6050)  # one of them the last that a round looks at
     for number in range(6100):
         id = f"i{number:04}"
-        pipeline.hset(partition.instance(id), mapping=held | ({"plain": 1} if number in sought else {}))
+        pipeline.hset(partition.instance(id), mapping=held | ({"plain": 1} if number in filters else {}))
         pipeline.zadd(partition.lookup("serial"), {f"ssame\0{id}": 0})
     pipeline.execute()
     first = engine.find("m", where={"serial": "same", "plain": 1}, limit=5)

@@ -139,7 +139,7 @@ def test_an_index_that_says_nothing_of_use_is_said(tmp_path, answer):
     assert (code, last[:16]) == (2, "audit: NOT DONE,")
 
 
-def test_ci_ends_with_what_came_of_it():
+def test_ci_ends_with_its_result():
     text = (ROOT / ".ci" / "run").read_text()
     assert text.rstrip().splitlines()[-1] == (
         'echo "ci: all checks passed; ${audited:-audit: NOT DONE, it could not be run}"'

@@ -164,13 +164,17 @@ async def test_what_is_sensitive_is_masked_without_the_right_and_shown_with_it(v
         await socket.disconnect()
 
 
-async def test_sockets_of_one_sight_share_one_value_and_one_read() -> None:
-    """However many watch, there are as many values as there are different sights."""
+async def test_sockets_with_the_same_rights_share_one_value_and_one_read() -> None:
+    """However many watch, there are as many values as there are different rights."""
     board = Feeds(Keys("sb:"), most=10)
     boxes = [Outbox(board.snapshot, notices=8) for _ in range(9)]
-    sights = [Topic("overview"), Topic("overview", scope=Scope(False, frozenset({"gate"}))), least(parse("overview"))]
+    permitted = [
+        Topic("overview"),
+        Topic("overview", scope=Scope(False, frozenset({"gate"}))),
+        least(parse("overview")),
+    ]
     for number, box in enumerate(boxes):
-        board.join(box, sights[number % 3])
+        board.join(box, permitted[number % 3])
     seen = world(live("gate", Shut=2), live("shift", Rest=1))
     board.take(type(seen)(seen.directory, {}, seen.at))
     assert {source.machine for source in board.plan() if source.kind == "partition"} == {"gate", "shift"}
@@ -178,7 +182,7 @@ async def test_sockets_of_one_sight_share_one_value_and_one_read() -> None:
         type(seen)(seen.directory, seen.readings | {s: [] for s in board.list_unread() if s.kind == "workers"}, 1000)
     )
     screens = [await drain(box, Screen()) for box in boxes]
-    assert len({board.snapshot(sight) for sight in sights}) == 3
+    assert len({board.snapshot(topic) for topic in permitted}) == 3
     shown = [set(screen.values["overview"]["machines"]) for screen in screens]
     assert shown == [{"gate", "shift"}, {"gate"}, set()] * 3
 
@@ -186,10 +190,10 @@ async def test_sockets_of_one_sight_share_one_value_and_one_read() -> None:
 def test_without_reveal_instances_and_jobs_are_redacted_and_nothing_else() -> None:
     rights = Rights({"view": Scope(True)}, Scope(False, frozenset({"open"})))
     for kind, form in OF_MACHINE.items():
-        sight = rights.permit(parse(form.format("gate")))
-        assert sight is not None
-        assert sight.redacted is (kind in ("instance", "job"))
-        assert str(sight) == form.format("gate")
-    sight = rights.permit(parse("instance:open/north"))
-    assert sight is not None
-    assert not sight.redacted
+        topic = rights.permit(parse(form.format("gate")))
+        assert topic is not None
+        assert topic.redacted is (kind in ("instance", "job"))
+        assert str(topic) == form.format("gate")
+    topic = rights.permit(parse("instance:open/north"))
+    assert topic is not None
+    assert not topic.redacted

@@ -1,4 +1,4 @@
-"""The audit page: every lever leaves an entry, and whoever may look finds it again."""
+"""The audit page: every action leaves an entry, and whoever may look finds it again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def only() -> AuditEntry:
 
 
 @pytest.mark.parametrize(
-    ("lever", "form", "outcome", "told"),
+    ("action", "form", "outcome", "told"),
     [
         ("fire", {"event": "entitle", "payload-token": "MTOB1J"}, "done", ("Waiting", "Active", 3)),
         ("fire", {"event": "activate", "payload-token": "x"}, "refused", "SB430"),
@@ -43,10 +43,10 @@ def only() -> AuditEntry:
         ("delete", {"sure": "on", "expect": "1"}, "refused", "SB440"),
     ],
 )
-def test_each_lever_of_an_instance_leaves_an_entry(as_, waiting, lever, form, outcome, told):
-    as_("supervisor", "sue").post(f"{INSTANCE}{lever}/", WHY | form, REMOTE_ADDR="10.0.0.7")
+def test_each_action_of_an_instance_leaves_an_entry(as_, waiting, action, form, outcome, told):
+    as_("supervisor", "sue").post(f"{INSTANCE}{action}/", WHY | form, REMOTE_ADDR="10.0.0.7")
     entry = only()
-    assert (entry.actor, entry.action, entry.outcome, entry.reason) == ("sue", lever, outcome, "a test")
+    assert (entry.actor, entry.action, entry.outcome, entry.reason) == ("sue", action, outcome, "a test")
     assert (entry.machine, entry.instance, entry.source) == ("activation", waiting.id, "page 10.0.0.7")
     if outcome == "refused":
         assert entry.detail["code"] == told
@@ -67,15 +67,15 @@ def test_resuming_and_creating_leave_entries(as_, engine, waiting):
 
 
 @pytest.mark.parametrize(
-    ("lever", "form"),
+    ("action", "form"),
     [
         ("fire", {"event": "entitle", "payload-token": "MTOB1J", "expect": "2", "check": "on"}),
         ("force", {"state": "Active", "expect": "2", "reason": ""}),
     ],
     ids=["a look ahead", "a form with a mistake"],
 )
-def test_what_pulls_no_lever_leaves_none(as_, waiting, lever, form):
-    as_("supervisor").post(f"{INSTANCE}{lever}/", form)
+def test_what_is_no_action_leaves_none(as_, waiting, action, form):
+    as_("supervisor").post(f"{INSTANCE}{action}/", form)
     assert not AuditEntry.objects.exists()
 
 

@@ -1,4 +1,4 @@
-"""Bulks on the pages: the way from a list to a bulk, its dry run, its levers, its file, and who may."""
+"""Bulks on the pages: the way from a list to a bulk, its dry run, its actions, its file, and who may."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_an_event_asks_for_the_right_to_fire(user_of, as_, shop):
     assert "Run on 30" in read(client.get(other)).text
 
 
-def test_each_lever_is_in_the_audit(as_, shop):
+def test_each_action_is_in_the_audit(as_, shop):
     client = as_("supervisor", "sue")
     page = started(client)
     work_off(shop)

@@ -1,4 +1,4 @@
-"""Pulling a lever: what is fired is fired once, on the version that was seen, and what is not is explained."""
+"""Firing: what is fired is fired once, on the version that was seen, and what is not is explained."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ INSTANCE = "/machines/activation/instances/ATV-123:NBCSports/"
 FIRE = f"{INSTANCE}fire/"
 
 
-def lever(page, event: str):
+def action(page, event: str):
     """The form of an event on an instance's page."""
     return next(form for form in page.all("form", action=FIRE) if fields(form).get("event") == event)
 
 
 def sent(client, event: str, **changes: str) -> dict[str, str]:
     """The event's form as it stands on the page, with some of it filled in."""
-    return fields(lever(read(client.get(INSTANCE)), event)) | changes
+    return fields(action(read(client.get(INSTANCE)), event)) | changes
 
 
 def test_an_event_fired_by_its_form_moves_the_instance_and_comes_back_with_a_word(as_, engine, waiting):
@@ -85,7 +85,7 @@ def test_who_saw_the_conflict_may_try_again_knowingly(as_, engine, waiting):
     form = sent(alice, "entitle", **{"payload-token": "late"})
     engine.fire("activation", ID, "entitle", {"token": "wrong"}, actor="bob")
     page = read(alice.post(FIRE, form))
-    assert fields(lever(page, "entitle"))["payload-token"] == "late"
+    assert fields(action(page, "entitle"))["payload-token"] == "late"
     again = fields(page.one(id="conflict").one("form"))
     assert again["expect"] == "3"
     assert alice.post(FIRE, again).status_code == 302
@@ -100,7 +100,7 @@ def test_a_refused_event_is_explained_and_its_form_stays_filled(as_, engine, wai
     assert answer.status_code == 422
     assert "Refused: fire activate. No change was made" in page.one(id="refused").text
     assert "The event activate is not accepted in state Waiting." in page.one(id="refused").text
-    kept = fields(lever(page, "activate"))
+    kept = fields(action(page, "activate"))
     assert (kept["payload-token"], kept["reason"]) == ("again", "a try")
     assert engine.get("activation", ID).revision == 2
 
@@ -148,7 +148,7 @@ def test_what_would_happen_is_answered_without_doing_it(as_, engine, waiting):
     assert answer.status_code == 200
     assert "Preview: Waiting → Active" in page.one(id="preview").text
     assert "expires = " in page.one(id="preview").text
-    assert fields(lever(page, "entitle"))["payload-token"] == "MTOB1J"
+    assert fields(action(page, "entitle"))["payload-token"] == "MTOB1J"
     assert engine.get("activation", ID).revision == 2
 
 

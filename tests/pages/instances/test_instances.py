@@ -83,8 +83,8 @@ def test_a_dead_job_is_shown_where_it_is_waited_for(as_, engine, db):
     engine.fail(job, "no such device", kind="LookupError", retry=False)
     page = read(as_("viewer").get(f"/machines/{machine}/instances/one/"))
     assert "dead add_device on devices" in page.one("section", class_="jobs-panel").text
-    levers = page.one("section", class_="actions-panel")
-    assert "Waiting for a dead job." in levers.text
+    actions = page.one("section", class_="actions-panel")
+    assert "Waiting for a dead job." in actions.text
     page = read(as_("supervisor").get(f"/machines/{machine}/instances/one/"))
     assert page.one("section", class_="actions-panel").one("a", href="#repairs").text == "Repairs"
     assert page.one("details", id="repairs")

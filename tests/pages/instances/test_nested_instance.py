@@ -25,11 +25,11 @@ def lit(page: Element) -> list[str]:
     return sorted(part["data-state"] for part in page.one("svg", class_="sb-diagram").all(class_="current"))
 
 
-def routes(lever: Element) -> list[str]:
-    return [route.text for route in lever.one("ul", class_="routes").all("li")]
+def routes(action: Element) -> list[str]:
+    return [route.text for route in action.one("ul", class_="routes").all("li")]
 
 
-def lever(page: Element, event: str) -> Element:
+def action(page: Element, event: str) -> Element:
     return next(one for one in page.all("li", class_="event-action") if one.one("span", class_="event").text == event)
 
 
@@ -51,12 +51,12 @@ def test_the_head_tells_each_leaf_with_its_region(page):
     assert head.all("span", class_="place")[0]["title"] == "Fulfilling › Parcel › Packed"
 
 
-def test_events_of_all_active_states_are_levers_with_the_state_that_listens(page):
+def test_events_of_all_active_states_are_actions_with_the_state_that_listens(page):
     shown = page()
-    assert routes(lever(shown, "collect")) == ["✓Packed → On its way"]
-    assert routes(lever(shown, "bill")) == ["✓Open → Sent"]
-    assert "Fulfilling → Cancelled if" in routes(lever(shown, "cancel"))[0]
-    assert lever(shown, "deliver").has("class", "idle")
+    assert routes(action(shown, "collect")) == ["✓Packed → On its way"]
+    assert routes(action(shown, "bill")) == ["✓Open → Sent"]
+    assert "Fulfilling → Cancelled if" in routes(action(shown, "cancel"))[0]
+    assert action(shown, "deliver").has("class", "idle")
 
 
 def test_a_transition_that_another_region_goes_before_is_said_to_be_outdone(engine, db):
@@ -133,11 +133,11 @@ def held(engine, order):
     return engine.suspend("delivery", order.id, actor="sue", reason="a test")
 
 
-def test_a_suspended_instance_says_so_and_holds_its_levers(as_, held):
+def test_a_suspended_instance_says_so_and_holds_its_actions(as_, held):
     page = read(as_("supervisor").get(INSTANCE))
     assert "suspended" in page.one("div", class_="head").text
-    assert lever(page, "deliver").has("class", "held")
-    assert not lever(page, "deliver").all("form")
+    assert action(page, "deliver").has("class", "held")
+    assert not action(page, "deliver").all("form")
     assert page.one("section", class_="waiting-panel").all("td")[0].text == "paused"
     assert not page.all("a", href=f"{INSTANCE}suspend/")
     assert not read(as_("operator").get(INSTANCE)).all("form", action=f"{INSTANCE}resume/")

@@ -171,9 +171,9 @@ def test_the_script_gets_every_moment_with_the_parts_it_lights(as_, order):
     assert len(trail[-1]["lit"]) == 7  # three leaves, three regions, and what is around them
 
 
-def test_levers_say_that_they_act_on_now(as_, moved):
-    levers = read(as_("operator").get(f"{INSTANCE}?at=2")).one("section", class_="actions-panel")
-    assert "actions apply to the current revision, revision 4" in levers.text
+def test_actions_say_that_they_act_on_now(as_, moved):
+    actions = read(as_("operator").get(f"{INSTANCE}?at=2")).one("section", class_="actions-panel")
+    assert "actions apply to the current revision, revision 4" in actions.text
 
 
 def test_hostile_data_of_the_past_is_text(as_, engine, activation):

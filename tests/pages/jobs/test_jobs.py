@@ -132,7 +132,7 @@ def act(client, name: str, given: dict[str, str]):
     return client.post(form["action"], fields(form) | given)
 
 
-def test_who_may_not_operate_sees_no_levers(as_, job):
+def test_who_may_not_operate_sees_no_actions(as_, job):
     page = read(as_("operator").get(JOB))
     assert page.one("main").all("form", method="post") == []
 

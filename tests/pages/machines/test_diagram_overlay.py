@@ -1,4 +1,4 @@
-"""What is painted on a drawing: the right figures on the right parts, and nothing a user wrote becomes markup."""
+"""What is drawn on a diagram: the right figures on the right parts, and nothing a user wrote becomes markup."""
 
 from __future__ import annotations
 
@@ -78,17 +78,17 @@ def test_the_state_an_instance_is_in_is_lit_and_no_count_is_shown(engine, waitin
     assert {part.text for part in drawing.all(class_="count")} == {""}
 
 
-def test_every_part_is_still_there_after_painting(engine, devices):
+def test_every_part_is_still_there_after_marking(engine, devices):
     view = version_view.load_version(devices, 1)
-    painted = parts(draw_machine(view, engine.live(devices), None))
-    ids = {part["id"] for part in painted.all() if "id" in part.attributes}
+    coloured = parts(draw_machine(view, engine.live(devices), None))
+    ids = {part["id"] for part in coloured.all() if "id" in part.attributes}
     assert {id for kind in ("states", "transitions", "queues") for id in view.index[kind].values()} <= ids
 
 
 HOSTILE = '<text class="count"></text></g>"><script>alert(1)</script>'
 
 
-def test_a_name_made_to_look_like_a_place_to_paint_stays_text(engine, db):
+def test_a_name_made_to_look_like_a_place_for_marks_stays_text(engine, db):
     engine.publish({"id": "odd", "initial": HOSTILE, "states": {HOSTILE: {"on": {"go": HOSTILE}}}})
     svg = draw_machine(version_view.load_version("odd", 1), engine.live("odd"), HOSTILE)
     drawing = parts(svg)
@@ -97,7 +97,7 @@ def test_a_name_made_to_look_like_a_place_to_paint_stays_text(engine, db):
     assert len(drawing.all(class_="count")) == 1
 
 
-def test_what_is_painted_is_escaped():
+def test_what_is_drawn_is_escaped():
     overlay = Overlay(counts={"state-1": "<b>"}, links={"state-1": '"><script>'})
     svg = '<svg><g id="state-1" class="node state"><text x="1" class="count" /></g></svg>'
     assert overlay.draw_on(svg) == (

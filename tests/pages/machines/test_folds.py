@@ -96,10 +96,10 @@ def test_what_is_late_in_a_folded_state_is_marked_on_it_and_leads_to_the_drawing
     assert listed(client, mark["href"].partition("#")[0]) == ["old"]
 
 
-def test_the_painted_drawing_can_be_had_as_a_file(as_, crowd):
+def test_the_coloured_drawing_can_be_had_as_a_file(as_, crowd):
     client = as_("viewer")
-    bare, painted = (client.get(f"{MACHINE}diagram.svg?version=1&fold=Parcel{more}") for more in ("", "&mode=age"))
-    assert bare["Cache-Control"] != painted["Cache-Control"] == "private, no-store"
-    assert "heat-" in painted.content.decode().partition("</style>")[2]
+    bare, coloured = (client.get(f"{MACHINE}diagram.svg?version=1&fold=Parcel{more}") for more in ("", "&mode=age"))
+    assert bare["Cache-Control"] != coloured["Cache-Control"] == "private, no-store"
+    assert "heat-" in coloured.content.decode().partition("</style>")[2]
     assert "heat-" not in bare.content.decode().partition("</style>")[2]
-    assert b"<a " not in painted.content
+    assert b"<a " not in coloured.content

@@ -99,7 +99,7 @@ def test_without_queues_the_page_says_what_feeds_one(as_, activation):
 
 
 @pytest.mark.parametrize("address", ["/queues/", QUEUE, f"{QUEUE}?place=ready"])
-def test_who_may_not_operate_sees_no_levers(as_, busy, address):
+def test_who_may_not_operate_sees_no_actions(as_, busy, address):
     page = read(as_("operator").get(address))
     assert {form["action"] for form in page.all("form", method="post")} <= {
         "/accounts/logout/",

@@ -119,14 +119,14 @@ def test_a_right_nobody_knows_is_a_mistake_in_the_code():
         require("drive")
 
 
-def test_a_viewer_sees_no_lever(filled, as_):
+def test_a_viewer_sees_no_action(filled, as_):
     page = as_("viewer").get(reverse("signalbox:instance", kwargs=OF_INSTANCE)).content.decode()
     assert "/fire/" not in page
     assert "/force/" not in page
     assert "read-only access" in page
 
 
-def test_an_operator_sees_levers_and_no_repairs(filled, as_):
+def test_an_operator_sees_actions_and_no_repairs(filled, as_):
     page = as_("operator").get(reverse("signalbox:instance", kwargs=OF_INSTANCE)).content.decode()
     assert "/fire/" in page
     assert "/force/" not in page

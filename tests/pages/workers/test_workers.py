@@ -58,7 +58,7 @@ def test_a_handler_that_is_missing_is_said(as_, engine):
     assert card(as_("viewer")).one("p", class_="remark").text == "no handler here for provision"
 
 
-def test_handlers_of_machines_out_of_sight_are_not_named():
+def test_handlers_of_machines_that_are_not_visible_are_not_named():
     row = WorkerInfo(
         "w", "box", 17, ["new_device/todo", "vault/open"], in_hand=0, started=0, seen=0, note="open_vault, count_gold",
         lacking={"new_device/todo": ["provision"], "vault/open": ["open_vault"]},
@@ -70,7 +70,7 @@ def test_handlers_of_machines_out_of_sight_are_not_named():
     assert row.only({"vault"}).note == "no handler here for open_vault"
 
 
-def test_the_jobs_in_hand_lead_to_their_instances(as_, engine, devices):
+def test_the_running_jobs_lead_to_their_instances(as_, engine, devices):
     now = int(time.time() * 1000)
     held = {"id": "0-7", "machine": devices, "queue": "todo", "src": "provision", "instance": "a/b", "attempt": 2}
     beat(engine, holding=[held | {"since": now - 65_000}])
@@ -92,7 +92,7 @@ def test_a_worker_is_offered_the_orders_that_mean_something_to_it(as_, engine, s
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator"])
-def test_who_may_not_operate_sees_no_lever(as_, engine, role):
+def test_who_may_not_operate_sees_no_action(as_, engine, role):
     beat(engine)
     assert card(as_(role)).all("form") == []
 
@@ -133,7 +133,7 @@ def test_without_workers_the_page_says_how_to_start_one(as_, prefix):
     assert "python manage.py worker" in read(as_("viewer").get("/workers/")).text
 
 
-def test_who_keeps_house_is_shown_with_worker_fence_and_end(as_, engine):
+def test_the_holder_of_a_duty_is_shown_with_worker_fence_and_end(as_, engine):
     beat(engine)
     locks = Locks(engine.client, engine.keys.prefix)
     fence = locks.lock("house.sampler", ttl=15, owner="box:17:aa").acquire().fence

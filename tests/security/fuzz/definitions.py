@@ -18,8 +18,8 @@ from tests.engine.builders import NOW
 from . import mutations, trees
 from .cases import Case, expand, times
 from .kinds import Kind
+from .results import Result
 from .stage import Stage
-from .verdicts import Verdict
 
 ID = "x"
 EVENTS, STATES = 6, 4  # of each definition so many are tried
@@ -46,102 +46,102 @@ class Definitions(Kind):
             }
         return {"definition": mutations.mutated(rng)}
 
-    def play(self, stage: Stage, case: Case) -> Verdict:
-        verdict = Verdict()
+    def play(self, stage: Stage, case: Case) -> Result:
+        result = Result()
         if "large" in case:
             given = mutations.spread(*case["large"])
         else:
-            given = _loaded(verdict, case) if "format" in case else mutations.python(case["definition"])
-        if given is not None and _checked(verdict, given):
-            _lived(verdict, stage.fresh(), given)
-            _told(verdict, given, ["scxml"] if "large" in case else sorted(WRITERS))
-        return verdict
+            given = _loaded(result, case) if "format" in case else mutations.python(case["definition"])
+        if given is not None and _checked(result, given):
+            _lived(result, stage.fresh(), given)
+            _told(result, given, ["scxml"] if "large" in case else sorted(WRITERS))
+        return result
 
 
-def _loaded(verdict: Verdict, case: Case) -> Any:
+def _loaded(result: Result, case: Case) -> Any:
     text = str(expand(case["text"])).encode("latin-1")
     try:
-        found = _timed(verdict, "load", lambda: load(text, case["format"]))
+        found = _timed(result, "load", lambda: load(text, case["format"]))
     except DefinitionError as error:
-        _findings(verdict, f"load {case['format']}", error.findings)
+        _findings(result, f"load {case['format']}", error.findings)
         return None
-    verdict.said(f"load {case['format']}", "read")
+    result.record(f"load {case['format']}", "read")
     return found
 
 
-def _checked(verdict: Verdict, given: Any) -> bool:
+def _checked(result: Result, given: Any) -> bool:
     """Whether it is free of errors; what finds none compiles, and what finds some does not."""
-    findings = _timed(verdict, "check", lambda: check(given))
-    _findings(verdict, "check", findings)
+    findings = _timed(result, "check", lambda: check(given))
+    _findings(result, "check", findings)
     sound = not any(finding.is_error for finding in findings)
     for derive in (compile, outline):
         try:
-            _timed(verdict, derive.__name__, lambda derive=derive: derive(given))
+            _timed(result, derive.__name__, lambda derive=derive: derive(given))
         except DefinitionError:
             if sound:
-                verdict.refuse(f"check finds nothing, and {derive.__name__} does")
+                result.refuse(f"check finds nothing, and {derive.__name__} does")
         else:
             if not sound:
-                verdict.refuse(f"check finds an error, and {derive.__name__} none")
+                result.refuse(f"check finds an error, and {derive.__name__} none")
     return sound
 
 
-def _findings(verdict: Verdict, where: str, findings: Any) -> None:
+def _findings(result: Result, where: str, findings: Any) -> None:
     for finding in findings:
         line = str(finding)
         line.encode()
         if finding.code not in CODES or not line.isprintable():
-            verdict.refuse(f"{where} finds {line!r:.300}")
-    verdict.said(where, findings[0].code if findings else "sound", "\n".join(map(str, findings)))
+            result.refuse(f"{where} finds {line!r:.300}")
+    result.record(where, findings[0].code if findings else "sound", "\n".join(map(str, findings)))
 
 
-def _timed(verdict: Verdict, what: str, call: Callable[[], Any]) -> Any:
+def _timed(result: Result, what: str, call: Callable[[], Any]) -> Any:
     began = time.process_time()
     try:
         return call()
     finally:
         seconds = time.process_time() - began
         if seconds > LONGEST:
-            verdict.refuse(f"{what} took {seconds:.1f} s of Python")
+            result.refuse(f"{what} took {seconds:.1f} s of Python")
 
 
 # Living by it
 
 
-def _lived(verdict: Verdict, engine: Engine, given: dict[str, Any]) -> None:
-    name = verdict.ask("publish", lambda: engine.publish(given).name)
+def _lived(result: Result, engine: Engine, given: dict[str, Any]) -> None:
+    name = result.ask("publish", lambda: engine.publish(given).name)
     if name is None:
-        verdict.refuse("check finds nothing, and publish refuses")
+        result.refuse("check finds nothing, and publish refuses")
         return
     seen = outline(given)
-    verdict.ask("create", lambda: engine.create(name, ID, now=NOW))
+    result.ask("create", lambda: engine.create(name, ID, now=NOW))
     events = [event for state in seen.states for transition in state.transitions for event in transition.events]
     for event in [event for event in dict.fromkeys(events) if not check_external_event_name(event)][:EVENTS]:
-        verdict.ask("explain", lambda event=event: engine.explain(name, ID, event, {"x": 1}, now=NOW))
-        verdict.ask("fire", lambda event=event: engine.fire(name, ID, event, {}, now=NOW))
-    verdict.ask("advance", lambda: engine.advance(name, now=NOW + DAY))
+        result.ask("explain", lambda event=event: engine.explain(name, ID, event, {"x": 1}, now=NOW))
+        result.ask("fire", lambda event=event: engine.fire(name, ID, event, {}, now=NOW))
+    result.ask("advance", lambda: engine.advance(name, now=NOW + DAY))
     for queue in seen.queues[:EVENTS]:
-        for job in verdict.ask("take", lambda queue=queue: engine.take(name, queue, "w", now=NOW + DAY)) or []:
-            verdict.ask("complete", lambda job=job: engine.complete(job, {"ok": 1}, now=NOW + DAY))
+        for job in result.ask("take", lambda queue=queue: engine.take(name, queue, "w", now=NOW + DAY)) or []:
+            result.ask("complete", lambda job=job: engine.complete(job, {"ok": 1}, now=NOW + DAY))
     for state in seen.states[:STATES]:
         if state.type != "history":
-            verdict.ask("force", lambda state=state: engine.force(name, ID, state.name, actor="a", reason="r", now=NOW))
+            result.ask("force", lambda state=state: engine.force(name, ID, state.name, actor="a", reason="r", now=NOW))
     for look in (lambda: engine.get(name, ID), lambda: engine.live(name), lambda: engine.history(name, ID)):
-        verdict.ask("look", look)
+        result.ask("look", look)
 
 
-def _told(verdict: Verdict, given: dict[str, Any], formats: list[str]) -> None:
+def _told(result: Result, given: dict[str, Any], formats: list[str]) -> None:
     """Each format writes it, or says why it cannot; what it wrote as JSON or YAML is the same when it is read."""
     for format in formats:
         try:
-            text, findings = _timed(verdict, f"dump {format}", lambda format=format: dump(given, format))
+            text, findings = _timed(result, f"dump {format}", lambda format=format: dump(given, format))
         except DefinitionError as error:
-            _findings(verdict, f"dump {format}", error.findings)
+            _findings(result, f"dump {format}", error.findings)
             continue
-        _findings(verdict, f"dump {format}", findings)
+        _findings(result, f"dump {format}", findings)
         whole = format in ("json", "yaml") and not findings and len(text.encode()) <= MAX_DEFINITION
         if whole and load(text, format) != json.loads(json.dumps(given)):
-            verdict.refuse(f"{format} does not read what it wrote")
+            result.refuse(f"{format} does not read what it wrote")
 
 
 # As text

@@ -13,8 +13,8 @@ from machines.engine.errors import DefinitionError
 from . import trees
 from .cases import Case, expand, many, times
 from .kinds import Kind
+from .results import Result
 from .stage import Stage
-from .verdicts import Verdict
 
 NOW = 1_700_000_000_000  # ms
 MACHINE, ID, EVENT = "fuzzed", "x", "go"
@@ -40,21 +40,21 @@ class Expressions(Kind):
             "where": {"field": rng.choice("slou"), "among": rng.choice([1, 1, 5])} if rng.random() < 0.2 else None,
         }
 
-    def play(self, stage: Stage, case: Case) -> Verdict:
-        verdict, engine = Verdict(), stage.fresh()
+    def play(self, stage: Stage, case: Case) -> Result:
+        result, engine = Result(), stage.fresh()
         try:
             engine.publish(definition(case))
         except DefinitionError as error:
             code = next(finding.code for finding in error.findings if finding.is_error)
-            verdict.said("publish", code, str(error))
-            return verdict
+            result.record("publish", code, str(error))
+            return result
         data = expand(case["data"])
-        if not verdict.ask("create", lambda: engine.create(MACHINE, ID, data, now=NOW)):
-            return verdict
-        _step(verdict, engine, expand(case["payload"]), certain="random" not in json.dumps(case["states"]))
+        if not result.ask("create", lambda: engine.create(MACHINE, ID, data, now=NOW)):
+            return result
+        _step(result, engine, expand(case["payload"]), certain="random" not in json.dumps(case["states"]))
         if case.get("where"):
-            _search(verdict, engine, data, case["where"])
-        return verdict
+            _search(result, engine, data, case["where"])
+        return result
 
 
 def definition(case: Case) -> dict[str, Any]:
@@ -66,31 +66,31 @@ def definition(case: Case) -> dict[str, Any]:
     }
 
 
-def _step(verdict: Verdict, engine: Engine, payload: dict[str, Any], *, certain: bool) -> None:
+def _step(result: Result, engine: Engine, payload: dict[str, Any], *, certain: bool) -> None:
     """What explain says comes true, and what is refused changes nothing."""
     key = engine.keys.partition(MACHINE).instance(ID)
     before = engine.client.hgetall(key)
-    seen = verdict.ask("explain", lambda: engine.explain(MACHINE, ID, EVENT, payload, now=NOW))
+    seen = result.ask("explain", lambda: engine.explain(MACHINE, ID, EVENT, payload, now=NOW))
     if engine.client.hgetall(key) != before:
-        verdict.refuse("explain changed the instance")
+        result.refuse("explain changed the instance")
     if seen is not None:
-        verdict.check("explain", repr(seen))
-    fired = verdict.ask("fire", lambda: engine.fire(MACHINE, ID, EVENT, payload, now=NOW))
+        result.check("explain", repr(seen))
+    fired = result.ask("fire", lambda: engine.fire(MACHINE, ID, EVENT, payload, now=NOW))
     if fired is None and engine.client.hgetall(key) != before:
-        verdict.refuse("fire was refused and changed the instance")
+        result.refuse("fire was refused and changed the instance")
     if fired is not None and seen is not None and seen.work > WORK:
-        verdict.refuse(f"a step of {seen.work} units was taken")
+        result.refuse(f"a step of {seen.work} units was taken")
     if certain and seen is not None and seen.taken != (fired is not None):
-        verdict.refuse(f"explain says {seen.taken}, fire says {fired is not None}")
-    verdict.ask("get", lambda: engine.get(MACHINE, ID))
+        result.refuse(f"explain says {seen.taken}, fire says {fired is not None}")
+    result.ask("get", lambda: engine.get(MACHINE, ID))
 
 
-def _search(verdict: Verdict, engine: Engine, data: dict[str, Any], where: dict[str, Any]) -> None:
+def _search(result: Result, engine: Engine, data: dict[str, Any], where: dict[str, Any]) -> None:
     for number in range(where["among"]):
-        verdict.ask("create", lambda number=number: engine.create(MACHINE, f"y{number}", data, now=NOW))
+        result.ask("create", lambda number=number: engine.create(MACHINE, f"y{number}", data, now=NOW))
     wanted = {where["field"]: data.get(where["field"], 1)}
-    verdict.ask("find", lambda: engine.find(MACHINE, state="A", where=wanted))
-    verdict.ask("tally", lambda: engine.tally(MACHINE, state="A", where=wanted))
+    result.ask("find", lambda: engine.find(MACHINE, state="A", where=wanted))
+    result.ask("tally", lambda: engine.tally(MACHINE, state="A", where=wanted))
 
 
 # Data up to the limits
@@ -162,12 +162,12 @@ def guards(rng: Random) -> Case:
     return _one([{"target": "B", "guard": text} for text in _repeated(rng, count)])
 
 
-def deeds(rng: Random) -> Case:
+def actions(rng: Random) -> Case:
     count = rng.choice([1, 1, 3, 20, 60])
-    return _one([{"target": rng.choice("AB"), "actions": [_deed(rng, text) for text in _repeated(rng, count)]}])
+    return _one([{"target": rng.choice("AB"), "actions": [_action(rng, text) for text in _repeated(rng, count)]}])
 
 
-def _deed(rng: Random, text: str) -> Any:
+def _action(rng: Random, text: str) -> Any:
     return rng.choice([
         {"set": {rng.choice(["out", "out", "l", "s", "n", "o"]): text}}, {"append": {"l": text}}, {"log": text},
         {"emit": {"type": "e", "data": {"v": text}}}, {"raise": {"event": "r", "data": {"v": text}}},
@@ -182,7 +182,7 @@ def _deed(rng: Random, text: str) -> Any:
 def loops(rng: Random) -> Case:
     """A body that is done for each element of a list."""
     over = rng.choice(["l", "m", "event.l", "range(0, 9999)", "characters(s)", "range(0, 30)", "split(s, 'x')"])
-    loop: Any = {"foreach": {"in": over, "item": "out", "index": "i", "do": [_deed(rng, _some(rng))]}}
+    loop: Any = {"foreach": {"in": over, "item": "out", "index": "i", "do": [_action(rng, _some(rng))]}}
     if rng.random() < 0.3:
         loop = {"foreach": {"in": rng.choice([over, "range(0, 300)"]), "item": "m", "do": [loop]}}
     return _one([{"actions": loop}])
@@ -190,7 +190,7 @@ def loops(rng: Random) -> Case:
 
 def rounds(rng: Random) -> Case:
     """A step that goes round by itself: eventless transitions, events raised by their own transition."""
-    dear = [_deed(rng, _some(rng))]
+    dear = [_action(rng, _some(rng))]
     again: Any = {"target": "A", "guard": "0 < n < 900", "actions": [{"set": {"n": "n + 1"}}, *dear], "reenter": True}
     if rng.random() < 0.5:
         again["guard"] = f"0 < n < 900 and not ({_some(rng)})"
@@ -203,8 +203,8 @@ def entries(rng: Random) -> Case:
     """What happens on the way: exit, entry, timers, work, ends, in a chart."""
     text, other = _some(rng), _some(rng)
     busy = {
-        "entry": [_deed(rng, text)],
-        "exit": [_deed(rng, other)],
+        "entry": [_action(rng, text)],
+        "exit": [_action(rng, other)],
         "after": {"1s": "B", rng.choice(["n * 1000", other]): "B"},
         "invoke": {
             "src": "w", "input": {"v": text, "w": [text, other]},
@@ -218,8 +218,8 @@ def entries(rng: Random) -> Case:
 
 def born(rng: Random) -> Case:
     states = _one([{"target": "B"}])
-    states["A"]["entry"] = [_deed(rng, text) for text in _repeated(rng, rng.choice([1, 5]))]
+    states["A"]["entry"] = [_action(rng, text) for text in _repeated(rng, rng.choice([1, 5]))]
     return states
 
 
-PLACES = [guards, guards, guards, deeds, deeds, loops, rounds, entries, born]
+PLACES = [guards, guards, guards, actions, actions, loops, rounds, entries, born]

@@ -16,8 +16,8 @@ from tests.faults.audit import look
 from . import damage, words, world
 from .cases import Case, expand
 from .kinds import Kind
+from .results import Result
 from .stage import Stage
-from .verdicts import Verdict
 
 FUNCTIONS = {name: read_header(path) for name, path in library.function_paths().items()}
 #: what a function may answer, as its header says
@@ -46,18 +46,18 @@ class Fcalls(Kind):
         calls = [_call(rng) for _ in range(rng.choice([1, 1, 1, 2, 4]))]
         return {"calls": calls, "damage": [damage.draw(rng) for _ in range(rng.choice([0, 0, 0, 1, 2]))]}
 
-    def play(self, stage: Stage, case: Case) -> Verdict:
-        engine, client, verdict = self._settle(stage), stage.raw, Verdict()
+    def play(self, stage: Stage, case: Case) -> Result:
+        engine, client, result = self._settle(stage), stage.raw, Result()
         prefix = engine.keys.prefix
         for one in case["damage"]:
             damage.do(client, prefix, one)
         before = _contents(client)
         for call in case["calls"]:
-            after = self._one(client, prefix, call, verdict, before, damaged=bool(case["damage"]))
+            after = self._one(client, prefix, call, result, before, damaged=bool(case["damage"]))
             before = after
         if not case["damage"]:
-            self._audit(engine, case, verdict)
-        return verdict
+            self._audit(engine, case, result)
+        return result
 
     def _settle(self, stage: Stage) -> Engine:
         """The world, anew."""
@@ -71,19 +71,19 @@ class Fcalls(Kind):
         world.restore(stage.raw, engine.keys.prefix, self._world.keys)
         return engine
 
-    def _one(self, client: Any, prefix: str, call: Case, verdict: Verdict, before: Any, *, damaged: bool) -> Any:
+    def _one(self, client: Any, prefix: str, call: Case, result: Result, before: Any, *, damaged: bool) -> Any:
         name, keys = call["function"], [_key(prefix, key) for key in call["keys"]]
         args = [self._word(arg) for arg in call["args"]]
-        status = _answer(client, name, keys, args, verdict, damaged=damaged or call["keys"] != [world.CALLS[name][0]])
+        status = _answer(client, name, keys, args, result, damaged=damaged or call["keys"] != [world.CALLS[name][0]])
         after = _contents(client)
         changed = _changed(before, after)
         outside = [key for key in changed if not any(key.startswith(given) for given in keys)]
         if outside:
-            verdict.refuse(f"{name} wrote outside the keys it was given: {sorted(outside)[:3]}")
+            result.refuse(f"{name} wrote outside the keys it was given: {sorted(outside)[:3]}")
         if status == "REFUSED":  # a refusal is counted, and figures that changed are noted
             changed = {key for key in changed if not key.endswith((b":meta", b":versions"))}
         if changed and (status in NOTHING or "flags" in FUNCTIONS[name].fields):
-            verdict.refuse(f"{name} answered {status} and changed {sorted(changed)[:3]}")
+            result.refuse(f"{name} answered {status} and changed {sorted(changed)[:3]}")
         return after
 
     def _word(self, arg: Any) -> bytes:
@@ -92,7 +92,7 @@ class Fcalls(Kind):
             return str(getattr(self._world, arg[1:])).encode()
         return str(expand(arg)).encode("latin-1", "replace")
 
-    def _audit(self, engine: Engine, case: Case, verdict: Verdict) -> None:
+    def _audit(self, engine: Engine, case: Case, result: Result) -> None:
         """Everything adds up. A published program may be any that Lua can read, so that nothing is known of its states;
         a job that was made ready again is waited for by no instance that has left the state; and who calls a function
         with the root of something else writes what nobody else would."""
@@ -107,28 +107,28 @@ class Fcalls(Kind):
                 continue
             for wrong in look(engine, machine).wrong:
                 if "sb_redrive" not in called or "does not wait for it" not in wrong:
-                    verdict.refuse(f"afterwards, {wrong}")
+                    result.refuse(f"afterwards, {wrong}")
 
 
-def _answer(client: Any, name: str, keys: list[bytes], args: list[bytes], verdict: Verdict, *, damaged: bool) -> str:
+def _answer(client: Any, name: str, keys: list[bytes], args: list[bytes], result: Result, *, damaged: bool) -> str:
     """The status that was answered; what may not be answered is noted."""
     try:
         reply = client.execute_command("FCALL", name, len(keys), *keys, *args)
     except redis.ResponseError as error:
         text = str(error)
-        verdict.said(name, "error", text)
+        result.record(name, "error", text)
         if name.startswith("sb_") and not damaged and "WRONGTYPE" not in text:
-            verdict.refuse(f"{name} ends with the error {text[:200]}")
+            result.refuse(f"{name} ends with the error {text[:200]}")
         return "error"
-    verdict.check(name, _text(reply))
+    result.check(name, _text(reply))
     if name.startswith("sm_"):
-        verdict.said(name, type(reply).__name__)
+        result.record(name, type(reply).__name__)
         return "OK"
     status = reply[0].decode() if isinstance(reply, list) and reply and isinstance(reply[0], bytes) else repr(reply)
-    verdict.said(name, status)
+    result.record(name, status)
     told = STATUSES[name] | {"FAULT"} if damaged else STATUSES[name]
     if status not in told or (UNEXPECTED in _text(reply) and not damaged):
-        verdict.refuse(f"{name} answers {_text(reply)[:200] or status}")
+        result.refuse(f"{name} answers {_text(reply)[:200] or status}")
     return status
 
 

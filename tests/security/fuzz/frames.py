@@ -15,8 +15,8 @@ from machines.engine import Engine
 from . import words
 from .cases import Case, expand, times
 from .kinds import Kind
+from .results import Result
 from .stage import Stage
-from .verdicts import Verdict
 
 MOST = 64  # frames of one socket, beside bursts
 PATIENCE = 60.0  # seconds until a socket has to have answered
@@ -42,7 +42,7 @@ class Frames(Kind):
             sent += [rng.choice(sent)] * rng.choice([50, 300])
         return {"who": who, "frames": sent}
 
-    def play(self, stage: Stage, case: Case) -> Verdict:
+    def play(self, stage: Stage, case: Case) -> Result:
         if self._stand is None:
             self._stand = Stand(stage)
         return self._stand.play(case)
@@ -79,19 +79,19 @@ class Stand:
         await socket.sees(WATCHED)
         return socket
 
-    def play(self, case: Case) -> Verdict:
-        verdict = Verdict()
-        self.runner.run(self._play(case, verdict))
+    def play(self, case: Case) -> Result:
+        result = Result()
+        self.runner.run(self._play(case, result))
         self.played += 1
         if self.played % EVERY == 1:
             self.runner.run(self._sees())
-        return verdict
+        return result
 
     def close(self) -> None:
         self.runner.run(self.witness.disconnect())
         self.runner.close()
 
-    async def _play(self, case: Case, verdict: Verdict) -> None:
+    async def _play(self, case: Case, result: Result) -> None:
         from tests.live.sockets import Socket
 
         origin = "http://elsewhere" if case["who"] == "elsewhere" else "http://testserver"
@@ -106,7 +106,7 @@ class Stand:
         closed = False
         async with asyncio.timeout(PATIENCE):
             while not closed and not _answered(message := await socket.receive_output(PATIENCE)):
-                closed = _noted(verdict, message)
+                closed = _noted(result, message)
         if not closed:
             await socket.disconnect()
         await self._keeps_up()
@@ -127,22 +127,22 @@ def _answered(message: dict[str, Any]) -> bool:
     return message["type"] == "websocket.send" and json.loads(message["text"]).get("topic") == MARK
 
 
-def _noted(verdict: Verdict, message: dict[str, Any]) -> bool:
+def _noted(result: Result, message: dict[str, Any]) -> bool:
     """Holds one message against the protocol; whether it was the last."""
     from dashboard.live.protocol import SERVER, CloseCode, ErrorCode
 
     if message["type"] == "websocket.close":
         code = message.get("code")
-        verdict.said("socket", f"closed {code}")
+        result.record("socket", f"closed {code}")
         if code not in set(CloseCode):
-            verdict.refuse(f"the socket was closed with {code}")
+            result.refuse(f"the socket was closed with {code}")
         return True
     content = json.loads(message["text"])
     kind = content.get("type")
-    verdict.said("socket", content.get("code", kind), message["text"] if kind == "error" else "")
+    result.record("socket", content.get("code", kind), message["text"] if kind == "error" else "")
     wanted = {field.name for field in SERVER[kind].fields if field.required} if kind in SERVER else {"a known type"}
     if not wanted <= content.keys() or (kind == "error" and content["code"] not in set(ErrorCode)):
-        verdict.refuse(f"the socket says {message['text'][:200]}")
+        result.refuse(f"the socket says {message['text'][:200]}")
     return False
 
 

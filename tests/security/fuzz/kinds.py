@@ -7,8 +7,8 @@ import random
 from abc import ABC, abstractmethod
 
 from .cases import Case
+from .results import Result
 from .stage import Stage
-from .verdicts import Verdict
 
 NAMES = ("expressions", "definitions", "payloads", "frames", "fcalls")
 
@@ -22,7 +22,7 @@ class Kind(ABC):
     def draw(self, rng: random.Random) -> Case: ...
 
     @abstractmethod
-    def play(self, stage: Stage, case: Case) -> Verdict: ...
+    def play(self, stage: Stage, case: Case) -> Result: ...
 
     def close(self) -> None:
         """Ends what was begun for all inputs together."""

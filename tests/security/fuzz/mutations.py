@@ -81,10 +81,10 @@ def is_made(value: Any) -> bool:
     return isinstance(value, dict) and len(value) == 1 and next(iter(value)) in (*MAKERS, "$odd")
 
 
-def spread(states: int, transitions: int, actions: int, guard: str) -> Any:
+def spread(states: int, transitions: int, effects: int, guard: str) -> Any:
     """A definition that is large and otherwise plain, as long as the guard is sound."""
-    deeds = [{"set": {"n": "n + 1"}}] * actions
-    each = {f"e{number}": {"target": "S0", "guard": guard, "actions": deeds} for number in range(transitions)}
+    actions = [{"set": {"n": "n + 1"}}] * effects
+    each = {f"e{number}": {"target": "S0", "guard": guard, "actions": actions} for number in range(transitions)}
     fields: dict[str, Any] = {"n": 0, "s": "", "u": "", "j": "", "l": [], "m": [], "o": {}, "out": None}
     return {
         "id": "large",

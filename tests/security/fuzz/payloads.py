@@ -19,8 +19,8 @@ from tests.engine.builders import NOW, fields, machine
 from . import words
 from .cases import Case, deep, expand, joined, many, times
 from .kinds import Kind
+from .results import Result
 from .stage import Stage
-from .verdicts import Verdict
 
 MACHINE, ID = "taker", "x"
 TYPES = {"t": "string", "i": "integer", "n": "number", "b": "boolean", "l": "array", "o": "object"}
@@ -68,22 +68,22 @@ class Payloads(Kind):
             case["text"] = _text(rng)
         return case
 
-    def play(self, stage: Stage, case: Case) -> Verdict:
-        verdict, engine = Verdict(), stage.fresh()
+    def play(self, stage: Stage, case: Case) -> Result:
+        result, engine = Result(), stage.fresh()
         engine.publish(DEFINITION)
         if case["way"] != "create":
             engine.create(MACHINE, ID, now=NOW)
         if case["way"] in ("complete", "fail"):
             engine.fire(MACHINE, ID, "work", now=NOW)
-        Play(stage, engine, case, verdict).run()
-        return verdict
+        Play(stage, engine, case, result).run()
+        return result
 
 
 class Play:
     """One input on its way in."""
 
-    def __init__(self, stage: Stage, engine: Engine, case: Case, verdict: Verdict) -> None:
-        self.stage, self.engine, self.verdict = stage, engine, verdict
+    def __init__(self, stage: Stage, engine: Engine, case: Case, result: Result) -> None:
+        self.stage, self.engine, self.result = stage, engine, result
         self.way = case["way"]
         self.door = case["door"] if case["door"] != "api" or stage.site is not None else "engine"
         self.python = MAKERS[case["python"][0]](*case["python"][1:]) if "python" in case else None
@@ -96,9 +96,9 @@ class Play:
         taken = {"fcall": self._fcall, "engine": self._engine, "api": self._api}[self.door]()
         after = self.stage.raw.hgetall(self.key)
         if not taken and after != before:
-            self.verdict.refuse(f"{self.where} was refused and changed the instance")
+            self.result.refuse(f"{self.where} was refused and changed the instance")
         if self.way == "explain" and after != before:
-            self.verdict.refuse(f"{self.where} changed the instance")
+            self.result.refuse(f"{self.where} changed the instance")
         self._compare(taken)
 
     @property
@@ -122,9 +122,9 @@ class Play:
         if self.way == "complete" and reply[0] == b"OK":
             reply = reply[1]
         text = b" ".join(part for part in reply if isinstance(part, bytes)).decode(errors="replace")
-        self.verdict.said(self.where, reply[0].decode(), text)
+        self.result.record(self.where, reply[0].decode(), text)
         if reply[0] == b"FAULT":
-            self.verdict.refuse(f"{self.where} answers {text[:300]}")
+            self.result.refuse(f"{self.where} answers {text[:300]}")
         return bool(reply[0] == b"OK")
 
     def _engine(self) -> bool:
@@ -133,7 +133,7 @@ class Play:
             try:
                 given = json.loads(self.body)
             except (ValueError, RecursionError):
-                self.verdict.said(self.where, "no JSON for Python either")
+                self.result.record(self.where, "no JSON for Python either")
                 return False
         engine, job = self.engine, self.job
         calls: dict[str, Callable[[], Any]] = {
@@ -148,11 +148,11 @@ class Play:
         try:
             calls[self.way]()
         except EngineFault as error:
-            self.verdict.refuse(f"{self.where}: {error}"[:400])
+            self.result.refuse(f"{self.where}: {error}"[:400])
         except SignalboxError as error:
-            self.verdict.said(self.where, error.code, str(error))
+            self.result.record(self.where, error.code, str(error))
         else:
-            self.verdict.said(self.where, "accepted")
+            self.result.record(self.where, "accepted")
             return True
         return False
 
@@ -169,9 +169,9 @@ class Play:
         path, body = around.get(self.way, (f"{here}/{ID}/events", b'{"event": "any", "payload": %s}'))
         answer = self.stage.site.post(path, body.replace(b"%s", self.body))
         text = answer.content.decode(errors="replace")
-        self.verdict.said(self.where, str(answer.status_code), text if answer.status_code >= 400 else "")
+        self.result.record(self.where, str(answer.status_code), text if answer.status_code >= 400 else "")
         if answer.status_code >= 500:
-            self.verdict.refuse(f"{self.where} answers {answer.status_code}: {text[:300]}")
+            self.result.refuse(f"{self.where} answers {answer.status_code}: {text[:300]}")
         return bool(answer.status_code < 300)
 
     # What has to come of it
@@ -189,13 +189,13 @@ class Play:
         empty = (self.way == "complete" and not self.body) or (self.way == "any" and not self.body)
         wanted = (sound and (self.way == "complete" or isinstance(given, dict))) or (empty and self.door == "fcall")
         if taken and not wanted and self.door == "fcall":
-            self.verdict.refuse(f"{self.where} took what is no JSON")
+            self.result.refuse(f"{self.where} took what is no JSON")
         if wanted and not taken and len(self.body) < CERTAIN and words.depth(given) < DEPTH:
-            self.verdict.refuse(f"{self.where} did not take sound JSON")
+            self.result.refuse(f"{self.where} did not take sound JSON")
         if taken and wanted and not empty:
             kept = self.engine.get(MACHINE, ID).data.get("x")
             if kept != given:
-                self.verdict.refuse(f"{self.where} kept {str(kept)[:200]} of {str(given)[:200]}")
+                self.result.refuse(f"{self.where} kept {str(kept)[:200]} of {str(given)[:200]}")
 
 
 def _text(rng: Random) -> Any:

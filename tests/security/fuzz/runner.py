@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from .cases import Case, source
 from .kinds import Kind
+from .results import Result
 from .stage import Stage
-from .verdicts import Verdict
 
 AGAIN = 9  # times that an input is played again which held the server for too long: the shortest counts
 
@@ -59,22 +59,22 @@ class Runner:
             told(self.report)
         return self.report
 
-    def one(self, index: int, case: Case) -> Verdict:
-        verdict = self._played(case)
-        function, ms = verdict.slowest
-        if self.limit is not None and ms > self.limit and not verdict.wrong:
+    def one(self, index: int, case: Case) -> Result:
+        result = self._played(case)
+        function, ms = result.slowest
+        if self.limit is not None and ms > self.limit and not result.wrong:
             ms = self._shortest(case, function, ms)
             if ms > self.limit:
-                verdict.refuse(f"{function} held the server for {ms:.0f} ms")
+                result.refuse(f"{function} held the server for {ms:.0f} ms")
         self.report.inputs += 1
-        self.report.answers += verdict.answers
-        if verdict.wrong:
-            self.report.wrong.append(Wrong(index, verdict.wrong, case))
+        self.report.answers += result.answers
+        if result.wrong:
+            self.report.wrong.append(Wrong(index, result.wrong, case))
         if function:
             heapq.heappush(self.report.slow, Slow(ms, index, function, case))
             while len(self.report.slow) > self.slowest:
                 heapq.heappop(self.report.slow)
-        return verdict
+        return result
 
     def _shortest(self, case: Case, function: str, ms: float) -> float:
         """How long it takes on a machine that does nothing else, as far as this one ever does nothing else: a virtual
@@ -85,13 +85,13 @@ class Runner:
                 break
         return ms
 
-    def _played(self, case: Case) -> Verdict:
+    def _played(self, case: Case) -> Result:
         self.stage.forget()
         try:
-            verdict = self.kind.play(self.stage, case)
+            result = self.kind.play(self.stage, case)
         except Exception:  # whatever it is, it is what we are looking for
-            verdict = Verdict(wrong=[f"nobody expects this: {traceback.format_exc(limit=-6)}"])
+            result = Result(wrong=[f"nobody expects this: {traceback.format_exc(limit=-6)}"])
         if not self.stage.settled():
-            verdict.refuse("the server does not come back")
-        verdict.held = self.stage.held()
-        return verdict
+            result.refuse("the server does not come back")
+        result.held = self.stage.held()
+        return result

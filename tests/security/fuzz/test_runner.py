@@ -11,12 +11,12 @@ import pytest
 from machines.engine.expressions.functions import FUNCTIONS
 from tests.cases import for_each
 
-from . import __main__, fcalls, finds, summary, trees, verdicts, world
+from . import __main__, fcalls, finds, results, summary, trees, world
 from .cases import Case, deep, expand, joined, many, source, times
 from .kinds import NAMES, Kind, kind
+from .results import Result
 from .runner import Runner
 from .stage import Stage
-from .verdicts import Verdict
 
 BUSY = """#!lua name=busy
 redis.register_function('busy', function(keys, args)
@@ -41,15 +41,15 @@ class Stub(Kind):
     def draw(self, rng: random.Random) -> Case:
         return {"count": rng.randrange(100)}
 
-    def play(self, stage: Stage, case: Case) -> Verdict:
-        verdict = Verdict()
+    def play(self, stage: Stage, case: Case) -> Result:
+        result = Result()
         if self.error is not None:
             raise self.error
         if "busy" not in str(stage.raw.function_list()):
             stage.raw.function_load(BUSY)
         stage.raw.fcall("busy", 0, case["count"])
-        verdict.said("stub", "OK", self.said)
-        return verdict
+        result.record("stub", "OK", self.said)
+        return result
 
 
 @for_each("name", NAMES)
@@ -75,9 +75,9 @@ def test_every_function_of_the_library_is_called_and_its_plain_call_is_sound(ser
     played = fcalls.Fcalls()
     for name in world.CALLS:
         before = [fcalls.plain("sb_grow")] if name in GROWING else []
-        verdict = played.play(server, {"calls": [*before, fcalls.plain(name)], "damage": []})
-        assert verdict.wrong == []
-        assert f"{name}: BADARG" not in verdict.answers
+        result = played.play(server, {"calls": [*before, fcalls.plain(name)], "damage": []})
+        assert result.wrong == []
+        assert f"{name}: BADARG" not in result.answers
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_every_function_of_the_library_is_called_and_its_plain_call_is_sound(ser
     ],
 )
 def test_words_of_the_runtime_are_known(text, raw):
-    assert bool(verdicts.raw(text)) is raw
+    assert bool(results.raw(text)) is raw
 
 
 def test_what_goes_wrong_is_told_with_how_to_make_it_again(server, tmp_path):

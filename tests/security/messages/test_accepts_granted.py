@@ -141,7 +141,7 @@ def test_granting_takes_names_of_machines_and_a_machine_that_is_there(engine):
         engine.grant("nobody", [])
 
 
-def test_a_worker_of_the_house_looks(before):
+def test_a_worker_looks(before):
     assert "acceptance" in DUTIES
     assert make_exclusive_duties(before, Options(queues=()))["acceptance"].once() is False
     assert before.list_granted()["noter"] == ("teller",)

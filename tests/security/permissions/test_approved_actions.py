@@ -228,7 +228,7 @@ def test_a_migration_that_nobody_approved_moves_nothing_that_asks_for_it_meanwhi
     assert engine.get("order", "o-1").version == 1
 
 
-LEVERS = {
+ACTIONS = {
     "withdraw": lambda actor, job: jobs.withdraw(actor, "order", job, reason=WHY),
     "move": lambda actor, job: jobs.move(actor, "order", job, reason=WHY),
     "move all": lambda actor, job: queues.move(actor, "order", "work", reason=WHY),
@@ -238,8 +238,8 @@ LEVERS = {
 }
 
 
-@pytest.mark.parametrize("name", LEVERS)
-def test_levers_on_jobs_do_nothing_of_it_to_a_version_that_the_site_has_not_read_yet(engine, actor, name):
+@pytest.mark.parametrize("name", ACTIONS)
+def test_actions_on_jobs_do_nothing_of_it_to_a_version_that_the_site_has_not_read_yet(engine, actor, name):
     publishing.publish(working())
     engine.publish(working("retry", "cancel"))  # by a script, straight into Redis
     engine.create("order", "o-1")
@@ -250,9 +250,9 @@ def test_levers_on_jobs_do_nothing_of_it_to_a_version_that_the_site_has_not_read
         engine.fail(taken, "no", retry=False)
     place = engine.job("order", job).place
     if name in ("move all", "redrive all"):
-        assert LEVERS[name](actor("ann"), job) == 0
+        assert ACTIONS[name](actor("ann"), job) == 0
     else:
         with pytest.raises(BadInput, match="needs approval") as caught:
-            LEVERS[name](actor("ann"), job)
+            ACTIONS[name](actor("ann"), job)
         assert caught.value.code == "SB435"
     assert (engine.job("order", job).place, engine.get("order", "o-1").revision) == (place, 1 + ("redrive" in name) * 0)

@@ -19,13 +19,13 @@ from tests.worker.builders import BACKOFF, START, places, registry_of, take_one
 @pytest.fixture
 def process(engine):
     """Takes the one ready job and runs it with the handler given; answers what came of it."""
-    crews = []
+    executors = []
 
     def run(handler, *, now=START, before=lambda job: None, **others):
         in_flight, counters, progress_reporter = InFlightJobs(1), Counters(), ProgressReporter(engine)
         completer = Completer(engine, in_flight, counters, progress_reporter, backoff=0.1)
         executor = Executor(registry_of(run=handler, **others), in_flight, completer)
-        crews.append((executor, completer))
+        executors.append((executor, completer))
         completer.start()
         executor.start()
         job = Job(take_one(engine, now=now), progress_reporter=progress_reporter)
@@ -36,7 +36,7 @@ def process(engine):
         return str(counters).removeprefix("1 ")
 
     yield run
-    for executor, completer in crews:
+    for executor, completer in executors:
         executor.stop()
         completer.stop(5)
 

@@ -24,7 +24,7 @@ class Mute(Engine):
         return taken
 
 
-def test_they_go_back_without_losing_an_attempt_and_those_in_hand_stay(engine, errand):
+def test_they_go_back_without_losing_an_attempt_and_running_ones_stay(engine, errand):
     for number in range(4):
         errand(f"e{number}")
     known = engine.take("errand", "errands", "alice", count=1)[0]

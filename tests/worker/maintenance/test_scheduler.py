@@ -165,7 +165,7 @@ def test_without_redis_nobody_has_a_turn_and_leaving_ends(own_server, prefix, ca
     assert "could not be given up" in caplog.text
 
 
-def test_the_house_has_the_duties_that_people_are_told_of(engine):
+def test_the_scheduler_has_the_duties_that_the_docs_list(engine):
     assert set(maintenance.make_exclusive_duties(engine, Options())) == set(maintenance.DUTIES)
     assert set(read_lock_holders(get_pattern(Locks), maintenance.DUTIES)) == set(maintenance.DUTIES)
 

@@ -1,4 +1,4 @@
-"""What came of one input."""
+"""The result of one input."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLACE = re.compile(r" script: \S*,? ?on @user_function:[0-9]+\.?$")
 
 
 @dataclass
-class Verdict:
+class Result:
     """``answers``: how often each answer came. ``wrong``: what breaks a promise. ``held``: for each function of the
     library, the ms its slowest call held the server."""
 
@@ -28,8 +28,8 @@ class Verdict:
     wrong: list[str] = field(default_factory=list)
     held: dict[str, float] = field(default_factory=dict)
 
-    def said(self, where: str, answer: str, text: str = "") -> None:
-        """Notes one answer; ``text`` is what it says to people, which must not be the insides of a program."""
+    def record(self, where: str, answer: str, text: str = "") -> None:
+        """Note one answer; ``text`` is what it says to people, which must not be the insides of a program."""
         self.answers[f"{where}: {answer}"] += 1
         self.check(where, text)
 
@@ -41,9 +41,9 @@ class Verdict:
         except EngineFault as error:
             self.refuse(f"{where}: {error}"[:500])
         except SignalboxError as error:
-            self.said(where, error.code, str(error))
+            self.record(where, error.code, str(error))
         else:
-            self.said(where, "accepted")
+            self.record(where, "accepted")
             return found
         return None
 
