@@ -133,7 +133,7 @@ def test_p_freezes_the_view_and_says_since_when_and_how_much_is_new(page, engine
     count = page.locator(".sb-diagram [data-state='New'] .count")
     page.keyboard.press("p")
     expect(page.locator("[data-live]")).to_have_attribute("data-state", "frozen")
-    expect(page.locator("[data-live-said]")).to_contain_text("Frozen")
+    expect(page.locator("[data-live-notice]")).to_contain_text("Frozen")
     expect(page.locator("[data-live-text]")).to_have_text(re.compile(r"Frozen \d\d:\d\d:\d\d: nothing new"))
     expect(page.get_by_role("button", name="Unfreeze")).to_have_attribute("aria-pressed", "true")
     engine.create("activation", "new")

@@ -145,7 +145,7 @@ def test_two_people_in_one_draft_are_a_conflict_and_no_text_is_lost(as_, studio:
     settled(other)
     write(other, json.dumps(LAMP | {"description": "by pat"}, indent=2))
     expect(other.locator("[data-saved]")).to_contain_text("revision 2")
-    expect(other.locator("[data-others-said]")).to_contain_text("sue")
+    expect(other.locator("[data-others-text]")).to_contain_text("sue")
     write(studio, json.dumps(LAMP | {"description": "by sue again"}, indent=2))
     notice = studio.locator("[data-conflict]")
     expect(notice).to_contain_text("pat changed this draft meanwhile")

@@ -151,7 +151,7 @@ def test_the_oldest_is_told_with_its_heat(as_, desk):
 @pytest.mark.parametrize("mode", MODES)
 def test_every_link_of_the_page_keeps_the_mode(as_, desk, mode):
     page = read(as_("viewer").get(f"{desk}?mode={mode}&order=newest"))
-    assert page.one("a", data_telling=mode)["aria-current"] == "true"
+    assert page.one("a", data_mode_link=mode)["aria-current"] == "true"
     wanted = mode != "count"
     for link in (*page.one("nav", class_="tabs").all("a"), *drawing(page).all("a", class_="state")):
         assert (f"mode={mode}" in link["href"]) == wanted

@@ -303,7 +303,7 @@ def test_machines_of_the_product_are_listed_under_the_system_filter_alone(as_, e
     page = read(client.get("/"))
     assert listed_machines(page) == ["activation"]
     assert page.one("b", data_sum="total").text == "0"
-    assert page.one(data_topic="overview")["data-apart"] == "bulk"
+    assert page.one(data_topic="overview")["data-hidden-machines"] == "bulk"
     link = page.one("a", data_system="")
     assert link.text == "Show system machines (1)"
     shown = read(client.get(link["href"]))

@@ -35,7 +35,7 @@ def test_each_worker_has_a_card(as_, engine):
     assert found.one("b", data_in_hand="").text == "4"
     for text in ("box · process 17 · 0.1.0", "running 4 of 8", "done 12,404", "failed 3", "memory 84 MB", "2 h"):
         assert text in found.text
-    assert found.one("span", data_mood="").text == "working"
+    assert found.one("span", data_worker_status="").text == "working"
 
 
 def test_a_row_of_an_older_release_is_shown_without_what_it_does_not_say(as_, engine):
@@ -50,7 +50,7 @@ def test_a_worker_that_gave_no_sign_for_a_while_is_said_to_be_silent(as_, engine
     beat(engine)
     seconds, _ = engine.client.time()
     engine.client.hset(engine.keys.worker("box:17:aa"), "seen", (seconds - 12) * 1000)
-    assert card(as_("viewer")).one("span", data_mood="").text == "silent"
+    assert card(as_("viewer")).one("span", data_worker_status="").text == "silent"
 
 
 def test_a_handler_that_is_missing_is_said(as_, engine):

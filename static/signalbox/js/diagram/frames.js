@@ -9,7 +9,7 @@ import { enableZoom } from "../../admin/zoom.js";
 
 const REGIONS = ["view", "modes", "drawing", "trail", "tabs", "states", "listing"]; // replaced if they are on the page
 const BEGINNINGS = [".node.current, .chosen", ".mark.shown.failing", ".mark.shown", ".start"]; // the first that is there
-const LINKS = "a[data-view], a[data-telling], a.fold";
+const LINKS = "a[data-view], a[data-mode-link], a.fold";
 
 const views = new Map([...document.querySelectorAll("[data-diagram]")].map((frame) => [frame, enableZoom(frame)]));
 
@@ -55,9 +55,9 @@ document.addEventListener("click", async (event) => {
   history.replaceState(null, "", href.split("#")[0] || location.pathname);
   if (dataset.fold) hold(id, at);
   else {
-    if (!dataset.telling) for (const view of views.values()) view.settle();
+    if (!dataset.modeLink) for (const view of views.values()) view.settle();
     center();
-    [...document.querySelectorAll(LINKS)].find((other) => other.dataset.telling === dataset.telling)?.focus();
+    [...document.querySelectorAll(LINKS)].find((other) => other.dataset.modeLink === dataset.modeLink)?.focus();
   }
   document.dispatchEvent(new Event("redrawn"));
 });

@@ -136,7 +136,7 @@ function say(moment, known) {
   const last = known.at(-1);
   slider.value = (moment ?? last).revision;
   const text = moment ? `revision ${moment.revision} · ${moment.words} → ${moment.state}` : `now · revision ${last.revision}`;
-  bar.querySelector("[data-said]").textContent = text;
+  bar.querySelector("[data-replay-text]").textContent = text;
   slider.setAttribute("aria-valuetext", text);
 }
 

@@ -51,7 +51,7 @@ export function connectPage() {
 
 // Announces changes of state to screen readers, but neither each second nor the first "Live".
 function tell(text, before) {
-  const place = document.querySelector("[data-live-said]");
+  const place = document.querySelector("[data-live-notice]");
   if (place && before) place.textContent = text;
 }
 

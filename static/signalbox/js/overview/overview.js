@@ -8,8 +8,8 @@ import { putMachine, updateRows } from "./rows.js";
 const REGIONS = ["alarms", "depths", "workers", "active"];
 const ROWS = "machines"; // updated row by row, so that none moves under the pointer
 const NOTE = ["note", "no-note"]; // it moves up while it has a text
-const { topic, apart: hidden = "" } = document.querySelector("[data-topic]").dataset;
-const apart = new Set(hidden.split(",")); // system machines that the page does not list
+const { topic, hiddenMachines: hidden = "" } = document.querySelector("[data-topic]").dataset;
+const hiddenMachines = new Set(hidden.split(",")); // system machines that the page does not list
 const isPart = topic !== "overview"; // one page of several: figures of all machines come with the regions
 const regions = isPart ? ["head", ...REGIONS] : REGIONS;
 const again = throttle(renewRegions, 2000);
@@ -47,7 +47,7 @@ function show({ machines, workers }) {
   const queues = {};
   let total = 0;
   for (const [name, machine] of Object.entries(machines)) {
-    if (machine.unavailable || apart.has(name)) continue;
+    if (machine.unavailable || hiddenMachines.has(name)) continue;
     total += machine.total;
     putMachine(name, machine);
     for (const [queue, held] of Object.entries(machine.queues ?? {})) queues[`${name}/${queue}`] = held;

@@ -47,7 +47,7 @@ export class KeptText {
     addEventListener("pagehide", () => this.#timer && this.keep(true));
     if (!found) return;
     if (found.text === this.#editor.text) return this.drop();
-    this.#place.querySelector("[data-kept-said]").textContent = `It was typed ${new Date(found.at).toLocaleString()}.`;
+    this.#place.querySelector("[data-kept-text]").textContent = `It was typed ${new Date(found.at).toLocaleString()}.`;
     this.#place.hidden = false;
     this.#place.querySelector("[data-kept-take]").addEventListener("click", () => {
       this.#editor.text = found.text;

@@ -7,7 +7,7 @@ const EVERY = 15_000; // ms; the server forgets who is silent for 45 s
 
 export function watchPeople(form, drafts) {
   const place = document.querySelector("[data-others]");
-  const said = place.querySelector("[data-others-said]");
+  const text = place.querySelector("[data-others-text]");
 
   async function tell() {
     if (document.hidden || !form.dataset.machine) return;
@@ -32,7 +32,7 @@ export function watchPeople(form, drafts) {
     if (current && form.dataset.current && String(current) !== form.dataset.current) lines.push(`version ${current} was published meanwhile`);
     const words = lines.join(" · ");
     place.hidden = !words;
-    if (said.textContent.trim() !== words) said.textContent = words;
+    if (text.textContent.trim() !== words) text.textContent = words;
   }
 
   function name({ who, draft }) {

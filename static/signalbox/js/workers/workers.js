@@ -51,16 +51,16 @@ function leave(card) {
 }
 
 function mark(card, word) {
-  const mood = card.querySelector("[data-mood]");
-  if (mood.textContent === word) return;
-  mood.textContent = word;
-  mood.className = `mood ${word}`;
+  const badge = card.querySelector("[data-worker-status]");
+  if (badge.textContent === word) return;
+  badge.textContent = word;
+  badge.className = `worker-status ${word}`;
 }
 
 function watch() {
   for (const card of document.querySelectorAll("[data-worker]")) {
     const silent = serverTime() - Number(card.dataset.seen) >= SILENT_AFTER;
-    mark(card, silent ? "silent" : card.querySelector("[data-mood]").dataset.word);
+    mark(card, silent ? "silent" : card.querySelector("[data-worker-status]").dataset.word);
   }
 }
 
