@@ -28,6 +28,7 @@ _making = threading.Lock()
 _made: tuple[Wanted, Engine] | None = None
 _given: Engine | None = None
 
+PATTERNS = "machines.patterns"
 PARTITIONS_PER_PRIMARY = 4  # so that a cluster can grow to four times its size without moving instances
 
 
@@ -112,19 +113,27 @@ def is_spread() -> bool:
     return isinstance(get_engine().client, RedisCluster)
 
 
-def get_pattern(make: Callable[[Client, str], Made]) -> Made:
-    """Return what ``make(redis, prefix)`` gives: a pattern's class, or a function of a module that makes one with its
-    options.
+def get_pattern(kind: Callable[..., Made], *args: Any, copy: int = 0, **options: Any) -> Made:
+    """Return a pattern of ``machines.patterns`` on the connections of the engine: ``get_pattern(Records, "notes")``.
 
-    One for each process and ``make``, on the connections of the engine; all processes of this installation share what
-    it keeps.
+    One for each process, class and options; all processes of this installation share what it keeps. ``copy``: another
+    one of the same, as another process has it.
     """
-    return cast(Made, _pattern(make, get_engine()))
+    if not kind.__module__.startswith(PATTERNS):
+        raise TypeError(f"{kind.__qualname__} is no pattern of {PATTERNS}: the client is for these alone")
+    return cast(Made, _pattern(kind, get_engine(), copy, args, tuple(options.items())))
 
 
 @lru_cache(maxsize=64)
-def _pattern(make: Callable[[Client, str], Any], engine: Engine) -> Any:
-    return make(engine.client, engine.keys.prefix)
+def _pattern(
+    kind: Callable[..., Any], engine: Engine, copy: int, args: tuple[Any, ...], options: tuple[tuple[str, Any], ...]
+) -> Any:
+    return kind(engine.client, *args, prefix=engine.keys.prefix, **dict(options))
+
+
+def get_raw_client() -> Client:
+    """Return the connections of the engine, for the page that shows what patterns keep in Redis, and nothing else."""
+    return get_engine().client
 
 
 def get_throttle() -> Throttle:

@@ -285,7 +285,7 @@ def test_integrations_register_themselves(imports: list[Import]):
     assert found <= GATHER, f"these import {REGISTERED}: {sorted(found - GATHER)}"
 
 
-ENGINES = {"get_engine", "engine_at_hand", "use_engine", "Engine", "AsyncEngine"}
+ENGINES = {"get_engine", "engine_at_hand", "get_raw_client", "use_engine", "Engine", "AsyncEngine"}
 """Names that give the engine itself, which redacts nothing. Pages and API operations have
 ``dashboard.shared.redacted_engine``."""
 ACT_FOR_NOBODY = {
@@ -297,6 +297,7 @@ ACT_FOR_NOBODY = {
     "dashboard.management": "commands of the operator of the site",
     "dashboard.demo": "traffic of the demo",
     "dashboard.examples.handlers": "handlers of the demo, in a worker",
+    "dashboard.examples.patterns.section": "shows what the patterns of the demo keep in Redis",
 }
 
 

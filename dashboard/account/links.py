@@ -11,7 +11,6 @@ from typing import Any
 
 from dashboard.models import SavedView
 from machines.connections import get_pattern
-from machines.engine.connection.client import Client
 from machines.patterns import Gone, Held, Session, Sessions
 from machines.patterns.sessions import HANDLE
 
@@ -32,13 +31,6 @@ class Link:
     made: int
     expires: int
     token: str = ""
-
-
-def container(redis: Client, prefix: str) -> Sessions:
-    return Sessions(
-        redis, "links", prefix=prefix, ttl=DAYS * 86_400, sliding=False, max_bytes=MAX_BYTES, most=MAX_LINKS,
-        partitions=PARTITIONS,
-    )  # fmt: skip
 
 
 def make_link(user: Any, page: str, query: str) -> Link:
@@ -80,7 +72,9 @@ def _link(held: Held) -> Link:
 
 
 def _get_store() -> Sessions:
-    return get_pattern(container)
+    return get_pattern(
+        Sessions, "links", ttl=DAYS * 86_400, sliding=False, max_bytes=MAX_BYTES, most=MAX_LINKS, partitions=PARTITIONS
+    )
 
 
 def _make_subject(user: Any) -> str:

@@ -19,7 +19,6 @@ from weakref import WeakKeyDictionary
 
 from machines.connections import get_engine, get_pattern
 from machines.engine import Engine, SignalboxError
-from machines.engine.connection.client import Client
 from machines.patterns import Cardinality, Count
 from machines.patterns.cardinality import read_counts
 
@@ -61,9 +60,9 @@ class Activity:
     by_machine: dict[str, Counts] = field(default_factory=dict)
 
 
-def operators(redis: Client, prefix: str) -> Cardinality:
-    """Return the count of people: for ``get_pattern``."""
-    return Cardinality(redis, "operators", prefix=prefix)
+def operators() -> Cardinality:
+    """Return the count of people."""
+    return get_pattern(Cardinality, "operators")
 
 
 def count_operator(actor: Any) -> None:
@@ -71,7 +70,7 @@ def count_operator(actor: Any) -> None:
     fails nothing else."""
     if isinstance(actor, str) or actor.pk is None:
         return
-    count, now = get_pattern(operators), time.monotonic()
+    count, now = operators(), time.monotonic()
     noted = _noted.setdefault(count, {})
     if now - noted.get(actor.pk, -EVERY) < EVERY:
         return
@@ -160,7 +159,7 @@ class KeptActivity:
 
 def count_people(at: int | None = None) -> Counts:
     """Count the people who acted, on any machine: for viewers of every machine. Raises EngineUnavailable."""
-    count = get_pattern(operators).count
+    count = operators().count
     return {period: count(period, at=at) for period in PERIODS}
 
 

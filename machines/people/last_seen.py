@@ -19,7 +19,6 @@ from django.utils import timezone
 
 from machines.conf.database_retry import delete_some
 from machines.connections import get_pattern
-from machines.engine.connection.client import Client
 from machines.engine.errors import SignalboxError
 from machines.patterns import Batch, Entry, WriteBuffer
 
@@ -37,9 +36,9 @@ MAX_PK, MAX_MORE = 2**63, 2**31  # what a database counts to, and more than an e
 AT_ONCE = 5_000  # receipts one run removes at most
 
 
-def buffer(redis: Client, prefix: str) -> WriteBuffer:
-    """Make the buffer for ``get_pattern``."""
-    return WriteBuffer(redis, "seen", prefix=prefix)
+def buffer() -> WriteBuffer:
+    """Return the buffer of this process."""
+    return get_pattern(WriteBuffer, "seen")
 
 
 class Noting:
@@ -71,7 +70,7 @@ class Noting:
         if self._clock() < self._away:
             return
         try:
-            get_pattern(buffer).add(entity, counters={"n": count}, fields={"at": round(time.time() * 1000)})
+            buffer().add(entity, counters={"n": count}, fields={"at": round(time.time() * 1000)})
         except SignalboxError as error:
             self._away = self._clock() + AWAY
             log.debug("%s was seen, which could not be noted: %s", entity, error)

@@ -8,7 +8,6 @@ from typing import Any
 
 from machines.connections import get_pattern
 from machines.engine import BadInput
-from machines.engine.connection.client import Client
 from machines.engine.errors import EngineFault
 from machines.patterns import Changed, Record, Records
 
@@ -29,15 +28,15 @@ class Note:
     revision: int = 0
 
 
-def records(redis: Client, prefix: str) -> Records:
-    return Records(redis, "handover", prefix=prefix)
+def records() -> Records:
+    return get_pattern(Records, "handover")
 
 
 def read(actor: Actor) -> Note:
     """Read the note as it is now. Raises Forbidden for who sees no machine."""
     if not actor.anywhere("view"):
         raise Forbidden("view")
-    return note_of(get_pattern(records).get(KEY))
+    return note_of(records().get(KEY))
 
 
 def write(actor: Actor, text: str, *, expect: int | None) -> Note:
@@ -53,7 +52,7 @@ def write(actor: Actor, text: str, *, expect: int | None) -> Note:
         said = _text(text)
         value = {"text": said, "author": actor.name, "at": int(time.time() * 1000)}
         try:
-            note = note_of(get_pattern(records).put(KEY, value, expect=expect))
+            note = note_of(records().put(KEY, value, expect=expect))
         except Changed as changed:
             note = note_of(changed.found)
             if note.text != said:

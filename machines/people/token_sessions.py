@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any
 
 from machines.connections import get_pattern
-from machines.engine.connection.client import Client
 from machines.patterns import Gone, Held, Session, Sessions
 
 from . import tokens
@@ -26,10 +25,6 @@ MOST = 50  # of one token
 PARTITIONS = 16
 NO_SESSION = "session not found or expired: create a new one with your token"
 SHOWN = re.compile(r"sbs_\d{1,2}\.[0-9a-f]{16}\.", re.ASCII)  # of a session, wherever in a text it stands
-
-
-def container(redis: Client, prefix: str) -> Sessions:
-    return Sessions(redis, "api", prefix=prefix, ttl=TTL, lifetime=LIFETIME, most=MOST, partitions=PARTITIONS)
 
 
 def make(token: Token, state: Mapping[str, Any] | None = None, *, ttl: float = TTL) -> tuple[Session, str]:
@@ -77,4 +72,4 @@ def revoke_all(token: Token) -> int:
 
 
 def _sessions() -> Sessions:
-    return get_pattern(container)
+    return get_pattern(Sessions, "api", ttl=TTL, lifetime=LIFETIME, most=MOST, partitions=PARTITIONS)

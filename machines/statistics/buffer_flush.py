@@ -9,7 +9,7 @@ from types import MappingProxyType
 from django.db import DataError, Error, IntegrityError
 
 from machines.conf.database_retry import DatabaseRetry
-from machines.connections import get_pattern, is_spread
+from machines.connections import is_spread
 from machines.engine.connection.client import Client
 from machines.engine.errors import EngineFault, EngineUnavailable, SignalboxError
 from machines.patterns import Batch, Lost, Stats, WriteBuffer
@@ -46,7 +46,7 @@ def waiting() -> dict[str, Stats]:
     found = {}
     for name, make in BUFFERS.items():
         try:
-            found[name] = get_pattern(make).stats()
+            found[name] = make().stats()
         except EngineUnavailable as error:
             if not is_spread():
                 raise
@@ -57,7 +57,7 @@ def waiting() -> dict[str, Stats]:
 
 
 class BufferFlush:
-    """``make``: gives the buffer (``get_pattern``); ``write``: writes a batch in one transaction, and one that it has
+    """``make``: gives the buffer; ``write``: writes a batch in one transaction, and one that it has
     written before not again. ``gather``: seconds that an entry waits for more to come.
 
     A database that is away costs a line in the log and nothing else: what was claimed goes back and waits.
@@ -81,7 +81,7 @@ class BufferFlush:
     def once(self) -> bool:
         """Write one batch. Tell whether there may be more."""
         with self._database.around():
-            return self._flush(get_pattern(self._make))
+            return self._flush(self._make())
         return False
 
     def pause(self) -> float:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 
 from machines.connections import get_pattern
 from machines.engine import Live, Survey
-from machines.engine.connection.client import Client
 from machines.patterns import Changed, Write, WriteBuffer
 from machines.patterns.write_buffer import MAX_MARK, MAX_NAMES
 
@@ -37,9 +36,9 @@ SAMPLED = "turn"  # the entity that says when; those of machines hold spaces
 COVERED, INSTANCES = "covered", "instances"
 
 
-def buffer(redis: Client, prefix: str) -> WriteBuffer:
-    """Make the buffer for ``get_pattern``."""
-    return WriteBuffer(redis, "statistics", prefix=prefix, most=MOST)
+def buffer() -> WriteBuffer:
+    """Return the buffer of this process."""
+    return get_pattern(WriteBuffer, "statistics", most=MOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ class Reading:
 
 def turn() -> Turn:
     """Take the turn, before the counters are read. Raises EngineUnavailable."""
-    texts = get_pattern(buffer).marks()
+    texts = buffer().marks()
     try:
         held = json.loads(texts.get(TURN, "{}"))
         return Turn(*(int(held.get(name, 0)) for name in ("at", "began", "resumed")), texts)
@@ -116,7 +115,7 @@ def turn() -> Turn:
 
 def readings(machines: Iterable[str]) -> dict[str, Reading]:
     """Return the last ones of these machines, of those that have any."""
-    found = {name: Reading.of(text) for name, text in get_pattern(buffer).marks(machines).items()}
+    found = {name: Reading.of(text) for name, text in buffer().marks(machines).items()}
     return {name: reading for name, reading in found.items() if reading is not None}
 
 
@@ -136,7 +135,7 @@ def record(survey: Survey, seen: Turn, *, now: int) -> bool:
         for name in names[first : first + AT_ONCE]:
             _read(survey, seen, name, writes, marks)
         try:
-            get_pattern(buffer).add_many(writes, marks=marks, now=now)
+            buffer().add_many(writes, marks=marks, now=now)
         except Changed:
             if first == 0:
                 return False

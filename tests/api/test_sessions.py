@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from functools import partial
 
 import pytest
 from django.test import Client
 
 from dashboard.site.log_format import Line
 from machines.models import AuditEntry, Token
-from machines.patterns import Sessions
 from machines.people import token_sessions, tokens
 from tests.configuration import configure
 
@@ -120,8 +118,7 @@ def test_each_ends_its_own_and_nobody_elses(holder, caller):
 
 
 def test_there_are_only_so_many_of_a_token(holder, monkeypatch):
-    few = partial(Sessions, name="api", most=2)
-    monkeypatch.setattr("machines.people.token_sessions.container", lambda redis, prefix: few(redis, prefix=prefix))
+    monkeypatch.setattr("machines.people.token_sessions.MOST", 2)
     made(holder)
     made(holder)
     answer = holder.post("/sessions", {})

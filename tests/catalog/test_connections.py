@@ -38,6 +38,13 @@ def test_the_connections_before_are_let_go(prefix: str, settings) -> None:
     assert before() is None
 
 
+def test_only_patterns_get_the_client(prefix: str) -> None:
+    assert get_pattern(Throttle) is get_pattern(Throttle)
+    assert get_pattern(Throttle) is not get_pattern(Throttle, copy=1)
+    with pytest.raises(TypeError, match=r"is no pattern of machines\.patterns: the client is for these alone"):
+        get_pattern(lambda redis, prefix: redis)
+
+
 def test_it_can_be_had_while_redis_is_down() -> None:
     engine = get_engine()
     with pytest.raises(EngineUnavailable):

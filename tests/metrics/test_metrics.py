@@ -16,7 +16,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dashboard.metrics.families import Snapshot, registry
 from machines.conf import conf
-from machines.connections import get_pattern
 from machines.duties import DUTIES
 from machines.engine import Refused, WorkerInfo
 from machines.engine.rates import estimate_quantile
@@ -185,7 +184,7 @@ def test_steps_that_cannot_be_compiled_are_counted(engine, scraped):
 
 
 def test_what_waits_for_the_database_is_told(engine, errands, scraped):
-    get_pattern(recording.buffer).add("errand 60 1", counters={"covered": 1}, now=int(time.time() * 1000) - 90_000)
+    recording.buffer().add("errand 60 1", counters={"covered": 1}, now=int(time.time() * 1000) - 90_000)
     read = scraped()
     assert read["signalbox_unwritten_entries"] == {("statistics",): 1, ("last seen",): 0}
     assert 89 < read["signalbox_unwritten_oldest_seconds"][("statistics",)] < 150

@@ -12,7 +12,6 @@ from django.test import Client
 from django.utils import timezone
 
 from machines.conf import conf
-from machines.connections import get_pattern
 from machines.models import LastSeen, Receipt, Token
 from machines.people import last_seen, tokens
 from machines.people.last_seen import Noting
@@ -49,14 +48,14 @@ def ann(engine, db):
 
 
 def flush() -> int:
-    return get_pattern(last_seen.buffer).flush(last_seen.write, limit=500)
+    return last_seen.buffer().flush(last_seen.write, limit=500)
 
 
 def test_a_person_is_noted_once_a_minute_with_the_requests_since(ann, noting, clock):
     for second in (0, 1, 59, 60, 61):
         clock.now = 1000.0 + second
         noting.person(ann.pk)
-    assert get_pattern(last_seen.buffer).size() == 1
+    assert last_seen.buffer().size() == 1
     begin = timezone.now()
     flush()
     row = LastSeen.objects.get()
@@ -101,7 +100,7 @@ def test_what_comes_twice_counts_once_and_who_is_gone_is_left_out(engine, ann, n
     noting.person(ann.pk)
     gone.delete()
     file = older(engine)
-    batch = get_pattern(last_seen.buffer).claim()
+    batch = last_seen.buffer().claim()
     last_seen.write(batch)
     last_seen.write(batch)
     rewind(engine, file)
@@ -121,10 +120,10 @@ def test_what_others_put_there_is_left_out_and_holds_up_nobody(ann, noting):
         (f"user:{2**70}", 1, at), ("user:-1", 1, at), (f"user:{ann.pk + 1}", -5, at), (f"token:{ann.pk}", 2**40, at),
         ("user:x", 1, at), ("nobody", 1, at), (f"user:{ann.pk + 2}", 1, 10**30), (f"user:{ann.pk + 3}", 1, "late"),
     ]:  # fmt: skip
-        get_pattern(last_seen.buffer).add(entity, counters={"n": n}, fields={"at": seen_at})
+        last_seen.buffer().add(entity, counters={"n": n}, fields={"at": seen_at})
     assert flush() == 9
     assert (LastSeen.objects.get().user_id, LastSeen.objects.get().requests) == (ann.pk, 1)
-    assert get_pattern(last_seen.buffer).size() == 0
+    assert last_seen.buffer().size() == 0
 
 
 def test_entries_in_another_order_leave_the_latest_moment(ann, noting, monkeypatch):
@@ -132,7 +131,7 @@ def test_entries_in_another_order_leave_the_latest_moment(ann, noting, monkeypat
     for moment in (2_000, 1_000):
         monkeypatch.setattr(time, "time", lambda moment=moment: moment)
         Noting().person(ann.pk)
-        batches.append(get_pattern(last_seen.buffer).claim())
+        batches.append(last_seen.buffer().claim())
     for batch in batches:
         last_seen.write(batch)
     assert (LastSeen.objects.get().at.timestamp(), LastSeen.objects.get().requests) == (2_000, 2)
@@ -147,10 +146,10 @@ def test_no_request_fails_where_nothing_can_be_noted_and_redis_is_left_alone_for
     configure(settings, REDIS_URL=engine_url)
     clock.now += last_seen.AWAY - 1
     noting.token(1)
-    assert get_pattern(last_seen.buffer).size() == 0
+    assert last_seen.buffer().size() == 0
     clock.now += 1
     noting.token(1)
-    assert get_pattern(last_seen.buffer).size() == 1
+    assert last_seen.buffer().size() == 1
 
 
 def test_the_duty_waits_for_an_entry_to_gather(transactional_db, ann, noting):

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from machines.connections import get_pattern
 from machines.engine import Engine, Refused, Survey
 from machines.statistics import recording, writing
 from tests.engine.builders import errand
@@ -56,7 +55,7 @@ def sample(box: Engine) -> Callable[..., bool]:
 def flush() -> int:
     """All that waits for the database; in how many batches."""
     batches = 0
-    while get_pattern(recording.buffer).flush(writing.write, limit=500):
+    while recording.buffer().flush(writing.write, limit=500):
         batches += 1
     return batches
 

@@ -16,7 +16,6 @@ import time
 import pytest
 from django.db import connection
 
-from machines.connections import get_pattern
 from machines.models import MeasuredStretch, Measurement, SamplingTurn
 from machines.statistics import recording, writing
 from machines.statistics.sampler import Sampler
@@ -132,7 +131,7 @@ def die_after(execute, sql, params, many, context):
     if where in sql and "INSERT" in sql:
         die()
 where, now = sys.argv[1], int(sys.argv[2])
-buffer = get_pattern(recording.buffer)
+buffer = recording.buffer()
 if where == "sampled":
     buffer.add_many = die
 if where == "written":
@@ -280,7 +279,7 @@ def test_old_rows_go_some_at_a_time(sample, monkeypatch):
 
 def turned(**changed: int) -> int:
     """How often it was sampled since the last call, and the turn as a test wants it from now on."""
-    buffer, seen = get_pattern(recording.buffer), recording.turn()
+    buffer, seen = recording.buffer(), recording.turn()
     count = buffer.stats().pending
     if batch := buffer.claim():
         buffer.settle(batch)

@@ -9,7 +9,6 @@ import threading
 
 from django.db import connection, connections
 
-from machines.connections import get_pattern
 from machines.models import Measurement, SamplingTurn
 from machines.statistics import recording, writing
 from machines.statistics.buffer_flush import BufferFlush
@@ -66,7 +65,7 @@ def test_batches_in_any_order_and_more_than_once_are_each_counted_once(box, samp
     for minute in range(1, 5):
         rounds(minute)
         sample(minute, flushed=False)
-        batches.append(get_pattern(recording.buffer).claim())
+        batches.append(recording.buffer().claim())
     for number in (2, 0, 2, 3, 0, 1, 1):
         writing.write(batches[number])
     assert rows(MINUTES) == [(0, 2), (1, 4), (2, 6), (3, 8)]
@@ -76,7 +75,7 @@ def test_batches_in_any_order_and_more_than_once_are_each_counted_once(box, samp
 
 
 def test_what_others_put_in_its_place_is_left_out_and_stops_nothing(box, sample, rounds, caplog):
-    buffer = get_pattern(recording.buffer)
+    buffer = recording.buffer()
     buffer.add_many([], marks={"errand": (None, "[]"), recording.TURN: (None, "[1]")})
     sample(0)
     rounds(2)
@@ -106,9 +105,9 @@ def test_what_no_database_would_take_holds_up_no_batch(box, sample, rounds):
     rounds(2)
     sample(1, flushed=False)
     for entity, counters, fields in FOREIGN:
-        get_pattern(recording.buffer).add(entity, counters=counters, fields=fields)
+        recording.buffer().add(entity, counters=counters, fields=fields)
     assert flush() == 1
-    assert (rows(MINUTES), Measurement.objects.count(), get_pattern(recording.buffer).size()) == ([(0, 4)], 2, 0)
+    assert (rows(MINUTES), Measurement.objects.count(), recording.buffer().size()) == ([(0, 4)], 2, 0)
 
 
 def test_flushers_at_the_same_moment_add_to_the_same_hour(box, sample, rounds):
@@ -117,7 +116,7 @@ def test_flushers_at_the_same_moment_add_to_the_same_hour(box, sample, rounds):
     for minute in range(1, 9):
         rounds(1)
         sample(minute, flushed=False)
-        batches.append(get_pattern(recording.buffer).claim())
+        batches.append(recording.buffer().claim())
     both = threading.Barrier(4)
 
     def work(mine: list) -> None:

@@ -12,7 +12,6 @@ from django.http import HttpRequest, QueryDict
 
 from dashboard.shared.times.times import format_age
 from machines.connections import get_pattern
-from machines.engine.connection.client import Client
 from machines.patterns import Blocks, Bus, Full, HeldLock, Locks, Lost, Snowflakes, Stream, Taken, Throttle, decode
 from machines.patterns.locks import CLOCK
 
@@ -65,9 +64,11 @@ class Generators:
     NAME, NUMBERS = "demo.ids", "demo.numbers"
     LEASE = 5.0  # seconds: short, so that a node can be taken over while one looks
 
-    def __init__(self, redis: Client, prefix: str) -> None:
-        self.first, self.second = (Snowflakes(redis, self.NAME, prefix=prefix, lease=self.LEASE) for _ in range(2))
-        self.numbers = Blocks(redis, self.NUMBERS, size=100, prefix=prefix)
+    def __init__(self) -> None:
+        self.first, self.second = (
+            get_pattern(Snowflakes, self.NAME, lease=self.LEASE, copy=number) for number in range(2)
+        )
+        self.numbers = get_pattern(Blocks, self.NUMBERS, size=100)
 
 
 class IdsSection(Section):
@@ -76,7 +77,7 @@ class IdsSection(Section):
     SHOWN = 6  # nodes
 
     def show(self, request: HttpRequest) -> View:
-        (redis, keys), made, now = connect(), get_pattern(Generators), time.time() * 1000
+        (redis, keys), made, now = connect(), Generators(), time.time() * 1000
         ids = keys.ids(made.NAME)
         last = redis.zrevrange(ids.nodes, 0, self.SHOWN - 1, withscores=True)
         acts = ("generate_with_the_first", "generate_with_the_second", "take_over_with_the_second", "generate_number")
@@ -97,15 +98,15 @@ class IdsSection(Section):
         )
 
     def do_generate_with_the_first(self, request: HttpRequest, form: QueryDict) -> str:
-        return self._generate(get_pattern(Generators).first)
+        return self._generate(Generators().first)
 
     def do_generate_with_the_second(self, request: HttpRequest, form: QueryDict) -> str:
-        return self._generate(get_pattern(Generators).second)
+        return self._generate(Generators().second)
 
     def do_take_over_with_the_second(self, request: HttpRequest, form: QueryDict) -> str:
         """Give the node of the second back and take the one whose ranges have been over longest: that of the first,
         once that has been still for a lease."""
-        made = get_pattern(Generators)
+        made = Generators()
         still = made.first.held
         made.second.close()
         id = made.second.next()
@@ -114,14 +115,14 @@ class IdsSection(Section):
         return f"{id}: by node {node}, " + ("taken over from the first generator" if taken else "the one free longest")
 
     def do_generate_number(self, request: HttpRequest, form: QueryDict) -> str:
-        return f"{get_pattern(Generators).numbers.next_text()}: one of a block of 100"
+        return f"{Generators().numbers.next_text()}: one of a block of 100"
 
     def _generate(self, ids: Snowflakes) -> str:
         made = ids.many(3)
         return f"{', '.join(made)}: by node {decode(made[0]).node}"
 
     def move(self, random: Random) -> None:
-        get_pattern(Generators).first.next()
+        Generators().first.next()
 
 
 class LocksSection(Section):
@@ -187,11 +188,11 @@ class BusSection(Section):
     IDLE = 10.0  # seconds after which a message goes to the next reader
 
     @staticmethod
-    def make(redis: Client, prefix: str) -> Stream:
-        return Stream(redis, "demo.orders", prefix=prefix, most=BusSection.MOST)
+    def open() -> Stream:
+        return get_pattern(Stream, "demo.orders", most=BusSection.MOST)
 
     def show(self, request: HttpRequest) -> View:
-        redis, stream = connect()[0], get_pattern(self.make)
+        redis, stream = connect()[0], self.open()
         messages = redis.xrange(stream.keys.log, count=self.MOST)
         lag = next((lag for lag in stream.lag() if lag.group == self.GROUP), None)
         pending = {row["message_id"]: row for row in self._list_pending()} if lag and lag.pending else {}
@@ -233,13 +234,11 @@ class BusSection(Section):
         return text, f"{format_age(time.time() - _order(id)[0] / 1000)} ago", times, state
 
     def _list_pending(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = connect()[0].xpending_range(
-            get_pattern(self.make).keys.log, self.GROUP, "-", "+", self.MOST
-        )
+        found: list[dict[str, Any]] = connect()[0].xpending_range(self.open().keys.log, self.GROUP, "-", "+", self.MOST)
         return found
 
     def _join(self) -> Stream:
-        stream = get_pattern(self.make)
+        stream = self.open()
         stream.group(self.GROUP)
         return stream
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from django.http import HttpRequest, QueryDict
 
 from dashboard.shared.addresses.numbers import REVISION_DIGITS, parse_number
-from machines.connections import get_pattern
+from machines.connections import get_prefix, get_raw_client
 from machines.engine import BadInput
 from machines.engine.connection.client import Client
 from machines.engine.pattern_keys import PatternKeys
@@ -82,11 +82,7 @@ class Section:
 
 
 def connect() -> tuple[Client, PatternKeys]:
-    return get_pattern(_pair)
-
-
-def _pair(redis: Client, prefix: str) -> tuple[Client, PatternKeys]:
-    return redis, PatternKeys(prefix)
+    return get_raw_client(), PatternKeys(get_prefix())
 
 
 def read_choice(form: QueryDict, name: str, allowed: Sequence[str]) -> str:

@@ -13,7 +13,6 @@ from django.http import HttpRequest, QueryDict
 
 from dashboard.shared.times.times import format_until
 from machines.connections import get_pattern
-from machines.engine.connection.client import Client
 from machines.engine.keys import choose_partition
 from machines.patterns import Batch, Cardinality, Gone, Records, Scoreboard, Sessions, Write, WriteBuffer
 from machines.patterns.arguments import check_key
@@ -35,16 +34,16 @@ class SessionsSection(Section):
     _token = ""  # of the traffic
 
     @staticmethod
-    def make(redis: Client, prefix: str) -> Sessions:
+    def open() -> Sessions:
         most, parts = SessionsSection.MOST, SessionsSection.PARTITIONS
-        return Sessions(
-            redis, SessionsSection.NAME, prefix=prefix, ttl=120, lifetime=600, most=most, drop=True, partitions=parts
+        return get_pattern(
+            Sessions, SessionsSection.NAME, ttl=120, lifetime=600, most=most, drop=True, partitions=parts
         )
 
     def show(self, request: HttpRequest) -> View:
         subject, now = str(request.user.pk), time.time() * 1000
         own = str(request.session.get(self.SESSION, "")).partition(".")[2].partition(".")[0]
-        found = get_pattern(self.make).of_each([subject, self.TRAFFIC])
+        found = self.open().of_each([subject, self.TRAFFIC])
         mine = next((row for row in found[subject] if row.handle == own), None)
         rows = [
             (row.handle, whose + (" (this browser)" if row == mine else ""), row.state["tea"], row.revision,
@@ -67,34 +66,34 @@ class SessionsSection(Section):
         )
 
     def do_create_session(self, request: HttpRequest, form: QueryDict) -> str:
-        made = get_pattern(self.make).create(str(request.user.pk), {"tea": 0})
+        made = self.open().create(str(request.user.pk), {"tea": 0})
         request.session[self.SESSION] = made.token
         return f"session {made.handle} created; Redis stores the SHA-256 of its token"
 
     def do_add_tea(self, request: HttpRequest, form: QueryDict) -> str:
         """Add one if the basket is still at the revision that the page showed."""
-        sessions, token = get_pattern(self.make), request.session.get(self.SESSION, "")
+        sessions, token = self.open(), request.session.get(self.SESSION, "")
         count = min(self.MOST_TEA, sessions.get(token).state["tea"] + 1)
         after = sessions.put(token, {"tea": count}, expect=read_number(form, "revision"))
         return f"{count} tea in the basket, revision {after.revision}"
 
     def do_rotate_token(self, request: HttpRequest, form: QueryDict) -> str:
-        turned = get_pattern(self.make).rotate(request.session.get(self.SESSION, ""))
+        turned = self.open().rotate(request.session.get(self.SESSION, ""))
         request.session[self.SESSION] = turned.token
         return f"token of session {turned.handle} rotated; the old one is invalid"
 
     def do_revoke(self, request: HttpRequest, form: QueryDict) -> str:
-        if not get_pattern(self.make).revoke_handle(str(request.user.pk), form.get("handle", "")):
+        if not self.open().revoke_handle(str(request.user.pk), form.get("handle", "")):
             raise Gone("the session had already ended")
         return f"session {form['handle']} revoked"
 
     def do_revoke_all(self, request: HttpRequest, form: QueryDict) -> str:
-        many = get_pattern(self.make).revoke_all(str(request.user.pk))
+        many = self.open().revoke_all(str(request.user.pk))
         return f"{many} of your sessions revoked" if many else "you have no sessions"
 
     def move(self, random: Random) -> None:
         """Fill a basket, which goes on under another token now and then."""
-        sessions = get_pattern(self.make)
+        sessions = self.open()
         try:
             found = sessions.rotate(self._token) if random.random() < SELDOM else sessions.get(self._token)
         except Gone:
@@ -113,11 +112,11 @@ class WriteBufferSection(Section):
     WRITTEN, KEPT, IDS_KEPT = "patterns.write_buffer.written", 600, 200  # seconds
 
     @staticmethod
-    def make(redis: Client, prefix: str) -> WriteBuffer:
-        return WriteBuffer(redis, WriteBufferSection.NAME, prefix=prefix, most=WriteBufferSection.MOST)
+    def open() -> WriteBuffer:
+        return get_pattern(WriteBuffer, WriteBufferSection.NAME, most=WriteBufferSection.MOST)
 
     def show(self, request: HttpRequest) -> View:
-        stats, keys, now = get_pattern(self.make).stats(), connect()[1].buffer(self.NAME, 0), time.time() * 1000
+        stats, keys, now = self.open().stats(), connect()[1].buffer(self.NAME, 0), time.time() * 1000
         written = cache.get(self.WRITTEN, {"rows": {}})["rows"]
         batches = [
             (lent.id, lent.count, lent.takes, format_until((now - lent.again) / 1000)) for lent in stats.lent[:5]
@@ -143,17 +142,17 @@ class WriteBufferSection(Section):
 
     def do_click(self, request: HttpRequest, form: QueryDict) -> str:
         door = read_choice(form, "door", self.DOORS)
-        get_pattern(self.make).add(door, counters={"clicks": 1}, fields={"by": request.user.get_username()[:150]})
+        self.open().add(door, counters={"clicks": 1}, fields={"by": request.user.get_username()[:150]})
         return f"one click at the {door} buffered"
 
     def do_add_100_clicks(self, request: HttpRequest, form: QueryDict) -> str:
-        get_pattern(self.make).add_many(Write(self.DOORS[number % 3], {"clicks": 1}) for number in range(100))
+        self.open().add_many(Write(self.DOORS[number % 3], {"clicks": 1}) for number in range(100))
         return "100 clicks buffered in one call, in at most three entries"
 
     def do_flush_batch(self, request: HttpRequest, form: QueryDict) -> str:
         batch = self._claim()
         written = self._write(batch)
-        get_pattern(self.make).settle(batch)
+        self.open().settle(batch)
         return f"{written}, and settled"
 
     def do_claim_and_crash(self, request: HttpRequest, form: QueryDict) -> str:
@@ -165,7 +164,7 @@ class WriteBufferSection(Section):
         return f"{written}, then its flusher crashed: retried in {self.LEASE:.0f} s, counted once"
 
     def _claim(self) -> Batch:
-        batch = get_pattern(self.make).claim(limit=self.LIMIT, lease=self.LEASE)
+        batch = self.open().claim(limit=self.LIMIT, lease=self.LEASE)
         if batch is None:
             raise Gone("nothing to claim: add clicks, or wait until a lease expires")
         return batch
@@ -186,7 +185,7 @@ class WriteBufferSection(Section):
 
     def move(self, random: Random) -> None:
         """Click at a door, and write out what has waited for long or was left by a flusher that died."""
-        buffer = get_pattern(self.make)
+        buffer = self.open()
         buffer.flush(self._write, limit=self.LIMIT, lease=self.LEASE, gather=self.GATHER)
         buffer.add(random.choice(self.DOORS), counters={"clicks": 1}, fields={"by": "traffic"})
 
@@ -199,11 +198,11 @@ class CardinalitySection(Section):
     DAY = 86_400_000  # ms
 
     @staticmethod
-    def make(redis: Client, prefix: str) -> Cardinality:
-        return Cardinality(redis, CardinalitySection.NAME, prefix=prefix, exact=CardinalitySection.EXACT, keep=31)
+    def open() -> Cardinality:
+        return get_pattern(Cardinality, CardinalitySection.NAME, exact=CardinalitySection.EXACT, keep=31)
 
     def show(self, request: HttpRequest) -> View:
-        visitors, keys = get_pattern(self.make), connect()[1].distinct(self.NAME)
+        visitors, keys = self.open(), connect()[1].distinct(self.NAME)
         today, rows, facts = int(time.time() * 1000) // self.DAY, [], {}
         for period, label in (("day", "today"), ("week", "this week"), ("month", "this month")):
             count = visitors.count(period)
@@ -227,16 +226,16 @@ class CardinalitySection(Section):
         return f"{self.AT_ONCE} visitors yesterday, {self._add(1)} of them new that day"
 
     def do_add_the_same_ten(self, request: HttpRequest, form: QueryDict) -> str:
-        new = get_pattern(self.make).add(*(f"regular-{number}" for number in range(10)))
+        new = self.open().add(*(f"regular-{number}" for number in range(10)))
         return f"the same 10 visitors, {new} of them new today"
 
     def _add(self, ago: int) -> int:
         people = (f"person-{number}" for number in dice.sample(range(self.CROWD), self.AT_ONCE))
-        return get_pattern(self.make).add(*people, now=int(time.time() * 1000) - ago * self.DAY)
+        return self.open().add(*people, now=int(time.time() * 1000) - ago * self.DAY)
 
     def move(self, random: Random) -> None:
         """Add so few different people that today stays exact until a person adds more."""
-        get_pattern(self.make).add(*(f"person-{random.randrange(self.EXACT // 2)}" for _ in range(3)))
+        self.open().add(*(f"person-{random.randrange(self.EXACT // 2)}" for _ in range(3)))
 
 
 class Boards:
@@ -245,9 +244,9 @@ class Boards:
     MOST, HALF_LIFE = 8, 60  # seconds
     FADING = "demo.fading"
 
-    def __init__(self, redis: Client, prefix: str) -> None:
-        self.today = Scoreboard(redis, "demo.today", prefix=prefix, most=self.MOST, period="day", keep=1)
-        self.fading = Scoreboard(redis, self.FADING, prefix=prefix, most=self.MOST, half_life=self.HALF_LIFE)
+    def __init__(self) -> None:
+        self.today = get_pattern(Scoreboard, "demo.today", most=self.MOST, period="day", keep=1)
+        self.fading = get_pattern(Scoreboard, self.FADING, most=self.MOST, half_life=self.HALF_LIFE)
 
 
 class ScoreboardSection(Section):
@@ -256,7 +255,7 @@ class ScoreboardSection(Section):
     PLAYERS = ("ann", "bob", "cid", "dan", "eve", "fay")
 
     def show(self, request: HttpRequest) -> View:
-        boards, keys = get_pattern(Boards), connect()[1].board(Boards.FADING)
+        boards, keys = Boards(), connect()[1].board(Boards.FADING)
         tables = []
         for title, board in (("Today", boards.today), ("Fading", boards.fading)):
             places = board.top(boards.MOST)
@@ -277,7 +276,7 @@ class ScoreboardSection(Section):
         return self._give(form, 5)
 
     def _give(self, form: QueryDict, points: int) -> str:
-        boards, player = get_pattern(Boards), check_key(form.get("player", ""), "a player", most=20)
+        boards, player = Boards(), check_key(form.get("player", ""), "a player", most=20)
         boards.fading.add(player, points)
         place = boards.today.add(player, points)
         if place is None:
@@ -285,12 +284,12 @@ class ScoreboardSection(Section):
         return f"{player} has {place.score:g} today, rank {place.rank}{', tied' if place.tied else ''}"
 
     def do_reset_both(self, request: HttpRequest, form: QueryDict) -> str:
-        boards = get_pattern(Boards)
+        boards = Boards()
         boards.fading.reset()
         return f"both boards reset; {boards.today.reset()} entries removed from today's board"
 
     def move(self, random: Random) -> None:
-        boards, player = get_pattern(Boards), random.choice(self.PLAYERS)
+        boards, player = Boards(), random.choice(self.PLAYERS)
         for board in (boards.today, boards.fading):
             board.add(player, 1)
 
@@ -303,11 +302,11 @@ class CasSection(Section):
     NAME, KEY, TTL = "demo.cas", "note", 3600.0  # seconds
 
     @staticmethod
-    def make(redis: Client, prefix: str) -> Records:
-        return Records(redis, CasSection.NAME, prefix=prefix, ttl=CasSection.TTL)
+    def open() -> Records:
+        return get_pattern(Records, CasSection.NAME, ttl=CasSection.TTL)
 
     def show(self, request: HttpRequest) -> View:
-        keys, record = connect()[1].record(self.NAME), get_pattern(self.make).get(self.KEY)
+        keys, record = connect()[1].record(self.NAME), self.open().get(self.KEY)
         value = record.value if isinstance(record.value, dict) else {}
         former = value.get("former", 0)
         acts = ("write", *(["write_with_conflict"] if record.generation else []))
@@ -330,12 +329,12 @@ class CasSection(Section):
 
     def _put(self, form: QueryDict, seen: int) -> str:
         value = {"text": form.get("text", "")[:60], "former": seen}
-        written = get_pattern(self.make).put(self.KEY, value, expect=seen)
+        written = self.open().put(self.KEY, value, expect=seen)
         return f"generation {seen} replaced by {written.generation}"
 
     def do_update_with_contention(self, request: HttpRequest, form: QueryDict) -> str:
         """Update while two other writers get in the way."""
-        held, attempts = get_pattern(self.make), 0
+        held, attempts = self.open(), 0
 
         def write(value: Any) -> Any:
             nonlocal attempts
@@ -350,4 +349,4 @@ class CasSection(Section):
     def move(self, random: Random) -> None:
         if random.random() < SELDOM:
             text = f"the traffic was here, {random.randrange(100)}"
-            get_pattern(self.make).update(self.KEY, lambda value: {"text": text, "former": 0})
+            self.open().update(self.KEY, lambda value: {"text": text, "former": 0})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 from django.test import Client
 from guardian.shortcuts import assign_perm
@@ -11,7 +9,6 @@ from guardian.shortcuts import assign_perm
 from dashboard.account import links
 from dashboard.models import SavedView
 from machines.models import Machine
-from machines.patterns import Sessions
 from tests.pages.reading import Element, read
 
 MACHINE = "/machines/parcel/"
@@ -120,8 +117,7 @@ def test_its_maker_gives_it_another_address_or_ends_it_and_nobody_else_can(as_, 
 
 
 def test_links_are_bounded_and_end_by_themselves(as_, parcel, monkeypatch, engine, prefix):
-    few = partial(Sessions, name="links", most=1, ttl=links.DAYS * 86_400, sliding=False)
-    monkeypatch.setattr(links, "container", lambda redis, prefix: few(redis, prefix=prefix))
+    monkeypatch.setattr(links, "MAX_LINKS", 1)
     client = as_("viewer")
     made = path(make(client))
     assert make(client).status_code == 409

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from machines.connections import get_pattern
 from machines.models import AuditEntry
 from machines.people import notes
 from machines.people.notes import KEY, MAX_TEXT
@@ -85,7 +84,7 @@ def test_what_cannot_be_kept_is_told_and_stays_in_the_form(as_, db, prefix, text
     page = read(answer)
     assert code in page.one("div", class_="stop").text
     assert "".join(page.one("textarea").inside).lstrip("\n") == text
-    assert notes.note_of(get_pattern(notes.records).get(KEY)).revision == 0
+    assert notes.note_of(notes.records().get(KEY)).revision == 0
 
 
 def test_who_may_only_see_is_turned_away_and_that_is_recorded(as_, db, prefix):

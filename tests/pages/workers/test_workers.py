@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from machines.connections import get_pattern
 from machines.duties import DUTIES
 from machines.engine import WorkerInfo
 from machines.patterns import Locks
@@ -151,7 +150,7 @@ def test_the_holder_of_a_duty_is_shown_with_worker_fence_and_end(as_, engine):
 
 def test_what_waits_for_the_database_is_told_and_what_nobody_can_write(as_, engine):
     client = as_("viewer")
-    buffer, now = get_pattern(recording.buffer), int(time.time() * 1000)
+    buffer, now = recording.buffer(), int(time.time() * 1000)
     buffer.add("m 60 1", counters={"covered": 1}, now=now - 400_000)
     assert rows(client)["statistics"] == ["statistics", "1", "0", "6 min"]
     for _ in range(6):
