@@ -7,8 +7,8 @@ from typing import Any
 from django import forms
 
 from dashboard.models import Preferences
-from dashboard.shared.access import MEANINGS, anywhere, scope_of
 from dashboard.shared.form_keys import make_key
+from dashboard.shared.permissions import MEANINGS, anywhere, scope_of
 from dashboard.shared.times import time_zones
 from machines.catalog.builtin_machines import split_system
 from machines.instances.forms.rendering import PageForm

@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
-from dashboard.shared.access import require
+from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
 from machines.patterns import Full, Gone
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.shared.access import MEANINGS, scope_of
+from dashboard.shared.permissions import MEANINGS, scope_of
 from machines.models import Token
 from machines.patterns import Held as HeldSession
 from machines.people import token_sessions

@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from dashboard.models import SavedView
-from dashboard.shared.access import require
+from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
 
 

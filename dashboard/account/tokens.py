@@ -13,8 +13,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from dashboard.serving.shared_cache import get_shared_cache
-from dashboard.shared.access import rights_of
 from dashboard.shared.errors.panels import Panels
+from dashboard.shared.permissions import rights_of
 from dashboard.shared.rendering import render_page
 from machines.models import Token
 from machines.people import actions as tokens

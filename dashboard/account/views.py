@@ -12,9 +12,9 @@ from django.views.decorators.http import require_POST
 
 from dashboard.models import SavedView
 from dashboard.shared import themes
-from dashboard.shared.access import MEANINGS, scope_of
 from dashboard.shared.errors.panels import Panels
 from dashboard.shared.form_views import go_back
+from dashboard.shared.permissions import MEANINGS, scope_of
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times import time_zones
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dashboard.shared.access import Scope
+from dashboard.shared.permissions import Scope
 from machines.alarms.alarm import Alarm, sort_alarms
 from machines.alarms.queries import detect_alarms
 from machines.alarms.recording import merge_states

@@ -11,10 +11,10 @@ from typing import Any
 from django import forms
 from django.http import Http404, HttpRequest, HttpResponse
 
-from dashboard.shared.access import View, require, scope_of
 from dashboard.shared.errors.panels import Panels
 from dashboard.shared.form_views import answer_form
 from dashboard.shared.list_pages import ListLinks, cut_page
+from dashboard.shared.permissions import View, require, scope_of
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.alarms import actions as alarms

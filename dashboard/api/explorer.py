@@ -14,8 +14,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from dashboard.shared.access import require
 from dashboard.shared.errors import problems
+from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
 from dashboard.site.mount_point import mount_path
 

@@ -16,7 +16,7 @@ from redis.exceptions import RedisError
 from dashboard.live import frames, topics
 from dashboard.live.hub.reading import Command, LibraryMissing, read_once
 from dashboard.live.hub.sources import Value, find_disclosed
-from dashboard.live.protocol import HTTP_STATUS, ErrorCode
+from dashboard.live.messages import HTTP_STATUS, ErrorCode
 from dashboard.live.sockets.permissions import Rights
 from dashboard.live.sockets.reveals import viewer
 from dashboard.live.topics import BadTopic, Topic

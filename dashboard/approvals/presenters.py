@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.instances.events import Route, list_routes
+from dashboard.instances.event_actions import Route, list_routes
 from dashboard.instances.presenters import list_changes
 from dashboard.shared.addresses.addresses import page_of
 from dashboard.shared.diagrams import version_view

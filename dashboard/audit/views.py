@@ -6,10 +6,10 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
 
-from dashboard.shared.access import require, scope_of
 from dashboard.shared.addresses.saved_views import list_saved_views
 from dashboard.shared.csv_export import list_lines, stream_csv
 from dashboard.shared.list_pages import ListLinks
+from dashboard.shared.permissions import require, scope_of
 from dashboard.shared.rendering import render_page
 
 from .filter import AuditFilter, make_cursor, older_than

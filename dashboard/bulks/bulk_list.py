@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from django.http import Http404, HttpRequest, HttpResponse
 
-from dashboard.shared.access import require
 from dashboard.shared.form_keys import make_key
 from dashboard.shared.list_pages import ListLinks
+from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
 from machines.bulks import actions as services
 from machines.bulks.actions import BulkPage, Listed

@@ -13,7 +13,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from dashboard.machines.instance_list import InstanceList
-from dashboard.shared.access import View, allows, demand, require
 from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.csv_export import list_lines, stream_csv
 from dashboard.shared.diagrams import version_view
@@ -21,7 +20,7 @@ from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.figures.state_counts import count_states
 from dashboard.shared.form_keys import key_of_content, make_key
 from dashboard.shared.form_views import answer_form
-from dashboard.shared.permissions import require_audited
+from dashboard.shared.permissions import View, allows, demand, require, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.approvals import queries as approval_queries

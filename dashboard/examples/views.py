@@ -10,9 +10,9 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.text import capfirst
 
-from dashboard.shared.access import anywhere, require
 from dashboard.shared.errors.panels import Panels
 from dashboard.shared.errors.statuses import OVER_PACE
+from dashboard.shared.permissions import anywhere, require
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times.times import format_age
 from machines.connections import get_throttle

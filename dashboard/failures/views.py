@@ -10,9 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from dashboard.jobs.queues.presenters import FailedAction
-from dashboard.shared.access import View, require
 from dashboard.shared.list_pages import ListLinks
-from dashboard.shared.permissions import require_audited
+from dashboard.shared.permissions import View, require, require_audited
 from dashboard.shared.rendering import render_page
 from machines.engine import errors
 from machines.failures import actions as failures

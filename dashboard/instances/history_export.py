@@ -14,9 +14,9 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.text import get_valid_filename
 from django.views.decorators.http import require_safe
 
-from dashboard.shared.access import require
 from dashboard.shared.csv_export import list_lines, stream_csv
 from dashboard.shared.diagrams.version_view import load_versions
+from dashboard.shared.permissions import require
 from dashboard.shared.times.times import format_iso
 from machines.engine import LookupFailed, Step, limits
 from machines.engine.definitions import Outline

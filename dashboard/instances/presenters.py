@@ -23,7 +23,7 @@ from machines.instances.forms import TypedForm
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 
-from .events import Route, list_routes
+from .event_actions import Route, list_routes
 
 MAX_CONFLICT_STEPS = 20  # steps shown of what happened since the operator looked
 STATUS = {"refused": 422, "failed": 422, "held": 409, "conflict": 409, "mistake": 400, "preview": 200}

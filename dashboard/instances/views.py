@@ -11,13 +11,13 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from dashboard.shared.access import allows, require
 from dashboard.shared.addresses.numbers import REVISION_DIGITS, parse_number
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.errors.pages import bad_request
 from dashboard.shared.form_keys import key_of_content, make_key
 from dashboard.shared.form_views import answer_form
+from dashboard.shared.permissions import allows, require
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.approvals import queries as approval_queries
@@ -31,7 +31,7 @@ from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded
 
 from . import diagram, presenters
-from .events import EventAction, Explanations, judge_methods, list_event_actions, list_events
+from .event_actions import EventAction, Explanations, judge_methods, list_event_actions, list_events
 from .family import load_family
 from .forms import KeyedForm, ResumeForm
 from .presenters import ActionResult, list_children, list_deadlines, list_repairs

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from . import topics
-from .protocol import CLIENT, ErrorCode
+from .messages import CLIENT, ErrorCode
 from .topics import BadTopic, Topic
 
 #: how much of a topic nobody can read is repeated in the error about it, characters

@@ -10,15 +10,15 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from . import protocol, topics
-from .protocol import Message
+from . import messages, topics
+from .messages import Message
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "message-reference.md"
 
 INTRODUCTION = """\
 # Message reference
 
-<!-- Written by `python -m dashboard.live.reference` from dashboard/live/protocol.py. Do not edit. -->
+<!-- Written by `python -m dashboard.live.reference` from dashboard/live/messages.py. Do not edit. -->
 
 `/ws/live/` is a websocket with JSON text frames, one message each. The page must come from this site, and its user must
 be signed in. Each command is checked against the user's rights when it arrives; all subscriptions are checked again
@@ -55,17 +55,17 @@ def _write_lines() -> Iterator[str]:
     yield '\nThe value of a machine, instance or queue that does not exist is `{"gone": true}`.\n'
     yield LOST
     yield "## From the client\n"
-    yield from _write_messages(protocol.CLIENT_MESSAGES)
+    yield from _write_messages(messages.CLIENT_MESSAGES)
     yield "## From the server\n"
-    yield from _write_messages(protocol.SERVER_MESSAGES)
+    yield from _write_messages(messages.SERVER_MESSAGES)
     yield "## Errors\n"
-    yield from _write_table(("code", "meaning"), ((f"`{code.value}`", text) for code, text in protocol.ERRORS.items()))
+    yield from _write_table(("code", "meaning"), ((f"`{code.value}`", text) for code, text in messages.ERRORS.items()))
     yield "\n## Close codes\n"
-    yield from _write_table(("code", "meaning"), ((f"`{code.value}`", text) for code, text in protocol.CLOSES.items()))
+    yield from _write_table(("code", "meaning"), ((f"`{code.value}`", text) for code, text in messages.CLOSES.items()))
     yield ""
     yield TWIN
     statuses = [("401", "nobody is signed in")]
-    statuses += [(str(status), f"`{code.value}`") for code, status in protocol.HTTP_STATUS.items()]
+    statuses += [(str(status), f"`{code.value}`") for code, status in messages.HTTP_STATUS.items()]
     yield from _write_table(("status", "error"), statuses)
 
 

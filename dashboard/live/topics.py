@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from machines.engine import limits
 from machines.people.permissions import EVERYTHING, Scope
 
-#: the right each kind of topic needs, as `dashboard.shared.access` names rights
+#: the right each kind of topic needs, as `dashboard.shared.permissions` names rights
 RIGHTS = {
     "overview": "view",
     "machine": "view",

@@ -7,9 +7,9 @@ from typing import Any
 from django import forms
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.shared.access import require
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.list_pages import ListLinks
+from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times.times import in_ms

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
-from dashboard.shared.access import require
 from dashboard.shared.diagrams import version_view
+from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import answer_json
 from dashboard.shared.search import query_line

@@ -11,10 +11,10 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils.text import get_valid_filename
 from django.views.decorators.http import require_safe
 
-from dashboard.shared.access import require
 from dashboard.shared.csv_export import list_lines, stream_csv
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.figures.state_counts import count_states
+from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.times.times import format_iso
 from machines.engine import Instance, Page

@@ -12,7 +12,6 @@ from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from dashboard.shared.access import Scope, allows, scope_of
 from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.addresses.page_addresses import find_page_address
 from dashboard.shared.addresses.saved_views import list_saved_views
@@ -22,6 +21,7 @@ from dashboard.shared.errors.panels import Panels
 from dashboard.shared.figures import active_counts, charts
 from dashboard.shared.figures.state_counts import StateCount, StateCounts, count_states, narrow
 from dashboard.shared.figures.version_counts import Elsewhere, VersionCount, count_versions, find_elsewhere
+from dashboard.shared.permissions import Scope, allows, scope_of
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from machines.catalog.accepted_senders import line
 from machines.catalog.redaction import MASK

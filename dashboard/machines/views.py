@@ -11,7 +11,6 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import condition, require_safe
 
-from dashboard.shared.access import require
 from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.errors.panels import Panels
@@ -19,6 +18,7 @@ from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.figures import charts
 from dashboard.shared.figures.state_counts import count_states
 from dashboard.shared.form_views import answer_form
+from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import answer_drawing, answer_json, render_page
 from machines.catalog.partitions import count_missing

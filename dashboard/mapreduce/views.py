@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.http import Http404, HttpRequest
 
-from dashboard.shared.access import View
 from dashboard.shared.form_views import answer_form
+from dashboard.shared.permissions import View
 from machines.engine import errors
 from machines.mapreduce import actions as runs
 from machines.mapreduce.builtin_machines import RUN

@@ -6,15 +6,15 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.instances.events import Route
+from dashboard.instances.event_actions import Route
 from dashboard.instances.presenters import Child, Deadline
 from dashboard.machines.scoreboards import Row as BoardRow
 from dashboard.machines.scoreboards import Scoreboard, Scoreboards
-from dashboard.shared.access import require
 from dashboard.shared.figures import active_counts
 from dashboard.shared.figures.charts import Chart, Charts, Figure
 from dashboard.shared.figures.queue_depths import PLACES, Depth, Figures
 from dashboard.shared.figures.state_counts import StateCount
+from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times.time_fields import TimeFields
 from dashboard.workers import presenters as workers

@@ -6,9 +6,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.shared.access import anywhere
 from dashboard.shared.addresses.numbers import REVISION_DIGITS, parse_number
-from dashboard.shared.permissions import require_audited
+from dashboard.shared.permissions import anywhere, require_audited
 from dashboard.shared.rendering import render_page
 from machines.engine import BadInput, EngineFault
 from machines.patterns import Changed

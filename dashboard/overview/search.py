@@ -17,9 +17,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from dashboard.shared.access import require
 from dashboard.shared.addresses.converters import JobId
 from dashboard.shared.addresses.numbers import parse_number
+from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
 from dashboard.shared.search.instance_filter import IDS

@@ -10,8 +10,8 @@ from django.http import HttpRequest, JsonResponse
 from django.urls import reverse
 
 from dashboard.models import SavedView
-from dashboard.shared.access import allows, require
 from dashboard.shared.addresses.navigation import list_navigation_links
+from dashboard.shared.permissions import allows, require
 from dashboard.shared.redacted_engine import redacted_engine
 from machines.connections import get_throttle
 from machines.engine.limits import MAX_INSTANCE_ID

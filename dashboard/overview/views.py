@@ -12,7 +12,6 @@ from django.views.decorators.http import require_safe
 
 from dashboard.alarms.queries import collect_alarms
 from dashboard.models import SavedView
-from dashboard.shared.access import allows, require, scope_of
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.errors.panels import Panels
 from dashboard.shared.figures import active_counts, charts
@@ -20,6 +19,7 @@ from dashboard.shared.figures.queue_depths import read_depths
 from dashboard.shared.figures.ranking import name_topic, rank_depths
 from dashboard.shared.figures.state_counts import count_states
 from dashboard.shared.figures.version_counts import count_known
+from dashboard.shared.permissions import allows, require, scope_of
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.alarms.alarm import Alarm, worst_by_machine

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from django.http import HttpRequest, HttpResponse
 
 from dashboard.alarms.queries import collect_alarms
-from dashboard.shared.access import Scope, require, scope_of
 from dashboard.shared.errors.panels import Panels
+from dashboard.shared.permissions import Scope, require, scope_of
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.alarms.alarm import CRITICAL, WARNING, Alarm, worst_by_machine

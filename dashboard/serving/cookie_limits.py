@@ -13,7 +13,7 @@ from typing import Any
 from asgiref.sync import iscoroutinefunction
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.live.protocol import CloseCode
+from dashboard.live.messages import CloseCode
 from dashboard.shared.async_middleware import AsyncMiddleware
 from dashboard.shared.errors import problems
 from dashboard.shared.errors.statuses import COOKIES_TOO_LARGE

@@ -16,9 +16,8 @@ from machines.engine.errors import LookupFailed, SignalboxError
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded
 
-from .access import View
 from .addresses.page_addresses import find_page_address
-from .permissions import Action, require_audited
+from .permissions import Action, View, require_audited
 
 Act = Callable[..., str | HttpResponse]
 """Does what the form asks for. Returns what to say of it, or an answer of its own."""

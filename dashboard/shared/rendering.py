@@ -10,7 +10,7 @@ from django.shortcuts import render
 
 from machines.diagrams import standalone
 
-from .access import RIGHTS, anywhere, rights_of
+from .permissions import RIGHTS, anywhere, rights_of
 
 
 def render_page(request: HttpRequest, template: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:

@@ -13,8 +13,8 @@ from typing import Any
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_POST
 
-from dashboard.shared.access import require
 from dashboard.shared.errors.statuses import status_of
+from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import RedactedEngine
 from dashboard.shared.rendering import answer_json
 from machines.catalog import offload

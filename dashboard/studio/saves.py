@@ -7,9 +7,8 @@ from typing import Any
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_POST
 
-from dashboard.shared.access import require
 from dashboard.shared.addresses.numbers import parse_number
-from dashboard.shared.permissions import require_audited
+from dashboard.shared.permissions import require, require_audited
 from dashboard.shared.rendering import answer_json
 from dashboard.shared.times.times import in_ms
 from machines.catalog import outlines

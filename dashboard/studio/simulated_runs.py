@@ -11,7 +11,7 @@ from typing import Any
 
 from django import forms
 
-from dashboard.instances.events import Route, list_routes
+from dashboard.instances.event_actions import Route, list_routes
 from dashboard.shared.diagrams.version_view import VersionView
 from machines.catalog.editing import runs
 from machines.catalog.editing.run_steps import describe_step

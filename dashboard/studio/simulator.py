@@ -13,13 +13,13 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from dashboard.shared.access import require
 from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.diagrams.diagram_overlay import Overlay, find_state_parts, find_transition_parts
 from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.figures.version_counts import count_versions
+from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.catalog.editing import runs

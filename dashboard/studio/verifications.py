@@ -9,7 +9,7 @@ from typing import Any
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_POST
 
-from dashboard.shared.access import require
+from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import answer_json
 from machines.catalog import offload

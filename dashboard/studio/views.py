@@ -14,11 +14,11 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard.shared.access import find_of_machine, require
 from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.errors.statuses import status_of
 from dashboard.shared.figures.version_counts import VersionCounts, count_versions
 from dashboard.shared.form_views import answer_form
+from dashboard.shared.permissions import find_of_machine, require
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines import formats

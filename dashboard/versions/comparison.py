@@ -11,9 +11,9 @@ from typing import Any
 from django.http import Http404
 from django.utils.safestring import SafeString
 
-from dashboard.shared.access import find_of_machine
 from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.diagrams.diagram_overlay import Overlay
+from dashboard.shared.permissions import find_of_machine
 from dashboard.shared.redacted_engine import RedactedEngine
 from machines import diagrams
 from machines.catalog import offload

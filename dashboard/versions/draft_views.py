@@ -11,11 +11,10 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.shared.access import find_of_machine
 from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.figures.version_counts import count_versions
 from dashboard.shared.form_views import answer_form
-from dashboard.shared.permissions import require_audited
+from dashboard.shared.permissions import find_of_machine, require_audited
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.approvals import queries as approval_queries

@@ -9,11 +9,11 @@ from django import forms
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 
-from dashboard.shared.access import allows, require
 from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.diagrams.diagram_overlay import Overlay, find_state_parts, find_transition_parts
 from dashboard.shared.figures.version_counts import count_versions
+from dashboard.shared.permissions import allows, require
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import answer_drawing, render_page
 from machines.engine import BadInput

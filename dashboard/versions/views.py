@@ -7,10 +7,10 @@ from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 
-from dashboard.shared.access import allows, require
 from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.figures.version_counts import count_versions
 from dashboard.shared.form_views import answer_form, redirect_to_request
+from dashboard.shared.permissions import allows, require
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.approvals import queries as approval_queries

@@ -11,9 +11,9 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.shared.access import View, require
 from dashboard.shared.form_views import answer_form
 from dashboard.shared.list_pages import ListLinks, cut_page, read_place
+from dashboard.shared.permissions import View, require
 from dashboard.shared.rendering import render_page
 from machines.models import Delivery, Webhook
 from machines.people.actor import Actor

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from django.http import Http404, HttpRequest, HttpResponse
 
-from dashboard.shared.access import allows, require
 from dashboard.shared.form_views import answer_form
+from dashboard.shared.permissions import allows, require
 from dashboard.shared.rendering import render_page
 from machines.alarms.workers import SILENT_AFTER
 from machines.catalog.partitions import count_missing

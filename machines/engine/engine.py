@@ -22,8 +22,7 @@ from .connection.retries import Retries, retry_methods
 from .connection.routing import name_nodes
 from .errors import EngineFault, EngineUnavailable, LookupFailed, SignalboxError, UnknownMachine
 from .ids.generator import Claims, Generator, make_instance_id
-from .instances import fire as fire_calls
-from .instances import replication
+from .instances import fire_arguments, replication
 from .instances.activity import Activity
 from .instances.bulk_reads import BulkReadMethods
 from .instances.inspection import InspectionMethods
@@ -273,7 +272,7 @@ class Engine(
         NeedsApproval.
         """
         call = Fire(machine, id, event, payload, expect, key=key, actor=actor, reason=reason, now=now, permit=permit)
-        args = fire_calls.build_arguments(call)
+        args = fire_arguments.build_arguments(call)
         return self._change("sb_fire", machine, id, args, expect=expect, now=now, replicas=replicas)
 
     def fire_revision(
@@ -293,7 +292,7 @@ class Engine(
     ) -> int:
         """Send an event as ``fire`` does; return the instance's new revision alone, which is faster."""
         call = Fire(machine, id, event, payload, expect, key=key, actor=actor, reason=reason, now=now, permit=permit)
-        args = fire_calls.build_arguments(call, revision_only=True)
+        args = fire_arguments.build_arguments(call, revision_only=True)
         root = self._root(machine, id)
         reply, _ = self._replication.call(self._replication.choose(replicas), "sb_fire", root, args)
         self._require_ok(machine, id, reply, expect)
@@ -325,7 +324,7 @@ class Engine(
         for index, item in enumerate(calls):
             results.append(None)
             try:
-                call = fire_calls.read_call(item)
+                call = fire_arguments.read_call(item)
                 known.append((index, call, self._catalog.partition(call.machine, call.id).root))
             except EngineUnavailable:
                 raise
@@ -356,7 +355,7 @@ class Engine(
         for entry in known:
             index, call, root = entry
             try:
-                args = fire_calls.build_arguments(call, revision_only)
+                args = fire_arguments.build_arguments(call, revision_only)
             except SignalboxError as error:
                 results[index] = error
                 continue

@@ -3,113 +3,34 @@
 ``load`` only reads; ``machines.engine.definitions.check`` tells whether the definition is valid. Whatever a format
 cannot express is reported as a finding, never lost silently.
 
-A new format is one entry in ``FORMATS`` and one in ``READERS`` or ``WRITERS``, or in both.
+A new format is an entry in ``registry``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
-from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from machines.conf import extras
 from machines.engine.definitions.findings import Finding, make_finding
 from machines.engine.errors import DefinitionError
 
-from . import json, python_statemachine, yaml, yaml_text
+from . import python_statemachine
 from .guessing import format_of_text, may_be_xstate
+from .registry import DIAGRAMS, FORMATS, READERS, SUFFIXES, WRITERS, Base
 from .text import decode
 
-__all__ = ["FORMATS", "READERS", "WRITERS", "dump", "format_of", "guess", "listed", "load", "may_be_xstate", "read"]
-
-Base = str | Path | None
-Reader = Callable[[str, Base], tuple[Any, list[Finding]]]
-Writer = Callable[[dict[str, Any]], tuple[str, list[Finding]]]
-
-
-def _plain(reader: Callable[[str], tuple[Any, list[Finding]]]) -> Reader:
-    """Return a reader for a format whose texts never name other files."""
-    return lambda text, base: reader(text)
-
-
-def _reader(module: str) -> Reader:
-    """Return ``read(text, base)`` of a module below this package. The module is imported when it is first needed."""
-
-    def read(text: str, base: Base) -> tuple[Any, list[Finding]]:
-        try:
-            found = import_module(f".{module}", __name__)
-        except ModuleNotFoundError as error:
-            return None, [_missing(module, error)]
-        return cast("tuple[Any, list[Finding]]", found.read(text, base))
-
-    return read
-
-
-def _writer(module: str) -> Writer:
-    """Return ``write(definition)`` of a module below this package. The module is imported when it is first needed."""
-
-    def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
-        try:
-            found = import_module(f".{module}", __name__)
-        except ModuleNotFoundError as error:
-            raise DefinitionError([_missing(module, error)]) from None
-        return cast("tuple[str, list[Finding]]", found.write(definition))
-
-    return write
-
-
-def _missing(module: str, error: ModuleNotFoundError) -> Finding:
-    """Say which extra to install. Raises the error if no extra contains the module."""
-    extra = extras.find_extra(error.name)
-    if extra is None:
-        raise error
-    return make_finding(
-        "SB137", "", extras.explain(f"the format {module.rpartition('.')[2]}", extra, [error.name or ""])
-    )
-
-
-# name: what people call it
-FORMATS = {
-    "json": "JSON",
-    "yaml": "YAML",
-    "scxml": "SCXML",
-    "xstate": "XState machine config",
-    "sm": "redis-state-machine template",
-    "mermaid": "Mermaid",
-    "dot": "DOT",
-}
-READERS: dict[str, Reader] = {
-    "json": _plain(json.read),
-    "yaml": _plain(yaml.read),
-    "scxml": _reader("scxml"),
-    "xstate": _reader("xstate"),
-    "sm": _reader("sm"),
-    "mermaid": _reader("diagrams.reading.document"),
-}
-WRITERS: dict[str, Writer] = {
-    "json": json.write,
-    "yaml": yaml_text.write,
-    "scxml": _writer("scxml"),
-    "xstate": _writer("xstate"),
-    "mermaid": _writer("diagrams.mermaid"),
-    "dot": _writer("diagrams.dot"),
-}
-# Diagrams are read only on request. They are not searched for among the definitions of a folder.
-DIAGRAMS = ("mermaid",)
-# The first suffix that matches the file name applies.
-SUFFIXES = {
-    ".xstate.json": "xstate",
-    ".sm.json": "sm",
-    ".json": "json",
-    ".yaml": "yaml",
-    ".yml": "yaml",
-    ".scxml": "scxml",
-    ".sm": "sm",
-    **dict.fromkeys((".mmd", ".mermaid"), "mermaid"),
-    **dict.fromkeys((".dot", ".gv"), "dot"),
-    **dict.fromkeys((".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx"), "xstate"),
-}
+__all__ = [
+    "DIAGRAMS",
+    "FORMATS",
+    "READERS",
+    "SUFFIXES",
+    "WRITERS",
+    "dump",
+    "format_of",
+    "guess",
+    "load",
+    "may_be_xstate",
+    "read",
+]
 
 
 def load(text: str | bytes, format: str = "json", base: Base = None) -> dict[str, Any]:
@@ -171,7 +92,7 @@ def guess(text: str | bytes, name: str = "") -> str:
     return named if named and look in ("", "yaml", "scxml", *DIAGRAMS) else look
 
 
-def listed(formats: dict[str, Any]) -> str:
+def join_formats(formats: dict[str, Any]) -> str:
     """Return the names of READERS or WRITERS as they appear in a sentence: ``json, yaml or scxml``."""
     *most, last = formats
     return f"{', '.join(most)} or {last}" if most else last
@@ -179,7 +100,7 @@ def listed(formats: dict[str, Any]) -> str:
 
 def _unknown(format: object, known: dict[str, Any], done: str) -> Finding:
     if isinstance(format, str) and format in FORMATS:
-        return make_finding("SB130", "", f"{FORMATS[format]} cannot be {done}", f"use {listed(known)}")
+        return make_finding("SB130", "", f"{FORMATS[format]} cannot be {done}", f"use {join_formats(known)}")
     if format == python_statemachine.FORMAT:
         return make_finding("SB130", "", "classes of python-statemachine are no text", python_statemachine.HINT)
     shown = repr(format) if isinstance(format, str) and len(format) <= 40 else "of that name"

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from machines.engine import AsyncEngine, Engine, Explanation, Refused, SignalboxError
 from machines.engine.definitions.durations import HINT, parse_duration
-from machines.engine.instances import fire as fire_calls
+from machines.engine.instances import fire_arguments
 from machines.engine.jobs import enqueue as enqueue_calls
 
 _WEEKS = re.compile(r"\b(\d{1,6}(?:\.\d{1,3})?) ?w(?:eeks?)?\b")
@@ -101,10 +101,10 @@ class ClockedEngine(ClockedCalls, Engine):
         return engine
 
     def fire_many(self, calls: Iterable[Any], **options: Any) -> Any:
-        return super().fire_many([self.stamp(call, fire_calls.read_call) for call in calls], **options)
+        return super().fire_many([self.stamp(call, fire_arguments.read_call) for call in calls], **options)
 
     def fire_revisions(self, calls: Iterable[Any], **options: Any) -> Any:
-        return super().fire_revisions([self.stamp(call, fire_calls.read_call) for call in calls], **options)
+        return super().fire_revisions([self.stamp(call, fire_arguments.read_call) for call in calls], **options)
 
     def enqueue_many(self, items: Iterable[Any], **options: Any) -> Any:
         return super().enqueue_many([self.stamp(item, enqueue_calls.read_item) for item in items], **options)
@@ -121,10 +121,10 @@ class ClockedAsyncEngine(ClockedCalls, AsyncEngine):
         return engine
 
     async def fire_many(self, calls: Iterable[Any], **options: Any) -> Any:
-        return await super().fire_many([self.stamp(call, fire_calls.read_call) for call in calls], **options)
+        return await super().fire_many([self.stamp(call, fire_arguments.read_call) for call in calls], **options)
 
     async def fire_revisions(self, calls: Iterable[Any], **options: Any) -> Any:
-        return await super().fire_revisions([self.stamp(call, fire_calls.read_call) for call in calls], **options)
+        return await super().fire_revisions([self.stamp(call, fire_arguments.read_call) for call in calls], **options)
 
     async def enqueue_many(self, items: Iterable[Any], **options: Any) -> Any:
         return await super().enqueue_many([self.stamp(item, enqueue_calls.read_item) for item in items], **options)

@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 
-from dashboard.shared.access import RIGHTS, ROLES
+from dashboard.shared.permissions import RIGHTS, ROLES
 from machines.engine import WorkerInfo
 from machines.people.actor import Actor
 from tests.engine.builders import machine

@@ -16,7 +16,7 @@ from django.test import Client
 
 from dashboard.live.frames import Frame
 from dashboard.live.outbox_writer import EXTENSION
-from dashboard.shared.access import RIGHTS
+from dashboard.shared.permissions import RIGHTS
 
 from .builders import Screen
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dashboard.live import reference
-from dashboard.live.protocol import CLOSES, ERRORS
+from dashboard.live.messages import CLOSES, ERRORS
 
 
 def test_the_page_is_what_the_code_says() -> None:

@@ -13,7 +13,7 @@ import pytest
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from dashboard.live.protocol import CloseCode
+from dashboard.live.messages import CloseCode
 from machines.engine import Engine, Fire
 
 from .builders import Screen

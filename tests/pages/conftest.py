@@ -12,7 +12,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Permission
 from django.test import Client
 
-from dashboard.shared.access import RIGHTS, ROLES
+from dashboard.shared.permissions import RIGHTS, ROLES
 from machines.bulks import Bulk, Order
 from machines.engine import Engine, WorkerInfo
 from machines.engine.sm_commands import call

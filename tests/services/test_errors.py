@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import PermissionDenied
 
-from dashboard.shared import access as pages
+from dashboard.shared import permissions as pages
 from machines.engine import SignalboxError, errors
 from machines.people import errors as services
 from machines.people import permissions

@@ -10,9 +10,9 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.shared.access import require
 from dashboard.shared.errors.statuses import MISTAKE
 from dashboard.shared.form_views import answer_form
+from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
 from machines.engine import errors
 from machines.instances import sm_keys

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from dashboard.live.protocol import CloseCode
+from dashboard.live.messages import CloseCode
 from dashboard.shared.addresses.callers import caller_of
 from machines.people.client_address import network_of
 

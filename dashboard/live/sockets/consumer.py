@@ -16,9 +16,9 @@ from dashboard.live import frames
 from dashboard.live.frames import BadFrame, Command
 from dashboard.live.hub.hub import Full, hub
 from dashboard.live.limits import limits
+from dashboard.live.messages import CloseCode, ErrorCode
 from dashboard.live.outbox import Direct, Outbox
 from dashboard.live.outbox_writer import EXTENSION
-from dashboard.live.protocol import CloseCode, ErrorCode
 from dashboard.live.topics import Topic
 
 from .permissions import Rights, RightsUnknown, asking, least

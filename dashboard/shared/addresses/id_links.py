@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from ..access import anywhere, scope_of
+from ..permissions import anywhere, scope_of
 from .addresses import page_of
 from .page_addresses import find_page_address
 

@@ -14,7 +14,7 @@ from django.urls import NoReverseMatch
 
 from machines.approvals import queries as approval_queries
 
-from ..access import anywhere, scope_of
+from ..permissions import anywhere, scope_of
 from .page_addresses import find_page_address
 
 

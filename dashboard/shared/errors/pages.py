@@ -15,7 +15,7 @@ from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.deprecation import MiddlewareMixin
 
-from dashboard.shared.access import Forbidden, scope_of
+from dashboard.shared.permissions import Forbidden, scope_of
 from dashboard.site.mount_point import is_api_request
 from machines.bulks.store import OrderLost
 from machines.engine import errors

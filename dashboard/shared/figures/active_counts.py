@@ -10,8 +10,8 @@ from machines.audit.activity import PERIODS, Counts, activity, count_people, kep
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.patterns import Count
 
-from ..access import Scope
 from ..errors.panels import Panels
+from ..permissions import Scope
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import pytest
 
 from dashboard.live import frames
 from dashboard.live.frames import BadFrame, Command, read_command
-from dashboard.live.protocol import ErrorCode
+from dashboard.live.messages import ErrorCode
 from dashboard.live.topics import Topic
 from tests.cases import for_each
 

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from guardian.shortcuts import assign_perm, remove_perm
 
 from dashboard.live.hub.feeds import Feeds
+from dashboard.live.messages import ErrorCode
 from dashboard.live.outbox import Outbox
-from dashboard.live.protocol import ErrorCode
 from dashboard.live.sockets.permissions import Rights, least
 from dashboard.live.topics import Topic, parse
 from machines.catalog.publishing import adopt

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from dashboard.live.hub.hub import hub
-from dashboard.live.protocol import CloseCode
+from dashboard.live.messages import CloseCode
 from dashboard.live.sockets.consumer import LiveConsumer
 from machines.engine import Engine
 from tests.configuration import configure

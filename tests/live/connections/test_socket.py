@@ -7,7 +7,7 @@ import pytest
 from channels.db import database_sync_to_async
 from django.contrib.auth.models import User
 
-from dashboard.live.protocol import CloseCode, ErrorCode
+from dashboard.live.messages import CloseCode, ErrorCode
 from dashboard.site import stores
 from machines.engine import Engine
 from tests.configuration import configure

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Permission
 from django.urls import URLPattern, reverse
 
 from dashboard import site_urls, urls
-from dashboard.shared.access import RIGHTS, allows, require
+from dashboard.shared.permissions import RIGHTS, allows, require
 from tests.cases import for_each
 from tests.pages.table import NOT_FOR_BROWSERS, OF_INSTANCE, TABLE
 

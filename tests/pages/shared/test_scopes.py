@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
-from dashboard.shared.access import RIGHTS, allows, scope_of
+from dashboard.shared.permissions import RIGHTS, allows, scope_of
 from machines.catalog.publishing import adopt
 from machines.models import AuditEntry
 from tests.pages.table import SOME, TABLE

@@ -21,7 +21,7 @@ from django.test import Client
 from django.urls import reverse
 
 from dashboard.models import SavedView
-from dashboard.shared.access import RIGHTS
+from dashboard.shared.permissions import RIGHTS
 from dashboard.site.log_format import Line
 from machines.catalog.publishing import adopt
 from machines.engine import Engine

@@ -11,8 +11,8 @@ from django.conf import settings as configured
 from django.test import Client
 from django.urls import reverse
 
-from dashboard.live import protocol, topics
-from dashboard.live.protocol import CloseCode, ErrorCode
+from dashboard.live import messages, topics
+from dashboard.live.messages import CloseCode, ErrorCode
 from machines.engine import Engine
 from tests.configuration import configure
 from tests.live.sockets import PATIENCE, Socket
@@ -28,7 +28,7 @@ COMMANDS = ("subscribe", "unsubscribe", "resync")
 def test_every_kind_of_topic_and_every_command_is_in_the_table():
     assert {*OF_MACHINE, *PLAIN} == set(topics.RIGHTS)
     assert set(topics.RIGHTS.values()) == {RIGHT}
-    assert set(COMMANDS) == set(protocol.CLIENT)
+    assert set(COMMANDS) == set(messages.CLIENT)
 
 
 def may(kind: Kind, topic: str) -> bool:

@@ -7,7 +7,7 @@ import json
 import pytest
 from django.test import Client
 
-from dashboard.live.protocol import CloseCode
+from dashboard.live.messages import CloseCode
 from dashboard.serving import cookie_limits
 from tests.live.sockets import Socket
 

@@ -8,8 +8,8 @@ from dashboard.live.hub.feeds import Feeds
 from dashboard.live.hub.hub import Hub
 from dashboard.live.hub.sources import World
 from dashboard.live.limits import Limits
+from dashboard.live.messages import CloseCode, ErrorCode
 from dashboard.live.outbox import Outbox
-from dashboard.live.protocol import CloseCode, ErrorCode
 from dashboard.live.sockets import permissions
 from dashboard.live.sockets.permissions import Rights, RightsUnknown, asking
 from dashboard.live.sockets.quotas import Quotas, quotas

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dashboard.live import frames, protocol
-from dashboard.live.protocol import CLIENT, CLOSES, ERRORS, SERVER, CloseCode, ErrorCode, Message
+from dashboard.live import frames, messages
+from dashboard.live.messages import CLIENT, CLOSES, ERRORS, SERVER, CloseCode, ErrorCode, Message
 from dashboard.live.sockets import origin
 from dashboard.live.topics import Topic
 from tests.cases import for_each
@@ -42,7 +42,7 @@ def test_what_the_server_builds_is_as_declared(kind: str) -> None:
 def test_every_code_has_a_meaning() -> None:
     assert set(ERRORS) == set(ErrorCode)
     assert set(CLOSES) == set(CloseCode)
-    assert set(protocol.HTTP_STATUS) <= set(ErrorCode)
+    assert set(messages.HTTP_STATUS) <= set(ErrorCode)
 
 
 def test_the_origin_check_closes_with_the_declared_code() -> None:
