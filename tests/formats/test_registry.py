@@ -7,7 +7,7 @@ import json
 import pytest
 
 from machines.engine.errors import DefinitionError
-from machines.formats import FORMATS, READERS, WRITERS, dump, format_of, guess, listed, load, read
+from machines.formats import FORMATS, READERS, WRITERS, dump, format_of, guess, join_formats, load, read
 from tests.cases import for_each
 from tests.catalog.samples import door
 
@@ -19,8 +19,8 @@ pytestmark = pytest.mark.pure
 def test_every_format_can_be_read_or_written_and_has_a_name():
     assert set(FORMATS) == set(READERS) | set(WRITERS)
     assert all(FORMATS.values())
-    assert listed({"a": 1, "b": 2, "c": 3}) == "a, b or c"
-    assert listed({"a": 1}) == "a"
+    assert join_formats({"a": 1, "b": 2, "c": 3}) == "a, b or c"
+    assert join_formats({"a": 1}) == "a"
 
 
 @for_each("format", sorted(WRITERS))
