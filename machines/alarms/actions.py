@@ -135,11 +135,13 @@ def _change(actor: Actor, action: str, key: str, change: Change, *, reason: str 
                 row.save()
                 if changes:
                     write_event(row, **changes, now=now, actor=actor.name)
-                    entry.note(**{name: _plain(value) for name, value in changes.items() if name in ("owner", "until")})
+                    entry.note(
+                        **{name: _convert(value) for name, value in changes.items() if name in ("owner", "until")}
+                    )
     return merge_states([alarm], now)[0]
 
 
-def _plain(value: Any) -> Any:
+def _convert(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 

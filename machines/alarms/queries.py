@@ -54,7 +54,7 @@ def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present]) ->
         late={name: live.late for name, live in lives},
         storms=storms(rates),
         approvals=approval_queries.find_open(scope).count(),
-        unmeasured=_since_measured(survey.lives.values()),
+        unmeasured=_compute_age(survey.lives.values()),
         unwritten=buffer_flush.waiting(),
         stopped=[
             each for name, each in get_engine().rollouts(recent=True).items() if name in survey.lives and each.by_guard
@@ -111,7 +111,7 @@ def _read_clock(lives: Iterable[Live]) -> int:
     return max((live.now for live in lives), default=0)
 
 
-def _since_measured(lives: Iterable[Live]) -> int:
+def _compute_age(lives: Iterable[Live]) -> int:
     """Return the ms since the last measurement, by the clock of Redis; 0 before the first."""
     measured = last_measured()
     return max(0, _read_clock(lives) - measured) if measured else 0

@@ -51,7 +51,7 @@ def _renew(row: AlarmState | None, alarm: Alarm, now: datetime) -> list[AlarmEve
     if row is None or row.cleared_at is not None:
         begun = about | NEW_EPISODE | {"first_seen": _begin_of(alarm, now), "last_seen": now}
         held, _ = AlarmState.objects.update_or_create(key=alarm.key, defaults=begun)
-        found = [_event(held, Event.RAISED, now)]
+        found = [_make_event(held, Event.RAISED, now)]
     else:
         held, found = row, []
         worse = rank_severity(alarm.severity) < rank_severity(row.severity)
@@ -59,7 +59,7 @@ def _renew(row: AlarmState | None, alarm: Alarm, now: datetime) -> list[AlarmEve
             AlarmState.objects.filter(pk=row.pk).update(**about)
             row.severity, row.text = alarm.severity, alarm.text
         if worse:
-            found.append(_event(row, Event.WORSENED, now))
+            found.append(_make_event(row, Event.WORSENED, now))
     if is_worse(held):
         found += _end_snooze(held, Event.WOKEN, now, reason="the severity rose")
     return found
@@ -78,16 +78,16 @@ def _clear(row: AlarmState, now: datetime) -> list[AlarmEvent]:
     if row.cleared_at is not None or now - row.last_seen < GRACE:
         return []
     AlarmState.objects.filter(pk=row.pk).update(**NEW_EPISODE | {"cleared_at": now})
-    return [_event(row, Event.CLEARED, now)]
+    return [_make_event(row, Event.CLEARED, now)]
 
 
 def _end_snooze(row: AlarmState, event: str, now: datetime, *, actor: str = "", reason: str = "") -> list[AlarmEvent]:
     AlarmState.objects.filter(pk=row.pk).update(**NO_SNOOZE)
     row.snoozed_until, row.snoozed_severity = None, ""
-    return [_event(row, event, now, actor=actor, reason=reason)]
+    return [_make_event(row, event, now, actor=actor, reason=reason)]
 
 
-def _event(row: AlarmState, event: str, at: datetime, **more: Any) -> AlarmEvent:
+def _make_event(row: AlarmState, event: str, at: datetime, **more: Any) -> AlarmEvent:
     about = {"key": row.key, "kind": row.kind, "machine": row.machine, "severity": row.severity, "text": row.text}
     return AlarmEvent(at=at, event=event, **about, **more)
 
@@ -107,13 +107,13 @@ def _merge(alarm: Alarm, row: AlarmState | None, now: datetime) -> Alarm:
         begun = int(row.first_seen.timestamp() * 1000)
         found = replace(
             found, since=min(alarm.since, begun) if alarm.since else begun, owner=row.owner,
-            acknowledged_by=row.acknowledged_by, acknowledged_at=_ms(row.acknowledged_at),
+            acknowledged_by=row.acknowledged_by, acknowledged_at=_to_ms(row.acknowledged_at),
         )  # fmt: skip
     risen = bool(row.snoozed_severity) and rank_severity(alarm.severity) < rank_severity(row.snoozed_severity)
     if row.snoozed_until is None or row.snoozed_until <= now or risen:
         return found
     return replace(
-        found, snoozed_until=_ms(row.snoozed_until), snoozed_by=row.snoozed_by, snooze_reason=row.snooze_reason
+        found, snoozed_until=_to_ms(row.snoozed_until), snoozed_by=row.snoozed_by, snooze_reason=row.snooze_reason
     )  # fmt: skip
 
 
@@ -123,7 +123,7 @@ UNTOUCHED: dict[str, Any] = {
 """The fields of an alarm that nobody did anything about."""
 
 
-def _ms(at: datetime | None) -> int:
+def _to_ms(at: datetime | None) -> int:
     return int(at.timestamp() * 1000) if at else 0
 
 
@@ -139,7 +139,7 @@ def ensure_state(alarm: Alarm, now: datetime) -> AlarmState:
 
 def write_event(row: AlarmState, event: str, now: datetime, **more: Any) -> None:
     """Add one event to the history of an alarm. ``more``: actor, owner, reason, until."""
-    _event(row, event, now, **more).save()
+    _make_event(row, event, now, **more).save()
 
 
 def end_snooze(row: AlarmState, now: datetime, *, actor: str) -> None:

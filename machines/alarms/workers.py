@@ -58,18 +58,18 @@ def raise_worker_alarms(
     first ready job waits."""
     alive = [worker for worker in workers if is_alive(worker)]
     if not alive:
-        yield from _no_worker_alarm([depth for depth in depths if depth.ready], overdue, oldest)
+        yield from _list_without_worker([depth for depth in depths if depth.ready], overdue, oldest)
         return
-    yield from _hanging_alarms(alive)
+    yield from _list_hanging(alive)
     working = [worker for worker in alive if worker.status in WORKING]
     served = {queue for worker in working for queue in worker.queues}
     waiting = [depth for depth in depths if depth.ready and depth.route not in served]
-    yield from _unserved_alarms(waiting, [worker for worker in alive if worker.status == "quiet"], oldest)
+    yield from _list_unserved(waiting, [worker for worker in alive if worker.status == "quiet"], oldest)
     for depth in depths:
-        yield from _handler_alarms(depth, working, oldest)
+        yield from _list_missing_handlers(depth, working, oldest)
 
 
-def _no_worker_alarm(
+def _list_without_worker(
     waiting: Sequence[Depth], overdue: Mapping[str, int], oldest: Mapping[str, int]
 ) -> Iterator[Alarm]:
     """Yield one alarm for all that waits for any worker."""
@@ -83,14 +83,12 @@ def _no_worker_alarm(
     causes += [f"{machine}: {pluralize(count, 'timer')} overdue" for machine, count in overdue.items()]
     yield Alarm(
         "no-worker", "no-worker", KINDS["no-worker"].severity, f"no worker is running: {', '.join(parts)}",
-        count=jobs + timers, causes=tuple(causes), since=_since(waiting, oldest),
+        count=jobs + timers, causes=tuple(causes), since=_find_first(waiting, oldest),
         machines=tuple(dict.fromkeys([*(depth.machine for depth in waiting), *overdue])),
     )  # fmt: skip
 
 
-def _unserved_alarms(
-    waiting: Iterable[Depth], quiet: Sequence[WorkerInfo], oldest: Mapping[str, int]
-) -> Iterator[Alarm]:
+def _list_unserved(waiting: Iterable[Depth], quiet: Sequence[WorkerInfo], oldest: Mapping[str, int]) -> Iterator[Alarm]:
     """Yield an alarm for each group of quiet workers that queues wait for, and one for each machine with queues that
     no worker serves at all."""
     behind: dict[tuple[str, ...], list[Depth]] = defaultdict(list)
@@ -103,12 +101,12 @@ def _unserved_alarms(
         else:
             unserved[depth.machine].append(depth)
     for group, depths in behind.items():
-        yield _quiet_alarm(group, [names[id] for id in group], depths, oldest)
+        yield _make_quiet(group, [names[id] for id in group], depths, oldest)
     for machine, depths in unserved.items():
-        yield _unserved_alarm(machine, depths, oldest)
+        yield _make_unserved(machine, depths, oldest)
 
 
-def _hanging_alarms(workers: Iterable[WorkerInfo]) -> Iterator[Alarm]:
+def _list_hanging(workers: Iterable[WorkerInfo]) -> Iterator[Alarm]:
     """Yield an alarm for each worker that is exhausted or blocked, with the handlers that hang."""
     for worker in workers:
         if worker.status in HANGING:
@@ -123,7 +121,7 @@ def _hanging_alarms(workers: Iterable[WorkerInfo]) -> Iterator[Alarm]:
             )  # fmt: skip
 
 
-def _quiet_alarm(ids: Sequence[str], names: Sequence[str], depths: Sequence[Depth], oldest: Mapping[str, int]) -> Alarm:
+def _make_quiet(ids: Sequence[str], names: Sequence[str], depths: Sequence[Depth], oldest: Mapping[str, int]) -> Alarm:
     who = f"worker {names[0]} is quiet" if len(names) == 1 else f"{len(names)} workers are quiet"
     which = "" if len(names) == 1 else f" ({join_words(names, MAX_NAMED)})"
     it = "it" if len(names) == 1 else "them"
@@ -132,12 +130,12 @@ def _quiet_alarm(ids: Sequence[str], names: Sequence[str], depths: Sequence[Dept
     key = joined if len(joined) <= MAX_KEY else hashlib.sha256(joined.encode()).hexdigest()[:16]
     return Alarm(
         f"quiet:{key}", "quiet", KINDS["quiet"].severity, f"{who}{which}: {waits} for {it}",
-        count=sum(depth.ready for depth in depths), since=_since(depths, oldest), causes=_list_routes(depths),
+        count=sum(depth.ready for depth in depths), since=_find_first(depths, oldest), causes=_list_routes(depths),
         machines=tuple(dict.fromkeys(depth.machine for depth in depths)),
     )  # fmt: skip
 
 
-def _unserved_alarm(machine: str, depths: Sequence[Depth], oldest: Mapping[str, int]) -> Alarm:
+def _make_unserved(machine: str, depths: Sequence[Depth], oldest: Mapping[str, int]) -> Alarm:
     jobs = sum(depth.ready for depth in depths)
     one = len(depths) == 1
     text = (
@@ -146,12 +144,12 @@ def _unserved_alarm(machine: str, depths: Sequence[Depth], oldest: Mapping[str, 
         else f"no worker serves {len(depths)} queues of {machine}: {pluralize(jobs, 'job')} ready"
     )
     return Alarm(
-        f"unserved:{machine}", "unserved", KINDS["unserved"].severity, text, machine, since=_since(depths, oldest),
+        f"unserved:{machine}", "unserved", KINDS["unserved"].severity, text, machine, since=_find_first(depths, oldest),
         count=jobs, causes=() if one else _list_routes(depths), subject=depths[0].queue if one else "",
     )  # fmt: skip
 
 
-def _handler_alarms(depth: Depth, working: Iterable[WorkerInfo], oldest: Mapping[str, int]) -> Iterator[Alarm]:
+def _list_missing_handlers(depth: Depth, working: Iterable[WorkerInfo], oldest: Mapping[str, int]) -> Iterator[Alarm]:
     """Yield an alarm for handlers that all workers of the queue lack. Such a job goes back to ready or delayed."""
     lacking = [set(worker.lacking.get(depth.route, ())) for worker in working if depth.route in worker.queues]
     missing = sorted(set.intersection(*lacking)) if lacking else []
@@ -159,7 +157,7 @@ def _handler_alarms(depth: Depth, working: Iterable[WorkerInfo], oldest: Mapping
         text = f"no worker has a handler for {', '.join(missing)}, needed by jobs on {depth.route}"
         yield Alarm(
             f"no-handler:{depth.route}", "no-handler", KINDS["no-handler"].severity, text, depth.machine,
-            since=_since([depth], oldest), count=depth.ready + depth.delayed, subject=depth.queue,
+            since=_find_first([depth], oldest), count=depth.ready + depth.delayed, subject=depth.queue,
         )  # fmt: skip
 
 
@@ -175,5 +173,5 @@ def _list_routes(depths: Iterable[Depth]) -> tuple[str, ...]:
     return tuple(f"{depth.route}: {pluralize(depth.ready, 'job')} ready" for depth in depths)
 
 
-def _since(depths: Iterable[Depth], oldest: Mapping[str, int]) -> int:
+def _find_first(depths: Iterable[Depth], oldest: Mapping[str, int]) -> int:
     return min((oldest[depth.route] for depth in depths if oldest.get(depth.route)), default=0)

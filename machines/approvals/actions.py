@@ -43,7 +43,7 @@ def ask(actor: Actor, needed: ApprovalNeeded, *, reason: str = "") -> Approval:
     """Ask for what an action needs: its own reason unless another is given. Asked twice, it is one request. Asked
     twice, it is one request."""
     why = _clean_text(reason or needed.reason)
-    about = {"machine": needed.machine, "instance": needed.id, "target": _target(needed), "reason": why}
+    about = {"machine": needed.machine, "instance": needed.id, "target": _find_target(needed), "reason": why}
     with actor.records("approval.ask", **about) as entry:
         if not why.strip() or len(why) > MAX_REASON:
             raise BadInput(f"a request needs a reason of 1 to {MAX_REASON} characters", code="SB404")
@@ -56,7 +56,7 @@ def ask(actor: Actor, needed: ApprovalNeeded, *, reason: str = "") -> Approval:
                 entry.void()
                 return found
         made = Approval.objects.create(
-            **facts, asked=needed.asked, target=_detail(needed), reason=why, asker=actor.name
+            **facts, asked=needed.asked, target=_describe_detail(needed), reason=why, asker=actor.name
         )
         entry.note(**made.facts(), **({} if needed.rule is None else {"rule": str(needed.rule)}))
     return made
@@ -91,7 +91,7 @@ def approve(actor: Actor, id: int, *, note: str = "") -> Approval:
     """
     expire()
     approval = queries.get(actor, id, action="approval.approve")
-    with actor.records("approval.approve", **_about(approval), reason=note) as entry:
+    with actor.records("approval.approve", **_make_facts(approval), reason=note) as entry:
         entry.note(**approval.facts())
         _may(actor, approval)
         _take(approval, State.RUNNING, actor, note)
@@ -104,7 +104,7 @@ def decline(actor: Actor, id: int, *, note: str) -> Approval:
     """Decline it; ``note`` says why. Raises Forbidden, OwnRequest, NotOpen, BadInput."""
     expire()
     approval = queries.get(actor, id, action="approval.decline")
-    with actor.records("approval.decline", **_about(approval), reason=note) as entry:
+    with actor.records("approval.decline", **_make_facts(approval), reason=note) as entry:
         entry.note(**approval.facts())
         _may(actor, approval)
         if not note.strip():
@@ -117,7 +117,7 @@ def withdraw(actor: Actor, id: int, *, note: str = "") -> Approval:
     """Withdraw a request, by its requester. Raises Forbidden for other accounts, NotOpen."""
     expire()
     approval = queries.get(actor, id, action="approval.withdraw")
-    with actor.records("approval.withdraw", **_about(approval), reason=note) as entry:
+    with actor.records("approval.withdraw", **_make_facts(approval), reason=note) as entry:
         entry.note(**approval.facts())
         if not queries.is_own(actor, approval):
             raise Forbidden(approval.right, approval.machine)
@@ -136,7 +136,7 @@ def expire(now: datetime | None = None) -> int:
     count = 0
     for approval in over:
         if _move(approval, State.OPEN, state=State.EXPIRED, decided_at=now, outcome=EXPIRED):
-            record(CLOCK, "approval.expire", **_about(approval), detail=approval.facts())
+            record(CLOCK, "approval.expire", **_make_facts(approval), detail=approval.facts())
             count += 1
     for approval in lost:
         count += _move(approval, State.RUNNING, state=State.FAILED, outcome=UNKNOWN)
@@ -222,16 +222,16 @@ def _clean_text(text: str) -> str:
     return text.replace("\0", "\\0")
 
 
-def _about(approval: Approval) -> dict[str, str]:
+def _make_facts(approval: Approval) -> dict[str, str]:
     of = approval.bulk or approval.target or approval.action
     return {"machine": approval.machine, "instance": approval.instance, "target": of}
 
 
-def _target(needed: ApprovalNeeded) -> str:
-    return needed.bulk or _detail(needed) or needed.action
+def _find_target(needed: ApprovalNeeded) -> str:
+    return needed.bulk or _describe_detail(needed) or needed.action
 
 
-def _detail(needed: ApprovalNeeded) -> str:
+def _describe_detail(needed: ApprovalNeeded) -> str:
     if needed.bulk:
         order = Bulk(get_engine(), needed.bulk).order()
         return order.target

@@ -176,10 +176,10 @@ def record(
     if action not in ACTIONS or outcome not in AuditEntry.Outcome.values:
         raise ValueError(f"no action {action!r} with outcome {outcome!r}")
     given = {"machine": machine, "instance": instance, "queue": queue, "target": target, "reason": reason}
-    given |= _person(actor) | {"source": source, "request": request_id.get()}
+    given |= _name_person(actor) | {"source": source, "request": request_id.get()}
     entry = AuditEntry(
-        action=action, outcome=outcome, detail=_mask_detail(machine, _plain(detail)),
-        **{name: _fitting(name, text) for name, text in given.items()},
+        action=action, outcome=outcome, detail=_mask_detail(machine, _simplify(detail)),
+        **{name: _shorten(name, text) for name, text in given.items()},
     )  # fmt: skip
     try:
         with transaction.atomic():
@@ -203,13 +203,13 @@ def source_of(request: HttpRequest) -> str:
     return f"{door} {request.META.get('REMOTE_ADDR') or ''}".strip()
 
 
-def _person(actor: Any) -> dict[str, str]:
+def _name_person(actor: Any) -> dict[str, str]:
     if isinstance(actor, str):
         return {"actor": actor, "actor_id": ""}
     return {"actor": actor.get_username(), "actor_id": "" if actor.pk is None else str(actor.pk)}
 
 
-def _fitting(name: str, text: str) -> str:
+def _shorten(name: str, text: str) -> str:
     """Shorten a storable text to what the column holds."""
     return storable(text)[: getattr(AuditEntry._meta.get_field(name), "max_length", None)]
 
@@ -239,7 +239,7 @@ def _mask_detail(machine: str, detail: Any) -> Any:
     return {name: fact if name in PLAIN else redaction.MASK for name, fact in facts.items()}
 
 
-def _plain(detail: Any) -> Any:
+def _simplify(detail: Any) -> Any:
     """Make details plain. ``detail`` as JSON data; a text alone becomes ``{"said": text}``. Half of a surrogate pair,
     which no page and no file can hold, is written out."""
     if isinstance(detail, str):

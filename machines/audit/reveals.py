@@ -194,7 +194,7 @@ class RevealAudit(Redactor):
         return dict(values)
 
     def payload(self, event: str, values: Any) -> Any:
-        self.note(self._of_payload(event, values))
+        self.note(self._list_payload_fields(event, values))
         return values
 
     def value(self, value: Any) -> Any:
@@ -223,7 +223,7 @@ class RevealAudit(Redactor):
     def steps(self, steps: Iterable[Step]) -> list[Step]:
         found = list(steps)
         names = self.names_in(*(step.changes for step in found))
-        self.note(names.union(*(self._of_payload(step.event, step.payload) for step in found)))
+        self.note(names.union(*(self._list_payload_fields(step.event, step.payload) for step in found)))
         return found
 
     def job(self, job: Job) -> Job:
@@ -263,7 +263,7 @@ class RevealAudit(Redactor):
             self.error(error)
             raise
 
-    def _of_payload(self, event: str, values: Any) -> set[str]:
+    def _list_payload_fields(self, event: str, values: Any) -> set[str]:
         """Return what handlers and children returned is hidden from others as a whole."""
         if event.startswith(("done.", "error.")):
             return {"result"} if values else set()

@@ -41,7 +41,7 @@ def start(actor: Actor, order: Order, *, stored: int = 0, id: str | None = None)
     ``stored``: the number of the stored plan that it carries out. The same ``id`` again is the same bulk.
     Raises Forbidden, BadInput, BadPayload, UnknownMachine.
     """
-    order = replace(order, actor=actor.name, **_person(actor))
+    order = replace(order, actor=actor.name, **_make_permit(actor))
     machine, rate = order.machine, order.rate or None
     with actor.records("bulk.start", machine=machine, target=id or "", reason=order.reason) as entry:
         does = f"{order.action} {order.target}".strip()
@@ -146,33 +146,33 @@ def redact_rows(actor: Actor, machine: str, rows: Sequence[Row]) -> list[Row]:
     if not redactor.open:
         return [replace(row, **_mask_notes(row)) for row in rows]
     if isinstance(redactor, RevealAudit):
-        redactor.note_all({row.item.id: {"error"} for row in rows if _tells(row)})
+        redactor.note_all({row.item.id: {"error"} for row in rows if _discloses(row)})
     return list(rows)
 
 
-def _tells(row: Row) -> bool:
+def _discloses(row: Row) -> bool:
     """Tell whether a reason says more than those may see from whom a field is hidden."""
-    return any(note.why != _plain(note) for note in (row.verdict, row.outcome) if note)
+    return any(note.why != _drop_reason(note) for note in (row.verdict, row.outcome) if note)
 
 
 def _mask_notes(row: Row) -> dict[str, Note]:
     notes = {"verdict": row.verdict, "outcome": row.outcome}
-    return {name: Note.of_all(note.word, _plain(note)) for name, note in notes.items() if note}
+    return {name: Note.of_all(note.word, _drop_reason(note)) for name, note in notes.items() if note}
 
 
-def _plain(note: Note) -> str:
+def _drop_reason(note: Note) -> str:
     """Return a note without its reason, if a former release wrote it: nobody can tell what that reason holds."""
     return note.plain if note.plain is not None else note.why and MASK
 
 
 def may(actor: Actor, order: Order) -> bool:
     """Tell whether its actions are for this person: who moves instances with an event has to hold that right, too."""
-    return all(actor.may(right, order.machine) for right in _rights(order))
+    return all(actor.may(right, order.machine) for right in _list_rights(order))
 
 
 def run(actor: Actor, id: str) -> Instance:
     """Let it go. Raises Forbidden, ApprovalNeeded, NotNow, Suspended."""
-    return _let(actor, id, "run", "bulk.run")
+    return _carry_out(actor, id, "run", "bulk.run")
 
 
 def release(actor: Actor, id: str, *, second: str, expect: int | None = None, turn: int | None = None) -> Instance:
@@ -182,7 +182,7 @@ def release(actor: Actor, id: str, *, second: str, expect: int | None = None, tu
     ``expect``: the revision they looked at. Raises Conflict for any other: it may have found something else since.
     ``turn``: of the versions that a migration was approved for; raises VersionRefused for any other."""
     action = WAITING.get(_find_bulk(actor, id)[0].get().state, "run")
-    return _let(actor, id, action, "bulk.run", second=second, expect=expect, turn=turn)
+    return _carry_out(actor, id, action, "bulk.run", second=second, expect=expect, turn=turn)
 
 
 def demand_unmoved(id: str, expect: int | None) -> Instance:
@@ -217,12 +217,12 @@ def pause(actor: Actor, id: str) -> Instance:
 
 def resume(actor: Actor, id: str) -> Instance:
     """Go on after a pause. Raises ApprovalNeeded where nobody approved it so far, as ``run`` and ``retry`` do."""
-    return _let(actor, id, "resume", "bulk.resume")
+    return _carry_out(actor, id, "resume", "bulk.resume")
 
 
 def retry(actor: Actor, id: str) -> Instance:
     """Go on where it broke."""
-    return _let(actor, id, "retry", "bulk.resume")
+    return _carry_out(actor, id, "retry", "bulk.resume")
 
 
 def stop(actor: Actor, id: str) -> Instance:
@@ -250,7 +250,7 @@ def again(actor: Actor, id: str, *, reason: str, new: str | None = None) -> Bulk
         entry.note(does=f"{order.action} {order.target}".strip(), again=id)
         _demand(actor, order)
         _spend_guess(actor, order, entry)
-        made = bulk.again(actor.name, reason, id=new, **_person(actor))
+        made = bulk.again(actor.name, reason, id=new, **_make_permit(actor))
         entry.name(target=made.id)
     return made
 
@@ -267,7 +267,7 @@ def _find_bulk(actor: Actor, id: str, right: str = "operate") -> tuple[Bulk, Ord
         raise OrderLost(f"bulk action {id[:100]} not found, or expired") from None
 
 
-def _let(
+def _carry_out(
     actor: Actor, id: str, name: str, action: str, *, second: str = "", expect: int | None = None,
     turn: int | None = None,
 ) -> Instance:  # fmt: skip
@@ -331,15 +331,15 @@ def _spend_guess(actor: Actor, order: Order, entry: AuditRecord) -> None:
 
 
 def _demand(actor: Actor, order: Order) -> None:
-    for right in _rights(order):
+    for right in _list_rights(order):
         if not actor.may(right, order.machine):  # only accounts that may see the machine learn its name
             raise Forbidden(right, order.machine if actor.may("view", order.machine) else "")
 
 
-def _rights(order: Order) -> tuple[str, ...]:
+def _list_rights(order: Order) -> tuple[str, ...]:
     return RIGHTS if order.action == "fire" else RIGHTS[:1]
 
 
-def _person(actor: Actor) -> dict[str, Any]:
+def _make_permit(actor: Actor) -> dict[str, Any]:
     """Return what of the actor the engine holds each step to."""
     return {"person": True, "groups": transition_groups.groups_of(actor.user)} if actor.is_person else {}

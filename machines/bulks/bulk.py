@@ -115,15 +115,15 @@ class Bulk:
 
     def rows(self, start: int = 0, count: int = PAGE) -> list[Row]:
         """Return some of what it found, in the order in which they are moved."""
-        return self._rows(self.get(), start, count)
+        return self._read_rows(self.get(), start, count)
 
     def pages(self) -> Iterator[list[Row]]:
         """Yield all of it, a page at a time."""
         bulk = self.get()
         for start in range(0, bulk.data["found"], PAGE):
-            yield self._rows(bulk, start, PAGE)
+            yield self._read_rows(bulk, start, PAGE)
 
-    def _rows(self, bulk: Instance, start: int, count: int) -> list[Row]:
+    def _read_rows(self, bulk: Instance, start: int, count: int) -> list[Row]:
         stop = min(start + count, bulk.data["found"])
         if not 0 <= start < stop:
             return []

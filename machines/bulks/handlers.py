@@ -93,13 +93,13 @@ def act(job: Job) -> dict[str, Any]:
     items = store.items(data["selection"], start, min(start + (min(turn, rate) if rate else turn), data["found"]))
     for begin in range(0, len(items), together):
         some = items[begin : begin + together]
-        left = [item for item, note in zip(some, store.outcomes(_ids(some)), strict=True) if note is None]
+        left = [item for item, note in zip(some, store.outcomes(_list_ids(some)), strict=True) if note is None]
         if left:
             _check(engine, job, start)
             execution.act(engine, store, job.instance, order, permit, left)
         job.progress(start + begin + len(some), data["found"], "instances")
     counts = Counter(data["outcomes"] or dict.fromkeys(execution.OUTCOMES, 0))
-    notes = [note for note in store.outcomes(_ids(items)) if note]
+    notes = [note for note in store.outcomes(_list_ids(items)) if note]
     counts.update(note.word for note in notes)
     if order.action == MIGRATE:  # it stores no outcome of those that were moved
         counts["done"] += len(items) - len(notes)
@@ -118,7 +118,7 @@ def remove(job: Job) -> None:
         return
 
 
-def _ids(items: list[Item]) -> list[str]:
+def _list_ids(items: list[Item]) -> list[str]:
     return [item.id for item in items]
 
 

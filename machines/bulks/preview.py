@@ -54,10 +54,10 @@ def _judge(engine: Engine, order: Order, items: Sequence[Item]) -> Iterator[Note
     if order.action == "fire":
         asked = engine.explain_many(order.machine, ids, order.event, order.payload)
         for item, answer in zip(items, asked, strict=True):
-            yield _of_event(order, item, answer)
+            yield _preview_event(order, item, answer)
         return
     for item in items:
-        yield _of_repair(engine, order, item)
+        yield _preview_repair(engine, order, item)
 
 
 def _judge_methods(order: Order, items: Sequence[Item]) -> Iterator[Note]:
@@ -75,7 +75,7 @@ def _judge_methods(order: Order, items: Sequence[Item]) -> Iterator[Note]:
         yield Note("refused", refusal[:SAID], refusal[:SAID]) if refusal else Note("taken")
 
 
-def _of_event(order: Order, item: Item, answer: Explanation | SignalboxError) -> Note:
+def _preview_event(order: Order, item: Item, answer: Explanation | SignalboxError) -> Note:
     if isinstance(answer, SignalboxError):
         return note_error(answer)
     if order.unchanged and answer.revision != item.revision:
@@ -89,7 +89,7 @@ def _of_event(order: Order, item: Item, answer: Explanation | SignalboxError) ->
     return Note("refused", str(answer)[:SAID], str(answer.without_values())[:SAID])
 
 
-def _of_repair(engine: Engine, order: Order, item: Item) -> Note:
+def _preview_repair(engine: Engine, order: Order, item: Item) -> Note:
     try:
         seen = engine.preview(order.machine, item.id, order.action, **order.asked)
     except EngineUnavailable:

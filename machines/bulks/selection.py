@@ -37,7 +37,7 @@ def find_failed(engine: Engine, bulk: str) -> Iterator[Item]:
         notes = zip(ids, store.outcomes(ids), strict=True)
         for instance in engine.get_many(machine, [id for id, note in notes if note and note.word in AGAIN]):
             if isinstance(instance, Instance):
-                yield _item(instance)
+                yield _make_item(instance)
 
 
 def split_pages(items: Iterable[Item]) -> Iterator[list[Item]]:
@@ -54,7 +54,7 @@ def _read_listed(engine: Engine, order: Order) -> Iterator[Item]:
     """Yield the instances of a list, as they are now, without those that are gone."""
     for instance in engine.get_many(order.machine, order.filter[IDS]):
         if isinstance(instance, Instance):
-            yield _item(instance)
+            yield _make_item(instance)
         elif not isinstance(instance, UnknownInstance):
             raise instance
 
@@ -64,11 +64,11 @@ def _find(engine: Engine, order: Order, made: int) -> Iterator[Item]:
     cursor = None
     while True:
         page = engine.find(order.machine, **terms, limit=READ, cursor=cursor, now=made, partial=False)
-        yield from map(_item, page.instances)
+        yield from map(_make_item, page.instances)
         cursor = page.cursor
         if cursor is None:
             return
 
 
-def _item(instance: Instance) -> Item:
+def _make_item(instance: Instance) -> Item:
     return Item(instance.id, instance.revision, instance.state, instance.version)

@@ -158,11 +158,11 @@ class Store:
         """Return the instances from ``start`` to before ``stop``, fewer where there are no more. Raises ItemsLost."""
         found: list[Item] = []
         for number in range(start // PAGE, -(-stop // PAGE)):
-            page, begins = self._page(selection, number), number * PAGE
+            page, begins = self._read_page(selection, number), number * PAGE
             found += page[max(start - begins, 0) : stop - begins]
         return found
 
-    def _page(self, selection: str, number: int) -> list[Item]:
+    def _read_page(self, selection: str, number: int) -> list[Item]:
         text = self._storage.command("HGET", self._items, f"{selection}:{number}")
         if text is None:
             raise ItemsLost(f"page {number} of what bulk {self._bulk} found is gone")
@@ -179,7 +179,7 @@ class Store:
 
     def previews(self, ids: Sequence[str]) -> list[Note | None]:
         """Return previews in the order of ``ids``; None where there is none yet."""
-        return self._notes(self._previews, ids)
+        return self._read_notes(self._previews, ids)
 
     def begin(self, ids: Sequence[str]) -> list[bool]:
         """Note that something is about to be done to each; False for those of which that was noted before."""
@@ -192,7 +192,7 @@ class Store:
 
     def outcomes(self, ids: Sequence[str]) -> list[Note | None]:
         """Return outcomes in the order of ``ids``; None where there is none yet."""
-        return [None if note and note.word == BEGUN else note for note in self._notes(self._outcomes, ids)]
+        return [None if note and note.word == BEGUN else note for note in self._read_notes(self._outcomes, ids)]
 
     def remove(self) -> None:
         for key in (self._items, self._previews, self._outcomes, self._order):
@@ -207,7 +207,7 @@ class Store:
                 words += [id, _encode(note)]
             self._write(key, tuple(words))
 
-    def _notes(self, key: str, ids: Sequence[str]) -> list[Note | None]:
+    def _read_notes(self, key: str, ids: Sequence[str]) -> list[Note | None]:
         if not ids:
             return []
         texts = self._storage.command("HMGET", key, *ids)

@@ -104,7 +104,7 @@ def write(
     for known in (*find_embedded(compiled.source), name):
         restore(known)
     try:
-        number = _new_number(adopt(name), compiled)
+        number = _find_number(adopt(name), compiled)
     except UnknownMachine:
         number = None
     engine = get_engine()
@@ -236,18 +236,18 @@ def is_same(held: dict[str, Any], compiled: CompiledDefinition) -> bool:
     # Texts, because to Python 1 and true are equal; of the program too, to which the order of states matters.
     if _sort_keys(held) != _sort_keys(compiled.source):
         return False
-    return _text(held) == _text(compiled.source) or compile_definition(held).digest == compiled.digest
+    return _write_text(held) == _write_text(compiled.source) or compile_definition(held).digest == compiled.digest
 
 
 def _sort_keys(definition: dict[str, Any]) -> str:
     return json.dumps(definition, sort_keys=True)
 
 
-def _new_number(machine: Machine, compiled: CompiledDefinition) -> int | None:
+def _find_number(machine: Machine, compiled: CompiledDefinition) -> int | None:
     """Return the number of a new version. Redis compares programs, and gives the number. A change of words alone is a
     new document, so we give one."""
     current = machine.version()
-    if current.digest == compiled.digest and _text(current.definition) != _text(compiled.source):
+    if current.digest == compiled.digest and _write_text(current.definition) != _write_text(compiled.source):
         return max(get_engine().versions(machine.name)) + 1
     return None
 
@@ -290,9 +290,9 @@ def _make_current(machine: Machine, version: MachineVersion) -> None:
 def _differs(version: MachineVersion, held: dict[str, Any] | CompiledDefinition) -> bool:
     """Tell whether the version is another definition than ``held``; it is compiled only where the words differ."""
     source = held.source if isinstance(held, CompiledDefinition) else held
-    return _text(version.definition) != _text(source) and version.digest != compile_definition(held).digest
+    return _write_text(version.definition) != _write_text(source) and version.digest != compile_definition(held).digest
 
 
-def _text(definition: dict[str, Any]) -> str:
+def _write_text(definition: dict[str, Any]) -> str:
     """Return a text that is the same for equal documents; the order of keys counts."""
     return json.dumps(definition, separators=(",", ":"))

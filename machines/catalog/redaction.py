@@ -80,7 +80,7 @@ class Redactor:
         self, sensitive: SensitiveFields = NOTHING, data_of: Callable[[str], Mapping[str, Any] | None] | None = None
     ) -> None:
         self._sensitive = sensitive
-        self._data_of = data_of
+        self._read_data = data_of
         self._read: dict[str, bool] = {}  # instance -> whether its data is learnt
         self._known: set[str] = set()
         self._copies: re.Pattern[str] | None = None
@@ -109,13 +109,13 @@ class Redactor:
         if self.open:
             return dict(values)
         self.learn(values)
-        return {name: self._one(name, value) for name, value in values.items()}
+        return {name: self._redact_one(name, value) for name, value in values.items()}
 
     def payload(self, event: str, values: Any) -> Any:
         """Redact what an event brought. What handlers and children returned is theirs, and hidden as a whole."""
         if self.open:
             return values
-        return _blank(values) if event.startswith(("done.", "error.")) else self.value(values)
+        return _reduce_to_shape(values) if event.startswith(("done.", "error.")) else self.value(values)
 
     def value(self, value: Any) -> Any:
         """Return any JSON: what is called like a sensitive field is hidden, at any depth, and so is a value known to
@@ -123,7 +123,7 @@ class Redactor:
         if self.open:
             return value
         if isinstance(value, Mapping):
-            return {name: self._one(name, inner) for name, inner in value.items()}
+            return {name: self._redact_one(name, inner) for name, inner in value.items()}
         if isinstance(value, list | tuple):
             return [self.value(inner) for inner in value]
         if isinstance(value, str):
@@ -140,7 +140,7 @@ class Redactor:
         """Learn what is sensitive in these: it is found in texts and other values from now on."""
         for holder in () if self.open else holders:
             for value in _find_named(holder, self._sensitive.names):
-                for leaf in filter(_is_telling, _leaves(value)):
+                for leaf in filter(_is_telling, _list_leaves(value)):
                     self._known |= {str(leaf), *(json.dumps(leaf, ensure_ascii=x).strip('"') for x in (True, False))}
                 self._copies = None
 
@@ -159,7 +159,7 @@ class Redactor:
     def work(self, value: Any) -> Any:
         """Return the input of a job: made of the data in ways nobody can tell from outside, so only its names are
         shown."""
-        return value if self.open else _blank(value)
+        return value if self.open else _reduce_to_shape(value)
 
     def redact_text(self, text: str) -> str:
         """Return what a handler said."""
@@ -224,7 +224,7 @@ class Redactor:
         if outcome and isinstance(outcome.get("data"), dict):
             outcome = outcome | {"data": self.data(outcome["data"])}
         candidates = [
-            replace(candidate, because=[self._because(part, learnt) for part in candidate.because])
+            replace(candidate, because=[self._redact_reason(part, learnt) for part in candidate.because])
             for candidate in explanation.candidates
         ]
         return replace(
@@ -238,7 +238,7 @@ class Redactor:
         if self.open:
             return preview
         self._learn_instance(preview.id)
-        added = [job | {"input": _blank(job.get("input"))} for job in preview.added]
+        added = [job | {"input": _reduce_to_shape(job.get("input"))} for job in preview.added]
         others = {name: self.value(getattr(preview, name)) for name in ("disarmed", "armed", "ended", "started")}
         return replace(preview, changes=self.data(preview.changes), added=added, **others)
 
@@ -285,10 +285,10 @@ class Redactor:
 
     # Inside
 
-    def _one(self, name: str, value: Any) -> Any:
+    def _redact_one(self, name: str, value: Any) -> Any:
         return MASK if name in self._sensitive.names and value is not None else self.value(value)
 
-    def _because(self, part: Because, learnt: bool) -> Because:
+    def _redact_reason(self, part: Because, learnt: bool) -> Because:
         """Redact a reason: its message says what went wrong with which values, so it goes unless it is known to hold
         none.
 
@@ -305,7 +305,7 @@ class Redactor:
     def _learn_instance(self, id: str) -> bool:
         """Learn the data of an instance, once; whether that could be done."""
         if id not in self._read:
-            data = self._data_of(id) if self._data_of else None
+            data = self._read_data(id) if self._read_data else None
             self.learn(data)
             self._read[id] = data is not None
         return self._read[id]
@@ -316,7 +316,7 @@ def redactor_if(reveal: bool, machine: str, known: SensitiveFields | None = None
     that was read already."""
     if reveal:
         return Redactor()
-    return strict_redactor(machine) if known is None else Redactor(known, lambda id: _data_of(machine, id))
+    return strict_redactor(machine) if known is None else Redactor(known, lambda id: _read_data(machine, id))
 
 
 def strict_redactor(machine: str) -> Redactor:
@@ -324,7 +324,7 @@ def strict_redactor(machine: str) -> Redactor:
     if not machine:
         return Redactor()
     try:
-        return Redactor(get_engine().sensitive(machine), lambda id: _data_of(machine, id))
+        return Redactor(get_engine().sensitive(machine), lambda id: _read_data(machine, id))
     except (UnknownMachine, BadInput):  # what is in SQL alone, or nowhere, has no values to hide
         return Redactor()
 
@@ -338,12 +338,12 @@ def available_redactor(machine: str) -> Redactor | None:
         from django.db import Error  # a worker without Django never comes by here
 
         try:
-            return _by_sql(machine)
+            return _make_from_sql(machine)
         except Error:
             return None
 
 
-def _by_sql(machine: str) -> Redactor:
+def _make_from_sql(machine: str) -> Redactor:
     """Return the redactor by the versions that SQL has."""
     from .outlines import every_outline  # needs the models: a worker runs without them, too
 
@@ -357,7 +357,7 @@ def _by_sql(machine: str) -> Redactor:
     return Redactor(SensitiveFields(frozenset(data), {name: marked for name, marked in events.items() if marked}))
 
 
-def _data_of(machine: str, id: str) -> Mapping[str, Any] | None:
+def _read_data(machine: str, id: str) -> Mapping[str, Any] | None:
     """Return the data of an instance; None where there is no such instance, or Redis does not say."""
     try:
         return get_engine().get(machine, id).data if id else None
@@ -395,7 +395,7 @@ def demand_findable(reveal: bool, machine: str, fields: Iterable[str], error: st
         raise Concealed(machine, "error")
 
 
-def _blank(value: Any) -> Any:
+def _reduce_to_shape(value: Any) -> Any:
     """Return the shape of an object without its values; of anything else nothing but that it is there."""
     if isinstance(value, Mapping):
         return {name: None if inner is None else MASK for name, inner in value.items()}
@@ -415,12 +415,12 @@ def _find_named(holder: Any, names: frozenset[str]) -> Iterator[Any]:
             yield from _find_named(value, names)
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def _list_leaves(value: Any) -> Iterator[Any]:
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
         for inner in value:
-            yield from _leaves(inner)
+            yield from _list_leaves(inner)
     else:
         yield value
 

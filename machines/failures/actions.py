@@ -79,7 +79,7 @@ def stop(actor: Actor, id: int, *, reason: str) -> FailureAction | None:
             entry.void()
             return None
         FailureAction.objects.filter(pk=running.pk, state=FailureAction.State.RUNNING).update(
-            state=FailureAction.State.STOPPED, updated=_now()
+            state=FailureAction.State.STOPPED, updated=_read_clock()
         )
         running.refresh_from_db()
         entry.note(does=running.action, done=running.done, count=running.total)
@@ -113,7 +113,7 @@ def _store(
 ) -> FailureAction:  # fmt: skip
     if not rows:
         raise BadFailureAction("this group has no open jobs that you may act on")
-    now = _now()
+    now = _read_clock()
     with transaction.atomic():
         FailureGroup.objects.filter(pk=group.pk).update(key=group.key)  # of two who start at once the second waits
         if FailureAction.objects.filter(group=group, state=FailureAction.State.RUNNING).exists():
@@ -131,12 +131,12 @@ def _demand(actor: Actor, id: int, machine: str) -> Scope:
     if machine:
         if not actor.may("operate", machine):
             raise Forbidden("operate", machine if actor.may("view", machine) else "")
-    elif not _operable(actor, id):
+    elif not _list_operable(actor, id):
         raise Forbidden("operate")
     return actor.scope("operate")
 
 
-def _operable(actor: Actor, id: int) -> list[str]:
+def _list_operable(actor: Actor, id: int) -> list[str]:
     return [machine for machine in get(actor, id).machines if actor.may("operate", machine)]
 
 
@@ -145,5 +145,5 @@ def _open_jobs(id: int, scope: Scope, machine: str) -> list[FailedJob]:
     return list_open_of(DeadJobs(get_engine()), rows)
 
 
-def _now() -> int:
+def _read_clock() -> int:
     return int(time.time() * 1000)

@@ -25,7 +25,9 @@ Change = dict[str, Any]
 
 def assign(actor: Actor, id: int, assignee: str, *, reason: str = "") -> GroupView:
     """Give a group to a user; "" to nobody. Raises UnknownFailureGroup, Forbidden, BadFailureAction."""
-    return _change(actor, id, "failure.assign", reason, lambda group, now: {"assignee": _user(assignee)}, needed=False)
+    return _change(
+        actor, id, "failure.assign", reason, lambda group, now: {"assignee": _check_user(assignee)}, needed=False
+    )
 
 
 def mute(actor: Actor, id: int, *, reason: str) -> GroupView:
@@ -95,7 +97,7 @@ def _change(
     return get(actor, id)
 
 
-def _user(name: str) -> str:
+def _check_user(name: str) -> str:
     if not name:
         return ""
     users = get_user_model().objects

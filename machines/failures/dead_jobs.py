@@ -70,7 +70,7 @@ class DeadJobs:
     def newest(self, places: Sequence[Place]) -> list[tuple[str, int]]:
         """Return for each place its newest jobs and how many there are: what is unchanged need not be read."""
         sent: list[tuple[str, Sequence[Any]]] = []
-        for key in (key for place in places for key in _keys(place)):
+        for key in (key for place in places for key in _make_keys(place)):
             sent += [(key, ("ZREVRANGE", key, 0, 0)), (key, ("ZCARD", key))]
         answers = self._storage.commands(sent)
         found = [((ids or [""])[0], int(count)) for ids, count in zip(answers[::2], answers[1::2], strict=True)]
@@ -82,8 +82,8 @@ class DeadJobs:
     def list_ids(self, place: Place, since: int, skip: int, limit: int) -> list[tuple[str, int]]:
         """List jobs that died at or after ``since`` (ms), the oldest first, each with the ms of its death."""
         words = (since, "+inf", "WITHSCORES", "LIMIT", 0, skip + limit)
-        answers = self._storage.commands([(key, ("ZRANGEBYSCORE", key, *words)) for key in _keys(place)])
-        found = [(int(float(score)), id) for flat in answers for id, score in _pairs(flat)]
+        answers = self._storage.commands([(key, ("ZRANGEBYSCORE", key, *words)) for key in _make_keys(place)])
+        found = [(int(float(score)), id) for flat in answers for id, score in _read_pairs(flat)]
         return [(id, died) for died, id in sorted(found)[skip : skip + limit]]
 
     def read(self, place: Place, ids: Sequence[str]) -> list[DeadJob]:
@@ -99,8 +99,8 @@ class DeadJobs:
             (i, place.partition.instance(row["instance"])) for i, (_, row) in enumerate(found) if row["instance"]
         ]
         answers = self._storage.commands([(key, ("HMGET", key, "_def")) for _, key in holders])
-        versions = {i: _version(answer[0]) for (i, _), answer in zip(holders, answers, strict=True)}
-        return [_job(id, row, versions.get(i, 0)) for i, (id, row) in enumerate(found)]
+        versions = {i: _read_version(answer[0]) for (i, _), answer in zip(holders, answers, strict=True)}
+        return [_read_job(id, row, versions.get(i, 0)) for i, (id, row) in enumerate(found)]
 
     def find_open(self, refs: Sequence[JobRef]) -> set[JobRef]:
         """Return those that are still dead by the same death, and whose instance has not dealt with it. One round
@@ -110,47 +110,47 @@ class DeadJobs:
         return {
             ref
             for (ref, _), (place, died) in zip(known, rows, strict=True)
-            if place == "dead" and _whole(died) == ref.died
+            if place == "dead" and _read_whole(died) == ref.died
         }
 
     def _locate(self, refs: Iterable[JobRef]) -> Iterator[tuple[JobRef, str]]:
         by_machine: dict[str, dict[int, Partition]] = {}
         for ref in refs:
             if ref.machine not in by_machine:
-                by_machine[ref.machine] = {number: each for _, number, each in self._partitions(ref.machine)}
-            partition = by_machine[ref.machine].get(_whole(ref.job.partition("-")[0], -1))
+                by_machine[ref.machine] = {number: each for _, number, each in self._list_partitions(ref.machine)}
+            partition = by_machine[ref.machine].get(_read_whole(ref.job.partition("-")[0], -1))
             if partition is not None:
                 yield ref, partition.job(ref.job)
 
-    def _partitions(self, machine: str) -> list[tuple[str, int, Partition]]:
+    def _list_partitions(self, machine: str) -> list[tuple[str, int, Partition]]:
         try:
             return [(machine, n, each) for n, each in enumerate(self._engine.retirement().partitions(machine))]
         except LookupFailed:
             return []
 
 
-def _keys(place: Place) -> tuple[str, str]:
+def _make_keys(place: Place) -> tuple[str, str]:
     """Return the keys of the dead jobs that are open, and of those that their instances dealt with."""
     return place.partition.dead(place.queue), place.partition.handled(place.queue)
 
 
-def _job(id: str, row: dict[str, Any], version: int) -> DeadJob:
-    attempts = min(max(1, _whole(row["attempt"], 1)), MAX_ATTEMPT)
+def _read_job(id: str, row: dict[str, Any], version: int) -> DeadJob:
+    attempts = min(max(1, _read_whole(row["attempt"], 1)), MAX_ATTEMPT)
     return DeadJob(
-        id, _whole(row["finished"]), row["src"] or "", row["kind"] or "", row["error"] or "", attempts, version
+        id, _read_whole(row["finished"]), row["src"] or "", row["kind"] or "", row["error"] or "", attempts, version
     )
 
 
-def _version(text: str | None) -> int:
-    return _whole((text or "").partition(":")[0])
+def _read_version(text: str | None) -> int:
+    return _read_whole((text or "").partition(":")[0])
 
 
-def _whole(text: str | None, otherwise: int = 0) -> int:
+def _read_whole(text: str | None, otherwise: int = 0) -> int:
     """Read a whole number from a hash that anybody may have written."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else otherwise
 
 
-def _pairs(flat: Sequence[Any]) -> list[tuple[str, Any]]:
+def _read_pairs(flat: Sequence[Any]) -> list[tuple[str, Any]]:
     """Return member and score: RESP3 nests them, RESP2 does not."""
     if flat and isinstance(flat[0], list | tuple):
         return [(one[0], one[1]) for one in flat]

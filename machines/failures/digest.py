@@ -45,14 +45,14 @@ def send_now() -> tuple[int, int]:
     how many deliveries were made. A mail that cannot be sent is logged."""
     found = list_groups(ACTOR, size=MOST)
     counted = {"groups": found.total, "regressions": sum(view.is_regression for view in found.items)}
-    return _mail(found.items, counted), _deliver(found.items, counted)
+    return _send_mail(found.items, counted), _deliver(found.items, counted)
 
 
-def _mail(views: list[GroupView], counted: dict[str, int]) -> int:
+def _send_mail(views: list[GroupView], counted: dict[str, int]) -> int:
     if not conf.ERROR_DIGEST_TO:
         return 0
     subject = f"Signalbox: {counted['groups']} open error groups, {counted['regressions']} regressions"
-    lines = [_line(view) for view in views] or ["No open errors."]
+    lines = [_write_line(view) for view in views] or ["No open errors."]
     try:
         return send_mail(subject, "\n".join(lines) + "\n", settings.DEFAULT_FROM_EMAIL, list(conf.ERROR_DIGEST_TO))
     except OSError as error:  # SMTPException is one
@@ -60,7 +60,7 @@ def _mail(views: list[GroupView], counted: dict[str, int]) -> int:
         return 0
 
 
-def _line(view: GroupView) -> str:
+def _write_line(view: GroupView) -> str:
     mark = "REGRESSION " if view.is_regression else ""
     shape = f": {view.group.shape}" if view.group.shape else ""
     return (
@@ -73,7 +73,7 @@ def _line(view: GroupView) -> str:
 def _deliver(views: list[GroupView], counted: dict[str, int]) -> int:
     """Make a delivery for each active webhook of all machines that names the event."""
     now = int(time.time() * 1000)
-    body = message_body.write_body(EVENT, now, counted | {"items": [_facts(view) for view in views]})
+    body = message_body.write_body(EVENT, now, counted | {"items": [_make_facts(view) for view in views]})
     hooks = [hook for hook in Webhook.objects.filter(active=True) if EVENT in hook.types and not hook.machines]
     for hook in hooks:
         key = fan_out.new_key()
@@ -83,7 +83,7 @@ def _deliver(views: list[GroupView], counted: dict[str, int]) -> int:
     return len(hooks)
 
 
-def _facts(view: GroupView) -> dict[str, Any]:
+def _make_facts(view: GroupView) -> dict[str, Any]:
     group: FailureGroup = view.group
     return {
         "id": group.pk, "handler": group.handler, "kind": group.kind, "shape": group.shape, "open": view.open,

@@ -34,7 +34,7 @@ _REPEATED = re.compile(r"(<[a-z]+>)(?:, ?\1)+")
 
 def compute_shape(message: str) -> str:
     """Return a message with the parts that differ from one failure to the next replaced by placeholders."""
-    text = " ".join("".join(map(_printable, message[:MAX_MESSAGE])).split())
+    text = " ".join("".join(map(_make_printable, message[:MAX_MESSAGE])).split())
     for pattern, placeholder in _PLACEHOLDERS:
         text = pattern.sub(placeholder, text)
     return _REPEATED.sub(r"\1, …", text)[:MAX_SHAPE]
@@ -42,7 +42,7 @@ def compute_shape(message: str) -> str:
 
 def clean_name(text: str) -> str:
     """Return a handler's or an exception's name as one line that SQL can hold."""
-    return " ".join("".join(map(_printable, text[:MAX_NAME])).split())
+    return " ".join("".join(map(_make_printable, text[:MAX_NAME])).split())
 
 
 def compute_key(handler: str, kind: str, shape: str, machine: str = "") -> str:
@@ -51,6 +51,6 @@ def compute_key(handler: str, kind: str, shape: str, machine: str = "") -> str:
     return salted_hmac("machines.failures", "\0".join((machine, handler, kind, shape)), algorithm="sha256").hexdigest()
 
 
-def _printable(sign: str) -> str:
+def _make_printable(sign: str) -> str:
     """Replace control characters, invisible marks and halves of surrogate pairs by spaces."""
     return " " if unicodedata.category(sign)[0] == "C" else sign

@@ -74,9 +74,9 @@ class FailureFollower:
             pages -= self._read(place)
             self._seen[name] = newest
         self._changed.clear()
-        refresh_some(self._jobs, now=_now())
+        refresh_some(self._jobs, now=_read_clock())
         if (now := time.monotonic()) - self._pruned >= PRUNE:
-            prune(_now())
+            prune(_read_clock())
             self._pruned = now
         return False
 
@@ -103,14 +103,14 @@ class FailureFollower:
                 return pages + 1
             pages += 1
             if found:
-                recording.record(place, jobs, found[-1][1], hidden=hidden, now=_now())
+                recording.record(place, jobs, found[-1][1], hidden=hidden, now=_read_clock())
             if len(found) < PAGE:
                 return pages
             last = found[-1][1]
             since, skip = (last, 0) if last > since else (since, skip + len(found))
 
 
-def _now() -> int:
+def _read_clock() -> int:
     return int(time.time() * 1000)
 
 

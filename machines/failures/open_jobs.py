@@ -37,8 +37,8 @@ def list_open(jobs: DeadJobs, rows: Iterable[FailedJob]) -> list[FailedJob]:
     rows, still = list(rows), list[FailedJob]()
     for first in range(0, len(rows), AT_ONCE):
         part = rows[first : first + AT_ONCE]
-        found = jobs.find_open([_ref(row) for row in part])
-        still += [row for row in part if _ref(row) in found]
+        found = jobs.find_open([_make_ref(row) for row in part])
+        still += [row for row in part if _make_ref(row) in found]
     return still
 
 
@@ -47,5 +47,5 @@ def list_open_of(jobs: DeadJobs, rows: QuerySet[FailedJob]) -> list[FailedJob]:
     return list_open(jobs, rows.filter(open=True).order_by("died", "pk")[:MAX_OPEN])
 
 
-def _ref(row: FailedJob) -> JobRef:
+def _make_ref(row: FailedJob) -> JobRef:
     return JobRef(row.machine, row.job, row.died)

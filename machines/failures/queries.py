@@ -88,8 +88,8 @@ def list_groups(
 
     ``assignee``: a name, "me" or "none". Raises Forbidden without ``view`` on any machine, or on ``machine``.
     """
-    scope, now = _scope(actor, machine), int(time.time() * 1000) if now is None else now
-    found = _visible(scope, machine)
+    scope, now = _find_scope(actor, machine), int(time.time() * 1000) if now is None else now
+    found = _list_visible(scope, machine)
     if state in FailureGroup.State.values:
         found = found.filter(state=state)
     if assignee:
@@ -99,24 +99,24 @@ def list_groups(
     first = (max(1, min(page, MAX_PAGE)) - 1) * size
     total = found.count()
     rows = list(_order(found, scope, machine, now)[first : first + size])
-    return Listing(_views(rows, scope, machine, now), page, total > first + size, total)
+    return Listing(_make_views(rows, scope, machine, now), page, total > first + size, total)
 
 
 def get(actor: Actor, id: int, *, hours: int = TREND_HOURS, now: int | None = None) -> GroupView:
     """Read one group. Raises UnknownFailureGroup, and Forbidden in its place for an account without ``view`` on every
     machine: it does not learn which groups exist."""
-    scope, now = _scope(actor, ""), int(time.time() * 1000) if now is None else now
-    found = list(_visible(scope, "").filter(pk=id)) if 0 < id < 2**63 else []
+    scope, now = _find_scope(actor, ""), int(time.time() * 1000) if now is None else now
+    found = list(_list_visible(scope, "").filter(pk=id)) if 0 < id < 2**63 else []
     if not found:
         if not actor.may("view"):
             raise Forbidden("view")
         raise UnknownFailureGroup(id)
-    return _views(found, scope, "", now, hours)[0]
+    return _make_views(found, scope, "", now, hours)[0]
 
 
 def newest_jobs(actor: Actor, id: int, most: int = 20) -> list[Job]:
     """Read the newest open jobs of a group from Redis, redacted as the page of a job redacts them."""
-    scope, found = _scope(actor, ""), []
+    scope, found = _find_scope(actor, ""), []
     rows = in_scope(FailedJob.objects.filter(group_id=id, open=True), scope).order_by("-died", "-pk")[:most]
     redactors = {machine: redactor_of(actor, machine) for machine in {row.machine for row in rows}}
     for row in rows:
@@ -131,7 +131,7 @@ def newest_jobs(actor: Actor, id: int, most: int = 20) -> list[Job]:
 
 def running_actions(actor: Actor, id: int, most: int = 5) -> list[FailureAction]:
     """List the latest actions on a group that concern a machine the person sees, the newest first."""
-    scope = _scope(actor, "")
+    scope = _find_scope(actor, "")
     rows = FailureAction.objects.filter(group_id=id).order_by("-pk")[: most * 4]
     return [row for row in rows if all(machine in scope for machine in row.machines)][:most]
 
@@ -143,14 +143,14 @@ def in_scope(rows: Rows, scope: Scope, machine: str = "") -> Rows:
     return rows if scope.all else rows.filter(machine__in=scope.names)
 
 
-def _scope(actor: Actor, machine: str) -> Scope:
+def _find_scope(actor: Actor, machine: str) -> Scope:
     scope = actor.scope("view")
     if not scope or (machine and machine not in scope):
         raise Forbidden("view", machine)
     return scope
 
 
-def _visible(scope: Scope, machine: str) -> QuerySet[FailureGroup]:
+def _list_visible(scope: Scope, machine: str) -> QuerySet[FailureGroup]:
     parts = in_scope(FailurePart.objects.filter(group=OuterRef("pk")), scope, machine)
     return FailureGroup.objects.filter(Exists(parts))
 
@@ -176,7 +176,7 @@ def _order(found: QuerySet[FailureGroup], scope: Scope, machine: str, now: int) 
     return annotated.order_by("-trouble", "-recent_count", "-latest", "-pk")
 
 
-def _views(
+def _make_views(
     rows: Sequence[FailureGroup], scope: Scope, machine: str, now: int, hours: int = TREND_HOURS
 ) -> list[GroupView]:
     """Build the views of some groups, in four queries."""
@@ -192,11 +192,11 @@ def _views(
         .values_list("group")
         .annotate(number=Count("pk"))
     )
-    trends = _trends(ids, scope, machine, now, hours)
+    trends = _read_trends(ids, scope, machine, now, hours)
     return [_view(row, parts[row.pk], open_jobs.get(row.pk, 0), trends[row.pk], scope, totals[row.pk]) for row in rows]
 
 
-def _trends(ids: Iterable[int], scope: Scope, machine: str, now: int, hours: int) -> dict[int, list[int]]:
+def _read_trends(ids: Iterable[int], scope: Scope, machine: str, now: int, hours: int) -> dict[int, list[int]]:
     first = now // HOUR_MS - hours + 1
     found: dict[int, list[int]] = defaultdict(lambda: [0] * hours)
     rows = in_scope(FailureHour.objects.filter(group__in=list(ids), hour__gte=first), scope, machine)

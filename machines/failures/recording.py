@@ -50,11 +50,11 @@ def record(place: Place, jobs: Sequence[DeadJob], until: int, *, hidden: bool, n
 
 def read_position(place: Place) -> int:
     """Return the ms of the newest death that was counted; 0 before the first."""
-    found = _positions(place).values_list("died", flat=True).first()
+    found = _list_positions(place).values_list("died", flat=True).first()
     return found or 0
 
 
-def _positions(place: Place):  # type: ignore[no-untyped-def]
+def _list_positions(place: Place):  # type: ignore[no-untyped-def]
     return FailurePosition.objects.filter(machine=place.machine, partition=place.number, queue=place.queue)
 
 

@@ -48,7 +48,7 @@ def connect() -> None:
         if issubclass(model, watched):  # a proxy sends signals of its own
             for signal, handler in handlers:
                 signal.connect(handler, sender=model, dispatch_uid=f"machines.people.account_audit.{handler.__name__}")
-    for through in _links():
+    for through in _list_links():
         m2m_changed.connect(_record_link, sender=through, dispatch_uid="machines.people.account_audit")
 
 
@@ -73,32 +73,32 @@ def _record_save(sender: type[Model], instance: Any, created: bool, update_field
     if not _is_of_interest(instance):
         return
     if created:
-        _write(_action(instance, "make"), instance, _facts(instance))
+        _write(_name_action(instance, "make"), instance, _list_facts(instance))
     elif before is not None:
         changed = _compare(before, instance, update_fields)
         if shown := {name: change for name, change in changed.items() if name != "password"}:
-            _write(_action(instance, "change"), before, {"changed": shown})
+            _write(_name_action(instance, "change"), before, {"changed": shown})
         if "password" in changed:
-            _write("user.password", instance, {"password": _of_password(before.password, instance)})
+            _write("user.password", instance, {"password": _is_password_renewal(before.password, instance)})
 
 
 def _foresee(sender: type[Model], instance: Any, **signal: Any) -> None:
     """Remember what goes with the row."""
     if not accounts_are_unrecorded() and _is_of_interest(instance):
-        instance._audit_lost = _facts(instance) | _list_permissions(instance)
+        instance._audit_lost = _list_facts(instance) | _list_permissions(instance)
 
 
 def _record_delete(sender: type[Model], instance: Any, **signal: Any) -> None:
     if not _is_of_interest(instance):
         return
-    _write(_action(instance, "delete"), instance, instance.__dict__.pop("_audit_lost", {}))
+    _write(_name_action(instance, "delete"), instance, instance.__dict__.pop("_audit_lost", {}))
 
 
-def _action(instance: Any, verb: str) -> str:
+def _name_action(instance: Any, verb: str) -> str:
     return next((f"{noun}.{verb}" for noun, models in NOUNS if isinstance(instance, models)), f"user.{verb}")
 
 
-def _of_password(before: str, instance: Any) -> str:
+def _is_password_renewal(before: str, instance: Any) -> str:
     """Tell whether only the hash of the password changed: a login may renew it."""
     if not is_password_usable(instance.password):
         return "none: nobody can log in with one"
@@ -106,13 +106,13 @@ def _of_password(before: str, instance: Any) -> str:
     return "its hash written anew" if renewed else "set"
 
 
-def _facts(instance: Any) -> dict[str, Any]:
+def _list_facts(instance: Any) -> dict[str, Any]:
     """Return what an entry says of a row that came or went; what is empty or false is left out."""
     try:
         if isinstance(instance, Token):
             return {"owner": instance.owner.get_username(), **instance.facts}
         if isinstance(instance, GRANTS):
-            return {"right": _permission(instance.permission), "holder": _holder(instance)}
+            return {"right": _name_permission(instance.permission), "holder": _name_holder(instance)}
     except ObjectDoesNotExist:  # ``loaddata`` may bring a row before the one it belongs to
         return {}
     return {name: value for name in FACTS if (value := getattr(instance, name, None))}
@@ -122,10 +122,12 @@ def _list_permissions(instance: Any) -> dict[str, Any]:
     """Return the permissions that an account or group held."""
     if isinstance(instance, Group):
         members = [member.get_username() for member in instance.user_set.all()]
-        return _list_texts("members", members) | _list_texts("rights", map(_permission, instance.permissions.all()))
+        return _list_texts("members", members) | _list_texts(
+            "rights", map(_name_permission, instance.permissions.all())
+        )
     groups = instance.groups.all() if hasattr(instance, "groups") else ()
     rights = instance.user_permissions.all() if hasattr(instance, "user_permissions") else ()
-    return _list_texts("groups", map(str, groups)) | _list_texts("rights", map(_permission, rights))
+    return _list_texts("groups", map(str, groups)) | _list_texts("rights", map(_name_permission, rights))
 
 
 def _compare(before: Any, after: Any, saved: Any) -> dict[str, Any]:
@@ -149,13 +151,13 @@ def _compare(before: Any, after: Any, saved: Any) -> dict[str, Any]:
 
 def _name_row(row: Any, name: str) -> str:
     other = getattr(row, name)
-    return _permission(other) if isinstance(other, Permission) else str(other)
+    return _name_permission(other) if isinstance(other, Permission) else str(other)
 
 
 # Memberships and permissions
 
 
-def _links() -> dict[type[Model], tuple[str, Any]]:
+def _list_links() -> dict[type[Model], tuple[str, Any]]:
     """Return through which models rights and memberships are held -> the action that a change is, and the field."""
     user, found = get_user_model(), [("group.rights", Group, "permissions")]
     found += [("user.groups", user, "groups"), ("user.rights", user, "user_permissions")]
@@ -169,7 +171,7 @@ def _record_link(
     """Record a change of links. Each side can be changed from the other; the entry is of the user, or of the group."""
     if accounts_are_unrecorded():
         return
-    name, field = _links()[sender]
+    name, field = _list_links()[sender]
     if action == "pre_clear":
         accessor = field.remote_field.get_accessor_name() if reverse else field.name
         instance._audit_cleared = list(getattr(instance, accessor).all())
@@ -183,13 +185,13 @@ def _record_link(
 def _tell_links(action: str, instance: Any, others: Iterable[Any], word: str, reverse: bool) -> None:
     if reverse:
         for other in others:
-            _write(action, other, {word: [_text(instance)]})
-    elif names := _list_texts(word, map(_text, others)):
+            _write(action, other, {word: [_describe(instance)]})
+    elif names := _list_texts(word, map(_describe, others)):
         _write(action, instance, names)
 
 
-def _text(other: Any) -> str:
-    return _permission(other) if isinstance(other, Permission) else str(other)
+def _describe(other: Any) -> str:
+    return _name_permission(other) if isinstance(other, Permission) else str(other)
 
 
 # Writing
@@ -199,16 +201,16 @@ def _write(action: str, about: Any, detail: dict[str, Any]) -> None:
     """Write an entry, unless a service is about to write one of the same noun, which says more."""
     if accounts_are_unrecorded() or recording.get().partition(".")[0] == action.partition(".")[0]:
         return
-    actor, source = _who()
+    actor, source = _find_actor()
     try:
         machine = about.content_object.name if isinstance(about, GRANTS) else ""
-        target = _target(about)
+        target = _name_target(about)
     except ObjectDoesNotExist:
         machine, target = "", f"{about._meta.model_name} {about.pk}"
     record(actor, action, machine=machine, target=target, detail=detail, source=source)
 
 
-def _who() -> tuple[Any, str]:
+def _find_actor() -> tuple[Any, str]:
     """Return whose doing it is, and by which door."""
     request = current_request.get()
     if request is None:
@@ -221,19 +223,19 @@ def _who() -> tuple[Any, str]:
     return user if user is not None and user.is_authenticated else STRANGER, source_of(request)
 
 
-def _target(about: Any) -> str:
+def _name_target(about: Any) -> str:
     if isinstance(about, Token):
         return str(about.handle)
     if isinstance(about, GRANTS):
-        return _holder(about)
+        return _name_holder(about)
     return str(about.name if isinstance(about, Group) else about.get_username())
 
 
-def _holder(grant: Any) -> str:
+def _name_holder(grant: Any) -> str:
     return f"user {grant.user.get_username()}" if isinstance(grant, MachineUserGrant) else f"group {grant.group.name}"
 
 
-def _permission(permission: Any) -> str:
+def _name_permission(permission: Any) -> str:
     return f"{permission.content_type.app_label}.{permission.codename}"
 
 

@@ -94,7 +94,7 @@ class ApprovalNeeded(NeedsApproval):
         self.rule = rule
         super().__init__(
             machine, id, action, revision=expect, version=asked.get("definition"),
-            transitions=asked.get("transitions", ()), subject=_subject(machine, id, bulk, target),
+            transitions=asked.get("transitions", ()), subject=_name_subject(machine, id, bulk, target),
             by="" if rule is None else str(rule),
         )  # fmt: skip
 
@@ -304,7 +304,7 @@ def _name_version(version: int | None) -> str:
     return "no version" if version is None else f"v{version}"
 
 
-def _subject(machine: str, id: str, bulk: str, target: str) -> str:
+def _name_subject(machine: str, id: str, bulk: str, target: str) -> str:
     """Return the subject in place of an instance."""
     if bulk:
         return f"bulk {bulk} of {machine}"

@@ -87,8 +87,8 @@ def write(batch: Batch) -> None:
         )
         fresh = [each for each in batch.entries if each.id not in known]
         Receipt.objects.bulk_create([Receipt(entry=each.id) for each in fresh])
-        _write_people(_of("user", fresh))
-        _write_tokens(_of("token", fresh))
+        _write_people(_count_last("user", fresh))
+        _write_tokens(_count_last("token", fresh))
 
 
 def prune() -> int:
@@ -96,7 +96,7 @@ def prune() -> int:
     return delete_some(Receipt.objects.filter(at__lt=timezone.now() - RECEIPTS_KEPT), AT_ONCE)
 
 
-def _of(kind: str, entries: Iterable[Entry]) -> dict[int, tuple[int, datetime]]:
+def _count_last(kind: str, entries: Iterable[Entry]) -> dict[int, tuple[int, datetime]]:
     """Return primary key -> how often and when last; a batch may hold several entries of one."""
     found: dict[int, tuple[int, datetime]] = {}
     for entry in entries:

@@ -49,7 +49,7 @@ def write(actor: Actor, text: str, *, expect: int | None) -> Note:
     with actor.records("note.write") as entry:
         if not actor.anywhere("fire"):
             raise Forbidden("fire")
-        said = _text(text)
+        said = _clean(text)
         value = {"text": said, "author": actor.name, "at": int(time.time() * 1000)}
         try:
             note = note_of(records().put(KEY, value, expect=expect))
@@ -76,7 +76,7 @@ def note_of(record: Record) -> Note:
         ) from error
 
 
-def _text(given: Any) -> str:
+def _clean(given: Any) -> str:
     """Clean a text: with lines as everybody ends them, and nothing after the last."""
     if not isinstance(given, str):
         raise BadInput(f"a note is a text, not {type(given).__name__}", code="SB403")

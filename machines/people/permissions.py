@@ -153,12 +153,12 @@ def _find_scope(user: Any, right: str) -> Scope:
         user_permissions.read_ahead(user)
     if right not in known:
         known[right] = (
-            EVERYTHING if user.has_perm(RIGHTS[right]) else Scope(False, _grants(user).get(right, frozenset()))
+            EVERYTHING if user.has_perm(RIGHTS[right]) else Scope(False, _list_grants(user).get(right, frozenset()))
         )
     return known[right]
 
 
-def _grants(user: Any) -> Mapping[str, frozenset[str]]:
+def _list_grants(user: Any) -> Mapping[str, frozenset[str]]:
     """Return right -> the machines it is given on, one by one; kept on the user object."""
     found = getattr(user, "_machine_grants", None)
     if found is None:

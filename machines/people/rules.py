@@ -143,14 +143,14 @@ def alone(actor: Actor, machine: str, action: str) -> Iterator[Permit | None]:
     if action in REMOVING and machine not in builtin_machines.WITHOUT_INSTANCES:
         demand_open(machine)
     if actor.is_person and needs_approval(every_outline(machine), action):
-        raise _not_here(machine, action)
+        raise _make_refusal(machine, action)
     try:
         yield Permit(None) if actor.is_person else None
     except NeedsApproval:
-        raise _not_here(machine, action) from None
+        raise _make_refusal(machine, action) from None
 
 
-def _not_here(machine: str, action: str) -> BadInput:
+def _make_refusal(machine: str, action: str) -> BadInput:
     return BadInput(
         f"this applies {action} to the waiting instances, which needs approval by the definition of"
         f" {machine}: do it on the instance, or as a bulk action",

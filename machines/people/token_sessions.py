@@ -30,7 +30,7 @@ SHOWN = re.compile(r"sbs_\d{1,2}\.[0-9a-f]{16}\.", re.ASCII)  # of a session, wh
 def make(token: Token, state: Mapping[str, Any] | None = None, *, ttl: float = TTL) -> tuple[Session, str]:
     """Make a session of a token; return it and its text, which is not kept. Raises Full, BadInput,
     EngineUnavailable."""
-    made = _sessions().create(token.handle, state, ttl=ttl)
+    made = _get_sessions().create(token.handle, state, ttl=ttl)
     return made, BEGINNING + made.token
 
 
@@ -38,7 +38,7 @@ def check(text: str, *, now: datetime | None = None) -> tuple[Session, Token]:
     """Return the session that ``text`` is, and its token. Raises BadToken for one that opens nothing,
     EngineUnavailable."""
     try:
-        session = _sessions().get(text.removeprefix(BEGINNING) if text.startswith(BEGINNING) else "")
+        session = _get_sessions().get(text.removeprefix(BEGINNING) if text.startswith(BEGINNING) else "")
     except Gone:
         raise BadToken(NO_SESSION) from None
     return session, tokens.get_by_handle(session.subject, now=now)
@@ -46,30 +46,30 @@ def check(text: str, *, now: datetime | None = None) -> tuple[Session, Token]:
 
 def put(session: Session, state: Mapping[str, Any], *, expect: int | None = None) -> Session:
     """Store a session. Raises Gone, Changed, BadInput, EngineUnavailable."""
-    return _sessions().put(session.token, state, expect=expect)
+    return _get_sessions().put(session.token, state, expect=expect)
 
 
 def rotate(session: Session) -> tuple[Session, str]:
     """Give the session another text. Raises Gone where another request was first, EngineUnavailable."""
-    turned = _sessions().rotate(session.token)
+    turned = _get_sessions().rotate(session.token)
     return turned, BEGINNING + turned.token
 
 
 def of(held: Iterable[Token]) -> list[Held]:
     """Return the sessions of some tokens, in one round trip; ``subject`` is the token's handle."""
     handles = [token.handle for token in held]
-    return [one for found in _sessions().of_each(handles).values() for one in found] if handles else []
+    return [one for found in _get_sessions().of_each(handles).values() for one in found] if handles else []
 
 
 def revoke(token: Token, handle: str) -> bool:
     """Revoke a session; tell whether it held until now."""
-    return _sessions().revoke_handle(token.handle, handle)
+    return _get_sessions().revoke_handle(token.handle, handle)
 
 
 def revoke_all(token: Token) -> int:
     """Revoke all sessions; return how many ended."""
-    return _sessions().revoke_all(token.handle)
+    return _get_sessions().revoke_all(token.handle)
 
 
-def _sessions() -> Sessions:
+def _get_sessions() -> Sessions:
     return get_pattern(Sessions, "api", ttl=TTL, lifetime=LIFETIME, most=MOST, partitions=PARTITIONS)

@@ -101,7 +101,7 @@ def check(text: str, *, now: datetime | None = None) -> Token:
     same = secrets.compare_digest(token.digest if token else NO_SECRET, _digest(parts[2]))
     if token is None or not same:
         raise BadToken("token not found")
-    return _usable(token, now)
+    return _check_usable(token, now)
 
 
 def get_by_handle(handle: str, *, now: datetime | None = None) -> Token:
@@ -109,7 +109,7 @@ def get_by_handle(handle: str, *, now: datetime | None = None) -> Token:
     token = Token.objects.select_related("owner").filter(handle=handle).first()
     if token is None:
         raise BadToken("token not found")
-    return _usable(token, now or timezone.now())
+    return _check_usable(token, now or timezone.now())
 
 
 def revoke(token: Token) -> bool:
@@ -117,7 +117,7 @@ def revoke(token: Token) -> bool:
     return Token.objects.filter(pk=token.pk, revoked=None).update(revoked=timezone.now()) > 0
 
 
-def _usable(token: Token, now: datetime) -> Token:
+def _check_usable(token: Token, now: datetime) -> Token:
     if (state := token.state(now)) != "active":
         raise BadToken(f"the token is {state}")
     if not token.owner.is_active:

@@ -26,7 +26,7 @@ def read_ahead(user: Any) -> None:
         return
     if user.is_anonymous or not user.is_active or user.is_superuser or not _is_usual(user.__class__):
         return
-    for name, query in _permissions().items():
+    for name, query in _list_permissions().items():
         if not hasattr(user, name):
             setattr(user, name, {f"{app}.{codename}" for app, codename in query.rows(user.pk)})
 
@@ -56,7 +56,7 @@ def _is_usual(model: type[Any]) -> bool:
 
 
 @cache
-def _permissions() -> dict[str, PreparedQuery]:
+def _list_permissions() -> dict[str, PreparedQuery]:
     from django.contrib.auth.models import Permission
 
     def prepare(condition: str) -> PreparedQuery:

@@ -87,7 +87,7 @@ class RetentionDuty:
         retirement, now = self._engine.retirement(), self._engine.emitted_logs().now()
         for bounds in self._list_bounds():
             try:
-                yield from self._one_machine(retirement, bounds, now)
+                yield from self._keep_machine(retirement, bounds, now)
             except (errors.EngineFault, errors.LookupFailed) as fault:
                 log.error("retention of %s: %s", bounds.machine, fault)
 
@@ -112,18 +112,18 @@ class RetentionDuty:
                 found.append(replace(bounds, retention=retention))
         return found
 
-    def _one_machine(self, retirement: Retirement, bounds: MachineBounds, now: int) -> Iterator[None]:
+    def _keep_machine(self, retirement: Retirement, bounds: MachineBounds, now: int) -> Iterator[None]:
         before = find_due(retirement, bounds.machine, bounds.retention, now)
         for partition in retirement.partitions(bounds.machine):
             if before is not None:
                 for state in retirement.final_states(bounds.machine):
-                    yield from self._one_state(retirement, bounds, partition, state, before)
+                    yield from self._keep_state(retirement, bounds, partition, state, before)
             if bounds.retention.dead is not None:
-                yield from self._dead_jobs(retirement, partition, now - bounds.retention.dead)
+                yield from self._purge_dead_jobs(retirement, partition, now - bounds.retention.dead)
             if bounds.retention.log is not None:
                 retirement.trim_log(partition, max(0, now - bounds.retention.log))
 
-    def _one_state(
+    def _keep_state(
         self, retirement: Retirement, bounds: MachineBounds, partition: Partition, state: str, before: int
     ) -> Iterator[None]:
         """Let go of the due instances of one state. Those that stay are passed over."""
@@ -167,7 +167,7 @@ class RetentionDuty:
                 return batches, False
         return batches, True
 
-    def _dead_jobs(self, retirement: Retirement, partition: Partition, before: int) -> Iterator[None]:
+    def _purge_dead_jobs(self, retirement: Retirement, partition: Partition, before: int) -> Iterator[None]:
         for queue in retirement.queues(partition):
             while (gone := retirement.purge_dead(partition, queue, max(0, before), actor=ACTOR)) > 0:
                 log.info("retention: %d dead jobs of %s in %s went", gone, queue, partition.root)

@@ -60,7 +60,7 @@ class Erasure:
     def _collect(self) -> None:
         """Find the instances, in Redis and in the archive, and what is sensitive in them."""
         names = self._engine.sensitive(self._machine).names
-        for instance, steps in self._candidates():
+        for instance, steps in self._list_candidates():
             if self._where and not self._matches(instance, steps):
                 continue
             self._doomed.add(instance.id)
@@ -73,7 +73,7 @@ class Erasure:
         name, value = self._where
         return any(str(held.get(name)) == value for held in (instance.data, *(step.changes for step in steps)))
 
-    def _candidates(self) -> Iterator[tuple[Instance, list[Step]]]:
+    def _list_candidates(self) -> Iterator[tuple[Instance, list[Step]]]:
         archive = get_archive()
         if self._id:
             with suppress(UnknownInstance):

@@ -58,35 +58,35 @@ def walk(engine: Engine) -> Iterator[tuple[Place, list[Entry]]]:
     """Read each key with its members. A collection of many members comes in several parts."""
     prefix = engine.keys.prefix
     named = re.compile(rf"({re.escape(prefix)}\{{[^}}]+\}}):(.*)", re.DOTALL)
-    for server, pattern in _servers(engine):
-        for keys in _pages(server, pattern):
+    for server, pattern in _list_servers(engine):
+        for keys in _read_pages(server, pattern):
             kinds = _pipe(server, [("TYPE", key) for key in keys])
             for key, kind in zip(keys, kinds, strict=True):
                 found = named.fullmatch(key.decode(errors="surrogateescape"))
                 root, suffix = found.groups() if found else ("", "")
-                place = Place(server, key, _text(kind), root, suffix)
+                place = Place(server, key, _decode(kind), root, suffix)
                 for part in READERS.get(place.kind, _read_none)(place):
                     yield place, part
 
 
-def _servers(engine: Engine) -> Iterator[tuple[redis.Redis, str]]:
+def _list_servers(engine: Engine) -> Iterator[tuple[redis.Redis, str]]:
     """Yield each server that holds keys, with the pattern of those that are this installation's."""
     cache = settings.CACHES["default"]
     web, elsewhere = str(cache.get("KEY_PREFIX", "")), str(cache.get("LOCATION", ""))
     for server in routing.list_nodes(engine.client):
-        yield server, f"{_literal(engine.keys.prefix)}*"
+        yield server, f"{_escape(engine.keys.prefix)}*"
         if web:
-            yield server, f"{_literal(web)}*"
+            yield server, f"{_escape(web)}*"
     if elsewhere.partition("://")[0] in SCHEMES and elsewhere != conf.REDIS_URL and web:
         for server in routing.list_nodes(connection.connect(elsewhere)):
-            yield server, f"{_literal(web)}*"
+            yield server, f"{_escape(web)}*"
 
 
-def _literal(text: str) -> str:
+def _escape(text: str) -> str:
     return re.sub(r"([*?\[\]\\])", r"\\\1", text)
 
 
-def _pages(server: redis.Redis, pattern: str) -> Iterator[list[bytes]]:
+def _read_pages(server: redis.Redis, pattern: str) -> Iterator[list[bytes]]:
     cursor: Any = 0
     while True:
         (answer,) = _pipe(server, [("SCAN", cursor, "MATCH", pattern, "COUNT", PAGE)])
@@ -105,7 +105,7 @@ def _pipe(server: redis.Redis, commands: list[tuple[Any, ...]]) -> list[Any]:
     return found
 
 
-def _text(value: Any) -> str:
+def _decode(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 

@@ -65,16 +65,16 @@ def list_named(value: Any, names: frozenset[str]) -> list[Any]:
     if isinstance(value, Mapping):
         found = []
         for name, inner in value.items():
-            found += _leaves(inner) if name in names else list_named(inner, names)
+            found += _list_leaves(inner) if name in names else list_named(inner, names)
         return found
     if isinstance(value, list | tuple):
         return [leaf for inner in value for leaf in list_named(inner, names)]
     return []
 
 
-def _leaves(value: Any) -> list[Any]:
+def _list_leaves(value: Any) -> list[Any]:
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
-        return [leaf for inner in value for leaf in _leaves(inner)]
+        return [leaf for inner in value for leaf in _list_leaves(inner)]
     return [value]

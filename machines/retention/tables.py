@@ -53,12 +53,12 @@ def prune(now: int | None = None) -> dict[str, int]:
 def _prune_audit(bound: TableBound, now: int) -> int:
     if bound.age is None:
         return 0
-    return _delete(AuditEntry.objects.filter(at__lt=_at(now - bound.age)), AT_ONCE)
+    return _delete(AuditEntry.objects.filter(at__lt=_convert_to_date(now - bound.age)), AT_ONCE)
 
 
 def _prune_alarms(bound: TableBound, now: int) -> int:
     age = ALARMS_AGE if bound.age is None else bound.age
-    return _delete(AlarmEvent.objects.filter(at__lt=_at(now - age)), AT_ONCE)
+    return _delete(AlarmEvent.objects.filter(at__lt=_convert_to_date(now - age)), AT_ONCE)
 
 
 def _prune_number(model: type[Model], bound: TableBound) -> int:
@@ -96,5 +96,5 @@ def _erase_oldest(rows: QuerySet[ArchivedInstance], most: int) -> int:
     return sql.remove(rows.order_by("finished")[:most])
 
 
-def _at(ms: int) -> datetime:
+def _convert_to_date(ms: int) -> datetime:
     return datetime.fromtimestamp(max(0, ms) / 1000, UTC)

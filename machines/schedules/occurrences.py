@@ -89,7 +89,7 @@ class Cron:
 
     def _walk(self, after: int) -> Iterator[datetime]:
         """Yield the times of a clock that is never put forward or back; the first ones may be over."""
-        zone = _zone(self.zone)
+        zone = _find_zone(self.zone)
         # A clock that is put back within the next day shows these times again.
         days = [datetime.fromtimestamp(after + ahead, zone) - timedelta(seconds=ahead) for ahead in (0, DAY)]
         try:
@@ -135,7 +135,7 @@ def read(when: object, zone: str, anchor: int) -> tuple[When | None, list[Findin
 
 
 def check_zone(zone: object) -> list[Finding]:
-    if isinstance(zone, str) and zone in _zones():
+    if isinstance(zone, str) and zone in _list_zones():
         return []
     return [Finding("zone", f"{zone!r} is no time zone", "a name of the IANA database, as Europe/Zurich or UTC")]
 
@@ -147,11 +147,11 @@ def read_moment(path: str, given: object, zone: str) -> tuple[int | None, list[F
         return None, [Finding(path, f"{given!r} is no moment", hint)]
     try:
         moment = datetime.fromisoformat(given)
-        local = moment.replace(tzinfo=moment.tzinfo or _zone(zone), microsecond=0)
+        local = moment.replace(tzinfo=moment.tzinfo or _find_zone(zone), microsecond=0)
         at = int(local.timestamp())
     except (ValueError, OverflowError) as error:
         return None, [Finding(path, f"{given!r} is no moment: {error}", hint)]
-    if moment.tzinfo is None and datetime.fromtimestamp(at, _zone(zone)).replace(tzinfo=None) != local.replace(
+    if moment.tzinfo is None and datetime.fromtimestamp(at, _find_zone(zone)).replace(tzinfo=None) != local.replace(
         tzinfo=None
     ):
         return None, [Finding(path, f"{given} does not exist in {zone}: the clock is put forward then", "another time")]
@@ -160,7 +160,7 @@ def read_moment(path: str, given: object, zone: str) -> tuple[int | None, list[F
 
 def describe(at: int, zone: str = "UTC") -> str:
     """Return a moment as ISO 8601 with its offset."""
-    return datetime.fromtimestamp(at, _zone(zone)).isoformat()
+    return datetime.fromtimestamp(at, _find_zone(zone)).isoformat()
 
 
 def compact(at: int) -> str:
@@ -251,7 +251,7 @@ def _check_steps(part: str, field: str, size: int, unit: str) -> list[Finding]:
 def _find_times(wall: datetime, zone: str, *, follows: bool) -> list[int]:
     """Return when the clock of a zone shows this time. For one that it never shows: when the gap ends, nothing with
     ``follows``. For one that it shows twice: the first time, both with ``follows``."""
-    local = wall.replace(tzinfo=_zone(zone))
+    local = wall.replace(tzinfo=_find_zone(zone))
     first, second = int(local.timestamp()), int(local.replace(fold=1).timestamp())
     if first < second:
         return [first, second] if follows else [first]
@@ -262,10 +262,10 @@ def _find_times(wall: datetime, zone: str, *, follows: bool) -> list[int]:
 
 def _find_change(before: int, after: int, zone: str) -> int:
     """Return the first moment with the offset that the zone has at ``after``."""
-    offset = datetime.fromtimestamp(after, _zone(zone)).utcoffset()
+    offset = datetime.fromtimestamp(after, _find_zone(zone)).utcoffset()
     while after - before > 1:
         middle = (before + after) // 2
-        if datetime.fromtimestamp(middle, _zone(zone)).utcoffset() == offset:
+        if datetime.fromtimestamp(middle, _find_zone(zone)).utcoffset() == offset:
             after = middle
         else:
             before = middle
@@ -273,10 +273,10 @@ def _find_change(before: int, after: int, zone: str) -> int:
 
 
 @lru_cache(maxsize=64)
-def _zone(name: str) -> ZoneInfo:
+def _find_zone(name: str) -> ZoneInfo:
     return ZoneInfo(name)
 
 
 @lru_cache(maxsize=1)
-def _zones() -> frozenset[str]:
+def _list_zones() -> frozenset[str]:
     return frozenset(available_timezones())

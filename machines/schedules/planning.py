@@ -102,15 +102,15 @@ def _take_requests(schedule: Schedule, claim: Claim, now: int) -> None:
         if room <= 0:
             left.append(request)
             continue
-        times, rest = _next_times(schedule, request, room)
+        times, rest = _list_next_times(schedule, request, room)
         room -= len(times)
-        claim.pending += [_entry(request, planned, now) for planned in times]
+        claim.pending += [_make_entry(request, planned, now) for planned in times]
         if rest is not None:
             left.append(rest)
     claim.requests = left
 
 
-def _next_times(schedule: Schedule, request: dict[str, Any], room: int) -> tuple[list[int], dict[str, Any] | None]:
+def _list_next_times(schedule: Schedule, request: dict[str, Any], room: int) -> tuple[list[int], dict[str, Any] | None]:
     """Return the next occurrences of a request, and what is left of it."""
     if request["kind"] != "backfill":
         times, rest = request["times"][:room], request["times"][room:]
@@ -121,7 +121,7 @@ def _next_times(schedule: Schedule, request: dict[str, Any], room: int) -> tuple
     return found[:room], {**request, "from": found[room]}
 
 
-def _entry(request: dict[str, Any], planned: int, now: int) -> Entry:
+def _make_entry(request: dict[str, Any], planned: int, now: int) -> Entry:
     entry = {"k": str(planned), "p": planned, "w": request["kind"], "c": now}
     if request["kind"] != "catch_up":
         entry |= {"k": f"{request['id']}:{planned}", "by": request["by"]}

@@ -76,14 +76,14 @@ class Store:
         self._count: int | None = None
 
     def put(self, order: Order) -> None:
-        self._storage.command("HSET", self._key(order.schedule.name), "order", order.encode())
+        self._storage.command("HSET", self._find_key(order.schedule.name), "order", order.encode())
 
     def remove(self, name: str) -> None:
-        self._storage.command("UNLINK", self._key(name))
+        self._storage.command("UNLINK", self._find_key(name))
 
     def find(self, name: str) -> Order | None:
         try:
-            text = self._storage.command("HGET", self._key(name), "order")
+            text = self._storage.command("HGET", self._find_key(name), "order")
         except UnknownMachine:
             return None
         return None if text is None else Order.decode(text)
@@ -97,7 +97,7 @@ class Store:
 
     def get_with_time(self, name: str) -> tuple[Order, int]:
         """Return the schedule and ms of the server's clock. Raises UnknownSchedule."""
-        key = self._key(name)
+        key = self._find_key(name)
         text, (seconds, micros) = self._storage.commands([(key, ("HGET", key, "order")), (key, ("TIME",))])
         if text is None:
             raise UnknownSchedule(name)
@@ -105,7 +105,7 @@ class Store:
 
     def read_time(self, name: str) -> int:
         """Return ms of the server's clock."""
-        key = self._key(name)
+        key = self._find_key(name)
         seconds, micros = self._storage.commands([(key, ("TIME",))])[0]
         return int(seconds) * 1000 + int(micros) // 1000
 
@@ -113,11 +113,11 @@ class Store:
         """Return the schedules of several names, in one round trip; those that are gone are left out."""
         if not names:
             return {}
-        keys = [self._key(name) for name in names]
+        keys = [self._find_key(name) for name in names]
         texts = self._storage.commands([(key, ("HGET", key, "order")) for key in keys])
         return {name: Order.decode(text) for name, text in zip(names, texts, strict=True) if text is not None}
 
-    def _key(self, name: str) -> str:
+    def _find_key(self, name: str) -> str:
         if self._count is None:
             self._count = self._engine.count_partitions(SCHEDULES)
         return self._engine.keys.partition(SCHEDULES, choose_partition(name, self._count)).schedule(name)

@@ -57,11 +57,11 @@ def check_address(url: str) -> httpx.URL:
         raise BadWebhook("url", "an address names a host, and a port from 1 to 65535 if any")
     if parsed.fragment:
         raise BadWebhook("url", "an address has no part behind a #: it is not sent")
-    if (why := _port_refused(parsed)) is not None:
+    if (why := _check_port(parsed)) is not None:
         raise BadWebhook("url", why)
-    literal = _literal(host)
+    literal = _read_literal(host)
     if literal is not None and not may_lead_to(host, literal):
-        raise BadWebhook("url", _inside(host))
+        raise BadWebhook("url", _explain_inside(host))
     return parsed
 
 
@@ -70,7 +70,7 @@ async def resolve(url: httpx.URL) -> list[str]:
     them lies inside."""
     host = url.raw_host.decode("ascii").strip("[]")
     port = url.port or PORTS[url.scheme]
-    if (why := _port_refused(url)) is not None:
+    if (why := _check_port(url)) is not None:
         raise Unreachable(why)
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -80,7 +80,7 @@ async def resolve(url: httpx.URL) -> list[str]:
     if not addresses:
         raise Unreachable(f"the name {host} has no address")
     if not all(may_lead_to(host, address) for address in addresses):
-        raise Unreachable(_inside(host))
+        raise Unreachable(_explain_inside(host))
     named = (f"[{address}]" if address.version == 6 else str(address) for address in addresses)
     return list(dict.fromkeys(named))[:MOST]
 
@@ -93,14 +93,14 @@ def is_allowed(host: str) -> bool:
 def may_lead_to(host: str, address: Address) -> bool:
     """Tell whether an address that ``host`` has may be connected to. A host that was named leads anywhere but to a
     metadata service, whose own address has to be named for that."""
-    if (inner := _inner(address)) in METADATA:
+    if (inner := _unwrap(address)) in METADATA:
         return is_allowed(str(inner))
     return is_allowed(host) or is_public(address)
 
 
 def is_public(address: Address) -> bool:
     """Tell whether it is of the public internet, and stands for no other that is not."""
-    inner = _inner(address)
+    inner = _unwrap(address)
     if inner != address:
         return is_public(inner)
     if isinstance(address, ipaddress.IPv6Address) and (address.teredo is not None or address.is_site_local):
@@ -110,7 +110,7 @@ def is_public(address: Address) -> bool:
     return address.is_global and not special and not listed
 
 
-def _inner(address: Address) -> Address:
+def _unwrap(address: Address) -> Address:
     """Return the IPv4 address that an IPv6 one stands for, or itself."""
     if isinstance(address, ipaddress.IPv6Address):
         if address in NAT64:
@@ -119,7 +119,7 @@ def _inner(address: Address) -> Address:
     return address
 
 
-def _port_refused(url: httpx.URL) -> str | None:
+def _check_port(url: httpx.URL) -> str | None:
     """Tell why the port is none for a webhook; None where it is."""
     port, allowed = url.port or PORTS[url.scheme], {*PORTS.values(), *conf.WEBHOOK_PORTS}
     if port in allowed:
@@ -128,7 +128,7 @@ def _port_refused(url: httpx.URL) -> str | None:
     return f"port {port} is not allowed; allowed: {listed}. An administrator can add ports in SIGNALBOX_WEBHOOK_PORTS"
 
 
-def _literal(host: str) -> Address | None:
+def _read_literal(host: str) -> Address | None:
     """Return the address that a host is, also in the ways of writing one that resolvers take: 127.1, 0x7f.1,
     2130706433."""
     try:
@@ -141,5 +141,5 @@ def _literal(host: str) -> Address | None:
         return None
 
 
-def _inside(host: str) -> str:
+def _explain_inside(host: str) -> str:
     return f"{host} is not a public internet address; an administrator can allow it in SIGNALBOX_WEBHOOK_HOSTS"

@@ -25,10 +25,10 @@ def matches_filter(webhook: Webhook, machine: str, type: str, at: int) -> bool:
         return False
     if type in (STEP, ROLLOUT):
         return type in webhook.types
-    return _pattern(tuple(webhook.types)).fullmatch(type) is not None
+    return _compile_pattern(tuple(webhook.types)).fullmatch(type) is not None
 
 
 @lru_cache(maxsize=256)
-def _pattern(types: Sequence[str]) -> re.Pattern[str]:
+def _compile_pattern(types: Sequence[str]) -> re.Pattern[str]:
     """Compile a pattern. ``*`` stands for any characters, none too; everything else for itself."""
     return re.compile("|".join(".*".join(map(re.escape, type.split("*"))) for type in types) or r"(?!)", re.DOTALL)

@@ -131,7 +131,7 @@ class FanOut:
         """Write all deliveries or none. Which webhooks there are is asked after the reading: one that was made before a
         message was emitted gets it."""
         found = [read_entry(*one) for one in taken.entries]
-        emitted = [_as_message(entry) for entry in found if entry.kind in KINDS]
+        emitted = [_make_message(entry) for entry in found if entry.kind in KINDS]
         entries = [found for found in emitted if _is_message(found)]
         if len(entries) < len(emitted):
             log.error("webhooks: %d entries of the log of %s:%d are no messages", len(emitted) - len(entries), *place)
@@ -139,7 +139,7 @@ class FanOut:
         if not entries and not lost:
             return 0
         webhooks, writer = list(Webhook.objects.filter(active=True)), Writer()
-        rows = [row for entry in entries for row in _deliveries(place, entry, webhooks, writer)]
+        rows = [row for entry in entries for row in _make_deliveries(place, entry, webhooks, writer)]
         with transaction.atomic():
             if lost:
                 LogGap.objects.create(machine=place[0], partition=place[1], after=taken.before, lost=lost)
@@ -147,7 +147,7 @@ class FanOut:
         return len(rows)
 
 
-def _as_message(entry: LogEntry) -> LogEntry:
+def _make_message(entry: LogEntry) -> LogEntry:
     """Make the message of an entry: of a step or a change of versions it has a type of its own."""
     if entry.kind == "step":
         return replace(entry, name=STEP, data={"event": entry.name, "state": entry.state})
@@ -164,7 +164,7 @@ def _is_message(found: LogEntry) -> bool:
     return fits and "\0" not in found.name + found.instance  # PostgreSQL takes none
 
 
-def _deliveries(place: Place, found: LogEntry, webhooks: Sequence[Webhook], writer: Writer) -> list[Delivery]:
+def _make_deliveries(place: Place, found: LogEntry, webhooks: Sequence[Webhook], writer: Writer) -> list[Delivery]:
     wanted = [webhook for webhook in webhooks if matches_filter(webhook, place[0], found.name, found.at)]
     if not wanted:
         return []

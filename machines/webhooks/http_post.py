@@ -58,7 +58,7 @@ async def post(delivery: Delivery, now: datetime) -> PostResult:
     try:
         async with asyncio.timeout(WHOLE):
             status, said, wait = await _exchange(delivery, now)
-        error = "" if 200 <= status < 300 else _why(status)
+        error = "" if 200 <= status < 300 else _explain_status(status)
     except (BadWebhook, Unreachable) as refused:
         status, said, wait, error = 0, "", 0.0, str(refused)
     except TimeoutError:
@@ -123,7 +123,7 @@ def _retry_after(answer: httpx.Response) -> float:
     return float(asked) if re.fullmatch(r"[0-9]{1,6}", asked) else 0.0
 
 
-def _why(status: int) -> str:
+def _explain_status(status: int) -> str:
     if 300 <= status < 400:
         return f"HTTP {status}: redirects are not followed"
     return f"HTTP {status}"

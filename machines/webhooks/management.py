@@ -68,11 +68,11 @@ def make(
     """
     with actor.records("webhook.make", target=str(name)) as entry:
         actor.demand(RIGHT)
-        fields = _fields(name=name, url=url, machines=machines, types=types)
+        fields = _check_fields(name=name, url=url, machines=machines, types=types)
         if Webhook.objects.count() >= MOST:
             raise BadWebhook("name", f"{MOST} webhooks is the maximum")
         secret = new_secret()
-        webhook = Webhook(secret=secret, maker=actor.name, since=_from_now_on(), **fields)
+        webhook = Webhook(secret=secret, maker=actor.name, since=_begin_now(), **fields)
         _save(webhook)
         entry.note(**shown_address(webhook.url), machines=webhook.machines, types=webhook.types)
         return webhook, secret
@@ -86,7 +86,7 @@ def change(actor: Actor, id: int, **fields: Any) -> Webhook:
         held = {"name": webhook.name, "url": webhook.url, "machines": webhook.machines, "types": webhook.types}
         if unknown := set(fields) - set(held):
             raise BadWebhook(min(unknown), f"a webhook has {', '.join(held)}, and no {min(unknown)}")
-        for field, value in _fields(**held | fields).items():
+        for field, value in _check_fields(**held | fields).items():
             setattr(webhook, field, value)
         webhook.failures, webhook.rest_until = 0, None
         _save(webhook)
@@ -157,14 +157,14 @@ def _switch(actor: Actor, id: int, active: bool) -> Webhook:
         actor.demand(RIGHT)
         webhook = _find_and_name(entry, id)
         if active and not webhook.active:
-            webhook.since = _from_now_on()
+            webhook.since = _begin_now()
         webhook.active, webhook.stopped, webhook.failures, webhook.rest_until = active, "", 0, None
         webhook.save(update_fields=["active", "stopped", "failures", "rest_until", "since"])
         entry.note(active=active)
         return webhook
 
 
-def _from_now_on() -> int:
+def _begin_now() -> int:
     """Return the moment from which messages are sent. Logs nobody was reading are read from their ends."""
     engine = get_engine()
     if not Webhook.objects.filter(active=True).exists():
@@ -193,12 +193,12 @@ def _save(webhook: Webhook) -> None:
         raise BadWebhook("name", f"a webhook named {webhook.name!r} already exists") from None
 
 
-def _fields(*, name: Any, url: Any, machines: Any, types: Any) -> dict[str, Any]:
+def _check_fields(*, name: Any, url: Any, machines: Any, types: Any) -> dict[str, Any]:
     """Return what a webhook is made of, checked. Raises BadWebhook for the first that does not fit."""
     name = name.strip() if isinstance(name, str) else ""
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
         raise BadWebhook("name", f"enter a name of 1 to {LONGEST_NAME} visible characters")
-    machines, types = _texts("machines", machines), _texts("types", types)
+    machines, types = _check_texts("machines", machines), _check_texts("types", types)
     for machine in machines:
         if (why := check_machine_name(machine)) is not None:
             raise BadWebhook("machines", f"the name {machine!r:.80} {why}")
@@ -211,7 +211,7 @@ def _fields(*, name: Any, url: Any, machines: Any, types: Any) -> dict[str, Any]
     return {"name": name, "url": str(check_address(url)), "machines": machines, "types": types}
 
 
-def _texts(field: str, given: Any) -> list[str]:
+def _check_texts(field: str, given: Any) -> list[str]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise BadWebhook(field, f"{field} is a list of texts")
     found = list(dict.fromkeys(given))

@@ -80,13 +80,13 @@ def send_due(*, clock: Callable[[], datetime] = timezone.now) -> int:
     claimed = claim(clock())
     if not claimed:
         return 0
-    answers = asyncio.run(_all(claimed, clock))
+    answers = asyncio.run(_post_all(claimed, clock))
     for delivery, answer in zip(claimed, answers, strict=True):
         settle(delivery, answer, clock())
     return len(claimed)
 
 
-async def _all(claimed: list[Delivery], clock: Callable[[], datetime]) -> list[PostResult]:
+async def _post_all(claimed: list[Delivery], clock: Callable[[], datetime]) -> list[PostResult]:
     return await asyncio.gather(*(post(delivery, clock()) for delivery in claimed))
 
 

@@ -127,7 +127,9 @@ def partitions() -> dict[str, int]:
 
 def test_the_audit_goes_by_age_and_number(settings):
     for number in range(6):
-        entry = AuditEntry(actor="ann", action="fire", outcome="done", at=tables._at(at("2026-03-01") + number))
+        entry = AuditEntry(
+            actor="ann", action="fire", outcome="done", at=tables._convert_to_date(at("2026-03-01") + number)
+        )
         entry.save()
     configure(settings, RETAIN="audit_most=4")
     assert tables.prune(at("2026-03-02"))["audit"] == 2

@@ -95,7 +95,9 @@ def test_what_the_database_did_not_take_is_given_back_at_once(engine, bell, hook
     engine.client.xtrim(log_of(engine, bell), maxlen=2, approximate=False)
     broken = FanOut(engine, wait=0)
     with monkeypatch.context() as patch:
-        patch.setattr(fan_out, "_deliveries", lambda *_: (_ for _ in ()).throw(OperationalError("database is locked")))
+        patch.setattr(
+            fan_out, "_make_deliveries", lambda *_: (_ for _ in ()).throw(OperationalError("database is locked"))
+        )
         with pytest.raises(OperationalError):
             broken.look()
     FanOut(engine, wait=0).look()

@@ -37,7 +37,7 @@ def check(text: str, *, format: str = GUESS, draw: bool = True, seen: str = "", 
     answer: dict[str, Any] = {
         "format": found.format,
         "called": formats.FORMATS.get(found.format, found.format),
-        "machine": _machine(found),
+        "machine": _find_name(found),
         "findings": [_describe_finding(one, places, units) for one in found.findings[:MOST_FINDINGS]],
         "errors": len(found.errors),
         "warnings": len(found.warnings),
@@ -59,7 +59,7 @@ def locate_paths(text: str, format: str, paths: list[str]) -> list[list[int]]:
     """Return the range of each path, in offsets of JavaScript; of a format that is not written here the beginning."""
     places = read_places(text, format) if format in WRITTEN else Places(text)
     units = Utf16(text)
-    return [_both(locate(text, path, places), units) for path in paths]
+    return [_convert_range(locate(text, path, places), units) for path in paths]
 
 
 def choose_folds(outline: Outline) -> frozenset[str]:
@@ -67,7 +67,7 @@ def choose_folds(outline: Outline) -> frozenset[str]:
     return diagrams.top_level(outline) if len(outline.states) > FOLDED else frozenset()
 
 
-def _machine(found: Submission) -> str:
+def _find_name(found: Submission) -> str:
     name = (found.definition or {}).get("id")
     return name if isinstance(name, str) else ""
 
@@ -87,10 +87,10 @@ def _describe_finding(finding: Finding, places: Places, units: Utf16) -> dict[st
         {"label": fix.label, "changes": [[units(start), units(end), said] for start, end, said in fix.changes]}
         for fix in fixes.list_fixes(finding, places)
     ]
-    return finding.as_dict() | {"range": _both(fixes.mark(finding, places), units), "fixes": mended}
+    return finding.as_dict() | {"range": _convert_range(fixes.mark(finding, places), units), "fixes": mended}
 
 
-def _both(found: Range, units: Utf16) -> list[int]:
+def _convert_range(found: Range, units: Utf16) -> list[int]:
     return [units(found[0]), units(found[1])]
 
 
@@ -103,11 +103,11 @@ def _list_parts(compiled: CompiledDefinition, places: Places, units: Utf16) -> d
     for id, path in parts.items():
         place = places.nearest(path)
         if place is not None and place.path and len(found) < MOST_PARTS:
-            found[id] = [*_both(place.whole, units), units(_cursor(place))]
+            found[id] = [*_convert_range(place.whole, units), units(_find_cursor(place))]
     return found
 
 
-def _cursor(place: Place) -> int:
+def _find_cursor(place: Place) -> int:
     return place.key[0] if place.key else place.value[0]
 
 

@@ -35,9 +35,9 @@ def mark(finding: Finding, places: Places) -> Range:
     """Return the range that is underlined: of an expression or a key the one name that is wrong, where it is named."""
     whole = locate(places.text, finding.path, places)
     place = places.exact(parse_path(finding.path))
-    if place is not None and place.key is not None and place.path[-1] == _wrong_name(finding):
+    if place is not None and place.key is not None and place.path[-1] == _find_wrong_name(finding):
         return place.key
-    return _find_word(places.text, _wrong_name(finding), whole) or whole
+    return _find_word(places.text, _find_wrong_name(finding), whole) or whole
 
 
 def list_fixes(finding: Finding, places: Places) -> list[Fix]:
@@ -48,7 +48,7 @@ def list_fixes(finding: Finding, places: Places) -> list[Fix]:
     return [fix for fix in found if fix is not None]
 
 
-def _wrong_name(finding: Finding) -> str:
+def _find_wrong_name(finding: Finding) -> str:
     match = _CALLED.search(finding.message) or _QUOTED.search(finding.message)
     return match[1] if match else ""
 
@@ -66,7 +66,7 @@ def _replace_name(finding: Finding, places: Places, at: Range) -> Fix | None:
     if meant is None or not _SAFE.fullmatch(meant[1]):
         return None
     place = places.exact(parse_path(finding.path))
-    wrong = _wrong_name(finding)
+    wrong = _find_wrong_name(finding)
     spots = [_find_word(places.text, wrong, at)]
     if place is not None and place.key is not None and place.path[-1] == wrong:
         spots.insert(0, _find_word(places.text, wrong, place.key))
@@ -85,7 +85,7 @@ def _add_key(finding: Finding, places: Places) -> Fix | None:
 
 def _declare_field(finding: Finding, places: Places, at: Range) -> Fix | None:
     """Return a data field that is used and not declared."""
-    name, label = _wrong_name(finding), "Declare the field {} in context"
+    name, label = _find_wrong_name(finding), "Declare the field {} in context"
     if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
         return None
     if places.exact(("context", "properties")) is not None:
@@ -95,8 +95,8 @@ def _declare_field(finding: Finding, places: Places, at: Range) -> Fix | None:
     return insert_key(places, (), "context", {name: None}, label.format(name))
 
 
-def _added_state(finding: Finding, places: Places, at: Range) -> Fix | None:
-    name, path = _wrong_name(finding), parse_path(finding.path)
+def _add_state(finding: Finding, places: Places, at: Range) -> Fix | None:
+    name, path = _find_wrong_name(finding), parse_path(finding.path)
     if not _NAME.fullmatch(name) or len(name) > MAX_NAME or path[:1] not in (("states",), ("initial",)):
         return None
     depth = 0
@@ -105,7 +105,7 @@ def _added_state(finding: Finding, places: Places, at: Range) -> Fix | None:
     return insert_key(places, (*path[:depth], "states"), name, {}, f"Add the state {name}", last=True)
 
 
-def _made_final(finding: Finding, places: Places, at: Range) -> Fix | None:
+def _make_final(finding: Finding, places: Places, at: Range) -> Fix | None:
     path = parse_path(finding.path)
     place = places.exact(path)
     if place is None or (*path, "type") in places.found:
@@ -113,7 +113,7 @@ def _made_final(finding: Finding, places: Places, at: Range) -> Fix | None:
     return insert_key(places, path, "type", "final", f"Make {path[-1] if path else 'it'} a final state")
 
 
-def _comma(finding: Finding, places: Places, at: Range) -> Fix | None:
+def _fix_comma(finding: Finding, places: Places, at: Range) -> Fix | None:
     """Fix JSON with one comma too many, or one too few."""
     text = places.text
     before = len(text[: at[0]].rstrip())
@@ -124,7 +124,7 @@ def _comma(finding: Finding, places: Places, at: Range) -> Fix | None:
     return None
 
 
-_MAKERS: dict[str, Any] = {"SB101": _added_state, "SB102": _declare_field, "SB202": _made_final, "SB131": _comma}
+_MAKERS: dict[str, Any] = {"SB101": _add_state, "SB102": _declare_field, "SB202": _make_final, "SB131": _fix_comma}
 
 
 def insert_key(places: Places, path: Path, key: str, value: Any, label: str, *, last: bool = False) -> Fix | None:
@@ -135,17 +135,17 @@ def insert_key(places: Places, path: Path, key: str, value: Any, label: str, *, 
     children = [place for place in places if len(place.path) == len(path) + 1 and place.path[:-1] == path and place.key]
     words = json.dumps(value, ensure_ascii=False)
     if around.kind == "object" and not around.inline and children:
-        return Fix(label, (_in_block(places.text, children, f"{_bare(key)}: {words}", last),))
+        return Fix(label, (_insert_in_block(places.text, children, f"{_write_key(key)}: {words}", last),))
     if around.kind == "object" and around.inline:
-        return Fix(label, (_in_braces(places.text, around, children, f"{json.dumps(key)}: {words}", last),))
+        return Fix(label, (_insert_in_braces(places.text, around, children, f"{json.dumps(key)}: {words}", last),))
     return None
 
 
-def _bare(key: str) -> str:
+def _write_key(key: str) -> str:
     return key if _NAME.fullmatch(key) and key not in ("true", "false", "null") else json.dumps(key)
 
 
-def _in_block(text: str, children: list[Place], line: str, last: bool) -> tuple[int, int, str]:
+def _insert_in_block(text: str, children: list[Place], line: str, last: bool) -> tuple[int, int, str]:
     start = children[0].whole[0]
     margin = " " * (start - (text.rfind("\n", 0, start) + 1))
     if last:
@@ -154,7 +154,7 @@ def _in_block(text: str, children: list[Place], line: str, last: bool) -> tuple[
     return (start, start, f"{line}\n{margin}")
 
 
-def _in_braces(text: str, around: Place, children: list[Place], line: str, last: bool) -> tuple[int, int, str]:
+def _insert_in_braces(text: str, around: Place, children: list[Place], line: str, last: bool) -> tuple[int, int, str]:
     start, end = around.value
     if not children:
         closed = text[end - 1 : end] == "}" and end - 1 > start

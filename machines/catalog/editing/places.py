@@ -100,12 +100,12 @@ def parse_path(text: str) -> Path:
 def locate(text: str, path: str, places: Places) -> Range:
     """Return the range of a finding's place: a path, or ``line 3, column 7``."""
     if (line := _LINE.match(path)) is not None:
-        return _word_at(text, int(line[1]), int(line[2]))
+        return _find_word(text, int(line[1]), int(line[2]))
     place = places.nearest(parse_path(path))
     return place.mark if place is not None else (0, min(1, len(text)))
 
 
-def _word_at(text: str, line: int, column: int) -> Range:
+def _find_word(text: str, line: int, column: int) -> Range:
     start = 0
     for _ in range(line - 1):
         following = text.find("\n", start)
@@ -144,7 +144,7 @@ def _read_json(places: Places) -> None:
         if word in "{[":
             if len(around) >= DEEPEST:
                 break
-            path, key = _next_path(around)
+            path, key = _find_next_path(around)
             around.append(_Open(places.add(path, key, span, "object" if word == "{" else "list")))
         elif word in "}]":
             if around:
@@ -165,7 +165,7 @@ def _read_json(places: Places) -> None:
         one.place.value = (one.place.value[0], len(places.text))
 
 
-def _next_path(around: list[_Open]) -> tuple[Path, Range | None]:
+def _find_next_path(around: list[_Open]) -> tuple[Path, Range | None]:
     if not around:
         return (), None
     top = around[-1]
@@ -188,13 +188,13 @@ def _read_scalar(places: Places, around: list[_Open], word: str, span: Range) ->
     top = around[-1] if around else None
     if top is not None and top.place.kind == "object" and not top.colon:
         _end_item(places, top)
-        top.waiting = (_plain(word), span)
+        top.waiting = (_unquote(word), span)
         return
-    path, key = _next_path(around)
+    path, key = _find_next_path(around)
     places.add(path, key, span)
 
 
-def _plain(word: str) -> str:
+def _unquote(word: str) -> str:
     try:
         value = json.loads(word)
     except ValueError:
@@ -226,7 +226,7 @@ def _read_yaml(places: Places) -> None:
 
 def _begin_yaml(places: Places, around: list[_Open], event: Any) -> None:
     kind = "object" if isinstance(event, yaml.MappingStartEvent) else "list"
-    path, key = _next_path(around)
+    path, key = _find_next_path(around)
     start = event.start_mark.index
     around.append(_Open(places.add(path, key, (start, start), kind, inline=bool(event.flow_style))))
 
@@ -247,7 +247,7 @@ def _read_yaml_scalar(places: Places, around: list[_Open], event: Any) -> None:
     if top is not None and top.place.kind == "object" and top.waiting is None:
         top.waiting = (getattr(event, "value", ""), (start, end))
         return
-    path, key = _next_path(around)
+    path, key = _find_next_path(around)
     places.add(path, key, (start, end))
     _count(around)
 

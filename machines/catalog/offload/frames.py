@@ -24,11 +24,11 @@ def send(link: socket.socket, header: dict[str, Any], payload: bytes) -> None:
 
 def receive(link: socket.socket, until: float | None = None) -> tuple[dict[str, Any], bytes]:
     """Receive a frame. ``until``: a monotonic moment. Raises Closed, OSError, TimeoutError."""
-    head, payload = LENGTH.unpack(_exactly(link, LENGTH.size, until))
-    return json.loads(_exactly(link, head, until)), _exactly(link, payload, until)
+    head, payload = LENGTH.unpack(_read_exactly(link, LENGTH.size, until))
+    return json.loads(_read_exactly(link, head, until)), _read_exactly(link, payload, until)
 
 
-def _exactly(link: socket.socket, count: int, until: float | None) -> bytes:
+def _read_exactly(link: socket.socket, count: int, until: float | None) -> bytes:
     pieces, left = [], count
     while left:
         if until is not None:

@@ -75,10 +75,10 @@ def spend(actor: Actor, machine: str, id: str, event: str = "", *, action: str, 
     if rate is None:
         return True
     limit, per = min(rate[0], MAX_LIMIT), rate[1] / 1000
-    verdict = get_throttle().take(GUESS, _key(actor, machine, id), limit=limit, per=per)
+    verdict = get_throttle().take(GUESS, _make_key(actor, machine, id), limit=limit, per=per)
     if not verdict.allowed:
         error = GuessedTooOften(machine, hidden, rates.format_rate(limit, rate[1]), verdict.retry_after)
-        if get_throttle().count(LOGGED, _key(actor, machine, id, action), limit=1, per=per).allowed:
+        if get_throttle().count(LOGGED, _make_key(actor, machine, id, action), limit=1, per=per).allowed:
             detail = {"error": error.message, "code": error.code, "event": event, **asked}
             record(
                 actor.user, action, machine=machine, instance=id, source=actor.source, outcome=REFUSED, detail=detail
@@ -102,7 +102,7 @@ def withhold(
     guesses = [event for event in explanations if find_hidden(actor, machine, event)]
     if not guesses:
         return dict(explanations)
-    rate, seen = rates.parse_rate(conf.GUESS_RATE), _key(actor, machine, id, str(revision))
+    rate, seen = rates.parse_rate(conf.GUESS_RATE), _make_key(actor, machine, id, str(revision))
     if rate is None:
         return dict(explanations)
     try:
@@ -121,6 +121,6 @@ def withhold(
     return dict(explanations)
 
 
-def _key(actor: Actor, *about: str) -> str:
+def _make_key(actor: Actor, *about: str) -> str:
     """Return a digest, because ids of instances are longer than keys may be."""
     return hashlib.sha256("\0".join((actor.id, *about)).encode()).hexdigest()
