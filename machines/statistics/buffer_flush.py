@@ -10,7 +10,6 @@ from django.db import DataError, Error, IntegrityError
 
 from machines.conf.database_retry import DatabaseRetry
 from machines.connections import is_spread
-from machines.engine.connection.client import Client
 from machines.engine.errors import EngineFault, EngineUnavailable, SignalboxError
 from machines.patterns import Batch, Lost, Stats, WriteBuffer
 from machines.people import last_seen
@@ -21,7 +20,7 @@ log = logging.getLogger(__name__)
 LIMIT = 500  # entries of one transaction
 LEASE = 60.0  # s: far longer than a transaction takes
 
-Make = Callable[[Client, str], WriteBuffer]
+Make = Callable[[], WriteBuffer]
 
 BUFFERS: Mapping[str, Make] = MappingProxyType({"statistics": recording.buffer, "last seen": last_seen.buffer})
 """What waits -> the buffer it waits in."""
