@@ -28,23 +28,23 @@ FAULTS = (
     # the library
     Fault(
         "history keeps its oldest entries",
-        LUA + "instances/commit.lua",
-        "-ctx.program.history, -1)",
-        "0, ctx.program.history - 1)",
+        LUA + "instances/step_plan.lua",
+        "${-step.program.history}, -1)",
+        "0, ${step.program.history - 1})",
         ("tests/engine/instances/test_history.py",),
     ),
     Fault(
         "a failed step leaves a counter of flow at 0",
-        LUA + "instances/commit.lua",
+        LUA + "instances/step_plan.lua",
         "flow, -1) == 0 then",
         "flow, -1) < 0 then",
         TAKEN_BACK,
     ),
     Fault(
         "a failed step moves the time of entry",
-        LUA + "instances/commit.lua",
-        "progress.entered_before, ctx.id)",
-        "progress.stamp, ctx.id)",
+        LUA + "instances/step_plan.lua",
+        "find_index(step, step.origin), progress.entered, id)",
+        "find_index(step, step.origin), 1, id)",
         TAKEN_BACK,
     ),
     Fault(

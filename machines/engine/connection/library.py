@@ -173,7 +173,7 @@ def _sort(modules: dict[str, Source]) -> list[Source]:
 def _strip(text: str) -> str:
     """Drop comment lines, empty lines and indentation: servers load, keep and replicate the text that is left.
 
-    No Lua file has a string of several lines, so that each line stands for itself.
+    Strings of several lines are Lua source themselves (``step_plan.lua``), so that each line stands for itself.
     """
     lines = (line.strip() for line in text.splitlines() if not _COMMENT.match(line))
     return "\n".join(line for line in lines if line)

@@ -49,10 +49,10 @@ def interpreted_library() -> str:
 def counting_library() -> str:
     """The library with counts of the steps that ran compiled, and of those that did not."""
     text = patient(library.text()).replace("local CHARTS_FROM = 3", "local CHARTS_FROM = 1")
-    written = "if ctx.batch then add_to_batch(ctx, ctx.batch) else commit.ring_pulse("
+    written = "if ok then return true end\nstep_plan.undo("
     assert text.count(written) == 1
-    text = text.replace(written, f"if event:sub(1, 1) ~= '(' then redis.call('INCR', 'interpreted') end\n{written}")
-    answered = "if ok then return reply end\nstep_compiler.undo("
+    text = text.replace(written, f"if ok and event:sub(1, 1) ~= '(' then redis.call('INCR', 'interpreted') end\n{written}")
+    answered = "if ok then return reply end\nstep_plan.undo("
     assert text.count(answered) == 1
     count = "if reply then redis.call('INCR', reply[1] == 'OK' and 'compiled' or 'refused') end return reply"
     return text.replace(answered, answered.replace("return reply", count))
@@ -67,9 +67,10 @@ class Twins:
         self.log, self._read = servers[0].log, 0
         self.load()
 
-    def load(self, text: str | None = None) -> None:
-        """Load the libraries anew, so that nothing is compiled; ``text``: the one of compiled steps."""
-        for client, library_ in zip(self.clients, (text or counting_library(), interpreted_library()), strict=True):
+    def load(self, text: str | None = None, other: str | None = None) -> None:
+        """Load the libraries anew, so that nothing is compiled; ``text``: the one of compiled steps, ``other``: without."""
+        texts = (text or counting_library(), other or interpreted_library())
+        for client, library_ in zip(self.clients, texts, strict=True):
             client.function_load(library_, replace=True)
 
     def publish(self, definition: dict[str, Any]) -> bool:

@@ -1,7 +1,8 @@
--- needs: chart, chart_source, chart_state, configurations, expressions, guard_explanation, refusals, step_source, values
+-- needs: chart, chart_state, configurations, durations, expressions, guard_explanation, lua_source, refusals, step_compiler
+-- needs: step_source, step_writes, timers
 -- Compiles the step of one event in one configuration of a chart to a Lua function. What follows from structure alone is
 -- asked of the interpreter's own functions once, when the step is compiled: candidates, exit and entry sets, done events, the
--- new configuration. Guards, values and writes are left to the source, which `chart_source` writes. Where a guard decides, the
+-- new configuration. Guards and values are left to the source, and the writes to `step_writes`. Where a guard decides, the
 -- source goes both ways. Whatever the interpreter has to do answers nil before anything is written: messages, children, jobs
 -- whose input is an expression, other actions than `set`, `unset`, `enqueue` and `raise` of a plain event, a guard or value
 -- that fails. Where no transition is selected, `refusals` answers.
@@ -13,33 +14,20 @@ local MAX_STATES = 200 -- left and entered in one microstep
 local MAX_TRANSITIONS = 40 -- that may be selected
 local MAX_MEMORIES = 32 -- texts of histories for which one step is compiled
 local TIMER_EVENT = '^after%.t%d+$'
-local BOOKKEEPING = { _version = true, _state = true, _entered = true, _def = true, _created = true, _jobs = true, _actor = true,
-    _timers = true, _came = true, _plans = true }
 
-local concat, find = table.concat, string.find
-local line, give_up = step_source.line, step_source.give_up
+local concat, find, format = table.concat, string.find, string.format
+local line, give_up, attempt, copy = step_source.line, step_source.give_up, step_source.attempt, step_source.copy
 
 -- Paths
 
--- Runs `write`; where it gives up, what it has written is dropped for a line that leaves the step to the interpreter.
-local function attempt(writer, write)
-    local before = #writer.lines
-    local ok, why = pcall(write)
-    if ok then return end
-    if not writer.gave_up then error(why, 0) end
-    writer.gave_up = false
-    for i = #writer.lines, before + 1, -1 do writer.lines[i] = nil end
-    line(writer, 'do return nil end')
-end
-
 -- Writes what happens where `test` holds; behind it the writer knows what it knew before.
 local function branch(writer, test, write)
-    local known, payload = chart_state.copy(writer.known), chart_state.copy(writer.payload)
-    local seconds, parts, silent = writer.seconds, writer.parts, writer.silent
+    local restore, parts = step_source.remember(writer), writer.parts
     line(writer, 'if ' .. test .. ' then')
     attempt(writer, write)
     line(writer, 'end')
-    writer.known, writer.payload, writer.seconds, writer.parts, writer.silent = known, payload, seconds, parts, silent
+    restore()
+    writer.parts = parts
 end
 
 -- Selecting transitions
@@ -104,14 +92,69 @@ local function write_selection(writer, path, event, go_on)
     return write_choice(writer, path, lists, 1, 1, go_on)
 end
 
+-- Timers
+
+local function open_timers(program, id, version, stored, now)
+    return { program = program, id = id, version = tonumber(version), raw = { _timers = stored }, now = now }
+end
+
+local function arm_timer(timed, delay, event, state)
+    timers.arm(timed, { timers.make_id(timed), timed.now + delay, event, state, '', '', '', 0 })
+end
+
+-- The names that only the source of charts uses.
+local NAMES = {
+    { 'open_timers', open_timers }, { 'arm_timer', arm_timer }, { 'disarm', timers.disarm }, { 'clear_timers', timers.clear },
+    { 'parse_duration', durations.parse },
+}
+
+local function open_timers_of(writer, path)
+    if path.timed then return end
+    local position = writer.positions._timers
+    line(writer, format('timed = open_timers(program, id, f[%d], %s, now)', writer.positions._version,
+        position and 'f[' .. position .. ']' or 'nil'))
+    path.timed = true
+end
+
+local function has_timers(writer, path)
+    return path.timed or writer.positions._timers
+end
+
+local function write_disarm(writer, path, state)
+    if not has_timers(writer, path) then return end
+    open_timers_of(writer, path)
+    line(writer, format('disarm(timed, %d)', state))
+    path.armed = false
+end
+
+local function write_clearing(writer, path)
+    if not has_timers(writer, path) then return end
+    open_timers_of(writer, path)
+    line(writer, 'clear_timers(timed)')
+    path.armed = false
+end
+
+local function write_arming(writer, path, transition, state)
+    open_timers_of(writer, path)
+    local active = writer.active
+    writer.active = nil
+    local delay = step_source.write(transition.delay_tree, writer)
+    writer.active = active
+    line(writer, format('arm_timer(timed, parse_duration(%s), %s, %d)', delay[1], lua_source.quote(transition.events[1]), state.index))
+    path.armed = true
+end
+
 -- Microsteps
 
 local function write_actions(writer, path, list)
     for _, action in ipairs(list or {}) do
         if action[1] == 'raise' then
             chart_state.raise(writer, path, action)
+        elseif action[1] == 'enqueue' then
+            if not action.spec.plain then give_up(writer) end
+            path.effects[#path.effects + 1] = { kind = 'enqueue', spec = action.spec }
         else
-            chart_source.write_action(writer, path, action)
+            step_compiler.write_action(writer, action, path.changes)
         end
     end
 end
@@ -120,7 +163,7 @@ local function leave_state(writer, path, index)
     local state = writer.program.states[index]
     write_actions(writer, path, state.exit and state.exit_actions)
     path.exited[index], path.entered[index], path.fresh[index] = true, nil, nil
-    if state.timed then chart_source.write_disarm(writer, path, index) end
+    if state.timed then write_disarm(writer, path, index) end
 end
 
 local function enter_state(writer, path, plan, index)
@@ -130,7 +173,7 @@ local function enter_state(writer, path, plan, index)
     write_actions(writer, path, state.entry and state.entry_actions)
     if plan.by_default[index] and state.initial.actions then write_actions(writer, path, state.initial.list) end
     if plan.after_entry[index] or state.final and state.donedata then give_up(writer) end
-    for _, transition in ipairs(state.timed or {}) do chart_source.write_arming(writer, path, transition, state) end
+    for _, transition in ipairs(state.timed or {}) do write_arming(writer, path, transition, state) end
     if state.final then chart.finish_region(path, plan, state) end
 end
 
@@ -148,7 +191,7 @@ local function write_microstep(writer, path, transitions)
     for _, record in ipairs(plan.records) do
         path.memory[record[1]], path.records[record[1]] = record[2], record[2]
     end
-    writer.active = program.tracks_active and chart_state.copy(path.config.active) or nil
+    writer.active = program.tracks_active and copy(path.config.active) or nil
     for _, index in ipairs(plan.leave) do
         leave_state(writer, path, index)
         if writer.active then writer.active[index] = nil end
@@ -163,14 +206,14 @@ end
 local function write_ending(writer, path)
     local program, all = writer.program, path.config.all
     if program.output or path.finished.donedata then give_up(writer) end
-    writer.active = program.tracks_active and chart_state.copy(path.config.active) or nil
+    writer.active = program.tracks_active and copy(path.config.active) or nil
     for i = #all, 1, -1 do
         local state = program.states[all[i]]
         write_actions(writer, path, state.exit and state.exit_actions)
         path.exited[all[i]] = true
         if writer.active then writer.active[all[i]] = nil end
     end
-    chart_source.write_clearing(writer, path)
+    write_clearing(writer, path)
     path.has_ended = true
 end
 
@@ -182,7 +225,7 @@ local function start_invokes(writer, path)
     for _, index in ipairs(states) do
         for _, invoke in ipairs(writer.program.states[index].invokes) do
             if invoke.machine or not invoke.plain then give_up(writer) end
-            path.started[#path.started + 1] = invoke
+            path.started[#path.started + 1] = { invoke = invoke }
         end
     end
 end
@@ -191,7 +234,7 @@ local function write_end(writer, path)
     if not path.has_ended then start_invokes(writer, path) end
     writer.paths = writer.paths + 1
     if writer.paths > MAX_PATHS then give_up(writer) end
-    chart_source.write_end(writer, path)
+    step_writes.write_end(writer, path)
     writer.compiled = writer.compiled + 1
 end
 
@@ -225,24 +268,13 @@ write_rest = function(writer, path)
     end)
 end
 
--- Tells whether instances of these fields may be stepped without the interpreter.
-local function is_plain(program, shape)
-    local kept = {}
-    for _, name in ipairs(program.histories) do kept[name] = true end
-    for _, name in ipairs(shape.names) do
-        if not BOOKKEEPING[name] and not kept[name] and not program.fields[name] then return false end
-    end
-    return shape.positions._version and shape.positions._entered and shape.positions._created and true or false
-end
-
 -- Writes and loads the source of one step. Answers the function, or false, and whether it depends on `memory`: what the
 -- histories of the instance have recorded. `explains`: the function answers 0 where no transition is selected, and writes
 -- nothing.
-local function build(program, shape, config, event, memory, explains)
-    local writer = step_source.open(program, shape.positions)
-    writer.event, writer.shape, writer.config, writer.plans = event, shape, config, {}
+local function build(program, shape, place, event, memory, explains)
+    local writer = step_source.open(program, shape, event)
     writer.paths, writer.compiled = 0, 0
-    local begun = chart_state.open(program, config, memory)
+    local begun = chart_state.open(program, place.config, memory)
     if find(event, TIMER_EVENT) then
         writer.silent, begun.timed = true, true -- the caller gives the timers, without the one that fires
         line(writer, 'if not timed then return nil end')
@@ -259,7 +291,7 @@ local function build(program, shape, config, event, memory, explains)
         end)
     end)
     if writer.compiled == 0 then return false, writer.uses_memory end
-    return chart_source.load(writer, refusals.make(program, shape, { config = config }, event)), writer.uses_memory
+    return step_writes.load(writer, refusals.make(program, shape, place, event), NAMES), writer.uses_memory
 end
 
 local function read_memory(program, shape, flat)
@@ -273,15 +305,15 @@ local function read_memory(program, shape, flat)
 end
 
 -- Makes a step that is compiled for each text of the histories that it enters; `steps` has the first by its text.
-local function make_remembering(program, shape, config, event, steps)
+local function make_remembering(program, shape, place, event, steps)
     local count = 1
     return function(flat, ...)
         local memory, text = read_memory(program, shape, flat)
         local step = steps[text]
         if step == nil then
             if count >= MAX_MEMORIES then return nil end
-            local name = concat({ 'compile', config.text, event, text }, '\t')
-            step, count = step_source.compile(program, name, build, program, shape, config, event, memory), count + 1
+            local name = concat({ 'compile', place.config.text, event, text }, '\t')
+            step, count = step_source.compile(program, name, build, program, shape, place, event, memory), count + 1
             steps[text] = step
         end
         if not step then return nil end
@@ -290,39 +322,29 @@ local function make_remembering(program, shape, config, event, steps)
 end
 
 -- Answers where an instance stands; nil where the interpreter has to look.
-local function find_place(program, shape, text)
+function chart_compiler.find_place(program, shape, text)
     local config = configurations.parse(program, text)
-    return config and is_plain(program, shape) and { config = config } or nil
+    return config and step_writes.is_plain(program, shape) and { config = config } or nil
 end
 
--- Compiles the step of an event in a configuration for the fields of `shape`: {names, positions}; `flat` has the values of an
--- instance. Answers the function, or false.
-function chart_compiler.compile(program, shape, text, event, flat)
-    local place = find_place(program, shape, text)
-    if not place then return false end
-    if refusals.is_without_candidates(program, place, event) then return refusals.make_step(program, shape, place, event) end
-    if program.has_incomplete_index or program.share < 100 then return false end
-    local memory, remembered = read_memory(program, shape, flat)
-    local step, uses_memory = build(program, shape, place.config, event, memory)
-    if uses_memory then return make_remembering(program, shape, place.config, event, { [remembered] = step }) end
-    return step
-end
-
--- Compiles the explanation of the same step where it is refused: a function as of `refusals.make_explained_step`, or false.
-function chart_compiler.explain(program, shape, text, event, flat)
-    local place = find_place(program, shape, text)
-    if not place then return false end
+-- Answers the units of work that selecting among the transitions of an event takes.
+function chart_compiler.count_selection(program, place, event)
     local work = chart.count_selection(configurations.list_candidates(program, place.config, event))
     for _, transition in ipairs(guard_explanation.list_transitions(program, nil, place.config, event)) do
         work = work + expressions.count_work(transition.tree, program)
     end
-    if refusals.is_without_candidates(program, place, event) then
-        return refusals.make_explained_step(program, shape, place, event, nil, work)
-    end
-    local choose = build(program, shape, place.config, event, (read_memory(program, shape, flat)), true)
-    return choose and refusals.make_explained_step(program, shape, place, event, choose, work)
+    return work
 end
 
-chart_compiler.undo = chart_source.undo
+-- Compiles the step of an event at a place for the fields of `shape`: {names, positions}; `flat` has the values of an instance.
+-- `explains`: the function answers 0 where no transition is selected, and writes nothing. Answers the function, or false.
+function chart_compiler.build(program, shape, place, event, flat, explains)
+    local memory, remembered = read_memory(program, shape, flat)
+    local step, uses_memory = build(program, shape, place, event, memory, explains)
+    if uses_memory and not explains then
+        return make_remembering(program, shape, place, event, { [remembered] = step })
+    end
+    return step
+end
 
 return chart_compiler

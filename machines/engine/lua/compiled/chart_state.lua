@@ -4,27 +4,24 @@
 -- `chart.finish_region` uses.
 local chart_state = {}
 
-local SETS = { 'exited', 'entered', 'fresh', 'records', 'memory', 'edges', 'internal', 'started', 'requested',
+local SETS = { 'exited', 'entered', 'fresh', 'records', 'memory', 'edges', 'internal', 'started', 'effects',
     'chosen', 'outcomes' }
 
-local function copy(map)
-    local made = {}
-    for key, value in pairs(map) do made[key] = value end
-    return made
-end
-chart_state.copy = copy
+local copy = step_source.copy
 
 -- `memory`: `_h:<name>` -> what the history of that name has recorded.
 function chart_state.open(program, config, memory)
     return {
         program = program,
+        chart = true,
         config = config,
+        config_before = config,
         memory = copy(memory),
         records = {}, -- those of `memory` that the step writes
         internal = shared_lists.NONE,
         edges = {},
-        started = {}, -- invokes whose jobs begin with the step
-        requested = {}, -- jobs that actions enqueue
+        started = {}, -- jobs of invokes that begin with the step
+        effects = {}, -- jobs that actions enqueue
         exited = {},
         entered = {}, -- and not left again
         fresh = {},

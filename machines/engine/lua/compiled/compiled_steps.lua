@@ -1,5 +1,5 @@
--- needs: chart_compiler, payloads, programs, replies, reserved_events, step_compiler, step_jobs, step_source, timers
--- needs: work_budget
+-- needs: chart_compiler, lua_source, payloads, programs, pulse, refusals, replies, reserved_events, step_compiler, step_plan
+-- needs: step_source, timers, work_budget
 -- The fast path of `sb_fire`, `sb_explain` and `sb_complete`: compiled steps by the fields of the instance, its state and the
 -- event. Each is compiled at its first use, or a step of a chart at its third, and kept with its program, so that it goes with
 -- it.
@@ -14,7 +14,7 @@ local MAX_RARE = 2000 -- steps of one order of fields whose uses are counted
 local DUE, EVENT, STATE = 2, 3, 4 -- of a timer
 local NO_PAYLOAD = {}
 
-local progress = step_compiler.progress
+local progress = step_plan.progress
 local compiled_count, epoch = 0, 0
 local concat = table.concat
 
@@ -28,9 +28,9 @@ end
 -- Makes the test whether HGETALL answered these names, in this order.
 local function make_test(names)
     local tests = {}
-    for i, name in ipairs(names) do tests[i] = 'f[' .. i * 2 - 1 .. '] == ' .. step_source.quote(name) end
+    for i, name in ipairs(names) do tests[i] = 'f[' .. i * 2 - 1 .. '] == ' .. lua_source.quote(name) end
     tests[#tests + 1] = 'f[' .. #names * 2 + 1 .. '] == nil'
-    return step_source.load('return function(f) return ' .. concat(tests, ' and ') .. ' end')
+    return lua_source.load('return function(f) return ' .. concat(tests, ' and ') .. ' end')
 end
 
 local function open_shapes(program)
@@ -72,6 +72,21 @@ local function is_rare(shape, state, event)
     return uses[event] < CHARTS_FROM
 end
 
+-- Compiles the step of an event, or its explanation. Answers the function, or false.
+local function build(program, shape, state, event, flat, form)
+    local compiler = program.flat and step_compiler or chart_compiler
+    local place = compiler.find_place(program, shape, state)
+    if not place then return false end
+    local is_absent = refusals.is_without_candidates(program, place, event)
+    if form == 'compile' then
+        if is_absent then return refusals.make_step(program, shape, place, event) end
+        return compiler.build(program, shape, place, event, flat)
+    end
+    local choose = not is_absent and compiler.build(program, shape, place, event, flat, true)
+    if not choose and not is_absent then return false end
+    return refusals.make_explained_step(program, shape, place, event, choose, compiler.count_selection(program, place, event))
+end
+
 local function compile(program, shape, state, event, flat, form)
     if not program.flat and is_rare(shape, state, event) then return nil end
     compiled_count = compiled_count + 1
@@ -79,9 +94,7 @@ local function compile(program, shape, state, event, flat, form)
         compiled_count, epoch = 0, epoch + 1
         return false
     end
-    local compiler = program.flat and step_compiler or chart_compiler
-    local step = step_source.compile(program, concat({ form, state, event }, '\t'), compiler[form], program, shape, state, event,
-        flat)
+    local step = step_source.compile(program, concat({ form, state, event }, '\t'), build, program, shape, state, event, flat, form)
     local steps = shape[form][state] or {}
     shape[form][state], steps[event] = steps, step
     return step
@@ -91,11 +104,6 @@ local function find_definition(flat)
     for i = 1, #flat, 2 do
         if flat[i] == '_def' then return flat[i + 1] end
     end
-end
-
-local function read_clock()
-    local time = redis.call('TIME')
-    return time[1] * 1000 + time[2] / 1000
 end
 
 -- Finds the compiled step of an event: answers it, the program and the positions of the fields; nil where the interpreter has
@@ -119,14 +127,12 @@ local function find_step(root, flat, event, is_sent, form)
 end
 
 -- Runs a step; nil where it gave up, or a write failed and was taken back.
-local function run(step, program, entered, id, ...)
-    progress.stage, progress.indexed = 0, false
-    step_jobs.begin()
+local function run(step, ...)
+    progress.stage = 0
     local ok, reply = pcall(step, ...)
     work_budget.stop()
     if ok then return reply end
-    step_compiler.undo(program, id, entered)
-    if not program.flat then chart_compiler.undo(program, id) end
+    step_plan.undo(reply)
     return nil
 end
 
@@ -147,8 +153,7 @@ function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, a
         work_budget.stop()
         return step(flat, event), program
     end
-    return run(step, program, flat[positions._entered], id, flat, id, key, payload, kept, actor, reason, now,
-        clock or read_clock(), permit, short), program
+    return run(step, flat, id, key, payload, kept, actor, reason, now, clock or pulse.read_clock(), permit, short), program
 end
 
 -- Explains an event: answers the reply of `sb_explain`, or nil where the interpreter has to.
@@ -167,12 +172,12 @@ end
 -- in `completion.end_invoke`. A step that ends a job of a flat machine leaves the state that requested it; whether one of a chart
 -- does after an error, the interpreter finds out.
 function compiled_steps.complete(root, id, key, flat, event, payload, job, ending)
-    local step, program, positions = find_step(root, flat, event, false, 'compile')
+    local step, program = find_step(root, flat, event, false, 'compile')
     if not step or not program.flat and string.sub(event, 1, 5) ~= 'done.' then return nil end
     work_budget.start()
     local kept = payloads.encode_for_history(payload)
-    return run(step, program, flat[positions._entered], id, flat, id, key, payload, kept, 'job ' .. job, '', ending.now,
-        ending.clock or read_clock(), nil, ending.short, job, ending.batch)
+    return run(step, flat, id, key, payload, kept, 'job ' .. job, '', ending.now, ending.clock or pulse.read_clock(), nil,
+        ending.short, job, ending.batch)
 end
 
 -- The same for a timer of an instance: answers nil where the interpreter has to look, also for a timer that is not due.
@@ -187,8 +192,8 @@ function compiled_steps.fire_timer(root, id, key, flat, timer_id, now)
         raw = { _timers = flat[positions._timers] } }
     local timer = timers.take(timed, timer_id)
     local step = timer and timer[DUE] <= now and timer[STATE] ~= 0 and find_step(root, flat, timer[EVENT], false, 'compile')
-    local reply = step and run(step, program, nil, id, flat, id, key, NO_PAYLOAD, '0', 'timer', '', now, read_clock(), nil,
-        true, nil, nil, timed)
+    local reply = step and run(step, flat, id, key, NO_PAYLOAD, '0', 'timer', '', now, pulse.read_clock(), nil, true, nil, nil,
+        timed)
     work_budget.stop()
     return reply or nil
 end

@@ -1,4 +1,4 @@
--- needs: arithmetic, builtins, guard_explanation, json, replies, step_source, strings, values, work_budget
+-- needs: guard_explanation, json, lua_source, replies, step_source, strings, work_budget
 -- The answers of compiled steps that take no transition. For each candidate the text of its reasons becomes Lua source, at the
 -- first refusal; it says what `guard_explanation` says of the same values. What is not known here is left to the interpreter.
 local refusals = {}
@@ -7,18 +7,10 @@ local MAX_WORK = 6000 -- units: far below what the interpreter may spend for the
 local ARRAY_MARK = 2 -- where the reasons begin behind their first comma
 
 local format, sub, concat = string.format, string.sub, table.concat
-local line, quote = step_source.line, step_source.quote
+local line, quote = step_source.line, lua_source.quote
 
--- Names that the source uses, and the order in which it gets them.
-local GIVEN = {
-    { 'tonumber', tonumber }, { 'number', json.number }, { 'quote', json.quote }, { 'encode', json.encode },
-    { 'null', json.null }, { 'is_true', values.is_true }, { 'is_equal', values.is_equal }, { 'is_less', values.is_less },
-    { 'contains', values.contains }, { 'check_number', values.check_number }, { 'get', values.get },
-    { 'arithmetic', arithmetic }, { 'builtins', builtins },
-}
-local names, given = {}, {}
-for i, pair in ipairs(GIVEN) do names[i], given[i] = pair[1], pair[2] end
-local HEADER = 'local ' .. concat(names, ', ') .. ' = ...\nreturn function(f, payload, now)\nlocal found = ""\n'
+local HEADER = 'return function(f, payload, now)\nlocal found = ""\n'
+local NAMES = { { 'encode', json.encode } }
 
 local FIELDS = {
     integer = 'number(tonumber(%s))',
@@ -67,11 +59,9 @@ end
 
 -- Writes what happens in a branch: behind it the writer knows what it knew before.
 local function within(writer, write)
-    local known, payload, seconds = {}, {}, writer.seconds
-    for name, value in pairs(writer.known) do known[name] = value end
-    for name, value in pairs(writer.payload) do payload[name] = value end
+    local restore = step_source.remember(writer)
     write()
-    writer.known, writer.payload, writer.seconds = known, payload, seconds
+    restore()
 end
 
 local write_tree
@@ -103,8 +93,8 @@ end
 
 -- Writes and loads the function that answers the reasons of one false guard; nil where the interpreter has to say them.
 local function compile_reasons(program, shape, place, transition)
-    local writer = step_source.open(program, shape.positions, place.state)
-    writer.active, writer.leaves = place.config and place.config.active, 0
+    local writer = step_source.open(program, shape)
+    writer.state, writer.active, writer.leaves = place.state, place.config and place.config.active, 0
     local ok, why = pcall(write_tree, writer, transition.tree, 'false')
     if ok then
         line(writer, 'if found == "" then')
@@ -115,7 +105,7 @@ local function compile_reasons(program, shape, place, transition)
         if not writer.gave_up then error(why, 0) end
         return nil
     end
-    return step_source.load(HEADER .. concat(writer.lines, '\n') .. '\nreturn found\nend', unpack(given))
+    return lua_source.load(HEADER .. concat(writer.lines, '\n') .. '\nreturn found\nend', step_source.names, NAMES)
 end
 
 -- Makes the candidates of an event, as JSON by result up to their reasons; false where one is left to the interpreter.

@@ -1,4 +1,4 @@
--- needs: builtins
+-- needs: arithmetic, builtins, json, lua_source, values
 -- Writes expressions of the checked program as Lua source. Names and texts enter as quoted literals alone, so that no
 -- definition can add code. What is not known here (`random()`, lists, a field of JSON) makes the writer give up, and the
 -- interpreter takes the step. A value that the source does not expect raises a Lua error: the interpreter then takes the
@@ -18,23 +18,19 @@ local PURE = { -- functions that read nothing of the step, with the kind of thei
 }
 local ORDER = { ['<'] = true, ['<='] = true, ['>'] = true, ['>='] = true }
 
-local format, byte, gsub, concat = string.format, string.byte, string.gsub, table.concat
+local format, concat, quote = string.format, table.concat, lua_source.quote
+
+-- The names that written expressions use.
+step_source.names = {
+    { 'tonumber', tonumber }, { 'type', type }, { 'find', string.find }, { 'number', json.number }, { 'quote', json.quote },
+    { 'null', json.null }, { 'is_true', values.is_true }, { 'is_equal', values.is_equal }, { 'is_less', values.is_less },
+    { 'contains', values.contains }, { 'check_number', values.check_number }, { 'get', values.get },
+    { 'arithmetic', arithmetic }, { 'builtins', builtins },
+}
 
 step_source.UNKNOWN = '' -- stands for all events that a definition does not know: no event has this name
 
 local failures = {} -- root -> steps of all its programs that could not be compiled, since the library was loaded
-
--- Quotes a text as a Lua literal of one line.
-function step_source.quote(text)
-    return '"' .. gsub(text, '[^%w _.,:;{}%[%]()<>=!?*+-]', function(letter) return format('\\%03d', byte(letter)) end) .. '"'
-end
-
--- Loads the source of a function. Throws where it exceeds a limit of Lua.
-function step_source.load(source, ...)
-    local chunk, why = loadstring(source, '=compiled step')
-    if not chunk then error(why, 0) end
-    return chunk(...)
-end
 
 -- Compiles something of a program with `build`, and answers what that answers. Where it throws, the answer is false, now and
 -- at each later call with this name: the interpreter has to take the step.
@@ -60,11 +56,11 @@ local function give_up(writer)
 end
 step_source.give_up = give_up
 
--- Makes a writer. `positions`: name of a hash field -> where its value stands among the values read; `state`: index of the
--- active state.
-function step_source.open(program, positions, state)
-    return { program = program, positions = positions, state = state, lines = {}, size = 0, parts = 0, temporaries = 0,
-        known = {}, payload = {} }
+-- Makes a writer of what an event does to instances whose hash has the fields of `shape`: {names, positions}. `positions`: name
+-- of a hash field -> where its value stands among the values read. `steps`: what is known of the steps that it writes.
+function step_source.open(program, shape, event)
+    return { program = program, shape = shape, positions = shape.positions, event = event, state = nil, steps = {}, lines = {},
+        size = 0, parts = 0, temporaries = 0, known = {}, payload = {} }
 end
 
 function step_source.line(writer, text)
@@ -77,11 +73,37 @@ function step_source.check_size(writer, changes)
     if writer.size > MAX_SOURCE or #changes > MAX_CHANGES then give_up(writer) end
 end
 
+-- Copies a table of what is known.
+function step_source.copy(map)
+    local made = {}
+    for key, value in pairs(map) do made[key] = value end
+    return made
+end
+
+-- Answers a function that makes the writer forget what it learns from now on: behind a branch, which may not have run.
+function step_source.remember(writer)
+    local known, payload = step_source.copy(writer.known), step_source.copy(writer.payload)
+    local seconds, silent = writer.seconds, writer.silent
+    return function() writer.known, writer.payload, writer.seconds, writer.silent = known, payload, seconds, silent end
+end
+
+-- Runs `write`; where it gives up, what it has written is dropped for a line that leaves the step to the interpreter. Answers
+-- whether it was written, and what `write` answers.
+function step_source.attempt(writer, write, ...)
+    local before = #writer.lines
+    local ok, found = pcall(write, ...)
+    if ok then return true, found end
+    if not writer.gave_up then error(found, 0) end
+    writer.gave_up = false
+    for i = #writer.lines, before + 1, -1 do writer.lines[i] = nil end
+    line(writer, 'do return nil end')
+    return false
+end
+
 local function make_name(writer, prefix)
     writer.temporaries = writer.temporaries + 1
     return prefix .. writer.temporaries
 end
-step_source.make_name = make_name
 
 -- Keeps a value in a local. A value is {code, kind}, for whole numbers with the most bits they may have.
 local function keep(writer, code, kind, bits)
@@ -89,7 +111,6 @@ local function keep(writer, code, kind, bits)
     line(writer, 'local ' .. name .. ' = ' .. code)
     return { name, kind, bits = bits }
 end
-step_source.keep = keep
 
 local NIL = { 'nil', 'nil' }
 local OPPOSITE = { ['true'] = 'false', ['false'] = 'true' }
@@ -129,7 +150,7 @@ forms.num = function(node, writer)
     return write_number(number)
 end
 
-forms.str = function(node) return { step_source.quote(node[2]), 'text' } end
+forms.str = function(node) return { quote(node[2]), 'text' } end
 
 forms.now = function(_, writer)
     if not writer.seconds then writer.seconds = keep(writer, '(now - now % 1000) / 1000', 'number', SECONDS_BITS) end
@@ -160,13 +181,13 @@ forms.get = function(node, writer)
     if node[2][1] == 'get' then
         local container = write(node[2], writer)
         if container[2] == 'nil' then return NIL end
-        return keep(writer, format('get(%s, %s)', container[1], step_source.quote(node[3][2])), 'any')
+        return keep(writer, format('get(%s, %s)', container[1], quote(node[3][2])), 'any')
     end
     if node[2][1] ~= 'event' then give_up(writer) end
     local name = node[3][2]
     if writer.silent then return NIL end
     if not writer.payload[name] then
-        local value = keep(writer, 'payload[' .. step_source.quote(name) .. ']', 'any')
+        local value = keep(writer, 'payload[' .. quote(name) .. ']', 'any')
         line(writer, format('if %s == null then %s = nil end', value[1], value[1]))
         writer.payload[name] = value
     end
@@ -193,27 +214,12 @@ forms.neg = function(node, writer)
     return keep(writer, '-(' .. code .. ')', 'number', value.bits)
 end
 
--- What a branch reads first must not stay known behind it: there the branch may not have run.
-local function copy(map)
-    local made = {}
-    for key, value in pairs(map) do made[key] = value end
-    return made
-end
-
 -- A branch that is not compiled leaves the step to the interpreter when it is reached. Answers the kind of the value, nil then.
 local function write_branch(writer, result, node)
-    local known, payload, seconds, before = copy(writer.known), copy(writer.payload), writer.seconds, #writer.lines
-    local ok, value = pcall(write, node, writer)
-    if ok then
-        line(writer, result .. ' = ' .. value[1])
-    elseif not writer.gave_up then
-        error(value, 0)
-    else
-        writer.gave_up = false
-        for i = #writer.lines, before + 1, -1 do writer.lines[i] = nil end
-        line(writer, 'do return nil end')
-    end
-    writer.known, writer.payload, writer.seconds = known, payload, seconds
+    local restore = step_source.remember(writer)
+    local ok, value = step_source.attempt(writer, write, node, writer)
+    if ok then line(writer, result .. ' = ' .. value[1]) end
+    restore()
     return ok and value[2] or nil
 end
 
@@ -272,15 +278,14 @@ end
 forms.cmp = function(node, writer)
     local left, right = write(node[2], writer), write(node[3][2], writer)
     local result = write_comparison(writer, node[3][1], left, right)
-    local known, payload, seconds = writer.known, writer.payload, writer.seconds
+    local restore = step_source.remember(writer)
     for i = 4, #node do
         line(writer, 'if ' .. result[1] .. ' then')
-        writer.known, writer.payload = copy(writer.known), copy(writer.payload)
         left, right = right, write(node[i][2], writer)
         line(writer, result[1] .. ' = ' .. write_comparison(writer, node[i][1], left, right)[1])
     end
     for _ = 4, #node do line(writer, 'end') end
-    writer.known, writer.payload, writer.seconds = known, payload, seconds
+    restore()
     return result
 end
 
@@ -303,7 +308,7 @@ forms.bin = function(node, writer)
     if whole then return whole end
     local kind = 'number'
     if operator == '+' and not (is_number(left) and is_number(right)) then kind = 'any' end
-    return keep(writer, format('arithmetic[%s](%s, %s)', step_source.quote(operator), left[1], right[1]), kind)
+    return keep(writer, format('arithmetic[%s](%s, %s)', quote(operator), left[1], right[1]), kind)
 end
 
 forms.call = function(node, writer)
@@ -364,7 +369,7 @@ end
 function step_source.write_literal(writer, field, raw)
     local codes = CODES[field.type]
     if not codes then give_up(writer) end
-    local quoted = step_source.quote(raw)
+    local quoted = quote(raw)
     writer.known[field.name] = { '(' .. format(codes[1], quoted) .. ')', codes[2], bits = codes[3] }
     return quoted
 end

@@ -1,6 +1,5 @@
--- needs: due_times, jobs, json, keys, timers
--- Writes what a chart's step changes beside its hash, history and flow: places in the indexes, timers, messages, jobs. Each
--- write logs how to undo it.
+-- needs: due_times, json, keys, timers
+-- Writes what only charts have: timers and messages. Each write logs how to undo it.
 local chart_writes = {}
 
 local call, pcall_redis = redis.call, redis.pcall
@@ -11,45 +10,10 @@ local function log_undo(undo_log, command, key, first, second)
     undo_log[at + 1], undo_log[at + 2], undo_log[at + 3], undo_log[at + 4] = command, key, first, second
 end
 
--- Adds the instance to the indexes of the leaves entered.
-function chart_writes.add_to_indexes(ctx, undo_log, now_text)
-    local states, leaves, was = ctx.program.states, ctx.config.leaves, ctx.config_before
-    for i = 1, #leaves do
-        local leaf = leaves[i]
-        if ctx.fresh[leaf] then
-            local key, before = states[leaf].index_key, nil
-            if was and was.active[leaf] then before = call('ZSCORE', key, ctx.id) end
-            call('ZADD', key, now_text, ctx.id)
-            if before then log_undo(undo_log, 'ZADD', key, before, ctx.id) else log_undo(undo_log, 'ZREM', key, ctx.id, false) end
-        end
-    end
-end
-
 -- Removes an instance from the index of a leaf. A key of another type does not hold the instance.
-local function remove_from_index(key, id)
+function chart_writes.remove_from_index(key, id)
     local done = pcall_redis('ZREM', key, id)
     if type(done) == 'table' and done.err and not string.find(done.err, 'WRONGTYPE', 1, true) then error(done, 0) end
-end
-chart_writes.remove_from_index = remove_from_index
-
--- Removes the instance from the indexes of the leaves left. The last write of a step, because nothing can undo it.
-function chart_writes.remove_from_indexes(ctx)
-    local states, was, active = ctx.program.states, ctx.config_before, ctx.config.active
-    if not was then return end
-    for i = 1, #was.leaves do
-        local leaf = was.leaves[i]
-        if not active[leaf] then remove_from_index(states[leaf].index_key, ctx.id) end
-    end
-end
-
--- Splits the jobs that the instance waits for: those that stay, and those of states that the step left.
-function chart_writes.sort_jobs(ctx, waiting)
-    local kept, gone, root = {}, {}, ctx.program.root
-    for job in string.gmatch(waiting, '%S+') do
-        local state = ctx.program.invoked_by[redis.pcall('HGET', keys.job(root, job), 'invoke')]
-        if ctx.has_ended or not state or ctx.exited[state] then gone[#gone + 1] = job else kept[#kept + 1] = job end
-    end
-    return kept, gone
 end
 
 -- Writes the changes of the instance's timers to the partition's due times. Timers of a suspended instance wait.

@@ -1,4 +1,4 @@
--- needs: chart, commit, core, fields, json, keys, replies, strings, values
+-- needs: chart, commit, core, fields, json, keys, replies, step_jobs, strings, values
 -- Creates instances, for callers and for machines that invoke machines.
 local creation = {}
 
@@ -63,7 +63,7 @@ local function prepare(ctx, data, lenient)
     local ok, failure = core.start(ctx)
     if not ok then return build_refusal(ctx, failure) end
     if ctx.chart then return nil end
-    local ready, caught = pcall(commit.plan_jobs, ctx)
+    local ready, caught = pcall(step_jobs.plan, ctx)
     if not ready then return build_refusal(ctx, chart.describe_failure(ctx, caught)) end
     return nil
 end

@@ -1,5 +1,4 @@
--- needs: chart, chart_writes, commit, data_indexes, failures, jobs, keys, partition_log, sends, timers
--- needs: version_counters
+-- needs: chart, chart_writes, data_indexes, failures, jobs, keys, partition_log, pulse, sends, timers, version_counters
 -- Deletes an instance: its hash, history, index entries, timers and jobs, and the children it invoked.
 local deletion = {}
 
@@ -49,7 +48,7 @@ function deletion.delete(ctx, actor, reason, parent_knows)
     deletion.remove(ctx, parent_knows)
     redis.pcall('HINCRBY', keys.meta(root), 'instances', -1)
     version_counters.remove(root, ctx.program.version, ctx.id)
-    commit.ring_pulse(root)
+    pulse.ring(root)
 end
 
 return deletion

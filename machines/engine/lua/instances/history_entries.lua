@@ -44,12 +44,10 @@ function history_entries.describe(program, edges, event, leaves)
     return begin .. '\t', rest
 end
 
--- Packs the entry of a step; '0' is no payload. `created`: text of the hash; `changes`: the changed data, packed.
-function history_entries.pack(begin, rest, revision, now, created, actor, reason, payload, changes)
-    return begin .. revision .. '\t' .. now - (tonumber(created) or 0) .. rest
-        .. (actor == '' and '' or '\t@' .. json.quote(actor))
-        .. (reason == '' and '' or '\t?' .. json.quote(reason)) .. (payload == '0' and '' or '\t' .. payload) .. changes
-end
+-- The entry of a step, for the plan of its writes: '0' is no payload; `changes`: the changed data, packed.
+history_entries.SOURCE = '${step.entry_begin} .. version .. "\\t" .. now - created .. ${step.entry_rest}'
+    .. ' .. (actor == "" and "" or "\\t@" .. quote(actor)) .. (reason == "" and "" or "\\t?" .. quote(reason))'
+    .. ' .. (kept == "0" and "" or "\\t" .. kept) .. changes'
 
 local function read_legend(program)
     local found = { transitions = {}, names = {}, fields = {}, initial = program.initial }

@@ -1,4 +1,4 @@
--- needs: chart_writes, instances, json, keys, replies, sends, timers, work_budget
+-- needs: instances, json, keys, replies, sends, step_jobs, timers, work_budget
 -- Previews a repair from the context it made of the instance; writes nothing.
 local previews = {}
 
@@ -31,10 +31,10 @@ end
 local function list_withdrawn(ctx, is_deleted)
     local found, gone, root = json.list(), {}, ctx.program.root
     local waiting = ctx.raw._jobs or ''
-    if is_deleted or ctx.moved and not ctx.chart then
+    if is_deleted then
         for job in string.gmatch(waiting, '%S+') do gone[#gone + 1] = job end
-    elseif ctx.chart and (ctx.moved or ctx.has_ended) then
-        gone = select(2, chart_writes.sort_jobs(ctx, waiting))
+    elseif ctx.moved or ctx.has_ended then
+        gone = select(2, step_jobs.sort(ctx, waiting))
     end
     if ctx.ending then gone[#gone + 1] = ctx.ending end
     for i, job in ipairs(gone) do found[i] = read_job(root, job) end
@@ -55,7 +55,7 @@ function previews.list_added(ctx)
         end
     elseif ctx.moved then
         for i, invoke in ipairs(ctx.program.states[ctx.state].invokes) do
-            found[#found + 1] = describe_job(invoke, ctx.plans and ctx.plans[i], invoke.id)
+            found[#found + 1] = describe_job(invoke, ctx.started[i] and ctx.started[i].plan, invoke.id)
         end
     end
     for _, effect in ipairs(ctx.effects) do

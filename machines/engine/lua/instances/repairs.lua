@@ -1,5 +1,5 @@
 -- needs: arguments, commit, configurations, core, fields, idempotency, instances, jobs, json, keys, permits, previews
--- needs: replies, values
+-- needs: replies, step_jobs, values
 -- What all repairs have in common: their arguments, the data they may change, and a preview of each. A call is {id, expect,
 -- actor, reason, now, key, dry, permit}, all text; `dry` is 'dry' for a preview, which needs no reason.
 local repairs = {}
@@ -66,7 +66,7 @@ end
 
 local function enter(ctx, targets)
     core.enter_state(ctx, targets)
-    if not ctx.chart then commit.plan_jobs(ctx) end
+    if not ctx.chart then step_jobs.plan(ctx) end
 end
 
 -- Puts the instance into these states without any action; nil, or why that is not possible.

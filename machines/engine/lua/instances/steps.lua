@@ -1,4 +1,4 @@
--- needs: chart, commit, core, instances, payloads, permits, replies, values, work_budget
+-- needs: chart, commit, core, instances, payloads, permits, replies, step_jobs, values, work_budget
 -- One event on one opened instance: interpreter, commit, reply.
 local steps = {}
 
@@ -6,7 +6,7 @@ local steps = {}
 function steps.take_step(ctx, event, payload, facts)
     local taken, failure = core.step(ctx, event, payload, facts)
     if taken and ctx.moved and not ctx.chart and ctx.program.states[ctx.state].invokes[1] then
-        local ok, caught = pcall(commit.plan_jobs, ctx)
+        local ok, caught = pcall(step_jobs.plan, ctx)
         if not ok then return nil, chart.describe_failure(ctx, caught) end
     end
     return taken, failure

@@ -62,11 +62,11 @@ function job_requests.check_unique(ctx, spec, plan)
     end
 end
 
--- Makes the argument of jobs.enqueue. `invoke`: its id, or '' for a job that no instance waits for.
-function job_requests.make_spec(ctx, spec, plan, invoke)
+-- Makes the argument of jobs.enqueue. `id`: the instance; `invoke`: its id, or '' for a job that no instance waits for.
+function job_requests.make_spec(id, spec, plan, invoke)
     if not plan then
         return {
-            instance = ctx.id,
+            instance = id,
             invoke = invoke,
             src = spec.src,
             queue = spec.queue,
@@ -75,7 +75,7 @@ function job_requests.make_spec(ctx, spec, plan, invoke)
         }
     end
     return {
-        instance = ctx.id,
+        instance = id,
         invoke = invoke,
         src = spec.src,
         queue = spec.queue,

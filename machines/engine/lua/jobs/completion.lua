@@ -1,4 +1,4 @@
--- needs: compiled_steps, core, dead_jobs, delivery, instances, jobs, json, keys, replies, steps
+-- needs: compiled_steps, core, dead_jobs, delivery, instances, jobs, json, keys, replies, step_jobs, steps
 -- Ends a job and sends the event of its end to the instance, as one step.
 local completion = {}
 
@@ -18,14 +18,7 @@ end
 
 -- Removes the job from those that the instance waits for, whatever state the step leads to.
 function completion.remove_awaited(ctx, job)
-    local awaited, stored = '', ctx.raw._jobs
-    if stored ~= job then
-        local others = {}
-        for other in string.gmatch(stored, '%S+') do
-            if other ~= job then others[#others + 1] = other end
-        end
-        awaited = table.concat(others, ' ')
-    end
+    local awaited = step_jobs.remove(ctx.raw._jobs, job) or ctx.raw._jobs
     ctx.raw._jobs, ctx.ending = awaited, job
     return awaited
 end

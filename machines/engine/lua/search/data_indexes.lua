@@ -229,12 +229,12 @@ local function write_facts(ctx)
     end
 end
 
--- The same for compiled steps, which know what changed: `begin` first, then each change.
+-- Begins the writes of a step.
 function data_indexes.begin()
-    undo_log = {}
+    if undo_log[1] then undo_log = {} end
 end
 
--- Moves an instance in the index of a field; `before` and `after` are stored texts, nil for none.
+-- Moves an instance in the index of a field, for compiled steps, which know what changed; `before` and `after` are stored texts, nil for none.
 function data_indexes.change(field, id, before, after)
     before, after = make_member(field, before, id), make_member(field, after, id)
     if after and after ~= before then add(field.lookup, after) end
@@ -254,7 +254,6 @@ end
 -- Writes the indexes, before anything else of a step.
 function data_indexes.write(ctx)
     local program, id, raw = ctx.program, ctx.id, ctx.raw
-    undo_log = {}
     local listed = select_changed(ctx)
     local was = ctx.is_new and EMPTY or read_stored(ctx.key, listed)
     for i, field in ipairs(listed) do

@@ -1,4 +1,4 @@
--- needs: commit, data_indexes, failures, jobs, keys, queue_counters, timers, version_counters
+-- needs: data_indexes, failures, jobs, keys, pulse, queue_counters, timers, version_counters
 -- Removes an instance from the partition that it leaves, without a word to others: it goes on elsewhere.
 local departures = {}
 
@@ -25,7 +25,7 @@ function departures.remove(ctx, job_ids)
     call('DEL', keys.instance(root, id), keys.history(root, id), keys.held(root, id), keys.undo(root, id))
     redis.pcall('HINCRBY', keys.meta(root), 'instances', -1)
     version_counters.remove(root, ctx.program.version, id)
-    commit.ring_pulse(root)
+    pulse.ring(root)
 end
 
 return departures

@@ -1,4 +1,4 @@
--- needs: arguments, commit, data_indexes, keys, partition_log, programs, replies, rollouts, values, version_counters
+-- needs: arguments, data_indexes, keys, partition_log, programs, pulse, replies, rollouts, values, version_counters
 -- needs: version_policy
 -- sb_publish: stores a compiled definition as a numbered, immutable version and makes it the current one, or rolls it out.
 -- KEYS:    1 root of the partition
@@ -214,6 +214,6 @@ return function(KEYS, ARGV)
     end
     store_new(root, def, version, row, source, is_known)
     if row.becomes then row.becomes() end
-    commit.ring_pulse(root)
+    pulse.ring(root)
     return { replies.OK, tostring(version), '1' }
 end

@@ -1,4 +1,4 @@
--- needs: arguments, commit, compiled_steps, idempotency, instances, keys, payloads, permits, replies, reserved_events, steps
+-- needs: arguments, compiled_steps, idempotency, instances, keys, payloads, permits, pulse, replies, reserved_events, steps
 -- needs: version_counters
 -- sb_fire: sends one event to one instance and commits the macrostep it causes.
 -- KEYS:    1 root of the partition, for example sb:{activation:0}
@@ -19,7 +19,7 @@ local function count_refusal(root, program, event, clock)
     -- Callers may invent any number of names: events that the definition does not know are counted together.
     redis.pcall('HINCRBY', keys.refused(root), program.known[event] and event or '', 1)
     version_counters.count(root, program.version, 'refused')
-    commit.touch(root, clock)
+    pulse.touch(root, clock)
 end
 
 return function(KEYS, ARGV)

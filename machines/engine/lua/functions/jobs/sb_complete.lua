@@ -1,4 +1,4 @@
--- needs: arguments, batches, commit, completion, jobs, json, keys, payloads, queue_counters, replies, values
+-- needs: arguments, batches, completion, jobs, json, keys, payloads, pulse, queue_counters, replies, values
 -- sb_complete: completes jobs and moves their instances by done.invoke.<id>, each pair at once, if the token still holds the
 -- job.
 -- KEYS:    1 root of the partition
@@ -73,6 +73,6 @@ return function(KEYS, ARGV)
         reply[i + 1], ended = ok and short and not one[5] and (one[2] or '') or one, ended or ok
     end
     if batch then batches.close(batch) end
-    if ended then commit.ring_pulse(root, clock) end
+    if ended then pulse.ring(root, clock) end
     return reply
 end

@@ -1,4 +1,4 @@
--- needs: arguments, commit, jobs, json, keys, replies, strings, values
+-- needs: arguments, jobs, json, keys, pulse, replies, strings, values
 -- sb_enqueue: adds jobs that no instance waits for to queues; all of them, or none.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 now (ms, or '') · then 12 arguments for each job, at most 500 jobs: src, queue, input (JSON, or ''), priority
@@ -113,6 +113,6 @@ return function(KEYS, ARGV)
         reply[#reply + 1] = one.there and redis.call('HGETALL', keys.job(root, one.job)) or {}
     end
     for queue, number in pairs(rings) do jobs.ring_bell(root, queue, number) end
-    commit.ring_pulse(root, clock)
+    pulse.ring(root, clock)
     return reply
 end

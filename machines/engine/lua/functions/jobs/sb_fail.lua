@@ -1,4 +1,4 @@
--- needs: arguments, commit, completion, jobs, queue_counters, replies, retry_delay, strings
+-- needs: arguments, completion, jobs, pulse, queue_counters, replies, retry_delay, strings
 -- sb_fail: ends an attempt of a job as failed: a later attempt, or the dead jobs and error.invoke.<id> for the instance.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 job · 2 token · 3 error · 4 kind (exception class) · 5 trace · 6 '0' no further attempt · '1' by its attempts ·
@@ -72,6 +72,6 @@ return function(KEYS, ARGV)
             reply = retry_later(root, job, row, now, now + (delay or retry_delay.compute(job, row)), failure)
         end
     end
-    commit.ring_pulse(root, clock)
+    pulse.ring(root, clock)
     return reply
 end

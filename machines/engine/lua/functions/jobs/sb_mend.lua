@@ -1,4 +1,4 @@
--- needs: arguments, commit, job_repair, jobs, replies
+-- needs: arguments, job_repair, jobs, pulse, replies
 -- sb_mend: repairs the places of jobs after keys were damaged from outside: each job goes where its hash says. Checks the
 -- given jobs, or the members of one place of a queue. A leased job without a lease gets a new one, at least for a short
 -- time: a worker that still runs it renews the lease, else it expires.
@@ -36,7 +36,7 @@ return function(KEYS, ARGV)
         for i = 4, #ARGV do job_repair.repair_job(root, ARGV[i], now, tally) end
     end
     for queue, count in pairs(tally.rings) do jobs.ring_bell(root, queue, count) end
-    if job_repair.count_repairs(tally) > 0 then commit.ring_pulse(root, clock) end
+    if job_repair.count_repairs(tally) > 0 then pulse.ring(root, clock) end
     local reply = { replies.OK, next_cursor }
     for _, kind in ipairs(job_repair.KINDS) do reply[#reply + 1] = tally[kind] end
     for _, why in ipairs(tally.why) do reply[#reply + 1] = why end

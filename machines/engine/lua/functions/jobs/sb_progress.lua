@@ -1,4 +1,4 @@
--- needs: arguments, commit, jobs, json, keys, replies, strings
+-- needs: arguments, jobs, json, keys, pulse, replies, strings
 -- sb_progress: stores the progress of a job's handler, if the token still holds the job.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 job · 2 token · 3 done · 4 total ('' = not known) · 5 note · 6 now (ms, or '')
@@ -25,6 +25,6 @@ return function(KEYS, ARGV)
     redis.call('HSET', keys.job(root, job), 'progress', json.encode({
         done = done, total = total or json.null, note = strings.cut_head(ARGV[5] or '', MAX_NOTE), at = now,
     }))
-    commit.ring_pulse(root, clock)
+    pulse.ring(root, clock)
     return { replies.OK }
 end

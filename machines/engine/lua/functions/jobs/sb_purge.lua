@@ -1,4 +1,4 @@
--- needs: arguments, commit, completion, jobs, json, keys, partition_log, repairs, replies, values
+-- needs: arguments, completion, jobs, json, keys, partition_log, pulse, repairs, replies, values
 -- sb_purge: deletes jobs: the oldest ones of one place of a queue, or one job in any place. An instance that waits for a
 -- deleted job gets error.invoke.<id> with the kind Purged or Withdrawn; a worker that runs it learns of it.
 -- KEYS:    1 root of the partition
@@ -81,6 +81,6 @@ return function(KEYS, ARGV)
     elseif what ~= '' then
         write_log(root, 'purge', { queue = queue, place = place, jobs = what }, actor, reason)
     end
-    commit.ring_pulse(root)
+    pulse.ring(root)
     return { replies.OK, gone, left }
 end

@@ -1,4 +1,4 @@
--- needs: arguments, commit, jobs, json, keys, partition_log, queue_limits, replies
+-- needs: arguments, jobs, json, keys, partition_log, pulse, queue_limits, replies
 -- sb_queue: pauses, resumes or limits one queue. The log says who did it and why.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 pause | resume | limit · 3 actor · 4 reason · 5 now (ms, or '') · 6 with limit, concurrency of this
@@ -49,6 +49,6 @@ return function(KEYS, ARGV)
     end
     if action ~= 'resume' then redis.call('SADD', keys.queues(root), queue) end -- a queue with rules is listed
     if action ~= 'pause' and waiting > 0 then jobs.ring_bell(root, queue, waiting) end
-    commit.ring_pulse(root)
+    pulse.ring(root)
     return { replies.OK }
 end

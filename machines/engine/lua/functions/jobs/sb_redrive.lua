@@ -1,4 +1,4 @@
--- needs: arguments, commit, completion, jobs, json, keys, partition_log, repairs, replies
+-- needs: arguments, completion, jobs, json, keys, partition_log, pulse, repairs, replies
 -- sb_redrive: makes dead jobs ready again with their attempts reset, or delayed ones at once. An instance whose state
 -- requested the job and is still active waits for it again. One handled job, by its id, needs 'force': no instance waits for
 -- it.
@@ -43,6 +43,6 @@ return function(KEYS, ARGV)
         partition_log.append(root, 'kind', 'queue', 'name', 'redrive', 'data',
             json.encode({ queue = queue, place = place, jobs = what }), 'actor', ARGV[5] or '', 'reason', ARGV[6] or '')
     end
-    if moved > 0 then commit.ring_pulse(root) end
+    if moved > 0 then pulse.ring(root) end
     return { replies.OK, moved, passed, redis.call('ZCARD', key) }
 end

@@ -1,4 +1,4 @@
--- needs: arguments, commit, dead_jobs, due_jobs, due_times, instances, keys, replies, time_limit
+-- needs: arguments, dead_jobs, due_jobs, due_times, instances, keys, pulse, replies, time_limit
 -- sb_sweep: takes back jobs whose lease has expired (each counts as an attempt) and wakes delayed ones that are due, in each
 -- queue; and corrects the remembered due times. Once for a partition it moves dead jobs of an
 -- earlier release to the handled ones, 200 in a call. A slower check of what sb_tick does all the time.
@@ -27,13 +27,13 @@ return function(KEYS, ARGV)
     local tally = due_jobs.new_tally(0, time_limit.start(), since)
     local queues = redis.call('SMEMBERS', keys.queues(root))
     local ok, settled = pcall(dead_jobs.settle, root, queues, now)
-    if ok and settled > 0 then commit.ring_pulse(root, clock) end
+    if ok and settled > 0 then pulse.ring(root, clock) end
     if due_jobs.has_none(root, queues) then return { replies.OK, 0, 0, 0 } end
     if since then due_jobs.shorten_leases(root, queues, now, limit) end
     due_jobs.sweep(root, queues, now, limit, tally)
     pcall(note_due_times, root, tally, now)
     due_times.ring_bell(root)
-    if due_jobs.count_moved(tally) > 0 then commit.ring_pulse(root, clock) end
+    if due_jobs.count_moved(tally) > 0 then pulse.ring(root, clock) end
     if tally.why[1] then return { replies.FAULT, tally.why[1] } end
     return { replies.OK, tally.taken_back, tally.woken, tally.dead }
 end

@@ -1,5 +1,4 @@
--- needs: arguments, commit, due_times, instances, jobs, json, keys, queue_bells, queue_counters, queue_limits
--- needs: replies
+-- needs: arguments, due_times, instances, jobs, json, keys, pulse, queue_bells, queue_counters, queue_limits, replies
 -- sb_take: leases up to `count` ready jobs of a queue to a worker: pop, lease, token and attempt in one call.
 -- KEYS:    1 root of the partition
 -- ARGV:    1 queue · 2 worker · 3 count (1..1000) · 4 lease in ms ('' = that of each job) · 5 now (ms, or '') · 6 nonce,
@@ -131,6 +130,6 @@ return function(KEYS, ARGV)
         reply[2] = why
         if why == 'busy' then jobs.request_bell(root, queue) end
     end
-    if taken > 0 then commit.ring_pulse(root, clock) end
+    if taken > 0 then pulse.ring(root, clock) end
     return reply
 end

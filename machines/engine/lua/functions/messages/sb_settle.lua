@@ -1,4 +1,4 @@
--- needs: arguments, commit, delivery, due_times, keys, replies
+-- needs: arguments, delivery, due_times, keys, pulse, replies
 -- sb_settle: removes delivered messages from the outbox; tells the senders of failed ones in the same call.
 -- KEYS:    1 root of the partition whose outbox it is
 -- ARGV:    1 now (ms, or '') · 2 message id · 3 'done' or 'failed' · 4 why ('' when done) · and so on, three for each message
@@ -34,7 +34,7 @@ return function(KEYS, ARGV)
     local now, gone = arguments.read_now(ARGV[1]), 0
     redis.call('XLEN', keys.outbox(root))
     for i = 2, #ARGV, 3 do gone = gone + settle_message(root, ARGV[i], ARGV[i + 1], ARGV[i + 2], now) end
-    if gone > 0 then commit.ring_pulse(root) end
+    if gone > 0 then pulse.ring(root) end
     due_times.ring_bell(root)
     return { replies.OK, gone, redis.call('XLEN', keys.outbox(root)) }
 end

@@ -1,4 +1,4 @@
--- needs: arguments, commit, history_entries, keys, partition_log, replies, retirement, time_limit
+-- needs: arguments, history_entries, keys, partition_log, pulse, replies, retirement, time_limit
 -- sb_retire: lets go of finished instances, each with its history, index entries and jobs, if it is still the one that was
 -- read: of the same revision and creation, finished and not suspended. Any other stays. Stops after some 2 ms.
 -- KEYS:    1 root of the partition
@@ -34,7 +34,7 @@ local function report(root, count, machine, actor, reason)
     partition_log.append(root, 'kind', 'retired', 'name', 'retired', 'data', string.format('{"instances":%d}', count),
         'machine', machine, 'actor', actor, 'reason', reason)
     redis.pcall('HINCRBY', keys.meta(root), 'instances', -count)
-    commit.ring_pulse(root)
+    pulse.ring(root)
 end
 
 return function(KEYS, ARGV)

@@ -1,4 +1,4 @@
--- needs: commit, data_indexes, instances, keys, programs, replies, time_limit
+-- needs: data_indexes, instances, keys, programs, pulse, replies, time_limit
 -- sb_reindex: adds instances that are older than the declaration of an indexed field to its index; at last, marks the index
 -- as complete.
 -- KEYS:    1 root of the partition
@@ -18,7 +18,7 @@ local function mark_complete(root, done)
     end
     redis.call('HSET', keys.meta(root), 'by', listed)
     programs.drop_outdated(root)
-    commit.ring_pulse(root)
+    pulse.ring(root)
 end
 
 return function(KEYS, ARGV)

@@ -1,4 +1,4 @@
--- needs: arguments, commit, due_jobs, due_times, keys, replies, time_limit, timer_firing
+-- needs: arguments, due_jobs, due_times, keys, pulse, replies, time_limit, timer_firing
 -- sb_tick: does in each partition what is due: fires timers, the oldest first, each as a step of its own; takes back jobs
 -- whose lease ended half a second ago; wakes delayed ones. Answers when the next of these is due, as far as this server
 -- knows.
@@ -69,7 +69,7 @@ return function(KEYS, ARGV)
         else
             local found = check_partition(root, now, limit, call)
             due_times.ring_bell(root)
-            if found[3] > 0 then commit.ring_pulse(root, clock) end
+            if found[3] > 0 then pulse.ring(root, clock) end
             reply[i + 2] = found
         end
         due_times.note_listener(root, ARGV[4] == 'hears')

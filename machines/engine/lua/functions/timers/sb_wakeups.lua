@@ -1,4 +1,4 @@
--- needs: arguments, commit, due_times, queue_bells, replies
+-- needs: arguments, due_times, pulse, queue_bells, replies
 -- sb_wakeups: answers from the server's memory which of many partitions a waiting worker has to look at. It reads no key,
 -- so partitions of any slots may be named that this server holds.
 -- flags:   no-writes
@@ -23,7 +23,7 @@ return function(_, ARGV)
     for i = 1, last - 1 do
         local word
         if since then
-            word = commit.was_touched(ARGV[i], since, now) and '1'
+            word = pulse.was_touched(ARGV[i], since, now) and '1'
         elseif horizon then
             word = due_times.describe(ARGV[i], now, horizon)
         else

@@ -1,4 +1,4 @@
--- needs: arguments, commit, keys, record_checks, record_writes, redirects, replies, values
+-- needs: arguments, keys, pulse, record_checks, record_writes, redirects, replies, values
 -- sb_arrive: brings staged instances into force in their new partition, after they have departed from the old one; or drops
 -- staged records of instances that have not.
 -- KEYS:    1 root of the new partition
@@ -39,6 +39,6 @@ return function(KEYS, ARGV)
         if not ok then outcome, why = 'refused', values.describe_error(outcome) end
         reply[#reply + 1], reply[#reply + 2] = outcome, why
     end
-    commit.ring_pulse(root)
+    pulse.ring(root)
     return reply
 end

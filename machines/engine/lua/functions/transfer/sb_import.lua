@@ -1,4 +1,4 @@
--- needs: arguments, commit, keys, record_checks, record_writes, redirects, replies, time_limit, values
+-- needs: arguments, keys, pulse, record_checks, record_writes, redirects, replies, time_limit, values
 -- sb_import: writes records that sb_export made, each once: an instance with its history, timers, jobs and messages; a job
 -- without an instance; the counters of a partition. A record is checked against the definition before anything is written.
 -- KEYS:    1 root of the partition
@@ -100,6 +100,6 @@ return function(KEYS, ARGV)
         end
         reply[#reply + 1], reply[#reply + 2] = outcome, why
     end
-    commit.ring_pulse(root)
+    pulse.ring(root)
     return reply
 end

@@ -1,4 +1,4 @@
--- needs: arguments, commit, keys, migration, migration_writes, replies, time_limit, timers, way_back
+-- needs: arguments, commit, keys, migration, migration_writes, pulse, replies, time_limit, timers, way_back
 -- sb_migrate: moves instances to another version of their machine by a plan, each whole or not at all. What a plan does with
 -- an instance is decided by what the instance is now. One that has the version already stays as it is, so that a call may
 -- be repeated.
@@ -103,6 +103,6 @@ return function(KEYS, ARGV)
     end
     reply[2] = done
     migration_writes.finish(plan)
-    if mode ~= 'dry' then commit.ring_pulse(root, call.clock) end
+    if mode ~= 'dry' then pulse.ring(root, call.clock) end
     return reply
 end

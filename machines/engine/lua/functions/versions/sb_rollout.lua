@@ -1,4 +1,4 @@
--- needs: arguments, commit, keys, partition_log, replies, rollouts, version_policy
+-- needs: arguments, keys, partition_log, pulse, replies, rollouts, version_policy
 -- sb_rollout: changes which version new instances get. The first partition of the machine decides; sb_rollout_copy brings its
 --          change to the others.
 -- KEYS:    1 root of the first partition
@@ -83,6 +83,6 @@ return function(KEYS, ARGV)
     version_policy.write(root, policy)
     partition_log.append(root, 'kind', 'version', 'name', call.action, 'data',
         encode_change(policy, call, current), 'actor', call.actor, 'reason', call.reason)
-    commit.ring_pulse(root)
+    pulse.ring(root)
     return { replies.OK, tostring(policy.turn + 1) }
 end

@@ -1,4 +1,4 @@
--- needs: arguments, commit, keys, replies, version_policy
+-- needs: arguments, keys, pulse, replies, version_policy
 -- sb_rollout_copy: copies to a partition what the first one has decided: the current version, roll-out, pin and withdrawn
 --          versions. A copy of an earlier turn changes nothing, so copies may come in any order and repeatedly.
 -- KEYS:    1 root of the partition
@@ -39,6 +39,6 @@ return function(KEYS, ARGV)
     if why then return { replies.FAULT, why } end
     version_policy.write_texts(root, to_text(ARGV[3]), to_text(ARGV[4]), to_text(ARGV[5]))
     redis.call('HSET', keys.meta(root), 'turn', ARGV[1])
-    commit.ring_pulse(root)
+    pulse.ring(root)
     return { replies.OK, 1 }
 end

@@ -1,4 +1,4 @@
--- needs: arguments, commit, keys, replies, version_counters
+-- needs: arguments, keys, pulse, replies, version_counters
 -- sb_version_count: counts, one by one, the instances that are older than the counters of versions. Instances that come, go
 --          or move meanwhile are counted by that; each counts once, however often it is named.
 -- KEYS:    1 root of the partition
@@ -22,6 +22,6 @@ return function(KEYS, ARGV)
         if version_counters.count_instance(root, ARGV[i]) then fresh = fresh + 1 end
     end
     local exact = action ~= 'count' and version_counters.finish_count(root, action == 'force')
-    if exact then commit.ring_pulse(root) end
+    if exact then pulse.ring(root) end
     return { replies.OK, fresh, exact and '1' or '0' }
 end

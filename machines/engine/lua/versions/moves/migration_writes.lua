@@ -104,7 +104,7 @@ local function add_jobs(result)
     local after, root, added = result.after, result.plan.root, {}
     local ending = ' ' .. table.concat(result.withdrawn, ' ') .. ' '
     for _, started in ipairs(after.started) do
-        local spec = job_requests.make_spec(after, started.invoke, started.plan, started.invoke.id)
+        local spec = job_requests.make_spec(after.id, started.invoke, started.plan, started.invoke.id)
         local job, there, holder = jobs.enqueue(root, spec, after.now, ending)
         if there then values.fail('the unique key of ' .. started.invoke.id .. ' is held by the open job ' .. job) end
         table.insert(progress.added, { job = job, spec = spec, holder = holder })
