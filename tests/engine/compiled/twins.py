@@ -49,10 +49,11 @@ def interpreted_library() -> str:
 def counting_library() -> str:
     """The library with counts of the steps that ran compiled, and of those that did not."""
     text = patient(library.text()).replace("local CHARTS_FROM = 3", "local CHARTS_FROM = 1")
-    written = "if ok then return true end\nstep_plan.undo("
+    written = "awaited, gone)\nif ok then return true end\n"
     assert text.count(written) == 1
-    text = text.replace(written, f"if ok and event:sub(1, 1) ~= '(' then redis.call('INCR', 'interpreted') end\n{written}")
-    answered = "if ok then return reply end\nstep_plan.undo("
+    counted = "if ok and event:sub(1, 1) ~= '(' then redis.call('INCR', 'interpreted') end\n"
+    text = text.replace(written, written.replace("if ok", counted + "if ok"))
+    answered = "work_budget.stop()\nif ok then return reply end\nreturn nil\n"
     assert text.count(answered) == 1
     count = "if reply then redis.call('INCR', reply[1] == 'OK' and 'compiled' or 'refused') end return reply"
     return text.replace(answered, answered.replace("return reply", count))
@@ -68,7 +69,7 @@ class Twins:
         self.load()
 
     def load(self, text: str | None = None, other: str | None = None) -> None:
-        """Load the libraries anew, so that nothing is compiled; ``text``: the one of compiled steps, ``other``: without."""
+        """Load the libraries anew, so that nothing is compiled: ``text``, and ``other`` without compiled steps."""
         texts = (text or counting_library(), other or interpreted_library())
         for client, library_ in zip(self.clients, texts, strict=True):
             client.function_load(library_, replace=True)

@@ -140,7 +140,8 @@ local function write_arming(writer, path, transition, state)
     writer.active = nil
     local delay = step_source.write(transition.delay_tree, writer)
     writer.active = active
-    line(writer, format('arm_timer(timed, parse_duration(%s), %s, %d)', delay[1], lua_source.quote(transition.events[1]), state.index))
+    local event = lua_source.quote(transition.events[1])
+    line(writer, format('arm_timer(timed, parse_duration(%s), %s, %d)', delay[1], event, state.index))
     path.armed = true
 end
 

@@ -14,7 +14,6 @@ local MAX_RARE = 2000 -- steps of one order of fields whose uses are counted
 local DUE, EVENT, STATE = 2, 3, 4 -- of a timer
 local NO_PAYLOAD = {}
 
-local progress = step_plan.progress
 local compiled_count, epoch = 0, 0
 local concat = table.concat
 
@@ -94,7 +93,8 @@ local function compile(program, shape, state, event, flat, form)
         compiled_count, epoch = 0, epoch + 1
         return false
     end
-    local step = step_source.compile(program, concat({ form, state, event }, '\t'), build, program, shape, state, event, flat, form)
+    local name = concat({ form, state, event }, '\t')
+    local step = step_source.compile(program, name, build, program, shape, state, event, flat, form)
     local steps = shape[form][state] or {}
     shape[form][state], steps[event] = steps, step
     return step
@@ -128,11 +128,9 @@ end
 
 -- Runs a step; nil where it gave up, or a write failed and was taken back.
 local function run(step, ...)
-    progress.stage = 0
-    local ok, reply = pcall(step, ...)
+    local ok, reply = step_plan.try(step, ...)
     work_budget.stop()
     if ok then return reply end
-    step_plan.undo(reply)
     return nil
 end
 

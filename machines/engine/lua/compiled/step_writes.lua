@@ -12,8 +12,8 @@ local line, quote, give_up = step_source.line, lua_source.quote, step_source.giv
 local BOOKKEEPING = { _version = true, _state = true, _entered = true, _def = true, _created = true, _jobs = true, _actor = true,
     _timers = true, _came = true, _plans = true }
 -- What a step keeps of `step` for its run.
-local FACTS = { 'chart', 'moved', 'has_ended', 'origin', 'state', 'config', 'config_before', 'fresh', 'exited', 'edges', 'started',
-    'effects', 'timed' }
+local FACTS = { 'chart', 'moved', 'has_ended', 'origin', 'state', 'config', 'config_before', 'fresh', 'exited', 'edges',
+    'started', 'effects', 'timed' }
 local MIN_SHARE = 100 -- bytes that a field may have
 local WHOLE_TEXTS = { _entered = true, _created = true }
 
@@ -227,7 +227,8 @@ local function write_hset(writer, step, set)
     local awaits = hash .. ', "_jobs", awaited'
     if not step.has_jobs then return format(both, hash, hash) end
     if not position or step.started[1] then return format(both, awaits, awaits) end
-    return format('if ending or awaited ~= f[%d] then ' .. both .. ' else ' .. both .. ' end', position, awaits, awaits, hash, hash)
+    local changed = format('if ending or awaited ~= f[%d] then ', position)
+    return changed .. format(both, awaits, awaits) .. ' else ' .. format(both, hash, hash) .. ' end'
 end
 
 local function write_instance(writer, step)

@@ -135,10 +135,10 @@ function commit.write_step(ctx, event, actor, reason, history_payload, clock)
     if actor ~= '' then store_actor(ctx, actor) end
     step_plan.begin(ctx, ctx.id, raw._entered)
     local awaited, gone = step_jobs.leave(ctx, raw._jobs or '', ctx.ending)
-    local ok, caught = pcall(carry_out, ctx, ctx.id, ctx.key, ctx.batch, ctx.now, clock or pulse.read_clock(),
-        json.number(ctx.version + 1), json.number(ctx.now), tonumber(raw._created) or 0, actor, reason, history_payload, awaited, gone)
+    local ok, caught = step_plan.try(carry_out, ctx, ctx.id, ctx.key, ctx.batch, ctx.now, clock or pulse.read_clock(),
+        json.number(ctx.version + 1), json.number(ctx.now), tonumber(raw._created) or 0, actor, reason, history_payload,
+        awaited, gone)
     if ok then return true end
-    step_plan.undo(caught)
     return nil, describe_failure(caught)
 end
 

@@ -22,7 +22,6 @@ local concat, find, format, gsub, sub = table.concat, string.find, string.format
 local WRITTEN = -1
 local progress = { step = nil, id = nil, entered = nil, stage = 0, moves = false, placed = 0, scores = {}, counted = 0,
     undo_log = {} }
-step_plan.progress = progress
 
 -- Answers the index key of a state.
 local function find_index(step, state)
@@ -84,7 +83,8 @@ step_plan.writes = {
     {
         name = 'index of the state entered',
         when = 'step.moved and not step.chart',
-        source = [[progress.moves = not batch or not has_move(batch, ${find_index(step, step.origin)}, ${find_index(step, step.state)})
+        source = [[progress.moves = not batch
+                or not has_move(batch, ${find_index(step, step.origin)}, ${find_index(step, step.state)})
             if progress.moves then call("ZADD", ${find_index(step, step.state)}, stamp, id) end]],
         undo = function(step, id)
             local key = find_index(step, step.state)
@@ -180,8 +180,8 @@ step_plan.writes = {
     { name = 'log entries', when = 'step.effects[1]', source = 'log_effects(step, id, version)' },
     {
         name = 'log of steps',
-        source = [[if is_logged(${step.program.root}, clock) then log_step(${step.program.root}, ${step.program.machine}, id, version,
-            ${step.event_name}, ${quote_place(step)}) end]],
+        source = [[if is_logged(${step.program.root}, clock) then
+            log_step(${step.program.root}, ${step.program.machine}, id, version, ${step.event_name}, ${quote_place(step)}) end]],
     },
     { name = 'instance', source = '${given.instance}' },
     -- Nothing can undo this one: it comes last.
@@ -211,7 +211,8 @@ step_plan.writes = {
     {
         name = 'move of a batch',
         when = 'step.moved and not step.chart',
-        source = [[if batch then add_move(batch, ${find_index(step, step.origin)}, ${find_index(step, step.state)}, id, progress.moves) end]],
+        source = [[if batch then
+            add_move(batch, ${find_index(step, step.origin)}, ${find_index(step, step.state)}, id, progress.moves) end]],
     },
     {
         name = 'pulse, or flow of a batch',
@@ -326,20 +327,28 @@ end
 
 -- Begins a step. `entered`: when the instance entered its state, as its hash has it.
 function step_plan.begin(step, id, entered)
-    progress.step, progress.id, progress.entered, progress.stage = step, id, entered, 0
+    progress.step, progress.id, progress.entered = step, id, entered
     if progress.undo_log[1] then progress.undo_log = {} end
     step_jobs.begin()
 end
 
--- Takes back what the current step has written, after one of its writes failed. Throws `caught` where the step is written.
-function step_plan.undo(caught)
+local function undo()
     local step = progress.step
-    if progress.stage == WRITTEN then error(caught, 0) end
     for number = progress.stage, 1, -1 do
         local write = step_plan.writes[number]
         if write.undo and (not write.test or write.test(step)) then pcall(write.undo, step, progress.id) end
     end
+end
+
+-- Runs a function that writes a step, and answers what `pcall` answers. Where a write failed, the earlier ones are taken back;
+-- what fails when the step is written is thrown.
+function step_plan.try(write, ...)
     progress.stage = 0
+    local ok, found = pcall(write, ...)
+    if ok then return true, found end
+    if progress.stage == WRITTEN then error(found, 0) end
+    undo()
+    return false, found
 end
 
 return step_plan

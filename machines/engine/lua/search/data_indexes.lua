@@ -234,7 +234,8 @@ function data_indexes.begin()
     if undo_log[1] then undo_log = {} end
 end
 
--- Moves an instance in the index of a field, for compiled steps, which know what changed; `before` and `after` are stored texts, nil for none.
+-- Moves an instance in the index of a field, for compiled steps, which know what changed. `before` and `after` are stored
+-- texts, nil for none.
 function data_indexes.change(field, id, before, after)
     before, after = make_member(field, before, id), make_member(field, after, id)
     if after and after ~= before then add(field.lookup, after) end
