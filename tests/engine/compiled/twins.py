@@ -49,7 +49,7 @@ def interpreted_library() -> str:
 def counting_library() -> str:
     """The library with counts of the steps that ran compiled, and of those that did not."""
     text = patient(library.text()).replace("local CHARTS_FROM = 3", "local CHARTS_FROM = 1")
-    written = "awaited, gone)\nif ok then return true end\n"
+    written = "reason, history_payload, awaited, gone)\nif ok then return true end\n"
     assert text.count(written) == 1
     counted = "if ok and event:sub(1, 1) ~= '(' then redis.call('INCR', 'interpreted') end\n"
     text = text.replace(written, written.replace("if ok", counted + "if ok"))

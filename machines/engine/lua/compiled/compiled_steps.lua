@@ -126,9 +126,10 @@ local function find_step(root, flat, event, is_sent, form)
     return step, program, positions
 end
 
--- Runs a step; nil where it gave up, or a write failed and was taken back.
-local function run(step, ...)
-    local ok, reply = step_plan.try(step, ...)
+local try = step_plan.try
+
+-- Answers what a step has answered; nil where it gave up, or a write failed and was taken back.
+local function finish(ok, reply)
     work_budget.stop()
     if ok then return reply end
     return nil
@@ -151,7 +152,8 @@ function compiled_steps.fire(root, id, key, flat, event, payload_text, expect, a
         work_budget.stop()
         return step(flat, event), program
     end
-    return run(step, flat, id, key, payload, kept, actor, reason, now, clock or pulse.read_clock(), permit, short), program
+    clock = clock or pulse.read_clock()
+    return finish(try(step, flat, id, key, payload, kept, actor, reason, now, clock, permit, short)), program
 end
 
 -- Explains an event: answers the reply of `sb_explain`, or nil where the interpreter has to.
@@ -174,8 +176,8 @@ function compiled_steps.complete(root, id, key, flat, event, payload, job, endin
     if not step or not program.flat and string.sub(event, 1, 5) ~= 'done.' then return nil end
     work_budget.start()
     local kept = payloads.encode_for_history(payload)
-    return run(step, flat, id, key, payload, kept, 'job ' .. job, '', ending.now, ending.clock or pulse.read_clock(), nil,
-        ending.short, job, ending.batch)
+    return finish(try(step, flat, id, key, payload, kept, 'job ' .. job, '', ending.now, ending.clock or pulse.read_clock(),
+        nil, ending.short, job, ending.batch))
 end
 
 -- The same for a timer of an instance: answers nil where the interpreter has to look, also for a timer that is not due.
@@ -190,8 +192,8 @@ function compiled_steps.fire_timer(root, id, key, flat, timer_id, now)
         raw = { _timers = flat[positions._timers] } }
     local timer = timers.take(timed, timer_id)
     local step = timer and timer[DUE] <= now and timer[STATE] ~= 0 and find_step(root, flat, timer[EVENT], false, 'compile')
-    local reply = step and run(step, flat, id, key, NO_PAYLOAD, '0', 'timer', '', now, pulse.read_clock(), nil, true, nil, nil,
-        timed)
+    local reply = step and finish(try(step, flat, id, key, NO_PAYLOAD, '0', 'timer', '', now, pulse.read_clock(), nil, true,
+        nil, nil, timed))
     work_budget.stop()
     return reply or nil
 end

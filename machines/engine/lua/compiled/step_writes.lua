@@ -23,7 +23,7 @@ local WHOLE_TEXTS = { _entered = true, _created = true }
 -- wait for the one that ends.
 local function leave_jobs(step, awaited, ending)
     if ending then awaited = step_jobs.remove(awaited, ending) end
-    if not awaited then return nil end
+    if not awaited or awaited == '' then return awaited end
     return step_jobs.leave(step, awaited, ending)
 end
 
@@ -36,7 +36,7 @@ local function change_arrivals(step, id, before)
 end
 
 local NAMES = {
-    { 'begin_writes', step_plan.begin }, { 'leave_jobs', leave_jobs }, { 'change_index', data_indexes.change },
+    { 'leave_jobs', leave_jobs }, { 'change_index', data_indexes.change },
     { 'change_actor', data_indexes.change_actor }, { 'change_arrivals', change_arrivals }, { 'encode_timers', timers.encode },
     { 'count_spent', work_budget.count_spent },
 }
@@ -281,12 +281,10 @@ local function has_fresh_leaf(step)
     return false
 end
 
--- Completes what the plan reads of a step, and keeps it for the run.
+-- Keeps what the plan reads of a step for the run.
 local function keep_facts(writer, step)
-    local program, kept = writer.program, { program = writer.program, event_name = writer.event }
+    local kept = { program = writer.program }
     for _, name in ipairs(FACTS) do kept[name] = step[name] end
-    kept.entry_begin, kept.entry_rest = history_entries.describe(program, step.edges, writer.event,
-        step.chart and step.config.leaves or { step.state })
     writer.steps[#writer.steps + 1] = kept
     line(writer, format('local step = steps[%d]', #writer.steps))
     return kept
@@ -305,14 +303,16 @@ function step_writes.write_end(writer, step)
     local facts = keep_facts(writer, step)
     write_waiting(writer, step)
     line(writer, format('local version, stamp = number(f[%d] + 1), batch and batch.stamp or number(now)', positions._version))
-    line(writer, format('local created, long = f[%d]', positions._created))
+    line(writer, format('local created, entered, long = f[%d], f[%d]', positions._created, positions._entered))
     write_changes(writer, step.changes)
     if step.timed then line(writer, 'local armed = encode_timers(timed)') end
     local answer, last = write_answer(writer, step), list_last(writer, step)
     if not last[1] then add(answer, '}') end
     line(writer, 'local text = short and version or ' .. write_joined(answer))
-    line(writer, format('begin_writes(step, id, f[%d])', positions._entered))
-    local given = { indexes = write_indexes(writer, step), instance = write_instance(writer, step) }
+    local begin, rest = history_entries.describe(program, step.edges, writer.event,
+        step.chart and step.config.leaves or { step.state })
+    local given = { indexes = write_indexes(writer, step), instance = write_instance(writer, step),
+        entry_begin = quote(begin), entry_rest = quote(rest), event = quote(writer.event) }
     for _, text in ipairs(step_plan.print(facts, given)) do line(writer, text) end
     if last[1] then
         add(last, '}')

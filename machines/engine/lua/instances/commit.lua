@@ -112,11 +112,23 @@ local function store_actor(ctx, actor)
     ctx.actor_changed, ctx.previous_actor, ctx.raw._actor = true, ctx.raw._actor, actor
 end
 
+local function describe_entry(ctx, event)
+    if ctx.program.history == 0 then return end
+    return history_entries.describe(ctx.program, ctx.edges, event, ctx.chart and ctx.config.leaves or { ctx.state })
+end
+
 local carry_out = step_plan.make({
     indexes = 'write_indexes(step)',
-    texts = 'local count, removed, changes = collect_hash(step, version, stamp)',
+    texts = 'local count, removed, changes = collect_hash(step, version, stamp)'
+        .. ' local entry_begin, entry_rest = describe_entry(step, event)',
+    entry_begin = 'entry_begin',
+    entry_rest = 'entry_rest',
+    event = 'event',
     instance = 'write_hash(step, awaited, count, removed)',
-}, { { 'write_indexes', data_indexes.write }, { 'collect_hash', collect_hash }, { 'write_hash', write_hash } })
+}, {
+    { 'write_indexes', data_indexes.write }, { 'collect_hash', collect_hash }, { 'describe_entry', describe_entry },
+    { 'write_hash', write_hash },
+})
 
 local function describe_failure(caught)
     return type(caught) == 'table' and caught.err or values.describe_error(caught)
@@ -126,18 +138,12 @@ end
 -- the caller has read it. Answers true, or nil and why nothing was written.
 function commit.write_step(ctx, event, actor, reason, history_payload, clock)
     work_budget.stop()
-    local program, raw = ctx.program, ctx.raw
-    ctx.event_name, ctx.timed = event, ctx.timers_changed
-    if program.history > 0 then
-        ctx.entry_begin, ctx.entry_rest = history_entries.describe(program, ctx.edges, event,
-            ctx.chart and ctx.config.leaves or { ctx.state })
-    end
+    local raw = ctx.raw
     if actor ~= '' then store_actor(ctx, actor) end
-    step_plan.begin(ctx, ctx.id, raw._entered)
     local awaited, gone = step_jobs.leave(ctx, raw._jobs or '', ctx.ending)
     local ok, caught = step_plan.try(carry_out, ctx, ctx.id, ctx.key, ctx.batch, ctx.now, clock or pulse.read_clock(),
-        json.number(ctx.version + 1), json.number(ctx.now), tonumber(raw._created) or 0, actor, reason, history_payload,
-        awaited, gone)
+        json.number(ctx.version + 1), json.number(ctx.now), tonumber(raw._created) or 0, raw._entered, event, actor,
+        reason, history_payload, awaited, gone)
     if ok then return true end
     return nil, describe_failure(caught)
 end
@@ -146,6 +152,7 @@ end
 function commit.carry_out_effects(ctx)
     work_budget.stop()
     step_jobs.begin()
+    step_jobs.leave(ctx, '')
     step_jobs.request(ctx, ctx.id, ctx.now)
     step_plan.log_effects(ctx, ctx.id, ctx.version + 1)
     step_jobs.ring()

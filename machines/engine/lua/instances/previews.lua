@@ -55,7 +55,7 @@ function previews.list_added(ctx)
         end
     elseif ctx.moved then
         for i, invoke in ipairs(ctx.program.states[ctx.state].invokes) do
-            found[#found + 1] = describe_job(invoke, ctx.started[i] and ctx.started[i].plan, invoke.id)
+            found[#found + 1] = describe_job(invoke, ctx.started and ctx.started[i].plan, invoke.id)
         end
     end
     for _, effect in ipairs(ctx.effects) do

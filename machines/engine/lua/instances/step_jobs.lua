@@ -6,9 +6,9 @@ local step_jobs = {}
 local concat, find, gmatch = table.concat, string.find, string.gmatch
 local NONE = shared_lists.NONE
 
--- The jobs that the current step has added, for an undo, and the ids of those that end with it. One of each is enough: the
+-- The jobs that the current step has added, for an undo, and those that end with it. One of each is enough: the
 -- server runs one call at a time.
-local added, ending_jobs = {}, ''
+local added, leaving, ending_job = {}, NONE, nil
 
 -- Plans the jobs of a flat step before anything is written: an input that fails refuses the step like any other action.
 function step_jobs.plan(ctx)
@@ -47,33 +47,32 @@ end
 -- Forgets the jobs of the step before.
 function step_jobs.begin()
     if added[1] then added = {} end
-    ending_jobs = ''
 end
 
 -- Answers the jobs that the instance waits for after the step but for new ones, and a list of those to withdraw. `ending`: the
 -- job whose end the step is, if any, which is not among `awaited`.
 function step_jobs.leave(step, awaited, ending)
-    local gone = NONE
+    leaving, ending_job = NONE, ending
     if awaited ~= '' and (step.moved or step.has_ended) then
         local kept
-        kept, gone = step_jobs.sort(step, awaited)
+        kept, leaving = step_jobs.sort(step, awaited)
         awaited = concat(kept, ' ')
     end
-    ending_jobs = ' ' .. concat(gone, ' ') .. ' ' .. (ending or '') .. ' '
-    return awaited, gone
+    return awaited, leaving
 end
 
--- Adds a job. Answers it, and true when an open job already holds the unique key.
+-- Adds a job. Answers it, and true when an open job already holds the unique key: one that ends with the step holds it no more.
 local function add(step, id, request, plan, invoke, now)
     local spec, root = job_requests.make_spec(id, request, plan, invoke), step.program.root
-    local job, there, holder = jobs.enqueue(root, spec, now, spec.unique and ending_jobs)
+    local ending = spec.unique and ' ' .. concat(leaving, ' ') .. ' ' .. (ending_job or '') .. ' '
+    local job, there, holder = jobs.enqueue(root, spec, now, ending)
     if not there then added[#added + 1] = { root = root, job = job, spec = spec, holder = holder } end
     return job, there
 end
 
 -- Adds the jobs of the states entered. Answers all that the instance waits for.
 function step_jobs.start(step, id, awaited, now)
-    for _, started in ipairs(step.started) do
+    for _, started in ipairs(step.started or NONE) do
         local job, there = add(step, id, started.invoke, started.plan, started.invoke.id, now)
         if there then values.fail('two jobs of one instance have the unique key of ' .. job) end
         awaited = awaited == '' and job or awaited .. ' ' .. job

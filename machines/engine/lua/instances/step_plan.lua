@@ -14,6 +14,7 @@
 -- `step` and the locals that `PARAMETERS` and `LOCALS` name. `${given...}` is source that differs: how the data is collected.
 local step_plan = {}
 
+local HISTORY_SLACK = 16 -- entries beyond those kept, before the oldest are cut off
 local call, pcall_redis = redis.call, redis.pcall
 local concat, find, format, gsub, sub = table.concat, string.find, string.format, string.gsub, string.sub
 
@@ -21,7 +22,7 @@ local concat, find, format, gsub, sub = table.concat, string.find, string.format
 -- latest write of the plan that has begun, or `WRITTEN`: from then on nothing is undone.
 local WRITTEN = -1
 local progress = { step = nil, id = nil, entered = nil, stage = 0, moves = false, placed = 0, scores = {}, counted = 0,
-    undo_log = {} }
+    timers_log = nil, messages_log = nil }
 
 -- Answers the index key of a state.
 local function find_index(step, state)
@@ -63,15 +64,11 @@ function step_plan.log_effects(step, id, version)
     end
 end
 
-local function undo_logged()
-    chart_writes.undo(progress.undo_log)
-    progress.undo_log = {}
-end
-
-step_plan.PARAMETERS = 'step, id, key, batch, now, clock, version, stamp, created, actor, reason, kept, awaited, gone'
-step_plan.LOCALS = 'local timed, long = step, false'
+local PARAMETERS = 'step, id, key, batch, now, clock, version, stamp, created, entered, event, actor, reason, kept, awaited, gone'
+local LOCALS = 'local timed, long = step, false'
 
 step_plan.writes = {
+    { name = 'what an undo needs', source = 'progress.step, progress.id, progress.entered = step, id, entered' },
     {
         name = 'indexes of data and facts',
         when = 'step.program.indexed',
@@ -83,9 +80,9 @@ step_plan.writes = {
     {
         name = 'index of the state entered',
         when = 'step.moved and not step.chart',
-        source = [[progress.moves = not batch
-                or not has_move(batch, ${find_index(step, step.origin)}, ${find_index(step, step.state)})
-            if progress.moves then call("ZADD", ${find_index(step, step.state)}, stamp, id) end]],
+        source = [[local to = ${find_index(step, step.state)}
+            progress.moves = not batch or not has_move(batch, ${find_index(step, step.origin)}, to)
+            if progress.moves then call("ZADD", to, stamp, id) end]],
         undo = function(step, id)
             local key = find_index(step, step.state)
             if not progress.moves then return end
@@ -150,38 +147,32 @@ step_plan.writes = {
     },
     {
         name = 'jobs of states entered',
-        when = 'step.started[1]',
-        before = '',
+        when = 'step.started and step.started[1] or step.effects[1]',
+        before = 'begin_jobs()',
         source = 'awaited = start_jobs(step, id, awaited, now)',
         undo = step_jobs.undo,
     },
     {
         name = 'timers',
-        when = 'step.timed',
-        before = '',
-        source = 'if timed.timers_changed then write_timers(timed, progress.undo_log) end',
-        undo = undo_logged,
+        when = 'step.timed or step.timers_changed',
+        before = 'progress.timers_log = {}',
+        source = 'if timed.timers_changed then write_timers(timed, progress.timers_log) end',
+        undo = function() chart_writes.undo(progress.timers_log) end,
     },
     {
         name = 'messages',
         when = 'step.messages and step.messages[1]',
-        before = '',
-        source = 'post_messages(step, progress.undo_log)',
-        undo = undo_logged,
+        before = 'progress.messages_log = {}',
+        source = 'post_messages(step, progress.messages_log)',
+        undo = function() chart_writes.undo(progress.messages_log) end,
     },
     -- Requested jobs before log entries: an entry cannot be undone, so all that may fail comes first.
-    {
-        name = 'jobs requested by actions',
-        when = 'step.effects[1]',
-        before = '',
-        source = 'request_jobs(step, id, now)',
-        undo = step_jobs.undo,
-    },
+    { name = 'jobs requested by actions', when = 'step.effects[1]', source = 'request_jobs(step, id, now)' },
     { name = 'log entries', when = 'step.effects[1]', source = 'log_effects(step, id, version)' },
     {
         name = 'log of steps',
         source = [[if is_logged(${step.program.root}, clock) then
-            log_step(${step.program.root}, ${step.program.machine}, id, version, ${step.event_name}, ${quote_place(step)}) end]],
+            log_step(${step.program.root}, ${step.program.machine}, id, version, ${given.event}, ${quote_place(step)}) end]],
     },
     { name = 'instance', source = '${given.instance}' },
     -- Nothing can undo this one: it comes last.
@@ -197,7 +188,7 @@ step_plan.writes = {
         when = 'step.program.history > 0',
         source = 'if long then call("LTRIM", ${step.program.history_prefix} .. id, ${-step.program.history}, -1) end',
     },
-    { name = 'bells', when = 'step.started[1] or step.effects[1]', source = 'ring_jobs(batch)' },
+    { name = 'bells', when = 'step.started and step.started[1] or step.effects[1]', source = 'ring_jobs(batch)' },
     {
         name = 'withdrawn jobs',
         when = 'step.moved or step.has_ended',
@@ -224,15 +215,15 @@ step_plan.writes = {
 -- The names that the plan uses.
 step_plan.names = {
     { 'call', call }, { 'progress', progress }, { 'find_index', find_index }, { 'list_entered', list_entered },
-    { 'list_left', list_left }, { 'quote_place', quote_place }, { 'log_effects', step_plan.log_effects }, { 'HISTORY_SLACK', 16 },
-    { 'quote', json.quote }, { 'has_move', batches.has_move }, { 'add_move', batches.add_move },
-    { 'has_transitions', batches.has_transitions }, { 'add_transitions', batches.add_transitions },
-    { 'begin_indexes', data_indexes.begin }, { 'write_timers', chart_writes.write_timers },
-    { 'post_messages', chart_writes.post_messages }, { 'remove_place', chart_writes.remove_from_index },
-    { 'start_jobs', step_jobs.start }, { 'request_jobs', step_jobs.request }, { 'ring_jobs', step_jobs.ring },
-    { 'withdraw_jobs', step_jobs.withdraw }, { 'handle_dead_jobs', step_jobs.handle_dead }, { 'is_logged', step_log.is_on },
-    { 'log_step', step_log.append }, { 'find_meta', keys.meta }, { 'count_new', version_counters.add },
-    { 'ring_pulse', pulse.ring },
+    { 'list_left', list_left }, { 'quote_place', quote_place }, { 'log_effects', step_plan.log_effects },
+    { 'HISTORY_SLACK', HISTORY_SLACK }, { 'quote', json.quote }, { 'has_move', batches.has_move },
+    { 'add_move', batches.add_move }, { 'has_transitions', batches.has_transitions },
+    { 'add_transitions', batches.add_transitions }, { 'begin_indexes', data_indexes.begin },
+    { 'write_timers', chart_writes.write_timers }, { 'post_messages', chart_writes.post_messages },
+    { 'remove_place', chart_writes.remove_from_index }, { 'begin_jobs', step_jobs.begin }, { 'start_jobs', step_jobs.start },
+    { 'request_jobs', step_jobs.request }, { 'ring_jobs', step_jobs.ring }, { 'withdraw_jobs', step_jobs.withdraw },
+    { 'handle_dead_jobs', step_jobs.handle_dead }, { 'is_logged', step_log.is_on }, { 'log_step', step_log.append },
+    { 'find_meta', keys.meta }, { 'count_new', version_counters.add }, { 'ring_pulse', pulse.ring },
 }
 
 -- Printing
@@ -251,7 +242,7 @@ local function split(source)
         parts[#parts + 1] = sub(source, at, (from or 0) - 1)
         if not from then return parts end
         parts[#parts + 1] = { text = '(' .. expression .. ')', read = make_reader(expression),
-            given = string.match(expression, '^given%.(%w+)$') }
+            given = string.match(expression, '^given%.([%w_]+)$') }
         at = to + 1
     end
 end
@@ -279,11 +270,17 @@ end
 
 -- Adds the lines of a write, with the mark of its stage where it can be undone.
 local function add_write(lines, number, write, add_items)
-    local mark = 'progress.stage = ' .. number
-    if write.before then lines[#lines + 1] = (write.undo and mark .. ' ' or '') .. write.before end
+    local function mark()
+        if find(lines[#lines] or '', '^progress%.stage = %d+$') then lines[#lines] = nil end -- nothing is between the two
+        lines[#lines + 1] = 'progress.stage = ' .. number
+    end
+    if write.before then
+        if write.undo then mark() end
+        lines[#lines + 1] = write.before
+    end
     add_items()
     if write.after then lines[#lines + 1] = write.after end
-    if write.undo and not write.before then lines[#lines + 1] = mark end
+    if write.undo and not write.before then mark() end
 end
 
 -- Prints the writes of a step of which `step` is known. `given`: source of the parts that differ. Answers a list of lines.
@@ -304,7 +301,7 @@ end
 
 -- Prints the writes for any step. Answers the source of a function of `PARAMETERS`.
 local function print_all(given)
-    local lines = { 'return function(' .. step_plan.PARAMETERS .. ')', step_plan.LOCALS }
+    local lines = { 'return function(' .. PARAMETERS .. ')', LOCALS }
     for number, write in ipairs(step_plan.writes) do
         if write.when then lines[#lines + 1] = 'if ' .. write.when .. ' then' end
         add_write(lines, number, write, function()
@@ -324,13 +321,6 @@ function step_plan.make(given, names)
 end
 
 -- Running
-
--- Begins a step. `entered`: when the instance entered its state, as its hash has it.
-function step_plan.begin(step, id, entered)
-    progress.step, progress.id, progress.entered = step, id, entered
-    if progress.undo_log[1] then progress.undo_log = {} end
-    step_jobs.begin()
-end
 
 local function undo()
     local step = progress.step

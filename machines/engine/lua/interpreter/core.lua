@@ -33,7 +33,6 @@ function core.context(program, id, raw, now)
         changed = { nil, nil, nil, nil },
         effects = NONE,
         internal = NONE,
-        started = NONE, -- jobs of invokes that begin with this step
         edges = NONE,
         moved = false,
         batch = nil, -- the batch of a call that may take several steps
