@@ -52,8 +52,8 @@ class AlarmFilter(PageForm):
 class HistoryFilter(PageForm):
     """Filters the history. ``before``: the id of an event, for the next page."""
 
-    event = forms.ChoiceField(required=False, choices=[("", "all"), *AlarmEvent.Event.choices])
-    kind = forms.ChoiceField(required=False, choices=[("", "all"), *((name, name) for name in KINDS)])
-    machine = forms.CharField(required=False, max_length=MAX_NAME)
-    key = forms.CharField(required=False, max_length=KEY_LENGTH)
-    before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+    event = forms.ChoiceField(label="event", required=False, choices=[("", "all"), *AlarmEvent.Event.choices])
+    kind = forms.ChoiceField(label="kind", required=False, choices=[("", "all"), *((name, name) for name in KINDS)])
+    machine = forms.CharField(label="machine", required=False, max_length=MAX_NAME)
+    key = forms.CharField(required=False, max_length=KEY_LENGTH, widget=forms.HiddenInput)
+    before = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1, widget=forms.HiddenInput)

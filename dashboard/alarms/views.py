@@ -91,8 +91,8 @@ def show_history(request: HttpRequest) -> HttpResponse:
     context = {
         "section": "alarms",
         "rows": rows,
-        "form": terms,
-        "filtered": any(named.values()),
+        "terms": terms,
+        "narrowed": any(named.values()),
     } | ListLinks("alarm-history", **named).pages("before", given["before"], further)
     return render_page(request, "signalbox/alarms/history.html", context)
 
