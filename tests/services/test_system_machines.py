@@ -37,6 +37,7 @@ from machines.schedules import InvalidSchedule
 from machines.schedules import actions as schedules
 from machines.testing.job_runner import JobRunner
 from tests.bulk.builders import finished, parcels, previewed
+from tests.cases import for_each
 
 ID, WHY = "x-1", "a test"
 SHIPPED = {
@@ -76,9 +77,10 @@ def browse(user: Any, name: str, *arguments: str, **sent: Any) -> tuple[int, str
 
 
 def call(user: Any, address: str, **body: Any) -> tuple[int, str]:
-    _, secret = tokens.make(user, "a test", tuple(RIGHTS))
+    token, secret = tokens.make(user, "a test", tuple(RIGHTS))
     headers = {"Authorization": f"Bearer {secret}"}
     answer = Client().post(f"/api/v1{address}", json.dumps(body), content_type="application/json", headers=headers)
+    token.delete()  # an account has fifty at most
     return answer.status_code, answer.content.decode()
 
 
@@ -129,7 +131,7 @@ HTTP: dict[str, Callable[[Any, str], tuple[int, str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("door", HTTP)
+@for_each("door", HTTP)
 def test_no_door_of_the_site_moves_an_instance(engine, machines, boss, door):
     for machine in machines:
         status, text = HTTP[door](boss, machine)
@@ -139,7 +141,7 @@ def test_no_door_of_the_site_moves_an_instance(engine, machines, boss, door):
         assert len(engine.find(machine).instances) == 1
 
 
-@pytest.mark.parametrize("name", instances.REPAIRS)
+@for_each("name", instances.REPAIRS)
 def test_the_pages_of_repairs_are_closed(engine, machines, boss, name):
     """Whatever the form holds."""
     for machine in machines:
@@ -159,8 +161,8 @@ SERVICES: dict[str, Callable[[Actor, str], Any]] = {
 }
 
 
-@pytest.mark.parametrize("action", SERVICES)
 @pytest.mark.parametrize("who", ["a superuser", "the command line"])
+@for_each("action", SERVICES)
 def test_no_service_moves_one_and_the_audit_says_who_tried(engine, machines, boss, action, who):
     actor = Actor.console() if who == "the command line" else Actor(boss, "page 192.0.2.1")
     for machine in machines:
