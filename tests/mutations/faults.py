@@ -84,7 +84,7 @@ FAULTS = (
     ),
     Fault(
         "a finished job stays awaited beside others",
-        LUA + "jobs/completion.lua",
+        LUA + "instances/step_jobs.lua",
         "if other ~= job then others[#others + 1] = other end",
         "others[#others + 1] = other",
         ("tests/engine/jobs/test_jobs.py", "tests/statecharts/test_semantics.py"),
