@@ -183,13 +183,21 @@ SUCCESS = {
 }
 
 
-def _make_view(name: str, action: str, page: str = "bulk", takes: tuple[str, ...] = ("id",)) -> View:
-    @answer_form(page, "operate", action, refused=(NotNow, errors.Suspended), takes=takes, target="id")
+def _make_view(name: str, action: str) -> View:
+    @answer_form("bulk", "operate", action, refused=(NotNow, errors.Suspended), target="id")
     def view(request: HttpRequest, id: str) -> str:
         getattr(services, name)(Actor.of(request), id)
         return SUCCESS[name]
 
     return view
+
+
+@answer_form("bulk", "operate", "bulk.remove", refused=(NotNow, errors.Suspended), target="id")
+def remove(request: HttpRequest, id: str) -> HttpResponse:
+    """Remove the bulk action and show the list that it is leaving."""
+    services.remove(Actor.of(request), id)
+    messages.success(request, SUCCESS["remove"])
+    return redirect("signalbox:bulk-list")
 
 
 @answer_form("bulk", "operate", "bulk.rate", refused=(NotNow,), target="id")
@@ -225,4 +233,3 @@ pause = _make_view("pause", "bulk.pause")
 resume = _make_view("resume", "bulk.resume")
 retry = _make_view("retry", "bulk.resume")
 stop = _make_view("stop", "bulk.stop")
-remove = _make_view("remove", "bulk.remove", "bulk-list", ())
