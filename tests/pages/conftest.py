@@ -144,6 +144,7 @@ def furnish(engine: Engine) -> None:
     )  # fmt: skip
     now = int(time.time() * 1000)
     engine.beat(WorkerInfo(OF_WORKER["worker"], "box", 1, [], in_hand=0, started=now, seen=now))
+    engine.client.persist(engine.keys.worker(OF_WORKER["worker"]))  # it has no end, however slow the tests are
     Draft.objects.create(pk=7, machine="activation", base=1, text=json.dumps(example("activation")), author="sue")
     other = example("new_device")
     other["states"]["start"]["tags"] = ["new"]

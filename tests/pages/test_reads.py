@@ -16,7 +16,7 @@ from machines.models import Machine
 from tests import wire
 from tests.cases import for_each
 
-from .table import OF_WORKER, TABLE
+from .table import TABLE
 
 WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
 COUNTING = {"sb_ranks", "sb_distinct_count", "sb_throttle"}
@@ -53,7 +53,6 @@ def is_write(command: wire.Command) -> bool:
 
 def test_a_get_of_a_page_writes_neither_sql_nor_redis(as_, engine, filled):
     client = as_("supervisor", "sue")
-    engine.client.persist(engine.keys.worker(OF_WORKER["worker"]))  # its row is never over, and no read takes it off
 
     @for_each("name", sorted(name for name, entry in TABLE.items() if entry.right and name not in SKIPPED))
     def check(name):
