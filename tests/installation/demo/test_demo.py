@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import stat
 import subprocess
@@ -186,7 +187,8 @@ def test_a_member_that_ends_is_started_again_and_the_demo_goes_on(demo):
 def test_a_demo_under_make_ends_with_make(demo, tmp_path, number):
     """The signal goes to make alone, as no terminal would send it."""
     makefile = tmp_path / "Makefile"
-    makefile.write_text(f"demo:\n\t@true && exec {sys.executable} manage.py demo --port 0 --no-traffic --with-parent\n")
+    python = shlex.quote(sys.executable)
+    makefile.write_text(f"demo:\n\t@true && exec {python} manage.py demo --port 0 --no-traffic --with-parent\n")
     one = demo(command=["make", "-f", str(makefile), "demo"])
     one.open()
     family = one.family()

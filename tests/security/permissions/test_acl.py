@@ -439,7 +439,7 @@ def test_each_command_that_is_missing_is_named_by_the_check(place: Place, as_acc
     assert re.search(rf"lacks {re.escape(command)}$", found[0].msg), found[0].msg
 
 
-@for_each("command", ["zadd", "hset", "time", "fcall", "fcall_ro", "hget", "xadd"])
+@pytest.mark.parametrize("command", ["zadd", "hset", "time", "fcall", "fcall_ro", "hget", "xadd"])
 def test_a_step_that_lacks_one_is_refused_whole_and_says_which(place: Place, as_account, command: str) -> None:
     engine = as_account("engine")
     plant_one(engine)
