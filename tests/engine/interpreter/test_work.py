@@ -166,7 +166,7 @@ def test_a_page_of_large_instances_ends_early_and_goes_on(engine):
         engine.create("dear", f"i{number:03}", data={"s": LONG}, now=NOW + number)
     _, score, id, *rows = engine.client.fcall("sb_find", 1, engine.keys.partition("dear").root, "A", 100)
     assert (score, id) != ("", "")
-    assert 50 < len(rows) / 3 < 100
+    assert 0 < len(rows) / 3 < 100
     page = engine.find("dear", state="A", limit=100)
     assert [instance.id for instance in page.instances] == [f"i{number:03}" for number in range(100)]
 
