@@ -18,6 +18,7 @@ from machines.conf.database_retry import DatabaseRetry
 from machines.connections import get_engine
 from machines.engine import Engine, Rollout
 from machines.failures import digest as error_digest
+from machines.failures import retention as failure_retention
 from machines.failures.follower import FailureFollower
 from machines.failures.paced_actions import PacedActions
 from machines.integrations.attached.duty import ReconcileDuty
@@ -61,7 +62,7 @@ DUTIES: Mapping[str, str] = MappingProxyType(
         "rollouts": "stops roll-outs whose new version does worse, and counts instances by version",
         "sampler": "records statistics once a minute",
         "statistics prune": "removes old statistics",
-        "table prune": "removes audit entries and archived instances beyond their bounds",
+        "table prune": "removes audit entries, archived instances and failures beyond their bounds",
         "webhook prune": "removes old webhook deliveries",
     }
 )
@@ -106,7 +107,7 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
         "rollouts": RolloutGuard(engine, report_stopped),
         "sampler": Sampler(engine),
         "statistics prune": DatabaseDuty(_prune_measured, pause=60.0, message="old statistics cannot be removed: %s"),
-        "table prune": DatabaseDuty(tables.prune, pause=60.0, message="old rows cannot be removed: %s"),
+        "table prune": DatabaseDuty(_prune_tables, pause=60.0, message="old rows cannot be removed: %s"),
         "webhook prune": DatabaseDuty(_prune_deliveries, pause=60.0, message="old deliveries cannot be removed: %s"),
     }
 
@@ -143,6 +144,11 @@ def _grant_senders(known: dict[str, str]) -> None:
 def _keep_catalog(known: dict[str, str]) -> None:
     publishing.adopt_published(known)
     publishing.redraw()
+
+
+def _prune_tables() -> None:
+    tables.prune()
+    failure_retention.prune()
 
 
 def _prune_measured() -> None:

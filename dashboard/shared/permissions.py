@@ -38,7 +38,9 @@ __all__ = [
     "anywhere",
     "demand",
     "find_of_machine",
+    "record_refusal",
     "require",
+    "require_audited",
     "rights_of",
     "scope_of",
 ]

@@ -21,7 +21,6 @@ from machines.people import permissions
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
 from machines.people.limits import rate_limit
-from machines.statistics.present import present, select_noisy
 
 from .alarm import Alarm, read_machine, sort_alarms
 from .errors import BadAlarmInput, UnknownAlarm
@@ -43,7 +42,7 @@ def list_alarms(actor: Actor) -> list[Alarm]:
         raise Forbidden("view")
     scope = actor.scope("view")
     survey = get_engine().survey().only(scope)
-    return sort_alarms(merge_states(detect_alarms(scope, survey, present(select_noisy(survey.lives)))))
+    return sort_alarms(merge_states(detect_alarms(scope, survey)))
 
 
 def get(actor: Actor, key: str) -> Alarm:

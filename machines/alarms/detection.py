@@ -86,23 +86,23 @@ class Figures:
 def raise_alarms(figures: Figures) -> list[Alarm]:
     """Make alarms of the figures, in no order."""
     depths, now = figures.depths, figures.now
-    found = [_make_approvals(figures.approvals)] if figures.approvals else []
-    found += _make_partitions(figures.missing)
+    found = [_make_approvals_alarm(figures.approvals)] if figures.approvals else []
+    found += _make_partitions_alarm(figures.missing)
     current = (each for each in figures.jumps if not (each.undone or each.acknowledged or 0 < each.over < now))
-    found += [_make_clock(each) for each in current]
-    found += [_make_dead(depth) for depth in depths if depth.dead]
+    found += [_make_clock_alarm(each) for each in current]
+    found += [_make_dead_alarm(depth) for depth in depths if depth.dead]
     found += raise_worker_alarms(depths, figures.workers, figures.overdue, figures.oldest)
     if any(is_alive(worker) for worker in figures.workers):
-        found += [_make_timers(machine, count) for machine, count in figures.late.items() if count]
+        found += [_make_timers_alarm(machine, count) for machine, count in figures.late.items() if count]
         lagging = {name: stats for name, stats in figures.unwritten.items() if stats.oldest * 1000 > UNMEASURED}
-        found += [_make_writes(lagging, now)] if lagging else []
+        found += [_make_writes_alarm(lagging, now)] if lagging else []
         if figures.unmeasured > UNMEASURED and "statistics" not in lagging:
-            found.append(_make_metrics(figures.unmeasured, now))
-    found += [_make_stuck(each) for each in figures.stuck if each.count]
-    found += [_make_refusals(each) for each in figures.storms]
-    found += [_make_rollout(each) for each in figures.stopped]
-    found += [_schedule_alarm(each) for each in figures.lost]
-    return [*found, *_list_paused(figures.paused)]
+            found.append(_make_metrics_alarm(figures.unmeasured, now))
+    found += [_make_stuck_alarm(each) for each in figures.stuck if each.count]
+    found += [_make_refusals_alarm(each) for each in figures.storms]
+    found += [_make_rollout_alarm(each) for each in figures.stopped]
+    found += [_make_schedule_alarm(each) for each in figures.lost]
+    return [*found, *_make_pause_alarms(figures.paused)]
 
 
 def _make(kind: str, key: str, text: str, machine: str = "", *, severity: str = "", **more: Any) -> Alarm:
@@ -113,7 +113,7 @@ def _choose_severity(kind: str, count: int) -> str:
     return CRITICAL if count >= MANY else KINDS[kind].severity
 
 
-def _make_dead(depth: Depth) -> Alarm:
+def _make_dead_alarm(depth: Depth) -> Alarm:
     text = f"{pluralize(depth.dead, 'job')} dead on {depth.route}"
     return _make(
         "dead", f"dead:{depth.route}", text, depth.machine, count=depth.dead, subject=depth.queue,
@@ -121,7 +121,7 @@ def _make_dead(depth: Depth) -> Alarm:
     )  # fmt: skip
 
 
-def _make_stuck(stuck: Stuck) -> Alarm:
+def _make_stuck_alarm(stuck: Stuck) -> Alarm:
     about = "" if stuck.exact else "at most "
     place = f"{stuck.machine} in {stuck.state}"
     text = f"{about}{pluralize(stuck.count, 'instance')} of {place} for longer than {format_duration(stuck.sla)}"
@@ -131,7 +131,7 @@ def _make_stuck(stuck: Stuck) -> Alarm:
     )  # fmt: skip
 
 
-def _make_partitions(missing: Sequence[str]) -> list[Alarm]:
+def _make_partitions_alarm(missing: Sequence[str]) -> list[Alarm]:
     """Make one alarm for all partitions that do not answer: of a lost node they are those of many machines."""
     if not missing:
         return []
@@ -146,7 +146,7 @@ def _make_partitions(missing: Sequence[str]) -> list[Alarm]:
     return [_make("partitions", "partitions", text, count=len(missing), causes=causes, machines=tuple(names))]
 
 
-def _make_clock(jump: ClockJump) -> Alarm:
+def _make_clock_alarm(jump: ClockJump) -> Alarm:
     server = f"the server {jump.server}" if jump.server else "the server"
     ahead = jump.by > 0
     span = format_age(abs(jump.by) / 1000)
@@ -156,12 +156,12 @@ def _make_clock(jump: ClockJump) -> Alarm:
     return _make("clock", key, text, since=jump.shown, subject=jump.server, causes=(f"noticed by {jump.worker}",))
 
 
-def _make_approvals(count: int) -> Alarm:
+def _make_approvals_alarm(count: int) -> Alarm:
     text = "1 action waits" if count == 1 else f"{count:,} actions wait"
     return _make("approvals", "approvals", f"{text} for approval", count=count)
 
 
-def _make_refusals(storm: Storm) -> Alarm:
+def _make_refusals_alarm(storm: Storm) -> Alarm:
     """Make an alarm for a storm of refused events."""
     named = [event or "events that no state accepts" for event in storm.events[:MAX_NAMED]]
     more = f" and {len(storm.events) - MAX_NAMED} more" if len(storm.events) > MAX_NAMED else ""
@@ -169,24 +169,24 @@ def _make_refusals(storm: Storm) -> Alarm:
     return _make("refused", f"refused:{storm.machine}", text, storm.machine, count=round(storm.rate))
 
 
-def _make_rollout(rollout: Rollout) -> Alarm:
+def _make_rollout_alarm(rollout: Rollout) -> Alarm:
     text = f"roll-out of {rollout.machine} v{rollout.version} stopped by its guard: {rollout.reason}"
     key = f"rollout:{rollout.machine}/{rollout.version}"
     return _make("rollout", key, text, rollout.machine, since=rollout.stopped or 0)
 
 
-def _schedule_alarm(lost: LostSchedule) -> Alarm:
+def _make_schedule_alarm(lost: LostSchedule) -> Alarm:
     text = f"schedule {lost.name} on {lost.machine} paused: {lost.why}"
     key = f"schedule:{lost.machine}/{lost.name}"
     return _make("schedule", key, text, lost.machine, subject=lost.name, since=lost.since)
 
 
-def _make_metrics(ms: int, now: int) -> Alarm:
+def _make_metrics_alarm(ms: int, now: int) -> Alarm:
     text = f"no metrics recorded for {format_age(ms / 1000)} although workers are running: see the worker logs"
     return _make("metrics", "metrics", text, since=max(0, now - ms) if now else 0)
 
 
-def _make_writes(lagging: Mapping[str, Stats], now: int) -> Alarm:
+def _make_writes_alarm(lagging: Mapping[str, Stats], now: int) -> Alarm:
     """Make one alarm for all buffers that wait for the database."""
     names, oldest = list(lagging), max(stats.oldest for stats in lagging.values())
     verb = "wait" if len(names) > 1 or names[0].endswith("s") else "waits"
@@ -197,12 +197,12 @@ def _make_writes(lagging: Mapping[str, Stats], now: int) -> Alarm:
     return _make("writes", "writes", f"{waits}: see the worker logs", since=since, count=count, causes=causes)
 
 
-def _make_timers(machine: str, count: int) -> Alarm:
+def _make_timers_alarm(machine: str, count: int) -> Alarm:
     text = f"{pluralize(count, 'timer')} of {machine} due, but the step fails; retried every minute"
     return _make("timers", f"timers:{machine}", text, machine, count=count)
 
 
-def _list_paused(queues: Iterable[tuple[str, QueueStats]]) -> Iterator[Alarm]:
+def _make_pause_alarms(queues: Iterable[tuple[str, QueueStats]]) -> Iterator[Alarm]:
     """Yield an alarm for each machine with queues whose pause may have been forgotten."""
     by_machine: dict[str, list[QueueStats]] = defaultdict(list)
     for machine, stats in queues:

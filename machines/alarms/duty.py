@@ -5,7 +5,6 @@ from __future__ import annotations
 from machines.connections import get_engine
 from machines.engine.keys import get_machine
 from machines.people.permissions import EVERYTHING
-from machines.statistics.present import present, select_noisy
 
 from . import recording
 from .queries import detect_alarms
@@ -14,5 +13,5 @@ from .queries import detect_alarms
 def record_alarms() -> None:
     """Record which alarms are new, worse or over. Raises EngineUnavailable and errors of the database."""
     survey = get_engine().survey(trust=True)
-    alarms = detect_alarms(EVERYTHING, survey, present(select_noisy(survey.lives)))
+    alarms = detect_alarms(EVERYTHING, survey)
     recording.record(alarms, unknown={*survey.faults, *map(get_machine, survey.missing)})

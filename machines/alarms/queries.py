@@ -15,7 +15,7 @@ from machines.engine.jobs.clock_jump import ClockJump
 from machines.people.permissions import Scope
 from machines.schedules import SCHEDULES, Schedules, authors
 from machines.statistics import buffer_flush
-from machines.statistics.present import Present, last_measured, storms
+from machines.statistics.present import Present, last_measured, present, select_noisy, storms
 
 from .alarm import Alarm
 from .detection import Figures, LostSchedule, Stuck, raise_alarms
@@ -35,9 +35,9 @@ class QueueDepth(NamedTuple):
         return f"{self.machine}/{self.queue}"
 
 
-def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present]) -> list[Alarm]:
+def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present] | None = None) -> list[Alarm]:
     """Detect what is wrong with the machines of ``survey``, which are those in ``scope``, in no order and without what
-    people did about it. Raises EngineUnavailable."""
+    people did about it. ``rates``: those of all machines, where the caller has read them. Raises EngineUnavailable."""
     lives = sorted(survey.lives.items())
     figures = Figures(
         [depth for name, live in lives for depth in read_depths(name, live.queues)],
@@ -52,9 +52,9 @@ def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present]) ->
         stuck=find_stuck(survey),
         paused=[(name, stats) for name, _ in lives for stats in survey.queues[name].values()],
         late={name: live.late for name, live in lives},
-        storms=storms(rates),
+        storms=storms(present(select_noisy(survey.lives)) if rates is None else rates),
         approvals=approval_queries.find_open(scope).count(),
-        unmeasured=_compute_age(survey.lives.values()),
+        unmeasured=_compute_measurement_age(survey.lives.values()),
         unwritten=buffer_flush.waiting(),
         stopped=[
             each for name, each in get_engine().rollouts(recent=True).items() if name in survey.lives and each.by_guard
@@ -111,7 +111,7 @@ def _read_clock(lives: Iterable[Live]) -> int:
     return max((live.now for live in lives), default=0)
 
 
-def _compute_age(lives: Iterable[Live]) -> int:
+def _compute_measurement_age(lives: Iterable[Live]) -> int:
     """Return the ms since the last measurement, by the clock of Redis; 0 before the first."""
     measured = last_measured()
     return max(0, _read_clock(lives) - measured) if measured else 0

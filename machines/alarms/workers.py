@@ -58,18 +58,18 @@ def raise_worker_alarms(
     first ready job waits."""
     alive = [worker for worker in workers if is_alive(worker)]
     if not alive:
-        yield from _list_without_worker([depth for depth in depths if depth.ready], overdue, oldest)
+        yield from _make_no_worker_alarm([depth for depth in depths if depth.ready], overdue, oldest)
         return
-    yield from _list_hanging(alive)
+    yield from _make_hanging_alarms(alive)
     working = [worker for worker in alive if worker.status in WORKING]
     served = {queue for worker in working for queue in worker.queues}
     waiting = [depth for depth in depths if depth.ready and depth.route not in served]
-    yield from _list_unserved(waiting, [worker for worker in alive if worker.status == "quiet"], oldest)
+    yield from _make_unserved_alarms(waiting, [worker for worker in alive if worker.status == "quiet"], oldest)
     for depth in depths:
-        yield from _list_missing_handlers(depth, working, oldest)
+        yield from _make_handler_alarms(depth, working, oldest)
 
 
-def _list_without_worker(
+def _make_no_worker_alarm(
     waiting: Sequence[Depth], overdue: Mapping[str, int], oldest: Mapping[str, int]
 ) -> Iterator[Alarm]:
     """Yield one alarm for all that waits for any worker."""
@@ -88,7 +88,9 @@ def _list_without_worker(
     )  # fmt: skip
 
 
-def _list_unserved(waiting: Iterable[Depth], quiet: Sequence[WorkerInfo], oldest: Mapping[str, int]) -> Iterator[Alarm]:
+def _make_unserved_alarms(
+    waiting: Iterable[Depth], quiet: Sequence[WorkerInfo], oldest: Mapping[str, int]
+) -> Iterator[Alarm]:
     """Yield an alarm for each group of quiet workers that queues wait for, and one for each machine with queues that
     no worker serves at all."""
     behind: dict[tuple[str, ...], list[Depth]] = defaultdict(list)
@@ -101,12 +103,12 @@ def _list_unserved(waiting: Iterable[Depth], quiet: Sequence[WorkerInfo], oldest
         else:
             unserved[depth.machine].append(depth)
     for group, depths in behind.items():
-        yield _make_quiet(group, [names[id] for id in group], depths, oldest)
+        yield _make_quiet_alarm(group, [names[id] for id in group], depths, oldest)
     for machine, depths in unserved.items():
-        yield _make_unserved(machine, depths, oldest)
+        yield _make_unserved_alarm(machine, depths, oldest)
 
 
-def _list_hanging(workers: Iterable[WorkerInfo]) -> Iterator[Alarm]:
+def _make_hanging_alarms(workers: Iterable[WorkerInfo]) -> Iterator[Alarm]:
     """Yield an alarm for each worker that is exhausted or blocked, with the handlers that hang."""
     for worker in workers:
         if worker.status in HANGING:
@@ -121,7 +123,9 @@ def _list_hanging(workers: Iterable[WorkerInfo]) -> Iterator[Alarm]:
             )  # fmt: skip
 
 
-def _make_quiet(ids: Sequence[str], names: Sequence[str], depths: Sequence[Depth], oldest: Mapping[str, int]) -> Alarm:
+def _make_quiet_alarm(
+    ids: Sequence[str], names: Sequence[str], depths: Sequence[Depth], oldest: Mapping[str, int]
+) -> Alarm:
     who = f"worker {names[0]} is quiet" if len(names) == 1 else f"{len(names)} workers are quiet"
     which = "" if len(names) == 1 else f" ({join_words(names, MAX_NAMED)})"
     it = "it" if len(names) == 1 else "them"
@@ -135,7 +139,7 @@ def _make_quiet(ids: Sequence[str], names: Sequence[str], depths: Sequence[Depth
     )  # fmt: skip
 
 
-def _make_unserved(machine: str, depths: Sequence[Depth], oldest: Mapping[str, int]) -> Alarm:
+def _make_unserved_alarm(machine: str, depths: Sequence[Depth], oldest: Mapping[str, int]) -> Alarm:
     jobs = sum(depth.ready for depth in depths)
     one = len(depths) == 1
     text = (
@@ -149,7 +153,7 @@ def _make_unserved(machine: str, depths: Sequence[Depth], oldest: Mapping[str, i
     )  # fmt: skip
 
 
-def _list_missing_handlers(depth: Depth, working: Iterable[WorkerInfo], oldest: Mapping[str, int]) -> Iterator[Alarm]:
+def _make_handler_alarms(depth: Depth, working: Iterable[WorkerInfo], oldest: Mapping[str, int]) -> Iterator[Alarm]:
     """Yield an alarm for handlers that all workers of the queue lack. Such a job goes back to ready or delayed."""
     lacking = [set(worker.lacking.get(depth.route, ())) for worker in working if depth.route in worker.queues]
     missing = sorted(set.intersection(*lacking)) if lacking else []

@@ -138,8 +138,7 @@ class Engine(
 
     def read_clock(self) -> int:
         """Return the time of Redis in ms, of a cluster that of any node. Raises EngineUnavailable."""
-        seconds, micros = self._caller.everywhere("TIME")[0]
-        return int(seconds) * 1000 + int(micros) // 1000
+        return self._caller.read_clocks()[0]
 
     def name_nodes(self, keys: Sequence[str]) -> list[str]:
         """List the nodes of a cluster that hold these keys, as ``host:port``; none for a single server."""

@@ -10,23 +10,16 @@ from __future__ import annotations
 import logging
 import time
 
-from machines.conf import conf
-from machines.conf.database_retry import DatabaseRetry, delete_some
-from machines.conf.retention_policy import parse_policy
+from machines.conf.database_retry import DatabaseRetry
 from machines.engine import Engine, EngineFault, LookupFailed
 
 from . import recording
 from .dead_jobs import DeadJobs, Place
-from .models import FailedJob, FailureGroup, FailureHour
 from .open_jobs import refresh_some
 
-KEEP = 90 * 86_400_000  # ms, where the setting RETAIN says nothing
-HOURS = 24 * 30  # hours of trend that are kept at most
-SOME = 500
 log = logging.getLogger(__name__)
 
 PAUSE = 5.0  # seconds
-PRUNE = 60.0  # seconds
 PAGE = 200  # jobs of one transaction
 PAGES = 20  # of one pass: the other duties get their turn
 OVERLAP = 60_000  # ms before the position that are read again: a server that took over may have an older clock
@@ -45,7 +38,6 @@ class FailureFollower:
         self._changes = engine.wakeups.watch_changes(whole=WHOLE)
         self._listed: tuple[str, float, dict[str, tuple[str, int]]] | None = None  # revision, moment, partitions
         self._changed: set[str] = set()  # roots of partitions that changed and were not read to their end
-        self._pruned = -PRUNE  # moment
         self._database = DatabaseRetry(log, "failures are not counted while the database is away: %s")
 
     def once(self) -> bool:
@@ -75,9 +67,6 @@ class FailureFollower:
             self._seen[name] = newest
         self._changed.clear()
         refresh_some(self._jobs, now=_read_clock())
-        if (now := time.monotonic()) - self._pruned >= PRUNE:
-            prune(_read_clock())
-            self._pruned = now
         return False
 
     def _list_partitions(self) -> dict[str, tuple[str, int]]:
@@ -112,17 +101,3 @@ class FailureFollower:
 
 def _read_clock() -> int:
     return int(time.time() * 1000)
-
-
-def prune(now: int) -> None:
-    """Remove what is beyond the bound ``failures`` of ``SIGNALBOX_RETAIN``. Groups with open jobs stay."""
-    bound = parse_policy(conf.RETAIN).table("failures")
-    before = now - (KEEP if bound.age is None else bound.age)
-    hours = max(before, now - HOURS * 3_600_000) // 3_600_000
-    delete_some(FailureHour.objects.filter(hour__lt=hours).order_by("pk"), SOME)
-    delete_some(FailedJob.objects.filter(open=False, died__lt=before).order_by("pk"), SOME)
-    old = FailureGroup.objects.filter(last_seen__lt=before).exclude(jobs__open=True).order_by("last_seen")
-    if bound.most is not None and (excess := FailureGroup.objects.count() - bound.most) > 0:
-        closed = FailureGroup.objects.exclude(jobs__open=True).order_by("last_seen")
-        delete_some(closed, min(excess, SOME))
-    delete_some(old, SOME)

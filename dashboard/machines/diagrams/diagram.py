@@ -61,11 +61,7 @@ def draw_machine(
             overlay.mark(part, f"heat-{heat}")
     if chosen in view.index["states"]:
         overlay.mark(view.index["states"][chosen], "chosen")
-    _link_lines(view, overlay, mode)
-    overlay.flows = dict(reading.flow_texts)
-    for part, heat in reading.flow_heat.items():
-        if heat:
-            overlay.mark(part, f"heat-{heat}")
+    _draw_lines(view, overlay, mode, reading)
     _draw_queues(view, overlay, live.queues, reading)
     _draw_marks(view, overlay, mode, reading)
     link_folds(
@@ -76,8 +72,13 @@ def draw_machine(
     return overlay.draw_on(view.svg)
 
 
-def _link_lines(view: VersionView, overlay: Overlay, mode: Mode) -> None:
-    """Link each line to the instances that came by it, where the machine keeps them, else to those in its target."""
+def _draw_lines(view: VersionView, overlay: Overlay, mode: Mode, reading: ModeFigures) -> None:
+    """Write the figures of lines. Link each to the instances that came by it, where the machine keeps them, else to
+    those in its target."""
+    overlay.flows = dict(reading.flow_texts)
+    for part, heat in reading.flow_heat.items():
+        if heat:
+            overlay.mark(part, f"heat-{heat}")
     parts = [(view.index["transitions"].get(each[1].id), each) for each in _list_transitions(view)]
     shared = Counter(part for part, _ in parts)
     for part, (state, transition) in parts:

@@ -174,6 +174,10 @@ class Caller:
         with self._noting(writes(words)):
             return routing.send_everywhere(self.client, words)
 
+    def read_clocks(self) -> list[int]:
+        """Return the time of each primary that can be reached, in ms."""
+        return [int(seconds) * 1000 + int(micros) // 1000 for seconds, micros in self.everywhere("TIME")]
+
     def call_and_wait(self, function: str, root: str, *args: Arg, replicas: int, timeout: int) -> tuple[list[Any], int]:
         """Call a function, and wait on the same connection until so many replicas have written its step, for
         ``timeout`` ms at most; return its reply, and the number of replicas that have. Raises as ``call``."""

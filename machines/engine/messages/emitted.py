@@ -65,7 +65,7 @@ class EmittedLogs:
 
     def now(self) -> int:
         """Return ms since the epoch by the server's clock, which makes the ids; on a cluster, by the slowest clock."""
-        return min(int(seconds) * 1000 + int(micros) // 1000 for seconds, micros in self._caller.everywhere("TIME"))
+        return min(self._caller.read_clocks())
 
     @property
     def spread(self) -> bool:

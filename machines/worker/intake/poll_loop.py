@@ -126,8 +126,8 @@ class PollLoop:
         return answer
 
     def _ahead(self) -> int:
-        """Tell whether a job was tried before: it may be one that kills its worker, and costs every job in flight an
-        attempt: while such a one is at work nothing is taken ahead."""
+        """Compute how many jobs to take ahead. None while a job that was tried before is at work: it may be one that
+        kills its worker, and costs every job in flight an attempt."""
         ahead = self._prefetch.ahead(self._in_flight.ended)
         self._tried = [job for job in self._tried if not job.ended]
         return 0 if self._tried and self._options.prefetch is None else ahead

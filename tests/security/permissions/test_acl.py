@@ -194,9 +194,21 @@ def test_the_page_has_each_line_as_the_command_prints_it() -> None:
 # At work
 
 
-def at_patterns(engine: Engine) -> None:  # noqa: PLR0915  a list
+def at_patterns(engine: Engine) -> None:
     """Each pattern, with what it does seldom among it."""
-    client, prefix = engine.client, engine.keys.prefix
+    at_streams(engine.client, engine.keys.prefix)
+    at_values(engine.client, engine.keys.prefix)
+    engine.new_id()
+    engine.publish(machine("two", {"A": {"on": {"go": {"actions": {"send": {"event": "hi", "to": "'#_scxml_two/b'"}}},
+                                                "hi": {}}}}))  # fmt: skip
+    for id in "ab":
+        engine.create("two", id)
+    engine.fire("two", "a", "go")
+    engine.tick("two")
+
+
+def at_streams(client: redis.Redis, prefix: str) -> None:
+    """Patterns of sessions and messages."""
     sessions = Sessions(client, "s", prefix=prefix, ttl=60, most=2)
     tokens = [sessions.create("ann", {"n": n}).token for n in range(2)]
     sessions.put(tokens[0], {"n": 3})
@@ -221,6 +233,10 @@ def at_patterns(engine: Engine) -> None:  # noqa: PLR0915  a list
     stream.lag()
     stream.dead()
     stream.forget_group("g")
+
+
+def at_values(client: redis.Redis, prefix: str) -> None:
+    """Patterns of locks and values."""
     with Locks(client, prefix=prefix).lock("l", ttl=5) as lock:
         lock.renew()
     scores = Scoreboard(client, "b", prefix=prefix, most=3, period="day", keep=3)
@@ -247,13 +263,6 @@ def at_patterns(engine: Engine) -> None:  # noqa: PLR0915  a list
     throttle = Throttle(client, prefix=prefix)
     throttle.take("t", "k", limit=5, per=60)
     throttle.count("t", "c", limit=5, per=60)
-    engine.new_id()
-    engine.publish(machine("two", {"A": {"on": {"go": {"actions": {"send": {"event": "hi", "to": "'#_scxml_two/b'"}}},
-                                                "hi": {}}}}))  # fmt: skip
-    for id in "ab":
-        engine.create("two", id)
-    engine.fire("two", "a", "go")
-    engine.tick("two")
 
 
 def at_engine(engine: Engine) -> None:
