@@ -91,10 +91,10 @@ class Engine(
         self._catalog = Catalog(self._caller, self.keys, partitions)
         self._replication = Replication(self._caller, replicas, replica_timeout)
         self._delivery = Delivery(self._caller, self._catalog)
-        self._surveys = SurveyReader(self._caller, self._catalog)
         self._worker_registry = WorkerRegistry(self._caller, self.keys)
         self._ready_queues = ReadyQueues(redis, self.keys, self._catalog)
         self.wakeups = Wakeups(self._caller, self.keys, self._catalog, self._worker_registry)
+        self._surveys = SurveyReader(self._caller, self._catalog, self.wakeups.memory)
         self.clock_jumps = ClockJumps(self._caller, self.keys)
         self.ids = Generator(Claims(self._caller, prefix=self.keys.prefix))
 
@@ -192,7 +192,7 @@ class Engine(
 
     def activity(self) -> Activity:
         """Return a reader of how many instances moved on a day, and of how long instances have been in their state."""
-        return Activity(self._caller, self._catalog)
+        return Activity(self._caller, self._catalog, self.wakeups.watch_changes(whole=3600.0))
 
     def retirement(self) -> Retirement:
         """Return what lets go of finished instances, and reads those that were archived."""

@@ -17,7 +17,6 @@ from machines.engine.publishing.catalog import Catalog
 AT_ONCE = 1000  # instances that one call counts: some 2 ms
 EXACT = 1000  # instances of one partition and day up to which the count is exact
 KEEP = 40  # days
-WHOLE = 3600.0  # seconds after which all partitions are read
 TOGETHER = 100  # partitions of one round trip: others have their turn in between
 
 
@@ -25,10 +24,10 @@ class Activity:
     """Reads the activity of all machines below one prefix. A partition that cannot be read leaves out its own
     figures only; EngineUnavailable is raised where no partition can be."""
 
-    def __init__(self, caller: Caller, catalog: Catalog) -> None:
+    def __init__(self, caller: Caller, catalog: Catalog, changes: ChangeWatch) -> None:
         self._caller = caller
         self._catalog = catalog
-        self._changes = ChangeWatch(caller, WHOLE)
+        self._changes = changes
         self._left: set[str] = set()  # partitions in which more are left
         self._missed: set[str] = set()  # partitions that did not answer
 

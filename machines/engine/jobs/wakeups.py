@@ -27,7 +27,7 @@ from machines.engine.publishing.catalog import Catalog
 from .ready_queues import DEFINITIONS, Queue
 from .workers import WorkerRegistry
 
-TOGETHER = 500  # partitions in one look at the server's memory: well below a millisecond
+TOGETHER = 500  # roots in one call: well below a millisecond
 SKEW_MS = 2_000  # by which clocks of nodes may differ, and calls of one reading lie apart
 SHARES = 128  # parts into which partitions are divided among workers
 LIVE_MS = 7_000  # a worker that has not joined again for so long has no share
@@ -44,46 +44,98 @@ class Bell:
     due: int | None = None
 
 
-def ask_memory(
-    caller: Caller, roots: Sequence[Root], what: str | int, clocks: dict[Root, int] | None = None
-) -> tuple[int, list[tuple[Root, str]]]:
-    """Ask the servers' memory about partitions, 500 in a call (``sb_wakeups``). Return ms of the server's clock, and
-    (root, word) for each partition with something to say; those of nodes that are away say nothing. ``clocks`` gets ms
-    of each partition's own server."""
-    try:
-        groups = routing.group_by_node(caller.client, roots)
-    except FAILURES as error:
-        translate(error)
-    chunks = [tuple(owned[start : start + TOGETHER]) for owned in groups for start in range(0, len(owned), TOGETHER)]
-    calls: list[tuple[str, tuple[str, ...], Sequence[Any]]] = [("sb_wakeups", (), (*part, what)) for part in chunks]
-    now, found, failed = 0, [], None
-    for part, reply in zip(chunks, caller.many(calls), strict=True):
-        if isinstance(reply, Exception):
-            failed = reply  # one node that is away must not hide what the others know
-            continue
-        if reply[0] != Status.OK:
-            raise EngineFault(f"sb_wakeups: {reply[1]}")
-        now = max(now, int(reply[1]))
-        if clocks is not None:
-            clocks |= dict.fromkeys(part, int(reply[1]))
-        found += [(part[int(n) - 1], str(word)) for n, word in zip(reply[2::2], reply[3::2], strict=True)]
-    if failed is not None and not now:
-        translate(failed)
-    return now, found
+class ServerMemory:
+    """Asks what the servers remember of their partitions (``sb_wakeups``). Safe to share between threads."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        # root by which a server was asked -> its memory's name, and the roots of which it knew what is due
+        self._known: dict[Root, tuple[str, frozenset[Root]]] = {}
+
+    def find_rung(self, roots: Collection[Root]) -> dict[Root, list[str]]:
+        """Return root -> its queues that rang and were not emptied since."""
+        return {root: word.split() for answer in self._ask(roots, "jobs")[1] for root, word in answer.words.items()}
+
+    def find_touched(self, roots: Collection[Root], since: int) -> tuple[int, set[Root]]:
+        """Return ms of the server's clock, and the partitions that may have changed since a moment (ms by that
+        clock)."""
+        now, answers = self._ask(roots, f"since {max(0, since - SKEW_MS)}")
+        return now, {root for answer in answers for root in (answer.words if answer.memory else answer.group)}
+
+    def find_due(
+        self, roots: Collection[Root], horizon: int, clocks: dict[frozenset[Root], int] | None = None
+    ) -> tuple[int, dict[Root, int | None]]:
+        """Return ms of the server's clock, and root -> ms for partitions where something is due within ``horizon`` ms,
+        None where only the keys tell. ``clocks`` gets ms of each server's clock, by the partitions that it holds."""
+        now, answers = self._ask(roots, str(horizon))
+        found: dict[Root, int | None] = {}
+        known: dict[Root, tuple[str, frozenset[Root]]] = {}
+        calls: list[tuple[str, tuple[str, ...], Sequence[Any]]] = []
+        asked: list[tuple[Answer, list[Root]]] = []
+        for answer in answers:
+            if clocks is not None:
+                clocks[answer.group] = answer.now
+            found |= {root: int(word) if word else None for root, word in answer.words.items()}
+            memory, before = self._known.get(answer.asked, ("", frozenset()))
+            known[answer.asked] = (answer.memory, answer.group & before if memory == answer.memory else frozenset())
+            unknown = [root for root in answer.group if root not in known[answer.asked][1]]
+            for start in range(0, len(unknown), TOGETHER):
+                part = unknown[start : start + TOGETHER]
+                calls.append(("sb_wakeups", (), (answer.asked, horizon, *part)))
+                asked.append((answer, part))
+        for (answer, part), reply in zip(asked, self._caller.many(calls), strict=True):
+            words = {} if isinstance(reply, Exception) else _read_words(reply)
+            found |= {root: int(word) if word else None for root, word in words.items()}
+            if not isinstance(reply, Exception):
+                memory, before = known[answer.asked]
+                known[answer.asked] = (memory, before.union(root for root in part if words.get(root) != ""))
+        self._known = known
+        return now, found
+
+    def _ask(self, roots: Collection[Root], what: str) -> tuple[int, list[Answer]]:
+        """Return the latest ms of the servers' clocks, and the answer of each server. Nodes that are away do not hide
+        what the others know; raises EngineUnavailable where none answers."""
+        try:
+            groups = [frozenset(group) for group in routing.group_by_node(self._caller.client, list(roots)) if group]
+        except FAILURES as error:
+            translate(error)
+        firsts = [min(group) for group in groups]
+        answers, failed = [], None
+        replies = self._caller.many([("sb_wakeups", (), (first, what)) for first in firsts])
+        for first, group, reply in zip(firsts, groups, replies, strict=True):
+            if isinstance(reply, Exception):
+                failed = reply
+                continue
+            words = {root: word for root, word in _read_words(reply).items() if root in group}
+            answers.append(Answer(first, group, int(reply[1]), str(reply[2]), words))
+        if failed is not None and not answers:
+            translate(failed)
+        return max((answer.now for answer in answers), default=0), answers
 
 
-def find_touched(caller: Caller, roots: Sequence[Root], since: int) -> tuple[int, set[Root]]:
-    """Return ms of the server's clock, and the partitions that may have changed since a moment (ms by that clock)."""
-    now, found = ask_memory(caller, roots, f"since {max(0, since - SKEW_MS)}")
-    return now, {root for root, _ in found}
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one server remembers: of ``group``, the partitions it holds, asked by the root of one of them."""
+
+    asked: Root
+    group: frozenset[Root]
+    now: int
+    memory: str
+    words: dict[Root, str]
+
+
+def _read_words(reply: Sequence[Any]) -> dict[Root, str]:
+    if reply[0] != Status.OK:
+        raise EngineFault(f"sb_wakeups: {reply[1]}")
+    return {str(root): str(word) for root, word in zip(reply[3::2], reply[4::2], strict=True)}
 
 
 class ChangeWatch:
-    """Finds the partitions that may have changed since it was asked last, as the servers remember: one call for 500 of
-    them. It names all of them at first, and again after ``whole`` seconds. Not to be shared between threads."""
+    """Finds the partitions that may have changed since it was asked last, as the servers remember. It names all of them
+    at first, and again after ``whole`` seconds. Not to be shared between threads."""
 
-    def __init__(self, caller: Caller, whole: float) -> None:
-        self._caller = caller
+    def __init__(self, memory: ServerMemory, whole: float) -> None:
+        self._memory = memory
         self._whole = whole
         self._asked = 0  # ms of the server's clock
         self._whole_at = -float("inf")  # monotonic seconds
@@ -94,7 +146,7 @@ class ChangeWatch:
         now, started = 0, time.monotonic()
         touched: set[Root] = set()
         if roots:
-            now, touched = find_touched(self._caller, list(roots), self._asked)
+            now, touched = self._memory.find_touched(roots, self._asked)
         if started - self._whole_at >= self._whole:
             self._known, self._whole_at = set(), started
         found = touched | (set(roots) - self._known)
@@ -110,6 +162,7 @@ class Wakeups:
         self._keys = keys
         self._catalog = catalog
         self._registry = registry
+        self.memory = ServerMemory(caller)
         self.definitions = PatternKeys(keys.prefix).topic(DEFINITIONS).channel
 
     @property
@@ -175,23 +228,15 @@ class Wakeups:
     def rung(self, roots: Mapping[Root, tuple[str, int]]) -> dict[Queue, set[int]]:
         """Return queue -> its partitions that the server remembers as rung and not emptied since."""
         found: dict[Queue, set[int]] = {}
-        for root, word in ask_memory(self._caller, list(roots), "jobs")[1]:
+        for root, queues in self.memory.find_rung(roots).items():
             machine, number = roots[root]
-            for queue in word.split():
+            for queue in queues:
                 found.setdefault((machine, queue), set()).add(number)
         return found
 
     def watch_changes(self, *, whole: float) -> ChangeWatch:
         """Return a watch of its own for a duty that reads what changed."""
-        return ChangeWatch(self._caller, whole)
-
-    def due(
-        self, roots: Sequence[Root], horizon: int, clocks: dict[Root, int] | None = None
-    ) -> tuple[int, dict[Root, int | None]]:
-        """Return ms of the server's clock, and those of the partitions where something is due within ``horizon`` ms:
-        root -> ms, None where only the keys tell. ``clocks`` gets ms of each partition's own server."""
-        now, found = ask_memory(self._caller, roots, horizon, clocks)
-        return now, {root: int(word) if word else None for root, word in found}
+        return ChangeWatch(self.memory, whole)
 
     # Shares
 

@@ -21,7 +21,7 @@ from machines.engine.connection.replies import Status
 from machines.engine.errors import EngineFault, LookupFailed, SignalboxError
 from machines.engine.jobs import queue_operations
 from machines.engine.jobs.records import QueueStats, WorkerInfo
-from machines.engine.jobs.wakeups import find_touched
+from machines.engine.jobs.wakeups import ServerMemory
 from machines.engine.keys import get_machine
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Live
@@ -63,8 +63,9 @@ class Merged:
 class SurveyReader:
     """Reads surveys. Safe to share between threads: those that ask while one reads share the next reading."""
 
-    def __init__(self, caller: Caller, catalog: Catalog) -> None:
+    def __init__(self, caller: Caller, catalog: Catalog, memory: ServerMemory) -> None:
         self._caller = caller
+        self._memory = memory
         self._catalog = catalog
         self._lock = waiting.Lock()
         self._readings: dict[str, Reading] = {}
@@ -147,7 +148,7 @@ class SurveyReader:
         held = [root for root in roots if root in self._readings and self._readings[root].known_stamp(newest)]
         if not held:
             return {}
-        _, touched = find_touched(self._caller, held, self._clock)
+        _, touched = self._memory.find_touched(held, self._clock)
         return {root: self._readings[root] for root in held if root not in touched}
 
     def _ask(self, asked: list[str], trust: bool) -> tuple[int, dict[str, Reading | SignalboxError | None]]:

@@ -38,7 +38,7 @@ class ClockMonitor:
         self._worker = worker
         self._on_jump = on_jump
         self._clock = clock
-        self._offsets: dict[str, float] = {}  # root -> ms of the server's clock less those of this process's
+        self._offsets: dict[frozenset[str], float] = {}  # partitions -> ms of their server's clock less this process's
         self._most: float | None = None  # of these
         self._seen = 0.0  # when they were taken
         self._since: int | None = None
@@ -57,26 +57,26 @@ class ClockMonitor:
         slack = LEAST + DRIFT * (now - self._seen) * 1000
         return ClockBounds(round(now * 1000 + self._most + slack), self._since)
 
-    def observe(self, clocks: Mapping[str, int], asked: float) -> bool:
-        """Compare clocks, root -> ms, that were asked for at ``asked``; return whether one was set since the last time.
-        Raises EngineUnavailable."""
+    def observe(self, clocks: Mapping[frozenset[str], int], asked: float) -> bool:
+        """Compare clocks, partitions of a server -> ms, that were asked for at ``asked``; return whether one was set
+        since the last time. Raises EngineUnavailable."""
         answered = self._clock()
         self._read_others()
         slack = LEAST + DRIFT * (answered - self._seen) * 1000
         found: dict[str, tuple[int, int]] = {}  # server -> what its clock should have shown, and what it showed
-        for root, shown in clocks.items():
-            offset = self._offsets.get(root)
-            if offset is None:
-                continue
-            early, late = asked * 1000 + offset, answered * 1000 + offset
-            if not early - slack <= shown <= late + slack:
-                found.setdefault(self._engine.wakeups.find_server(root), (round(late), shown))
+        for roots, shown in clocks.items():
+            for held, offset in self._offsets.items():
+                early, late = asked * 1000 + offset, answered * 1000 + offset
+                if not early - slack <= shown <= late + slack and (both := held & roots):
+                    found.setdefault(self._engine.wakeups.find_server(min(both)), (round(late), shown))
         for server, (expected, shown) in found.items():
             self._note(ClockJump(server, expected, shown, self._worker))
         if found:
             self._offsets.clear()
         if answered - asked <= QUICK:  # else nobody knows when the clock showed that
-            self._offsets |= {root: shown - answered * 1000 for root, shown in clocks.items()}
+            seen = frozenset().union(*clocks)
+            unseen = {rest: offset for held, offset in self._offsets.items() if (rest := held - seen)}
+            self._offsets = unseen | {roots: shown - answered * 1000 for roots, shown in clocks.items()}
         self._most, self._seen = max(self._offsets.values(), default=None), answered
         if found:
             self.jumps += len(found)

@@ -93,11 +93,12 @@ class DueWork:
 
     def _look(self) -> None:
         """Ask the server's memory."""
-        own, everything = self._shares.own, self._looks % self.ALL_EVERY == 0
+        own = self._shares.own
+        looked_at = self._shares.all if self._looks % self.ALL_EVERY == 0 else own
         self._looks += 1
-        clocks: dict[str, int] = {}
+        clocks: dict[frozenset[str], int] = {}
         asked = self._monitor.now()
-        now, found = self._engine.wakeups.due(list(self._shares.all if everything else own), self._horizon, clocks)
+        now, found = self._engine.wakeups.memory.find_due(looked_at, self._horizon, clocks)
         self._monitor.observe(clocks, asked)
         self._set_clock(now)
         self._dues = {root: due for root, due in self._dues.items() if root in own}

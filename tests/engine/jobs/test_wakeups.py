@@ -7,7 +7,8 @@ import time
 import pytest
 
 from machines.engine import Engine, EngineFault
-from machines.engine.jobs.wakeups import LIVE_MS, Bell, Shares, Wakeups
+from machines.engine.connection import library
+from machines.engine.jobs.wakeups import LIVE_MS, SKEW_MS, Bell, Shares, Wakeups
 from tests.engine.bells import Bells, wait_on_lists
 from tests.engine.builders import door, publish
 
@@ -105,13 +106,46 @@ def test_the_memory_of_many_partitions_costs_one_command(yard):
 
 def test_it_says_what_is_due_soon_and_where_only_the_keys_tell(yard):
     (root,) = yard.wakeups.roots(["door"])
-    assert yard.wakeups.due([root], 1000)[1] == {root: None}, "nobody has ticked yet"
+    assert yard.wakeups.memory.find_due([root], 1000)[1] == {root: None}, "nobody has ticked yet"
     yard.tick("door")
-    assert yard.wakeups.due([root], 1000)[1] == {}
+    assert yard.wakeups.memory.find_due([root], 1000)[1] == {}
     yard.enqueue("door", "work", delay=3000)
-    now, found = yard.wakeups.due([root], 60_000)
+    now, found = yard.wakeups.memory.find_due([root], 60_000)
     assert 0 < found[root] - now <= 3000
-    assert yard.wakeups.due([root], 0)[1] == {}
+    assert yard.wakeups.memory.find_due([root], 0)[1] == {}
+
+
+def count_calls(engine, work):
+    def read():
+        return engine.client.info("commandstats").get("cmdstat_fcall_ro", {"calls": 0})["calls"]
+
+    before = read()
+    work()
+    return read() - before
+
+
+def test_a_server_that_remembers_all_its_partitions_is_asked_once(redis_url, prefix):
+    engine = Engine.from_url(redis_url, prefix=prefix, partitions=1200)
+    engine.publish({"id": "door", "initial": "Shut", "states": {"Shut": {}}})
+    memory, roots = engine.wakeups.memory, list(engine.wakeups.roots(["door"]))
+    assert memory.find_due(roots, 1000)[1] == dict.fromkeys(roots)
+    engine.tick("door")
+    assert count_calls(engine, lambda: memory.find_due(roots, 1000)) == 1 + 3, "500 names in a call"
+    assert count_calls(engine, lambda: memory.find_due(roots, 1000)) == 1
+    engine.publish({"id": "gate", "initial": "Shut", "states": {"Shut": {}}})
+    more = roots + list(engine.wakeups.roots(["gate"]))
+    assert set(memory.find_due(more, 1000)[1]) == set(more) - set(roots), "these it has not seen"
+
+
+def test_a_server_that_lost_its_memory_is_asked_for_each_partition(yard):
+    (root,) = yard.wakeups.roots(["door"])
+    yard.tick("door")
+    assert yard.wakeups.memory.find_due([root], 1000)[1] == {}
+    since = yard.wakeups.memory.find_touched([root], 0)[0] + SKEW_MS + 100
+    assert yard.wakeups.memory.find_touched([root], since)[1] == set()
+    yard.client.function_load(library.text(), replace=True)
+    assert yard.wakeups.memory.find_due([root], 1000)[1] == {root: None}
+    assert yard.wakeups.memory.find_touched([root], since - 60_000)[1] == {root}
 
 
 @pytest.mark.parametrize(

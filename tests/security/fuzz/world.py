@@ -210,7 +210,7 @@ CALLS: dict[str, tuple[str, list[str]]] = {
     "sb_version_count": (B, ["count", "a", "b"]),
     "sb_versions": (B, ["10", AT]),
     "sb_waits": (B, ["b"]),
-    "sb_wakeups": ("", [B, Y, "1000"]),
+    "sb_wakeups": ("", [B, "1000", Y]),
     "sb_weigh": (B, ['[{"field":"n","ge":0},{"field":"t","eq":"t0"}]', "", "Idle"]),
     "sm_create": ("sm", []),
     "sm_get": ("sm", ["REASON"]),

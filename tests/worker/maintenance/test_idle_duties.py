@@ -50,10 +50,11 @@ def test_a_duty_asks_no_more_of_many_idle_machines_than_of_few(engine, count_com
             engine.create(machine, "one")
         duty = (make_exclusive_duties(engine, Options()) | make_shared_duties(engine))[name]
         roots = list(engine.wakeups.roots(engine.machines()))
-        since, _ = wakeups.find_touched(engine._caller, roots, 0)
+        touched = engine.wakeups.memory.find_touched
+        since, _ = touched(roots, 0)
         passes = 0
-        while passes < 3 or wakeups.find_touched(engine._caller, roots, since)[1]:
-            since, passes = wakeups.find_touched(engine._caller, roots, since)[0], passes + 1
+        while passes < 3 or touched(roots, since)[1]:
+            since, passes = touched(roots, since)[0], passes + 1
             while duty.once():
                 pass
         asked[machines] = count_commands(duty.once)

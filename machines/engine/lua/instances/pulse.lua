@@ -31,13 +31,20 @@ function pulse.touch(root, now)
     redis.pcall('HSET', keys.meta(root), 'touched', string.format('%d', now))
 end
 
--- Tells, from memory, whether figures of the partition may have changed since `since` ms.
-function pulse.was_touched(root, since, now)
+-- Tells whether changes since `since` ms are all remembered.
+function pulse.remembers(since, now)
     touches_since = touches_since or now
-    if since < touches_since then return true end
+    return since >= touches_since
+end
+
+-- Tells, from memory, whether figures of the partition may have changed since `since` ms.
+function pulse.was_touched(root, since)
     local last = last_touches[root]
     return last ~= nil and last >= since - PULSE_MS
 end
+
+-- Iterates the roots of partitions that are remembered.
+function pulse.iterate() return pairs(last_touches) end
 
 -- Rings the pulse, at most once in 50 ms for a partition: until then the key still exists, so it is not tried. `now` is the
 -- server's time in ms where the caller has read it.

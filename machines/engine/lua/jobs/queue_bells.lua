@@ -74,4 +74,7 @@ function queue_bells.list_rung(root)
     return table.concat(names, ' ')
 end
 
+-- Iterates the roots of partitions of which a queue rang and was not emptied since.
+function queue_bells.iterate() return pairs(rung) end
+
 return queue_bells

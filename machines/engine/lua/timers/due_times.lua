@@ -15,9 +15,10 @@ local MAX_PARTITIONS = 10000
 -- `has_messages`: messages were posted since the latest check; `bell_pending`: the bell has to ring at the end of the call;
 -- `before`: `due` at the start of the latest check; `list`: the latest ticking worker waits on the bell list, not the channel.
 local entries, entry_count, pending_bells = {}, 0, 0
+local first_asked, losses = nil, 0 -- ms when a worker first asked of this memory; how often it forgot partitions
 
 local function add_entry(root)
-    if entry_count >= MAX_PARTITIONS then entries, entry_count, pending_bells = {}, 0, 0 end
+    if entry_count >= MAX_PARTITIONS then entries, entry_count, pending_bells, losses = {}, 0, 0, losses + 1 end
     local entry = { due = math.huge, is_complete = false, last_tick = 0, has_messages = false, bell_pending = false,
         list = false }
     entries[root], entry_count = entry, entry_count + 1
@@ -109,7 +110,16 @@ function due_times.forget(root)
     local entry = entries[root]
     if not entry then return end
     clear_bell(entry)
-    entries[root], entry_count = nil, entry_count - 1
+    entries[root], entry_count, losses = nil, entry_count - 1, losses + 1
 end
+
+-- Names what is remembered: another text once a partition was forgotten, or all of them.
+function due_times.identify_memory(now)
+    first_asked = first_asked or now
+    return string.format('%.0f:%d', first_asked, losses)
+end
+
+-- Iterates the roots of partitions that are remembered.
+function due_times.iterate() return pairs(entries) end
 
 return due_times
