@@ -49,8 +49,7 @@ class ServerMemory:
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
-        # root by which a server was asked -> its memory's name, and the roots of which it knew what is due
-        self._known: dict[Root, tuple[str, frozenset[Root]]] = {}
+        self._known: dict[str, frozenset[Root]] = {}  # a server's memory -> roots of which it knows what is due
 
     def find_rung(self, roots: Collection[Root]) -> dict[Root, list[str]]:
         """Return root -> its queues that rang and were not emptied since."""
@@ -69,16 +68,14 @@ class ServerMemory:
         None where only the keys tell. ``clocks`` gets ms of each server's clock, by the partitions that it holds."""
         now, answers = self._ask(roots, str(horizon))
         found: dict[Root, int | None] = {}
-        known: dict[Root, tuple[str, frozenset[Root]]] = {}
+        known = {answer.memory: self._known.get(answer.memory, frozenset()) for answer in answers}
         calls: list[tuple[str, tuple[str, ...], Sequence[Any]]] = []
         asked: list[tuple[Answer, list[Root]]] = []
         for answer in answers:
             if clocks is not None:
                 clocks[answer.group] = answer.now
             found |= {root: int(word) if word else None for root, word in answer.words.items()}
-            memory, before = self._known.get(answer.asked, ("", frozenset()))
-            known[answer.asked] = (answer.memory, answer.group & before if memory == answer.memory else frozenset())
-            unknown = [root for root in answer.group if root not in known[answer.asked][1]]
+            unknown = list(answer.group - known[answer.memory])
             for start in range(0, len(unknown), TOGETHER):
                 part = unknown[start : start + TOGETHER]
                 calls.append(("sb_wakeups", (), (answer.asked, horizon, *part)))
@@ -87,8 +84,7 @@ class ServerMemory:
             words = {} if isinstance(reply, Exception) else _read_words(reply)
             found |= {root: int(word) if word else None for root, word in words.items()}
             if not isinstance(reply, Exception):
-                memory, before = known[answer.asked]
-                known[answer.asked] = (memory, before.union(root for root in part if words.get(root) != ""))
+                known[answer.memory] = known[answer.memory].union(root for root in part if words.get(root) != "")
         self._known = known
         return now, found
 

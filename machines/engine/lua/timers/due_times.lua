@@ -15,7 +15,7 @@ local MAX_PARTITIONS = 10000
 -- `has_messages`: messages were posted since the latest check; `bell_pending`: the bell has to ring at the end of the call;
 -- `before`: `due` at the start of the latest check; `list`: the latest ticking worker waits on the bell list, not the channel.
 local entries, entry_count, pending_bells = {}, 0, 0
-local first_asked, losses = nil, 0 -- ms when a worker first asked of this memory; how often it forgot partitions
+local memory, losses = nil, 0 -- the name of this memory; how often it forgot partitions
 
 local function add_entry(root)
     if entry_count >= MAX_PARTITIONS then entries, entry_count, pending_bells, losses = {}, 0, 0, losses + 1 end
@@ -113,10 +113,11 @@ function due_times.forget(root)
     entries[root], entry_count, losses = nil, entry_count - 1, losses + 1
 end
 
--- Names what is remembered: another text once a partition was forgotten, or all of them.
-function due_times.identify_memory(now)
-    first_asked = first_asked or now
-    return string.format('%.0f:%d', first_asked, losses)
+-- Names what is remembered, unlike that of any other server: another text once a partition was forgotten, or all of them.
+-- `root`: a partition of this server.
+function due_times.identify_memory(root, now)
+    memory = memory or string.format('%.0f %s', now, root)
+    return memory .. ' ' .. losses
 end
 
 -- Iterates the roots of partitions that are remembered.

@@ -35,7 +35,7 @@ return function(_, ARGV)
     elseif since then
         reply[3] = ''
     else
-        reply[3] = due_times.identify_memory(now)
+        reply[3] = due_times.identify_memory(ARGV[1], now)
         for i = 3, #ARGV do add(ARGV[i], due_times.describe(ARGV[i], now, horizon)) end
         if not ARGV[3] then
             for root in due_times.iterate() do add(root, due_times.describe(root, now, horizon)) end
