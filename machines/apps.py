@@ -40,7 +40,6 @@ class MachinesConfig(AppConfig):
         from machines.worker import handler_checks  # noqa: F401  registers the system checks
 
         from .catalog import mirrors
-        from .conf import project_check  # noqa: F401  registers the system check
         from .schedules import declarations
 
         account_audit.connect()

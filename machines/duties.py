@@ -14,13 +14,12 @@ from machines.approvals import actions as approvals
 from machines.audit import entries
 from machines.audit.activity import ActivityCounter
 from machines.catalog import accepted_senders, publishing
-from machines.conf.database_retry import DatabaseRetry
+from machines.conf.database import DatabaseRetry
 from machines.connections import get_engine
 from machines.engine import Engine, Rollout
 from machines.failures import digest as error_digest
-from machines.failures import retention as failure_retention
-from machines.failures.follower import FailureFollower
-from machines.failures.paced_actions import PacedActions
+from machines.failures import duties as failure_retention
+from machines.failures.duties import FailureFollower, PacedActions
 from machines.integrations.attached.duty import ReconcileDuty
 from machines.integrations.binding.outbox_sender import OutboxSender
 from machines.integrations.binding.projection import Projection
@@ -29,9 +28,9 @@ from machines.retention import tables
 from machines.retention.duty import RetentionDuty
 from machines.schedules.declarations import Declarations
 from machines.statistics import writing
-from machines.statistics.buffer_flush import make_buffer_flushes
-from machines.statistics.sampler import Sampler
+from machines.statistics.recording import Sampler
 from machines.statistics.scoreboards import ScoreboardUpdate
+from machines.statistics.writing import make_buffer_flushes
 from machines.versions import plans
 from machines.webhooks.fan_out import FanOut, prune
 from machines.webhooks.sender import Sender

@@ -231,7 +231,7 @@ OF_THE_ENGINE = (
 """Modules of ``machines`` that only the engine and the patterns import: Lua, calls and replies."""
 SPEAK_FOR_THEMSELVES = {
     "machines.instances.sm_keys": "calls the SM commands, which are no part of Engine",
-    "machines.retention.redis_search": "searches each partition for itself",
+    "machines.retention.search": "searches each partition for itself",
 }
 
 
@@ -273,7 +273,7 @@ def layer_of(module: str) -> float:
 REGISTERED = "machines.integrations"
 GATHER = {
     "machines", "machines.apps", "machines.duties", "machines.fields", "machines.handlers", "machines.models",
-    "machines.signals", "machines.tasks", "machines.admin.outbox", "machines.management.reconciliation",
+    "machines.signals", "machines.tasks", "machines.admin.records", "machines.management.reconciliation",
     "machines.templatetags.signalbox", "machines.testing.django_binding", "dashboard.machines.presenters",
     "dashboard.machines.views",
 }  # fmt: skip

@@ -11,7 +11,7 @@ from dashboard.shared.form_keys import make_key
 from dashboard.shared.permissions import MEANINGS, anywhere, scope_of
 from dashboard.shared.times import time_zones
 from machines.catalog.builtin_machines import split_system
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import PageForm
 from machines.models import Machine
 from machines.people.tokens import MAX_DAYS
 

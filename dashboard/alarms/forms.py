@@ -9,8 +9,7 @@ from django import forms
 from machines.alarms.alarm import KINDS, SEVERITIES
 from machines.alarms.models import KEY_LENGTH
 from machines.engine.limits import MAX_NAME
-from machines.instances.forms import REASON_LIMIT
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import REASON_LIMIT, PageForm
 from machines.models import AlarmEvent
 
 DURATIONS = [

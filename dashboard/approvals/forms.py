@@ -9,8 +9,7 @@ from django.db.models import QuerySet
 
 from dashboard.shared.list_pages import Terms, Text
 from machines.approvals.queries import find
-from machines.instances.forms import REASON_LIMIT
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import REASON_LIMIT, PageForm
 from machines.models import Approval
 from machines.people.actor import Actor
 

@@ -14,7 +14,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 
 from machines.audit.entries import ACTIONS
 from machines.engine.limits import MAX_ACTOR, MAX_INSTANCE_ID, MAX_NAME
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import PageForm
 from machines.models import AuditEntry
 from machines.people.permissions import Scope
 

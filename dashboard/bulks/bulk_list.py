@@ -12,7 +12,7 @@ from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
 from machines.bulks import actions as services
 from machines.bulks.actions import BulkPage, Listed
-from machines.catalog.partitions import count_missing
+from machines.catalog.queries import count_missing
 from machines.engine import BadInput
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor

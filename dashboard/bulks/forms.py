@@ -12,8 +12,7 @@ from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.form_keys import make_key
 from machines.bulks.order import MAX_RATE, MAX_REASON, WORK
 from machines.engine import errors
-from machines.instances.forms import JsonText, TypedForm
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import JsonText, PageForm, TypedForm
 
 Posted = Mapping[str, Any] | None
 PLAIN = {"autocomplete": "off"}

@@ -28,7 +28,7 @@ from machines.bulks import MIGRATE, Bulk, NotNow, Order
 from machines.bulks import actions as services
 from machines.bulks.execution import OUTCOMES
 from machines.bulks.order import MAX_REASON
-from machines.bulks.preview import RESULTS
+from machines.bulks.selection import RESULTS
 from machines.engine import errors
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor

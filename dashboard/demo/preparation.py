@@ -18,7 +18,7 @@ from dashboard.site import folders, stores
 from dashboard.site.environment import of_process
 from machines.catalog.publishing import publish, restore
 from machines.conf import conf
-from machines.conf.project_check import joined_migrations
+from machines.conf.project import joined_migrations
 from machines.connections import get_engine
 from machines.engine.errors import EngineUnavailable, NotPermitted, SignalboxError
 from machines.formats import load

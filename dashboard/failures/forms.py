@@ -13,7 +13,7 @@ from dashboard.shared.list_pages import Terms
 from machines.engine import limits
 from machines.failures.actions import MAX_RATE, RATE
 from machines.failures.queries import MAX_PAGE, Listing, list_groups
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import PageForm
 from machines.people.actor import Actor
 
 Text = Annotated[list_pages.Text, Field(max_length=200)]

@@ -15,7 +15,7 @@ from dashboard.shared.permissions import View, require, require_audited
 from dashboard.shared.rendering import render_page
 from machines.engine import errors
 from machines.failures import actions as failures
-from machines.failures import changes, queries
+from machines.failures import queries
 from machines.failures.queries import GroupView
 from machines.models import FailureAction
 from machines.people.actor import Actor
@@ -115,13 +115,12 @@ def _make_view(name: str) -> View:
 def _run(actor: Actor, id: int, name: str, given: dict[str, Any]) -> str:
     """Carry out an action; return what to say of it."""
     if name == "assign":
-        view = changes.assign(actor, id, given["assignee"])
+        view = failures.assign(actor, id, given["assignee"])
         return f"Assigned to {view.group.assignee}" if view.group.assignee else "Assigned to nobody"
     if name in ("redrive", "skip"):
         started = getattr(failures, name)(actor, id, **given)
         return f"Started: {started.total:,} jobs, at most {started.rate} a second"
-    act = failures.stop if name == "stop" else getattr(changes, name)
-    act(actor, id, reason=given["reason"])
+    getattr(failures, name)(actor, id, reason=given["reason"])
     return SUCCESS[name]
 
 

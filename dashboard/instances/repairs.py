@@ -25,7 +25,7 @@ from dashboard.shared.form_views import redirect_to_request
 from dashboard.shared.permissions import View, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
-from machines.catalog.outlines import outline_of
+from machines.catalog.queries import outline_of
 from machines.engine import Instance, Preview, Wait, errors
 from machines.instances import actions as instances
 from machines.people import rules

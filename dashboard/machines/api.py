@@ -13,7 +13,7 @@ from dashboard.api.framework.operation import Group, actor_of, charge, engine_of
 from dashboard.api.framework.schemas import Body, Mistaken, Ms, Out, Why
 from dashboard.shared.diagrams import version_view
 from dashboard.shared.rendering import answer_drawing
-from machines.catalog import offload, outlines, submissions
+from machines.catalog import offload, queries, submissions
 from machines.catalog.redaction import MASK
 from machines.catalog.submissions import FORMAT_NAMES
 from machines.engine import DefinitionError, Live
@@ -179,7 +179,7 @@ def versions(request: HttpRequest, machine: str) -> dict[str, Any]:
     current, numbers = engine.live(machine).version, engine.versions(machine)
     found = MachineVersion.objects.filter(machine__name=machine).select_related("published_by")
     rows = {version.number: version for version in found.defer("definition", "drawing")}
-    every = (rows.get(number) or outlines.make_version(machine, number) for number in sorted({*rows, *numbers})[::-1])
+    every = (rows.get(number) or queries.make_version(machine, number) for number in sorted({*rows, *numbers})[::-1])
     return {"items": [_describe_version(version, current) for version in every]}
 
 

@@ -14,7 +14,7 @@ from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from dashboard.shared.times.times import in_ms
 from machines.engine.limits import MAX_INSTANCE_ID
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import PageForm
 from machines.instances.queries import find_archived
 from machines.people.actor import Actor
 from machines.retention import figures

@@ -12,8 +12,7 @@ from dashboard.shared.errors.statuses import MISTAKE
 from dashboard.shared.form_keys import make_key
 from machines.engine import errors
 from machines.instances.actions import propose_id
-from machines.instances.forms import REASON_LIMIT, TypedForm
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import REASON_LIMIT, PageForm, TypedForm
 
 
 class CreateForm(PageForm):

@@ -21,7 +21,7 @@ from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import answer_drawing, answer_json, render_page
-from machines.catalog.partitions import count_missing
+from machines.catalog.queries import count_missing
 from machines.engine import Instance, SignalboxError, errors
 from machines.engine.ids import codec
 from machines.instances import actions as instance_service

@@ -24,7 +24,7 @@ from machines.engine import EngineUnavailable, SignalboxError
 from machines.models import SamplingTurn
 from machines.patterns import Locks
 from machines.people.permissions import EVERYTHING, NOTHING, Scope, scope_of
-from machines.statistics.buffer_flush import waiting
+from machines.statistics.writing import waiting
 from machines.worker.duties.scheduler import read_lock_holders
 
 from .families import Snapshot, registry

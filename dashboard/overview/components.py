@@ -24,8 +24,7 @@ from machines.engine.definitions import FieldOutline
 from machines.instances.forms import TypedForm
 from machines.models import Approval
 from machines.patterns import Count
-from machines.statistics.lines import Line
-from machines.statistics.series import Series
+from machines.statistics.series import Line, Series
 
 NOW = 1_700_000_000_000  # ms: the page shows the same at any time
 HOSTILE = """<script>alert("1")</script> {{ x }} ../%2F 🚦"""

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from dashboard.shared.figures.state_counts import StateCount, StateCounts
 from dashboard.shared.figures.version_counts import VersionCounts
 from machines.alarms.alarm import Alarm, rank_severity
-from machines.catalog.partitions import MissingPartitions, count_missing
+from machines.catalog.queries import MissingPartitions, count_missing
 from machines.engine import Live, QueueStats, Rollout
 from machines.statistics.present import Present
 

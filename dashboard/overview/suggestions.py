@@ -15,7 +15,7 @@ from dashboard.shared.permissions import allows, require
 from dashboard.shared.redacted_engine import redacted_engine
 from machines.connections import get_throttle
 from machines.engine.limits import MAX_INSTANCE_ID
-from machines.people.limits.rate_limit import spend_if_available
+from machines.people.limits import spend_if_available
 
 from .search import Hit, search
 

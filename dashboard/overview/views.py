@@ -24,7 +24,7 @@ from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.alarms.alarm import Alarm, worst_by_machine
 from machines.catalog.builtin_machines import split_system
-from machines.catalog.partitions import count_missing
+from machines.catalog.queries import count_missing
 from machines.engine import Survey
 from machines.statistics.present import Present, present
 from machines.statistics.series import rates_by_machine

@@ -10,7 +10,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import PageForm
 from machines.schedules import Finding
 from machines.schedules.document import CATCH_UPS, MAX_BOUND, OVERLAPS
 

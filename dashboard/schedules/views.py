@@ -16,7 +16,7 @@ from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import Forbidden, View, allows, anywhere, demand, require, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
-from machines.catalog.partitions import count_missing
+from machines.catalog.queries import count_missing
 from machines.engine.errors import BadInput, SignalboxError
 from machines.people.actor import Actor
 from machines.schedules import DeclaredSchedule, InvalidSchedule, Row, UnknownSchedule, authors, queries

@@ -15,7 +15,7 @@ from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from machines.people.client_address import network_of
+from machines.people.limits import network_of
 
 AT_ONCE = 8  # first requests that are read in one round
 

@@ -19,7 +19,7 @@ from dashboard.shared.redacted_engine import RedactedEngine
 from dashboard.shared.rendering import answer_json
 from machines.catalog import offload
 from machines.catalog.editing.checking import WRITTEN
-from machines.catalog.editing.names import vocabulary
+from machines.catalog.editing.places import vocabulary
 from machines.catalog.submissions import FORMAT_NAMES, GUESS
 from machines.connections import get_throttle
 from machines.engine import EngineUnavailable, SignalboxError

@@ -21,9 +21,7 @@ from machines import diagrams
 from machines.catalog import offload
 from machines.catalog.editing import runs
 from machines.catalog.editing.checking import choose_folds
-from machines.catalog.editing.run_steps import describe_step
-from machines.catalog.editing.runs import Run
-from machines.catalog.editing.scenario_text import REFUSED, write_scenario
+from machines.catalog.editing.runs import REFUSED, Run, describe_step, write_scenario
 from machines.catalog.submissions import GUESS
 from machines.engine import BadInput, SignalboxError
 from machines.engine.definitions import CompiledDefinition

@@ -11,14 +11,14 @@ from dashboard.shared.addresses.numbers import parse_number
 from dashboard.shared.permissions import require, require_audited
 from dashboard.shared.rendering import answer_json
 from dashboard.shared.times.times import in_ms
-from machines.catalog import outlines
+from machines.catalog import queries
 from machines.catalog.editing.checking import WRITTEN
 from machines.engine import BadInput, SignalboxError
 from machines.engine.limits import MAX_DEFINITION
 from machines.models import Draft
 from machines.people.actor import Actor
 from machines.people.errors import DraftChanged, DraftClosed
-from machines.versions import drafts, presence
+from machines.versions import drafts
 
 from .checks import read_format, refuse, refuse_error
 
@@ -58,12 +58,12 @@ def note_presence(request: HttpRequest, machine: str) -> JsonResponse:
     """Say that this person is editing; answer who else is, and whether the draft was changed meanwhile."""
     actor, id = Actor.of(request), parse_number(request.GET.get("draft", ""))
     if "leave" in request.GET:
-        presence.leave(actor, machine)
+        drafts.end_editing(actor, machine)
         return answer_json({"others": []})
-    others = [{"who": one.who, "draft": one.draft} for one in presence.note(actor, machine, id)]
+    others = [{"who": one.who, "draft": one.draft} for one in drafts.note_editing(actor, machine, id)]
     row = Draft.objects.defer("text").filter(pk=id, machine=machine).first() if id is not None else None
     return answer_json(
-        {"others": others, "draft": _describe(row) if row else None, "current": outlines.find_latest(machine)}
+        {"others": others, "draft": _describe(row) if row else None, "current": queries.find_latest(machine)}
     )
 
 

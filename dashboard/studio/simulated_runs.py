@@ -14,12 +14,10 @@ from django import forms
 from dashboard.instances.event_actions import Route, list_routes
 from dashboard.shared.diagrams.version_view import VersionView
 from machines.catalog.editing import runs
-from machines.catalog.editing.run_steps import describe_step
-from machines.catalog.editing.runs import Run
+from machines.catalog.editing.runs import Run, describe_step
 from machines.engine import BadInput, SignalboxError
 from machines.engine.simulation.records import SimulatedStep
-from machines.instances.forms import TypedForm
-from machines.instances.forms.inputs import parse
+from machines.instances.forms import TypedForm, parse
 
 RESULTS = {"taken": "succeeds", "payload": "depends on the payload", "guard": "blocked: its guard does not hold"}
 WRONG_FIELDS = "Nothing happened: correct the marked fields."

@@ -23,13 +23,12 @@ from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.catalog.editing import runs
-from machines.catalog.editing.runs import Run
-from machines.catalog.editing.scenario_text import write_scenario
-from machines.catalog.outlines import get_version
+from machines.catalog.editing.runs import Run, write_scenario
+from machines.catalog.queries import get_version
 from machines.connections import get_throttle
 from machines.engine import BadInput
 from machines.engine.simulation.records import SimulatedStep
-from machines.people.limits.rate_limit import spend_if_available
+from machines.people.limits import spend_if_available
 
 from .simulated_runs import SECONDS, Trial
 

@@ -14,8 +14,8 @@ from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import answer_json
 from machines.catalog import offload
 from machines.catalog.editing import runs
-from machines.catalog.editing.run_steps import describe_run
-from machines.catalog.outlines import find_latest, get_version
+from machines.catalog.editing.runs import describe_run
+from machines.catalog.queries import find_latest, get_version
 from machines.catalog.submissions import GUESS
 from machines.engine import BadInput, SignalboxError
 from machines.engine.limits import MAX_DEFINITION

@@ -25,15 +25,15 @@ from machines import formats
 from machines.catalog import offload
 from machines.catalog.editing.checking import WRITTEN
 from machines.catalog.editing.starters import list_starters
-from machines.catalog.outlines import find_latest, get_version
+from machines.catalog.queries import find_latest, get_version
 from machines.engine import BadInput, Live, SignalboxError
 from machines.engine.errors import UnknownMachine
 from machines.engine.limits import MAX_REASON, check_machine_name
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import PageForm
 from machines.models import Draft
 from machines.people.actor import Actor
 from machines.people.errors import DraftChanged, DraftClosed
-from machines.versions import drafts, presence
+from machines.versions import drafts
 
 from . import verifications
 
@@ -124,7 +124,7 @@ def _open(request: HttpRequest, actor: Actor, machine: str) -> Workspace:
         machine, text, draft, base, current, may and (draft is None or draft.is_open),
         note=draft.note if draft is not None else "", format=draft.format if draft is not None else "json",
         drafts=[one for one in mine if draft is None or one.pk != draft.pk],
-        others=presence.others(actor, machine) if may else [],
+        others=drafts.list_editors(actor, machine) if may else [],
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from dashboard.shared.permissions import find_of_machine
 from dashboard.shared.redacted_engine import RedactedEngine
 from machines import diagrams
 from machines.catalog import offload
-from machines.catalog.outlines import get_version
+from machines.catalog.queries import get_version
 from machines.engine.versions import DefinitionDiff
 from machines.people.actor import Actor
 from machines.versions import drafts

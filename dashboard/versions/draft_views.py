@@ -19,11 +19,11 @@ from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.approvals import queries as approval_queries
 from machines.catalog import offload
-from machines.catalog.outlines import stored_current
+from machines.catalog.queries import stored_current
 from machines.engine import BadInput, DefinitionError, Live
 from machines.engine.errors import UnknownMachine
 from machines.engine.limits import MAX_REASON
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import PageForm
 from machines.models import Draft
 from machines.people.actor import Actor
 from machines.people.errors import DraftChanged, DraftClosed, DraftConflict

@@ -13,7 +13,7 @@ from django.http import QueryDict
 from dashboard.shared.diagrams.version_view import VersionView
 from machines.engine.definitions import FieldOutline
 from machines.engine.limits import MAX_REASON
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import PageForm
 
 STATE, AND, DATA = "state.", "and.", "data."  # before the name of a state or a field, in the names of inputs
 NOWHERE = "-"  # the choice "no place"

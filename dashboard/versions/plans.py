@@ -22,8 +22,8 @@ from machines.engine import BadInput, Live, MigrationPlan, PlanError, VersionRef
 from machines.models import StoredPlan
 from machines.people.actor import Actor
 from machines.people.errors import NotMigrated, PlanInUse
+from machines.versions import comparison
 from machines.versions import plans as services
-from machines.versions import redacted
 
 from . import presenters
 from .plan_form import Choices, PlanForm, list_fields, list_places, list_removed, list_states, read_choices
@@ -69,7 +69,7 @@ def _start_form(request: HttpRequest, live: Live, versions: VersionCounts) -> Ht
     }
     initial["sources"] = initial["sources"] or [number for number in numbers if number != to][:1]
     if of := parse_number(request.GET.get("of", "")):
-        plan = redacted.hide_document(Actor.of(request), _find_plan(request, live.machine, of).plan)
+        plan = comparison.hide_document(Actor.of(request), _find_plan(request, live.machine, of).plan)
         to, choices = plan["to"], presenters.read_plan_choices(plan)
         sources = [source["version"] for source in plan["sources"]]
         initial = {"sources": sources, "unmapped": plan["unmapped"], **plan["options"]}

@@ -18,7 +18,7 @@ from machines.bulks.order import MAX_RATE
 from machines.engine import Instance
 from machines.models import StoredPlan
 from machines.people.actor import Actor
-from machines.versions import comparison, plans, redacted
+from machines.versions import comparison, plans
 
 group = Group("plans", "Comparing versions, and moving instances from one to another.")
 PLAN = "/plans/{int:plan}"
@@ -157,7 +157,7 @@ class ReplayOut(Out):
 def _describe_stored(actor: Actor, row: StoredPlan) -> StoredOut:
     now = plans.progress(actor, row)
     return StoredOut.build(
-        row, plan=redacted.hide_document(actor, row.plan), needs_approval=now.needs_second,
+        row, plan=comparison.hide_document(actor, row.plan), needs_approval=now.needs_second,
         moving=now.bulk and _describe_progress(now.bulk), moving_back=now.back and _describe_progress(now.back),
     )  # fmt: skip
 
@@ -200,7 +200,7 @@ def make(request: HttpRequest, machine: str, body: PlanTerms) -> PlanOut:
     Nothing is stored. 422 with every finding where no plan can be made."""
     actor = actor_of(request)
     plan = plans.make(actor, machine, _read_version(body), **_read_terms(body))
-    return PlanOut.build(plan, plan=redacted.hide_plan(actor, plan).as_dict() | {"id": plan.id})
+    return PlanOut.build(plan, plan=comparison.hide_plan(actor, plan).as_dict() | {"id": plan.id})
 
 
 @group.get(PLANS, id="listPlans", right="view", answers=Plans, summary="List stored plans")

@@ -20,7 +20,7 @@ from machines.engine.versions import DryRun, MigrationClass, VersionFigures
 from machines.engine.versions.records import OUTCOMES
 from machines.models import MachineVersion, StoredPlan
 from machines.people.actor import Actor
-from machines.versions import plans, redacted, rollouts
+from machines.versions import comparison, plans, rollouts
 
 from .plan_form import Choices, PlanForm
 
@@ -151,7 +151,7 @@ def present_plan(actor: Actor, stored: StoredPlan, live: Live) -> dict[str, Any]
     moved = stored.outcome is not None or (progress.bulk is not None and progress.bulk.done)
     older = max(source["version"] for source in stored.plan["sources"])
     context: dict[str, Any] = {
-        "stored": stored, "plan": redacted.hide_document(actor, stored.plan),
+        "stored": stored, "plan": comparison.hide_document(actor, stored.plan),
         "dry_run": found, "stages": list_stages(stored, moved=moved), "progress": progress,
         "time_said": estimate_time(live.total),
         "older": older, "gives_others": rollouts.gives_others(stored.machine, older),

@@ -19,7 +19,7 @@ from dashboard.shared.rendering import answer_drawing, render_page
 from machines.engine import BadInput
 from machines.engine.versions import Replay
 from machines.engine.versions.records import UNTOLD, StepOutcome
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import PageForm
 
 SAMPLE = 200  # instances, unless the form says otherwise
 MOST = 1000  # instances of one request

@@ -14,7 +14,7 @@ from dashboard.shared.permissions import allows, require
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.approvals import queries as approval_queries
-from machines.catalog.partitions import count_missing
+from machines.catalog.queries import count_missing
 from machines.catalog.version_rules import ACTIONS, OPERATIONS
 from machines.engine import BadInput
 from machines.engine.errors import VersionRefused

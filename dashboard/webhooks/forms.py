@@ -7,7 +7,7 @@ from typing import Any, Literal
 from django import forms
 
 from dashboard.shared.list_pages import Terms
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import PageForm
 from machines.webhooks import management
 
 

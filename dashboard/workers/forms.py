@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from django import forms
 
-from machines.instances.forms import REASON_LIMIT
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import REASON_LIMIT, PageForm
 
 ORDERS = {
     "quiet": ("Quiet", "will take no more jobs and finish the running ones"),

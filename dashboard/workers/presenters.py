@@ -12,7 +12,7 @@ from machines.connections import get_pattern
 from machines.duties import DUTIES
 from machines.engine import WorkerInfo
 from machines.patterns import LentBatch, Locks, Stats
-from machines.statistics import buffer_flush
+from machines.statistics import writing
 from machines.worker.duties.scheduler import read_lock_holders
 
 from .forms import OPEN_TO, ORDERS, OrderForm
@@ -92,7 +92,7 @@ def list_duties(rows: Iterable[WorkerInfo], now: int) -> list[Duty]:
 
 def list_pending_writes() -> list[PendingWrites]:
     found = []
-    for name, stats in buffer_flush.waiting().items():
+    for name, stats in writing.waiting().items():
         oldest, stuck = stats.oldest * 1000, [lent for lent in stats.lent if lent.takes > MAX_TAKES]
         found.append(PendingWrites(name, stats, oldest, oldest > LATE, stuck))
     return found

@@ -10,7 +10,7 @@ from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import allows, require
 from dashboard.shared.rendering import render_page
 from machines.alarms.workers import SILENT_AFTER
-from machines.catalog.partitions import count_missing
+from machines.catalog.queries import count_missing
 from machines.instances.forms import REASON_LIMIT
 from machines.jobs import worker_actions as services
 from machines.people.actor import Actor

@@ -5,11 +5,7 @@ Both go through the same doors as everything else, ``machines.catalog.publishing
 log entry.
 """
 
-from .audit import AuditEntryAdmin
-from .last_seen import LastSeenAdmin
 from .machine import MachineAdmin
-from .outbox import OutboxEntryAdmin
-from .token import TokenAdmin
-from .version import MachineVersionAdmin
+from .records import AuditEntryAdmin, LastSeenAdmin, MachineVersionAdmin, OutboxEntryAdmin, TokenAdmin
 
 __all__ = ["AuditEntryAdmin", "LastSeenAdmin", "MachineAdmin", "MachineVersionAdmin", "OutboxEntryAdmin", "TokenAdmin"]

@@ -15,8 +15,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from machines import diagrams
-from machines.catalog.models.machine import Machine
-from machines.catalog.models.version import MachineVersion
+from machines.catalog.models import Machine, MachineVersion
 
 STYLES = ["signalbox/admin/diagram.css", "signalbox/admin/admin.css"]
 SCRIPTS = [Script("signalbox/admin/frame.js", type="module")]

@@ -1,19 +1,43 @@
-"""A machine's instances in the admin: by state, oldest first, or one by its id."""
+"""Instances in the admin: those of a machine, by state, oldest first, or one by its id; and one instance, with its
+events."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 
-from machines.catalog.models.machine import Machine
-from machines.catalog.outlines import get_version
+from machines.approvals import actions as approvals
+from machines.catalog.models import Machine, MachineVersion
+from machines.catalog.queries import get_version
 from machines.connections import get_engine
-from machines.engine import BadInput, EngineUnavailable, Instance, Live, LookupFailed, SignalboxError, UnknownMachine
+from machines.diagrams import EventWords
+from machines.engine import (
+    BadInput,
+    BadPayload,
+    Conflict,
+    EngineUnavailable,
+    Instance,
+    Live,
+    LookupFailed,
+    NotAllowed,
+    Refused,
+    SignalboxError,
+    Suspended,
+    UnknownMachine,
+)
+from machines.instances import actions as instances
+from machines.instances.event_forms import EventForm, fill_event_form, list_event_actions
+from machines.instances.queries import redactor_of
+from machines.people.actor import Actor
+from machines.people.errors import ApprovalNeeded, TooFast
 
-from .context import instance_url, instances_url, moment, screen
-from .permissions import machine_of
+from . import log_entries
+from .context import drawing, instance_url, instances_url, moment, screen
+from .permissions import machine_of, may
 
 PAGE = 50  # instances
 
@@ -73,3 +97,177 @@ def _count_states(machine: Machine, live: Live) -> list[tuple[str, int]]:
 
 def _row(machine: Machine, instance: Instance) -> dict[str, Any]:
     return {"instance": instance, "url": instance_url(machine, instance.id), "entered": moment(instance.entered)}
+
+
+def show_instance(request: HttpRequest, machine: int) -> HttpResponse:
+    """Show an instance, and fire an event at it on POST. ``?id=`` names the instance. A POST fires."""
+    found = machine_of(request, machine)
+    id = request.GET.get("id", "")
+    if request.method != "POST":
+        return panel(request, found, _instance(found, id))
+    Actor.of(request).demand("fire", found.name, action="fire", instance=id, target=request.POST.get("event", ""))
+    return _fire(request, found, _instance(found, id))
+
+
+def _instance(machine: Machine, id: str) -> Instance:
+    try:
+        return get_engine().get(machine.name, id)
+    except (LookupFailed, BadInput) as error:
+        raise Http404(error.message) from error
+
+
+def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpResponse:
+    event = request.POST.get("event", "")
+    version = version_of(machine, seen)
+    form = fill_event_form(version, seen, event, request.POST)
+    if not form.is_valid():
+        return panel(request, machine, seen, form, status=400)
+    actor = Actor.of(request)
+    try:
+        after = instances.fire(
+            actor, machine.name, seen.id, event, form.payload(), expect=form.expect, reason=form.reason
+        )
+    except ApprovalNeeded as needed:
+        return _show_request(request, machine, seen, form, needed)
+    except TooFast:
+        raise  # a refused person may repeat it any number of times, and the audit has it
+    except SignalboxError as error:
+        log_entries.log_failure(request, machine, event, seen.id, error)
+        return _show_failure(request, machine, seen, form, error)
+    log_entries.log_fire(request, machine, event, seen.state, after)
+    messages.success(request, f"Fired {event}: {seen.id} is in {after.state}, revision {after.revision}.")
+    return HttpResponseRedirect(instance_url(machine, seen.id))
+
+
+def _show_request(
+    request: HttpRequest, machine: Machine, seen: Instance, form: EventForm, needed: ApprovalNeeded
+) -> HttpResponse:
+    """Show the request, which waits for a second person who decides it outside the admin."""
+    try:
+        filed = approvals.ask(Actor.of(request), needed)
+    except BadInput as error:
+        return _show_failure(request, machine, seen, form, error)
+    messages.warning(
+        request,
+        f"Approval requested: {filed.action} on {filed.subject} (request {filed.pk})."
+        " It runs once another person approves it.",
+    )
+    return HttpResponseRedirect(instance_url(machine, seen.id))
+
+
+def _show_failure(
+    request: HttpRequest, machine: Machine, seen: Instance, form: EventForm, error: SignalboxError
+) -> HttpResponse:
+    """Return the page as things stand now, with the reason on top and what was entered still in its form."""
+    if isinstance(error, BadPayload):
+        text = redactor_of(Actor.of(request), machine.name).error(error)
+        form.blame(error.field, f"{text} ({error.code})")
+        return panel(request, machine, seen, form, status=400)
+    if isinstance(error, LookupFailed):
+        raise Http404(error.message) from error
+    if not isinstance(error, Refused | Conflict | Suspended | NotAllowed | BadInput):
+        raise error
+    status = 400 if isinstance(error, BadInput) else 403 if isinstance(error, NotAllowed) else 409
+    return panel(request, machine, _instance(machine, seen.id), form, error, status=status)
+
+
+STEPS = 25  # of the history
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A data field, set or not."""
+
+    name: str
+    hint: str
+    is_set: bool
+    value: Any
+
+
+def panel(
+    request: HttpRequest,
+    machine: Machine,
+    instance: Instance,
+    submitted: EventForm | None = None,
+    error: SignalboxError | None = None,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    """Render the page of an instance. ``submitted`` is the form that was sent and did not succeed, ``error`` what the
+    engine said about it."""
+    version = version_of(machine, instance)
+    may_fire = may(request, "fire", machine.name)
+    redacted = redactor_of(Actor.of(request), machine.name).of(instance.id)
+    instance = redacted.instance(instance)
+    steps = redacted.steps(get_engine().history(machine.name, instance.id, limit=STEPS))
+    return screen(
+        request,
+        "instance.html",
+        machine,
+        instance.id,
+        status=status,
+        instance=instance,
+        entered=moment(instance.entered),
+        created=moment(instance.created),
+        drawing=drawing(version, instance.configuration) if version else "",
+        data=_data(version, instance),
+        may_fire=may_fire,
+        suspended=moment(instance.suspended) if instance.suspended else None,
+        waits=_waits(version, instance),
+        kin=_kin(request, instance),
+        actions=list_event_actions(version, instance, submitted) if may_fire else [],
+        submitted=submitted,
+        error=error,
+        error_text=redacted.error(error) if error else "",
+        is_conflict=isinstance(error, Conflict),
+        is_refused=isinstance(error, Refused),
+        candidates=redacted.explanation(error.explanation).candidates if isinstance(error, Refused) else [],
+        steps=[(step, moment(step.at)) for step in steps],
+        words=EventWords(version.outline if version else None),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """An instance that runs this one, or that it runs, as ``word`` says."""
+
+    word: str
+    machine: str
+    id: str
+    url: str
+
+
+def _kin(request: HttpRequest, instance: Instance) -> list[Kin]:
+    """Return those of machines that may be seen."""
+    found = [("parent", instance.parent)] if instance.parent else []
+    found += [(f"child {invoke}", child) for invoke, child in instance.children.items()]
+    names = [kin["machine"] for _, kin in found]
+    machines = {machine.name: machine for machine in Machine.objects.filter(name__in=names)}
+    return [
+        Kin(word, kin["machine"], kin["id"], instance_url(machines[kin["machine"]], kin["id"]))
+        for word, kin in found
+        if kin["machine"] in machines and may(request, "view", kin["machine"])
+    ]
+
+
+def _waits(version: MachineVersion | None, instance: Instance) -> list[tuple[str, str, datetime]]:
+    """Return what each timer is, the state that waits, and when it is due; the next one first."""
+    states = version.outline.states if version else ()
+    delays = {event: f"after {t.delay}" for state in states for t in state.transitions if t.delay for event in t.events}
+    timers = sorted(instance.timers, key=lambda timer: timer.due)
+    return [(delays.get(timer.event, timer.event), timer.state, moment(timer.due)) for timer in timers]
+
+
+def version_of(machine: Machine, instance: Instance) -> MachineVersion | None:
+    """Return the version the instance lives by; None where nobody has its definition any more."""
+    try:
+        return get_version(machine.name, instance.version)
+    except UnknownMachine:
+        return None
+
+
+def _data(version: MachineVersion | None, instance: Instance) -> list[Field]:
+    """List declared fields in document order, set or not; then whatever else there is."""
+    hints = {field.name: field.description for field in version.outline.data} if version else {}
+    names = dict.fromkeys([*hints, *instance.data])
+    return [Field(name, hints.get(name, ""), name in instance.data, instance.data.get(name)) for name in names]

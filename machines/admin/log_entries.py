@@ -8,8 +8,7 @@ from django.http import HttpRequest
 
 from machines.audit.entries import storable
 from machines.catalog import redaction
-from machines.catalog.models.machine import Machine
-from machines.catalog.models.version import MachineVersion
+from machines.catalog.models import Machine, MachineVersion
 from machines.engine import Conflict, Instance, Refused, SignalboxError
 
 REPR = 200  # characters of LogEntry.object_repr

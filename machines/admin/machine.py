@@ -8,11 +8,11 @@ from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 
-from machines.catalog.models.machine import Machine
+from machines.catalog.models import Machine
 from machines.catalog.publishing import find_unrecorded
 from machines.engine import SignalboxError
 
-from . import instance_page, instances, publishing
+from . import instances, publishing
 from .context import SCRIPTS, STYLES, drawing
 from .permissions import GroupGrants, ReadOnly, UserGrants, may, may_grant
 
@@ -46,7 +46,7 @@ class MachineAdmin(ReadOnly, admin.ModelAdmin):
         guarded = self.admin_site.admin_view
         own = [
             path("<int:machine>/instances/", guarded(instances.show), name="machines_machine_instances"),
-            path("<int:machine>/instance/", guarded(instance_page.show), name="machines_machine_instance"),
+            path("<int:machine>/instance/", guarded(instances.show_instance), name="machines_machine_instance"),
         ]
         return own + super().get_urls()
 

@@ -16,9 +16,9 @@ from django.db.models import ForeignKey, QuerySet
 from django.forms import ModelChoiceField
 from django.http import Http404, HttpRequest
 
-from machines.catalog.models.machine import Machine
+from machines.catalog.models import Machine
 from machines.people import permissions
-from machines.people.models.grant import MachineGroupGrant, MachineUserGrant
+from machines.people.models import MachineGroupGrant, MachineUserGrant
 
 
 def may(request: HttpRequest, right: str, machine: str = "") -> bool:

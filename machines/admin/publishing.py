@@ -12,9 +12,8 @@ from django.urls import reverse
 from django.utils.safestring import mark_safe
 
 from machines.catalog import offload
-from machines.catalog.models.machine import Machine
-from machines.catalog.models.version import MachineVersion
-from machines.catalog.partitions import list_changes
+from machines.catalog.models import Machine, MachineVersion
+from machines.catalog.queries import list_changes
 from machines.catalog.submissions import GUESS, Submission
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.engine.definitions import CompiledDefinition, find_embedded

@@ -17,10 +17,9 @@ from django.utils import timezone
 
 from machines.connections import get_engine
 from machines.engine.limits import MAX_REASON
-from machines.people import permissions
+from machines.people import limits, permissions
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
-from machines.people.limits import rate_limit
 
 from .alarm import Alarm, read_machine, sort_alarms
 from .errors import BadAlarmInput, UnknownAlarm
@@ -121,7 +120,7 @@ def _change(actor: Actor, action: str, key: str, change: Change, *, reason: str 
     """Change the state of an alarm that stands, with right, rate, history and audit; return it afterwards."""
     about = {"machine": read_machine(key), "target": key}
     if actor.may(RIGHT, about["machine"]):
-        rate_limit.spend(actor, action, **about)
+        limits.spend_rate(actor, action, **about)
     with actor.records(action, **about, reason=reason) as entry:
         actor.demand(RIGHT, about["machine"])  # before the look-up: what stands is not for everybody to know
         alarm, now = get(actor, key), timezone.now()

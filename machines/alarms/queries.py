@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from machines.approvals import queries as approval_queries
-from machines.catalog.outlines import outlines_of
+from machines.catalog.queries import outlines_of
 from machines.connections import get_engine
 from machines.engine import Live, Survey
 from machines.engine.errors import EngineUnavailable
 from machines.engine.jobs.clock_jump import ClockJump
 from machines.people.permissions import Scope
 from machines.schedules import SCHEDULES, Schedules, authors
-from machines.statistics import buffer_flush
+from machines.statistics import writing
 from machines.statistics.present import Present, last_measured, present, select_noisy, storms
 
 from .alarm import Alarm
@@ -55,7 +55,7 @@ def detect_alarms(scope: Scope, survey: Survey, rates: Mapping[str, Present] | N
         storms=storms(present(select_noisy(survey.lives)) if rates is None else rates),
         approvals=approval_queries.find_open(scope).count(),
         unmeasured=_compute_measurement_age(survey.lives.values()),
-        unwritten=buffer_flush.waiting(),
+        unwritten=writing.waiting(),
         stopped=[
             each for name, each in get_engine().rollouts(recent=True).items() if name in survey.lives and each.by_guard
         ],

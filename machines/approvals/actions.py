@@ -19,7 +19,7 @@ from machines.bulks import Bulk
 from machines.bulks import actions as bulks
 from machines.bulks.store import OrderLost
 from machines.catalog import redaction
-from machines.catalog.models.draft import Draft
+from machines.catalog.models import Draft
 from machines.catalog.version_rules import OPERATIONS
 from machines.connections import get_engine
 from machines.engine import BadInput, Explanation, Preview, SignalboxError

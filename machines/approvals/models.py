@@ -8,7 +8,7 @@ from typing import Any
 from django.db import models
 from django.utils import timezone
 
-from machines.catalog.models.document import DocumentField
+from machines.catalog.models import DocumentField
 from machines.engine.limits import MAX_INSTANCE_ID
 
 UNKNOWN = "the result is unknown; check the instance"

@@ -7,11 +7,11 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
+from machines.conf.database import TIMES, PreparedQuery
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
 from machines.people.permissions import Scope
-from machines.people.prepared_queries import TIMES, PreparedQuery
 
 from .models import Approval
 

@@ -14,18 +14,16 @@ from typing import Any
 
 from machines.audit.entries import AuditRecord
 from machines.audit.reveals import RevealAudit
-from machines.catalog.outlines import every_outline
+from machines.catalog.queries import every_outline
 from machines.catalog.redaction import MASK
 from machines.connections import get_engine
 from machines.engine import Conflict, Instance, LookupFailed, Step
 from machines.instances.queries import demand_findable, redactor_of
-from machines.people import rules, transition_groups
+from machines.people import limits, permissions, rules
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded, Forbidden
-from machines.people.limits import guesses
 
 from . import BULK, Bulk, NotNow, Order, Row
-from .progress import FIELDS, STEPS, Progress, measure_progress
 from .store import Note, OrderLost, Store
 
 MAX_MEASURED = 20  # bulks of a page whose rate is measured: a read each
@@ -323,10 +321,10 @@ def _fire(entry: AuditRecord, bulk: Bulk, name: str, actor: Actor, **more: Any) 
 def _spend_guess(actor: Actor, order: Order, entry: AuditRecord) -> None:
     """Count the dry run, which explains the event for each instance, as one guess of all instances together."""
     event = order.event if order.action == "fire" else ""
-    if not event and order.action not in guesses.COMPUTING:
+    if not event and order.action not in limits.COMPUTING:
         return
     asked = {"payload": order.payload} if event else {}
-    if guesses.spend(actor, order.machine, "", event, action="bulk.start", **asked):
+    if limits.spend_guess(actor, order.machine, "", event, action="bulk.start", **asked):
         entry.note(**asked)
 
 
@@ -342,4 +340,65 @@ def _list_rights(order: Order) -> tuple[str, ...]:
 
 def _make_permit(actor: Actor) -> dict[str, Any]:
     """Return what of the actor the engine holds each step to."""
-    return {"person": True, "groups": transition_groups.groups_of(actor.user)} if actor.is_person else {}
+    return {"person": True, "groups": permissions.groups_of(actor.user)} if actor.is_person else {}
+
+
+STEPS = 20  # of the history that the rate is measured over
+QUIET = 30_000  # ms without a batch before a bulk counts as stalled, at least
+FIELDS = {"previewing": "checked", "running": "tried"}  # state -> the field that counts on
+BATCHES = ("done.invoke.preview", "done.invoke.act")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Holds how far a bulk is. ``total``: instances that matched; ``done``: those that have their result in its stage.
+
+    ``rate``: measured instances a second, None where unknown; ``left``: ms until the stage ends, None where unknown;
+    ``stalled``: ms since the last batch, where that is unusually long ago.
+    """
+
+    total: int
+    done: int
+    previews: bool
+    rate: float | None = None
+    left: int | None = None
+    stalled: int | None = None
+
+    @property
+    def pace(self) -> str:
+        """Return ``4.2/s`` or ``1,200/s``, "" where the rate is unknown."""
+        if self.rate is None:
+            return ""
+        return f"{self.rate:.1f}/s" if self.rate < 10 else f"{self.rate:,.0f}/s"
+
+
+def measure_progress(bulk: Instance, steps: Sequence[Step] = (), *, now: float = 0) -> Progress:
+    """Measure a bulk. ``steps``: the latest of its history, newest first; ``now``: ms."""
+    runs = bulk.data["stage"] == "running"
+    total, done = bulk.data["found"], bulk.data["tried" if runs else "checked"]
+    name = FIELDS.get(bulk.state, "")
+    points = _read_points(steps, name) if name and not bulk.suspended else []
+    if len(points) < 2:
+        return Progress(total, done, not runs)
+    (latest, reached), (begun, before) = points[0], points[-1]
+    seconds = (latest - begun) / 1000
+    rate = (reached - before) / seconds if seconds > 0 and reached > before else None
+    quiet = now - latest
+    stalled = quiet > max(QUIET, 3 * (latest - begun) / (len(points) - 1))
+    left = None if rate is None or stalled else int(max(total - done, 0) / rate * 1000)
+    return Progress(total, done, not runs, rate, left, int(quiet) if stalled else None)
+
+
+def _read_points(steps: Sequence[Step], name: str) -> list[tuple[int, int]]:
+    """Read when how many were done, newest first: the batches since it last started, and that start."""
+    points: list[tuple[int, int]] = []
+    for place, step in enumerate(steps):
+        if step.event in BATCHES and isinstance(value := step.changes.get(name), int):
+            points.append((step.at, value))
+            if value == 0:  # its stage began with this step
+                break
+        else:
+            earlier = (older.changes[name] for older in steps[place:] if isinstance(older.changes.get(name), int))
+            points.append((step.at, next(earlier, 0)))
+            break
+    return points

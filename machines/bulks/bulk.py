@@ -10,7 +10,7 @@ from typing import Any
 from machines.engine import Engine, Instance, arguments
 from machines.engine.errors import Conflict, InstanceExists, Refused
 from machines.engine.versions import DryRun
-from machines.people.transition_groups import Groups
+from machines.people.permissions import Groups
 
 from . import builtin_machine, migration
 from .builtin_machine import BULK

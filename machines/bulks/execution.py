@@ -16,7 +16,7 @@ from machines.engine import Engine, Fire, Permit, errors, limits
 
 from . import migration
 from .order import MIGRATE, WORK, Order
-from .preview import note_change, note_error
+from .selection import note_change, note_error
 from .store import Item, Note, Store
 
 KEYED = ("force", "edit", "reset", *WORK)

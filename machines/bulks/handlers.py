@@ -11,7 +11,7 @@ from machines.engine import Engine, errors
 from machines.worker import Job, handler
 
 from . import execution, migration
-from . import preview as previewing
+from . import selection as previewing
 from . import selection as selecting
 from .builtin_machine import BULK
 from .order import MIGRATE, Order

@@ -17,7 +17,7 @@ from machines.engine.versions import KEPT, MOVES, REFUSED, SUSPENDS, MigrationCl
 
 from . import selection
 from .order import MIGRATE, Order
-from .preview import RESULTS, SAID
+from .selection import RESULTS, SAID
 from .store import PAGE, Item, Note, Row, Store
 
 TURN = 1000  # instances moved in one job at most

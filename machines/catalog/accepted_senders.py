@@ -14,7 +14,7 @@ from machines.connections import get_engine
 from machines.engine import Engine, UnknownMachine
 from machines.engine.definitions import Recipient
 
-from .models.machine import Machine
+from .models import Machine
 
 log = logging.getLogger(__name__)
 

@@ -19,9 +19,8 @@ from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, compile_definition, find_embedded
 from machines.engine.errors import DefinitionError, SignalboxError, UnknownMachine
 
-from . import accepted_senders, extensions
-from .models.machine import Machine
-from .models.version import MachineVersion
+from . import accepted_senders, submissions
+from .models import Machine, MachineVersion
 from .submissions import Submission
 
 log = logging.getLogger(__name__)
@@ -117,7 +116,7 @@ def write(
     current = engine.live(name).version  # a roll-out, or a pin, leaves another one current
     if current != version.number:
         _make_current(version.machine, version.machine.versions.get(number=current))
-    extensions.follow(engine, name)
+    submissions.follow(engine, name)
     return version
 
 
@@ -133,7 +132,7 @@ def adopt(name: str) -> Machine:
     if moved := machine.current != current:
         _make_current(machine, machine.versions.get(number=current))
     if news or moved:
-        extensions.follow(engine, name)
+        submissions.follow(engine, name)
     if machine.granted is None and (granted := engine.acceptance(name).granted) is not None:
         machine.granted = list(granted)
         machine.save(update_fields=["granted"])

@@ -345,7 +345,7 @@ def available_redactor(machine: str) -> Redactor | None:
 
 def _make_from_sql(machine: str) -> Redactor:
     """Return the redactor by the versions that SQL has."""
-    from .outlines import every_outline  # needs the models: a worker runs without them, too
+    from .queries import every_outline
 
     data: set[str] = set()
     events: dict[str, frozenset[str]] = {}

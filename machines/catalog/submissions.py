@@ -1,17 +1,19 @@
-"""Reads a submitted definition: text from a file, a form or a pipe, with its format and findings."""
+"""Reads a submitted definition: text from a file, a form or a pipe, with its format and findings. Other parts of the
+product register what they add to publishing in ``checks`` and ``followers`` when the app is ready."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from machines import formats
+from machines.engine import Engine
 from machines.engine.definitions import CompiledDefinition, Finding, compile_definition
 from machines.formats import python_statemachine
 
-from . import builtin_machines, extensions
+from . import builtin_machines
 
 GUESS = "guess"
 FORMAT_NAMES = (GUESS, *formats.READERS)
@@ -44,7 +46,7 @@ class Submission:
             *compiled.findings,
             *builtin_machines.shadowing(compiled.source),
             *builtin_machines.find_reserved(compiled),
-            *extensions.find_more(compiled),
+            *find_more(compiled),
         )
         fit = not any(finding.is_error for finding in findings)
         return cls(compiled.source, findings, format, compiled if fit else None)
@@ -113,3 +115,18 @@ def _submit(definition: dict[str, Any] | None, findings: list[Finding], format: 
     if any(finding.is_error for finding in findings):
         return Submission(definition, tuple(findings), format)
     return Submission.of(definition, before=findings, format=format)
+
+
+checks: list[Callable[[CompiledDefinition], list[Finding]]] = []
+"""Find what does not fit in a definition beside what the engine finds."""
+followers: list[Callable[[Engine, str], None]] = []
+"""Called with the name of a machine that was published, or whose current version is another one."""
+
+
+def find_more(compiled: CompiledDefinition) -> list[Finding]:
+    return [finding for check in checks for finding in check(compiled)]
+
+
+def follow(engine: Engine, machine: str) -> None:
+    for follower in followers:
+        follower(engine, machine)

@@ -14,9 +14,8 @@ from machines.engine import Engine
 from machines.engine.definitions import CompiledDefinition
 
 from . import publishing, submissions
-from .app_definitions import AppFile
-from .models.machine import Machine
-from .models.version import MachineVersion
+from .definition_files import AppFile
+from .models import Machine, MachineVersion
 
 NOTE = "machine sync: "
 """With which the notes of a version begin that was published from a file; its path follows."""

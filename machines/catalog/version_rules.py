@@ -21,8 +21,8 @@ from machines.engine.definitions.outline import covers_action
 from machines.engine.errors import UnknownMachine
 from machines.engine.versions import VersionChoice
 
-from .models.machine import Machine
-from .outlines import outline_of
+from .models import Machine
+from .queries import outline_of
 
 ACTIONS = PUBLISH, MIGRATE = VERSIONING
 """Actions that a definition, a setting or a policy reserves for two."""

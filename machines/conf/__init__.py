@@ -5,9 +5,9 @@
     from machines.conf import conf
     conf.PREFIX
 
-``table`` has each setting's name, variable, kind and default; ``kinds`` the rules; ``resolver`` reads the dict.
+``table`` has each setting's name, variable, kind and default, and reads the dict; ``kinds`` has the rules.
 """
 
-from .resolver import conf
+from .table import conf
 
 __all__ = ["conf"]

@@ -12,10 +12,9 @@ from machines.catalog.mirrors import MethodRefused, is_mirror, row_methods
 from machines.connections import get_engine
 from machines.engine import BadInput, Engine, Explanation, Instance, NeedsApproval, Permit, Preview
 from machines.engine.instances.repairs import PREVIEWS
-from machines.people import rules, transition_groups
+from machines.people import limits, permissions, rules
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded, GuessedTooOften
-from machines.people.limits import guesses, rate_limit
 
 from .queries import counts, explain, find, get, history, inspect, redacting, redactor_of, seen_by
 
@@ -125,7 +124,7 @@ def create(
 ) -> Instance:
     """Create an instance. ``shows``: as ``fire`` has it."""
     about = {"machine": machine, "instance": id or "", "reason": reason}
-    rate_limit.spend(actor, "create", **about)
+    limits.spend_rate(actor, "create", **about)
     with redacting(actor, machine), actor.records("create", **about) as entry:
         actor.demand("fire", machine)
         rules.demand_open(machine)
@@ -150,11 +149,11 @@ def preview_event(
     rules.demand_open(machine)
     if is_mirror(machine) and (refusal := row_methods().find_refusals(machine, id, [event], actor.user).get(event)):
         raise MethodRefused(f"{event} cannot be called: {refusal}")
-    guesses.spend_explanation(actor, machine, id, event, payload)
+    limits.spend_explanation(actor, machine, id, event, payload)
     redactor = redactor_of(actor, machine)
     with redactor.raising():
         explanation = get_engine().explain(machine, id, event, payload)
-    transition_groups.check(transition_groups.groups_of(actor.user) if actor.is_person else None, explanation)
+    permissions.check_transitions(permissions.groups_of(actor.user) if actor.is_person else None, explanation)
     return redactor.explanation(explanation)
 
 
@@ -164,8 +163,8 @@ def preview(actor: Actor, name: str, machine: str, id: str, **asked: Any) -> Pre
     actor.demand("operate", machine)
     rules.demand_open(machine)
     _refuse_repair_of_mirror(name, machine)
-    if name in guesses.COMPUTING:
-        guesses.spend(actor, machine, id, action=name)
+    if name in limits.COMPUTING:
+        limits.spend_guess(actor, machine, id, action=name)
     redactor = redactor_of(actor, machine)
     with redactor.raising():
         return redactor.of(id).preview(get_engine().preview(machine, id, name, **asked))
@@ -178,7 +177,7 @@ def perform(actor: Actor, call: Call, *, second: str = "", shows: bool = True) -
     now.
     """
     about = {"machine": call.machine, "instance": call.id, "target": call.target, "reason": call.reason}
-    rate_limit.spend(actor, call.name, **about)
+    limits.spend_rate(actor, call.name, **about)
     # Of an approved request the asker is shown nothing.
     with redacting(actor, call.machine, strict=bool(second)), actor.records(call.name, **about) as entry:
         if second:
@@ -205,13 +204,13 @@ def perform(actor: Actor, call: Call, *, second: str = "", shows: bool = True) -
 
 
 def _spend_guess(actor: Actor, call: Call, entry: AuditRecord) -> None:
-    """Count a guess. The audit has what was asked. A refusal is written once, by ``guesses``."""
+    """Count a guess. The audit has what was asked. A refusal is written once, by ``limits``."""
     event = call.asked["event"] if call.name == "fire" else ""
-    if call.name not in ("fire", *guesses.COMPUTING):
+    if call.name not in ("fire", *limits.COMPUTING):
         return
     asked = {"payload": call.asked["payload"]} if event else {}
     try:
-        if guesses.spend(actor, call.machine, call.id, event, action=call.name, **asked):
+        if limits.spend_guess(actor, call.machine, call.id, event, action=call.name, **asked):
             entry.note(**asked)
     except GuessedTooOften:
         entry.void()

@@ -29,11 +29,11 @@ from machines.engine import (
     Step,
     UnknownInstance,
 )
-from machines.instances.archive import opening
-from machines.instances.archive.record import Page as ArchivePage
+from machines.instances.archive import store
+from machines.instances.archive.sql import Page as ArchivePage
 from machines.instances.archive.store import get_archive
+from machines.people import limits
 from machines.people.actor import Actor
-from machines.people.limits import guesses
 from machines.people.permissions import among
 
 
@@ -75,7 +75,7 @@ def get(actor: Actor, machine: str, id: str, *, redactor: Redactor | None = None
     try:
         found = get_engine().get(machine, id)
     except UnknownInstance:
-        found, _ = opening.open_archived(machine, id)
+        found, _ = store.open_archived(machine, id)
     return (redactor or redactor_of(actor, machine)).instance(among(found, actor.scope()))
 
 
@@ -103,9 +103,9 @@ def inspect(
     try:
         found = get_engine().inspect(machine, id, events=events, steps=steps)
     except UnknownInstance:
-        kept, steps_kept = opening.open_archived(machine, id)
+        kept, steps_kept = store.open_archived(machine, id)
         found = Inspection(kept, steps_kept[:steps], [], [], {}, get_engine().sensitive(machine))
-    explanations = guesses.withhold(actor, machine, id, found.instance.revision, found.explanations)
+    explanations = limits.withhold(actor, machine, id, found.instance.revision, found.explanations)
     redactor = redactor_of(actor, machine, found.sensitive)
     instance, inside = redactor.instance(among(found.instance, actor.scope())), redactor.of(id)
     seen = replace(
@@ -125,7 +125,7 @@ def explain_all(
     actor.demand("view", machine)
     explanation = get_engine().explain_all(machine, id, events)
     revisions = [one.revision for one in explanation.values() if isinstance(one, Explanation)]
-    explanation = guesses.withhold(actor, machine, id, max(revisions, default=0), explanation)
+    explanation = limits.withhold(actor, machine, id, max(revisions, default=0), explanation)
     return {name: _redact_explanation(redactor.of(id), one) for name, one in explanation.items()}
 
 
@@ -148,8 +148,8 @@ def history(
     try:
         found = get_engine().history(machine, id, limit=limit, before=before)
     except UnknownInstance:
-        _, kept = opening.open_archived(machine, id)
-        found = opening.select_steps(kept, limit, before)
+        _, kept = store.open_archived(machine, id)
+        found = store.select_steps(kept, limit, before)
     return (redactor or redactor_of(actor, machine)).of(id).steps(found)
 
 
@@ -172,7 +172,7 @@ def explain(
 ) -> Explanation:
     """Return what firing it would do, and why. It asks for no right to fire."""
     actor.demand("view", machine)
-    guesses.spend_explanation(actor, machine, id, event, payload)
+    limits.spend_explanation(actor, machine, id, event, payload)
     redactor = (redactor or redactor_of(actor, machine)).of(id)
     redactor.learn(payload)
     return redactor.explanation(get_engine().explain(machine, id, event, payload))

@@ -18,8 +18,8 @@ from machines.connections import get_engine
 from machines.engine import sm_commands
 from machines.engine.connection import calls
 from machines.engine.connection.client import FAILURES
+from machines.people import limits
 from machines.people.actor import Actor
-from machines.people.limits import rate_limit
 
 log = logging.getLogger(__name__)
 SHOWN = 80  # characters of a key in a sentence
@@ -74,7 +74,7 @@ def force(actor: Actor, key: str, state: str, *, seen: str, reason: str) -> Kept
 
 
 def _act(actor: Actor, action: str, right: str, key: str, state: str, seen: str, reason: str) -> Kept:
-    rate_limit.spend(actor, action, instance=key, target=state, reason=reason)
+    limits.spend_rate(actor, action, instance=key, target=state, reason=reason)
     with actor.records(action, instance=key, target=state, reason=reason, refusals=(Moved, MoveRefused)) as entry:
         actor.demand(right)
         before = _move(key, state, seen=seen, reason=reason, force=action == "force")

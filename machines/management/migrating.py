@@ -1,4 +1,5 @@
-"""``manage.py machine migrate``: moves the instances of a machine to another version, or tells what would happen."""
+"""``machine migrate`` moves the instances of a machine to another version, or tells what would happen; ``machine
+replay`` runs recorded histories on a version and lists what differs."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from machines.connections import get_engine
 from machines.engine import Engine
 from machines.engine.versions import KEPT, MOVES, REFUSED, DryRun, MigrationClass, MigrationPlan, RefusedInstance
 from machines.engine.versions.mover import ALREADY
+from machines.engine.versions.records import UNTOLD, Divergence, Replay, StepOutcome
 from machines.people.actor import Actor
 from machines.people.rules import MIGRATE, prepare_change
 from machines.versions import rollouts
@@ -23,7 +25,7 @@ TOGETHER = 200  # instances in one call
 SHOWN = 20  # refused instances that are listed
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_migrate_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="a machine")
     parser.add_argument("--plan", required=True, metavar="FILE", help="a plan as JSON, as `machine plan` writes it")
     parser.add_argument("--back", action="store_true", help="take back what the plan moved: by its inverse")
@@ -36,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--actor", default="", help="who; by default the system account")
 
 
-def run(
+def migrate(
     command: BaseCommand,
     *,
     name: str,
@@ -163,3 +165,89 @@ def try_plan(output: OutputWrapper, plan: MigrationPlan) -> None:
     if found.refused_count:
         classes = sum(each.outcome == REFUSED for each in found.classes)
         raise CommandError(f"{found.refused_count} instances in {classes} classes would be refused")
+
+
+FAILURES = ("divergence", "untold")
+
+
+def add_replay_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="a machine")
+    parser.add_argument("--version", dest="number", type=int, required=True, metavar="N", help="a published version")
+    parser.add_argument("--sample", type=int, metavar="N", help="so many instances; default: all")
+    parser.add_argument(
+        "--map", action="append", default=[], metavar="OLD=NEW", help="a state that has another name in version N"
+    )
+    parser.add_argument("--json", dest="as_json", action="store_true", help="print the result as JSON")
+    parser.add_argument(
+        "--fail-on", choices=FAILURES, help="exit with 1 for a divergence, or also for steps that cannot be told"
+    )
+
+
+def replay(
+    stdout: OutputWrapper,
+    name: str,
+    number: int,
+    *,
+    sample: int | None,
+    map: Sequence[str],
+    as_json: bool,
+    fail_on: str | None,
+) -> None:
+    """Replay, print the result, and raise CommandError where ``fail_on`` says so."""
+    found = get_engine().replay(name, number, sample, states=_read_map(map))
+    if as_json:
+        stdout.write(json.dumps(found.as_dict(), ensure_ascii=False, indent=2))
+    else:
+        _print_replay(stdout, found)
+    differing = sum(one.count for one in found.divergences)
+    if fail_on and differing:
+        raise CommandError(f"{differing} instances differ on version {number}")
+    if fail_on == "untold" and found.untold:
+        raise CommandError(f"{sum(found.untold.values())} steps cannot be told from their histories")
+
+
+def _read_map(words: Sequence[str]) -> dict[str, list[str]]:
+    """Read ``Old=New``; ``Old=One,Two`` names states of several regions."""
+    states = {}
+    for word in words:
+        old, equals, new = word.partition("=")
+        if not (old and equals and new):
+            raise CommandError(f"--map takes Old=New, not {word}")
+        states[old] = new.split(",")
+    return states
+
+
+def _print_replay(output: OutputWrapper, found: Replay) -> None:
+    output.write(
+        f"{found.machine} on version {found.version}: {found.instances} instances, {found.recorded} recorded steps, "
+        f"{found.steps} replayed"
+    )
+    for reason, count in found.untold.items():
+        output.write(f"untold: {count} steps: {UNTOLD[reason]}")
+    if found.skipped:
+        output.write(f"skipped: {found.skipped} steps behind the first difference of their instance")
+    for one in found.divergences:
+        _print_divergence(output, one)
+    if not found.divergences:
+        output.write("no divergence")
+
+
+def _print_divergence(output: OutputWrapper, one: Divergence) -> None:
+    output.write(
+        f"{one.count} of version {one.version}, in {one.path or '(nothing)'}: {one.event}: {', '.join(one.kinds)}"
+    )
+    output.write(f"  recorded: {_describe_outcome(one.expected)}")
+    output.write(f"  replayed: {_describe_outcome(one.actual)}")
+    output.write(f"  for example {one.example}, revision {one.step}")
+
+
+def _describe_outcome(outcome: StepOutcome) -> str:
+    parts = [", ".join(outcome.configuration) or "(nothing)"]
+    if outcome.transitions:
+        parts.append(f"by {' '.join(outcome.transitions)}")
+    # Values may be personal: the command names the fields, JSON has the values.
+    if outcome.data:
+        parts.append(f"with other {', '.join(sorted(outcome.data))}")
+    if outcome.error:
+        parts.append(f"error: {outcome.error}")
+    return "; ".join(parts)

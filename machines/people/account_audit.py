@@ -26,8 +26,7 @@ from machines.audit.request_context import current_request
 from machines.conf import conf
 
 from .actor import Actor
-from .models.grant import MachineGroupGrant, MachineUserGrant
-from .models.token import Token
+from .models import MachineGroupGrant, MachineUserGrant, Token
 from .roles import accounts_are_unrecorded
 
 STRANGER = "(unknown)"  # behind a request that nobody has logged in for

@@ -13,10 +13,10 @@ from django.core.exceptions import PermissionDenied
 from machines.patterns import Held, Session
 from machines.patterns.sessions import HANDLE
 
-from . import token_sessions, tokens
+from . import tokens
 from .actor import Actor
 from .errors import Forbidden, TokenNeeded
-from .models.token import Token
+from .models import Token
 from .permissions import RIGHTS
 from .tokens import Unmakeable
 
@@ -54,7 +54,7 @@ def revoke(actor: Actor, token: Token) -> bool:
 
 
 def make_session(
-    actor: Actor, token: Token | None, state: Mapping[str, Any], *, ttl: int = token_sessions.TTL
+    actor: Actor, token: Token | None, state: Mapping[str, Any], *, ttl: int = tokens.TTL
 ) -> tuple[Session, str]:
     """Create a session; return it and its text, which is not stored.
 
@@ -64,7 +64,7 @@ def make_session(
     with actor.records("session.make", target=token.handle if token else "") as entry:
         if token is None:
             raise TokenNeeded
-        made, text = token_sessions.make(token, state, ttl=ttl)
+        made, text = tokens.make_session(token, state, ttl=ttl)
         entry.name(target=made.handle)
         entry.note(token=token.handle, name=token.name, ttl=ttl)
     return made, text
@@ -74,22 +74,22 @@ def revoke_session(actor: Actor, tokens: Sequence[Token], handle: str) -> Held |
     """End a session and return it; None, without an audit entry, if none of the tokens has it."""
     if not HANDLE.fullmatch(handle):
         return None
-    found = next((one for one in token_sessions.of(tokens) if one.handle == handle), None)
+    found = next((one for one in tokens.list_sessions(tokens) if one.handle == handle), None)
     if found is None:
         return None
     (token,) = (one for one in tokens if one.handle == found.subject)
     with actor.records("session.revoke", target=handle) as entry:
-        entry.note(token=token.handle, name=token.name, held=token_sessions.revoke(token, handle))
+        entry.note(token=token.handle, name=token.name, held=tokens.revoke_session(token, handle))
     return found
 
 
 def revoke_sessions(actor: Actor, tokens: Sequence[Token]) -> int:
     """End all sessions of the tokens and return their number, with one audit entry for each token that had any."""
-    held = {one.subject for one in token_sessions.of(tokens)}
+    held = {one.subject for one in tokens.list_sessions(tokens)}
     count = 0
     for token in (one for one in tokens if one.handle in held):
         with actor.records("session.revoke", target=token.handle) as entry:
-            ended = token_sessions.revoke_all(token)
+            ended = tokens.revoke_sessions(token)
             entry.note(token=token.handle, name=token.name, ended=ended)
         count += ended
     return count

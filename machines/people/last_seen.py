@@ -17,13 +17,12 @@ from django.contrib.auth import get_user_model
 from django.db import transaction
 from django.utils import timezone
 
-from machines.conf.database_retry import delete_some
+from machines.conf.database import delete_some
 from machines.connections import get_pattern
 from machines.engine.errors import SignalboxError
 from machines.patterns import Batch, Entry, WriteBuffer
 
-from .models.last_seen import LastSeen, Receipt
-from .models.token import Token
+from .models import LastSeen, Receipt, Token
 
 log = logging.getLogger(__name__)
 

@@ -1,23 +1,36 @@
-"""Checks permissions: which account may do what, on which machines.
+"""Checks permissions: which account may do what, on which machines, and which transitions are for which groups.
 
 A right is held globally, by a Django permission, or on single machines, by the same permission given on the row of a
 ``Machine`` (django-guardian, to a user or to a group). A right without ``view`` is worth nothing: an account that may
 not see a machine may not move its instances either. A machine without a row goes by the global permissions alone.
+
+Each request reads permissions and grants anew, by three queries whose SQL is kept. Django builds the SQL of its two
+queries each time; the rows that it would read are put where it keeps them, on the user object, so that ``has_perm`` and
+every backend answer as ever.
+
+A transition is reserved for groups by ``"allow": ["group", ...]`` in a definition. The groups are Django's. What counts
+is decided by the engine, in the call that commits: services, and workers for the bulk of a person, send it the groups
+as a permit. A look ahead says the same for the moment of looking. Programs, workers and timers are no people, and
+nobody asks for them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from typing import Any
 
+from django.conf import settings
+from django.contrib.auth.backends import ModelBackend
 from django.core.exceptions import PermissionDenied
+from django.utils.module_loading import import_string
 
 from machines.catalog.mirrors import is_mirror, is_mirror_without_model
-from machines.engine import Instance, SignalboxError
+from machines.engine import Explanation, Instance, NotAllowed, SignalboxError
 
-from . import user_permissions
+from ..conf.database import PreparedQuery
 
 RIGHTS = {
     "view": "machines.view_machine",
@@ -150,7 +163,7 @@ def _find_scope(user: Any, right: str) -> Scope:
     known: dict[str, Scope] | None = getattr(user, "_held_rights", None)
     if known is None:
         known = user._held_rights = {}
-        user_permissions.read_ahead(user)
+        read_ahead(user)
     if right not in known:
         known[right] = (
             EVERYTHING if user.has_perm(RIGHTS[right]) else Scope(False, _list_grants(user).get(right, frozenset()))
@@ -171,7 +184,98 @@ def _read_grants(user: Any) -> Mapping[str, frozenset[str]]:
         return {}
     rights = {permission.partition(".")[2]: right for right, permission in RIGHTS.items()}
     held = defaultdict(set)
-    for codename, machine in user_permissions.list_grants(user.pk):
+    for codename, machine in list_grants(user.pk):
         if codename in rights:
             held[rights[codename]].add(machine)
     return {right: frozenset(names) for right, names in held.items()}
+
+
+KINDS = {"_user_perm_cache": "user", "_group_perm_cache": "group__user"}
+"""Where ``ModelBackend`` keeps the permissions of a user -> the condition on the rows it reads for them."""
+
+
+def read_ahead(user: Any) -> None:
+    """Read the permissions of an account as ``ModelBackend`` would. Leave all else to Django: superusers, accounts
+    without permissions of that kind, other backends."""
+    if not _is_plain(tuple(settings.AUTHENTICATION_BACKENDS)):
+        return
+    if user.is_anonymous or not user.is_active or user.is_superuser or not _is_usual(user.__class__):
+        return
+    for name, query in _list_permissions().items():
+        if not hasattr(user, name):
+            setattr(user, name, {f"{app}.{codename}" for app, codename in query.rows(user.pk)})
+
+
+def list_grants(pk: Any) -> list[tuple[str, str]]:
+    """List what the account, or a group it is in, was given on single machines: codename of the permission, machine."""
+    return [(codename, machine) for codename, machine in _prepare_query().rows(pk)]
+
+
+@lru_cache(maxsize=8)
+def _is_plain(backends: tuple[str, ...]) -> bool:
+    """Tell whether permissions are read by ``ModelBackend`` itself, and by no class that is made of it."""
+    found = [backend for backend in map(import_string, backends) if issubclass(backend, ModelBackend)]
+    return found == [ModelBackend]
+
+
+@lru_cache(maxsize=8)
+def _is_usual(model: type[Any]) -> bool:
+    """Tell whether accounts of this model have permissions and groups as Django's own do."""
+    from django.contrib.auth.models import Group, Permission
+
+    found = {field.name: field for field in model._meta.many_to_many}
+    return all(
+        name in found and found[name].related_model is related and found[name].related_query_name() == "user"
+        for name, related in (("user_permissions", Permission), ("groups", Group))
+    )
+
+
+@cache
+def _list_permissions() -> dict[str, PreparedQuery]:
+    from django.contrib.auth.models import Permission
+
+    def prepare(condition: str) -> PreparedQuery:
+        facts = ("content_type__app_label", "codename")
+        return PreparedQuery(
+            Permission, lambda pk: Permission.objects.filter(**{condition: pk}).order_by().values_list(*facts)
+        )
+
+    return {name: prepare(condition) for name, condition in KINDS.items()}
+
+
+@cache
+def _prepare_query() -> PreparedQuery:
+    from .models import MachineGroupGrant, MachineUserGrant
+
+    facts = ("permission__codename", "content_object__name")
+
+    def make(pk: int) -> Any:
+        own, through = MachineUserGrant.objects.filter(user_id=pk), MachineGroupGrant.objects.filter(group__user=pk)
+        return own.values_list(*facts).union(through.values_list(*facts))
+
+    return PreparedQuery(MachineUserGrant, make)
+
+
+Groups = frozenset[str] | None
+"""Names of an account's groups; None for an account that may take any transition."""
+
+
+def groups_of(user: Any) -> Groups:
+    """Return the groups of a person, in one query. Superusers may take any transition."""
+    return None if user.is_superuser else frozenset(user.groups.values_list("name", flat=True))
+
+
+def is_allowed(groups: Groups, allow: Collection[str]) -> bool:
+    """Return whether a transition reserved for the groups ``allow``, empty for anyone, is for this account."""
+    return groups is None or not allow or not groups.isdisjoint(allow)
+
+
+def check_transitions(groups: Groups, explanation: Explanation) -> None:
+    """Raise NotAllowed where the event would take a transition that is for others. What the engine would refuse anyway
+    passes: it says so itself, and better."""
+    for one in explanation.candidates:
+        if one.verdict == "taken" and not is_allowed(groups, one.allow):
+            raise NotAllowed(
+                explanation.machine, explanation.id, explanation.event,
+                groups=one.allow, transition=one.id, target=one.target or "",
+            )  # fmt: skip

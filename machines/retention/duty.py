@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 
 from machines.catalog import builtin_machines
 from machines.conf import conf
-from machines.conf.database_retry import DatabaseRetry
+from machines.conf.database import DatabaseRetry
 from machines.conf.retention_policy import parse_policy
 from machines.engine import Engine, errors, limits
 from machines.engine.definitions.reading.retention import Retention, find_retention
 from machines.engine.instances.retirement import Batch, FinishedInstance, Retirement
 from machines.engine.keys import Partition
-from machines.instances.archive.record import ArchivedRecord
+from machines.instances.archive.sql import ArchivedRecord
 from machines.instances.archive.store import Archive, get_archive
 
 SHARE = 0.1  # of one server's time

@@ -14,12 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from machines.engine import BadInput, Engine, Instance, LookupFailed, Step, UnknownInstance, limits
-from machines.instances.archive.opening import decode
-from machines.instances.archive.store import get_archive
+from machines.instances.archive.store import decode, get_archive
 
-from . import redis_search, sql_search
-from .redis_search import Entry, Place
-from .search_values import LEAST, SearchValues, is_telling, list_named
+from . import search
+from .search import LEAST, Entry, Place, SearchValues, is_telling, list_named
 
 
 @dataclass(slots=True)
@@ -81,7 +79,7 @@ class Erasure:
             yield from map(decode, archive.find_all(self._machine, self._id))
             return
         seen: set[str] = set()
-        for place, entries in redis_search.walk(self._engine):
+        for place, entries in search.walk(self._engine):
             id = place.instance
             if id and place.machine == self._machine and id not in seen and self._holds(place, entries):
                 seen.add(id)
@@ -109,7 +107,7 @@ class Erasure:
             self._report.removed["archived instances"] += archive.erase(self._machine, id)
 
     def _clean_redis(self, actor: str, reason: str) -> None:
-        for place, entries in redis_search.walk(self._engine):
+        for place, entries in search.walk(self._engine):
             if place.job and self._is_ours(place, entries):
                 self._withdraw(place, actor, reason)
             elif self._is_outcome(place):
@@ -137,7 +135,7 @@ class Erasure:
             about = place.kind == "stream" and place.machine == self._machine and self._is_about(entry)
             if about or self._values.are_in(entry[1]) or self._values.are_in(entry[0]):
                 masked = self._values.mask_bytes(entry[1])
-                redis_search.remove_entry(place, entry, entry[1] if self._values.are_in(entry[0]) else masked)
+                search.remove_entry(place, entry, entry[1] if self._values.are_in(entry[0]) else masked)
                 self._report.removed["log entries" if place.suffix == "log" else "other entries in Redis"] += 1
 
     def _drop_key(self, place: Place, store: str) -> None:
@@ -145,8 +143,8 @@ class Erasure:
         self._report.removed[store] += 1
 
     def _clean_sql(self) -> None:
-        for cell in list(sql_search.find(self._values)) if self._values else ():
-            sql_search.mask(cell, self._values)
+        for cell in list(search.find_cells(self._values)) if self._values else ():
+            search.mask_cell(cell, self._values)
             self._report.removed[f"texts masked in {cell.table}"] += 1
 
     # Telling
@@ -197,12 +195,12 @@ class Erasure:
     def _find_left(self) -> Iterator[str]:
         """Look again, everywhere."""
         found: set[str] = set()
-        for place, entries in redis_search.walk(self._engine):
+        for place, entries in search.walk(self._engine):
             ours = place.machine == self._machine and place.instance in self._doomed
             if (ours or self._holds(place, entries)) and str(place) not in found:
                 found.add(str(place))
                 yield f"Redis: {self._values.mask(str(place))}"
-        for cell in sql_search.find(self._values) if self._values else ():
+        for cell in search.find_cells(self._values) if self._values else ():
             yield f"SQL: {cell}"
         for machine in self._engine.machines():
             for record in get_archive().walk(machine):

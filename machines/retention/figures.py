@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from machines.catalog import builtin_machines
-from machines.catalog.outlines import get_version
+from machines.catalog.queries import get_version
 from machines.conf import conf
 from machines.conf.retention_policy import parse_policy
 from machines.connections import get_engine

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from machines.audit.entries import AuditRecord
-from machines.catalog.outlines import every_outline
+from machines.catalog.queries import every_outline
 from machines.connections import get_engine
-from machines.people import rules, transition_groups
+from machines.people import limits, permissions, rules
 from machines.people.actor import Actor
-from machines.people.limits import guesses
 
 from . import AuthorLost, Finding, InvalidSchedule, Row, Schedule, Schedules, authors
 from .queries import check_document, demand_rights, find_known, mask, read_range
@@ -32,7 +31,7 @@ def put(actor: Actor, document: object, *, reason: str = "") -> Row:
         _check_rules(actor, schedule)
         if schedule.does in EVENTS:
             what = schedule.what
-            guesses.spend(actor, schedule.machine, what.get("instance", ""), what["event"], action="schedule.put")
+            limits.spend_guess(actor, schedule.machine, what.get("instance", ""), what["event"], action="schedule.put")
         row = _put(actor, document, reason)
     return mask(actor, row)
 
@@ -92,9 +91,7 @@ def remove(actor: Actor, name: str, *, reason: str = "", declared: bool = False)
 
 
 def _put(actor: Actor, document: object, reason: str) -> Row:
-    person: dict[str, Any] = (
-        {"person": True, "groups": transition_groups.groups_of(actor.user)} if actor.is_person else {}
-    )
+    person: dict[str, Any] = {"person": True, "groups": permissions.groups_of(actor.user)} if actor.is_person else {}
     return Schedules(get_engine()).put(document, author=actor.name, reason=reason, **person)
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from machines.catalog import extensions
+from machines.catalog import submissions
 from machines.engine import Engine
 from machines.engine.definitions import CompiledDefinition, make_finding
 from machines.engine.definitions import Finding as DefinitionFinding
@@ -105,7 +105,7 @@ def check_defined(compiled: CompiledDefinition) -> list[DefinitionFinding]:
 
 def connect() -> None:
     """Have publishing check and make the schedules of definitions."""
-    for listed, function in ((extensions.checks, check_defined), (extensions.followers, sync_definition)):
+    for listed, function in ((submissions.checks, check_defined), (submissions.followers, sync_definition)):
         if function not in listed:
             listed.append(function)
 

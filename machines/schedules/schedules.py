@@ -11,7 +11,7 @@ from typing import Any
 
 from machines.engine import Engine, Instance, errors
 from machines.engine.records import PartialList
-from machines.people.transition_groups import Groups
+from machines.people.permissions import Groups
 
 from . import builtin_machine, planning, targets
 from . import document as documents

@@ -1,11 +1,11 @@
-"""Statistics by minute and by hour: differences of the engine's counters. Only ``machines.statistics`` writes them. And
-what tests covered of a definition, which ``machines.catalog.coverage.storage`` writes."""
+"""Statistics by minute and by hour: differences of the engine's counters. Only ``machines.statistics`` writes
+them."""
 
 from __future__ import annotations
 
 from django.db import models
 
-from machines.catalog.models.document import DocumentField
+from machines.catalog.models import DocumentField
 
 
 class Measurement(models.Model):

@@ -9,9 +9,8 @@ from django.db.models import Sum
 
 from machines.engine import Live
 
-from .counters import Counters, WentBack, add_counters, difference
 from .models import Measurement, SamplingTurn
-from .recording import GAP, Period, readings
+from .recording import GAP, Counters, Period, WentBack, add_counters, difference, readings
 
 MINUTES = 2  # that were measured and count as now
 FLOW_MINUTES = 15  # over which the rate of each transition is computed: one that is rare has a rate, too

@@ -1,25 +1,31 @@
-"""Puts what has happened since the last reading into a write buffer, in one call with the new reading: whichever
-worker samples, whenever and however often, each count is put there once. ``writing`` takes it from there to SQL.
+"""Measures: once a minute a worker reads the engine's cumulative counters, and puts what has happened since the last
+reading into a write buffer, in one call with the new reading: whichever worker samples, whenever and however often,
+each count is put there once. ``writing`` takes it from there to SQL.
 
 The order is what makes that so: the readings are looked up *before* the counters are read, and the call is refused
 unless they are still the same. A reading that is older than the last one can therefore never come after it. One that
 dies before its call leaves nothing, and the next one covers its time. SQL is not asked: while it is away, minutes
 wait in Redis.
+
+The counters of a machine are one nested document: ``{"edges": {...}, "refused": {...}, "queues": {queue: {"enqueued":
+n, ..., "waits": {...}}}}``. Its leaves are whole numbers, its keys texts, since it is kept as JSON.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from machines.connections import get_pattern
-from machines.engine import Live, Survey
-from machines.patterns import Changed, Write, WriteBuffer
+from machines.engine import Engine, Live, QueueStats, Survey
+from machines.patterns import Changed, Full, Write, WriteBuffer
 from machines.patterns.write_buffer import MAX_MARK, MAX_NAMES
 
-from .counters import Counters, WentBack, counters_of, difference, leaves, path_text
 from .models import Measurement
 
 log = logging.getLogger(__name__)
@@ -166,3 +172,161 @@ def _write(fresh: Reading, held: str | None, live: Live) -> Write | None:
     except WentBack:
         return None
     return Stretch(live.machine, before.at, fresh.at, numbers, live.total).write()
+
+
+Counters = dict[str, Any]
+
+OF_QUEUES = ("enqueued", "taken", "completed", "failed", "lost", "died")
+HISTOGRAMS = ("waits", "runs")
+DERIVED = frozenset({"enqueued"})
+"""Worked out from where jobs are: it may step back by itself, which says nothing about the server."""
+
+
+class WentBack(Exception):
+    """A counter that only grows is smaller than it was: another server, an older file, or one that began anew."""
+
+
+def counters_of(live: Live, queues: Mapping[str, QueueStats]) -> Counters:
+    """Return all of one machine, without what is 0."""
+    return _keep_known(
+        {
+            "edges": dict(live.flow),
+            "refused": dict(live.refused),
+            "queues": {name: _of_queue(stats) for name, stats in queues.items()},
+        }
+    )
+
+
+def _of_queue(stats: QueueStats) -> Counters:
+    counted = {name: getattr(stats, name) for name in OF_QUEUES}
+    magnitudes = {name: {str(size): count for size, count in getattr(stats, name).items()} for name in HISTOGRAMS}
+    return counted | magnitudes
+
+
+def _keep_known(document: Counters) -> Counters:
+    found = {name: _keep_known(value) if isinstance(value, dict) else value for name, value in document.items()}
+    return {name: value for name, value in found.items() if value}
+
+
+def difference(new: Counters, old: Counters) -> Counters:
+    """Return what was added since, without what was not. Raises WentBack."""
+    found: Counters = {}
+    for name in new.keys() | old.keys():
+        after, before = new.get(name), old.get(name)
+        if isinstance(after or before, dict):
+            added: Any = difference(after or {}, before or {})
+        else:
+            added = (after or 0) - (before or 0)
+            if added < 0 and name not in DERIVED:
+                raise WentBack(name)
+        if added and (isinstance(added, dict) or added > 0):
+            found[name] = added
+    return found
+
+
+def add_counters(a: Counters, b: Counters) -> Counters:
+    """Return both added up."""
+    found = dict(a)
+    for name, value in b.items():
+        held = found.get(name)
+        if isinstance(value, dict):
+            found[name] = add_counters(held or {}, value)
+        else:
+            found[name] = (held or 0) + value
+    return found
+
+
+def leaves(numbers: Counters, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield each number with the names that lead to it."""
+    for name, value in numbers.items():
+        if isinstance(value, dict):
+            yield from leaves(value, (*path, name))
+        else:
+            yield (*path, name), value
+
+
+def path_text(path: tuple[str, ...]) -> str:
+    """Return the path as one text, which ``build`` reads."""
+    return json.dumps(path, separators=(",", ":"), ensure_ascii=False)
+
+
+def build(counted: Mapping[str, int]) -> Counters:
+    """Return the document that these texts and numbers are the leaves of."""
+    found: Counters = {}
+    for text, count in counted.items():
+        *inner, last = json.loads(text)
+        place = found
+        for name in inner:
+            place = place.setdefault(name, {})
+        place[last] = count
+    return found
+
+
+def sums(numbers: Counters) -> dict[str, int]:
+    """Return the columns of a ``Measurement``."""
+    queues = numbers.get("queues", {}).values()
+
+    def of(*names: str) -> int:
+        return sum(queue.get(name, 0) for queue in queues for name in names)
+
+    return {
+        "transitions": sum(numbers.get("edges", {}).values()),
+        "refused": sum(numbers.get("refused", {}).values()),
+        "enqueued": of("enqueued"),
+        "completed": of("completed"),
+        "failed": of("failed", "lost"),
+        "died": of("died"),
+    }
+
+
+MINUTE = 60_000  # ms
+SPREAD = (0.5, 3.0)  # s after the full minute: of many workers the first measures, the others find it done
+EARLY = 180_000  # ms after the first sampling, and after a gap, in which it is done more often: to see something soon
+EARLY_EVERY = 10_000  # ms
+
+
+class Sampler:
+    """Every worker checks each minute whether another has measured already. It needs no database: what it measures
+    waits in Redis until a ``Flusher`` has written it. Where as much waits as may, what happens is measured later, as
+    one gap."""
+
+    def __init__(self, engine: Engine, *, clock: Callable[[], float] = time.time) -> None:
+        self._engine = engine
+        self._clock = clock
+        self._early = True
+        self._full = False
+
+    def once(self) -> bool:
+        """Make one pass. There is never more to do at once: False."""
+        try:
+            self._look()
+        except Full as error:
+            if not self._full:
+                log.warning("statistics are not measured: %s", error)
+            self._full = True
+        else:
+            self._full = False
+        return False
+
+    def pause(self) -> float:
+        """Return seconds: to a little after the next full minute."""
+        if self._early and not self._full:
+            return EARLY_EVERY / 1000
+        to_minute = 60 - self._clock() % 60
+        return to_minute + random.uniform(*SPREAD)  # noqa: S311  spreading load, not a secret
+
+    def _look(self) -> None:
+        seen, now = turn(), self._now()
+        self._early = now - seen.at > GAP or now - seen.resumed < EARLY
+        if not self._is_due(seen, now):
+            return
+        survey = self._engine.survey(trust=True)
+        record(survey, seen, now=max((live.now for live in survey.lives.values()), default=now))
+
+    def _is_due(self, seen: Turn, now: int) -> bool:
+        if self._early:
+            return abs(now - seen.at) >= EARLY_EVERY * 0.9
+        return now // MINUTE != seen.at // MINUTE
+
+    def _now(self) -> int:
+        return int(self._clock() * 1000)

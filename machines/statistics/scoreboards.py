@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from machines.catalog import outlines
-from machines.conf.database_retry import DatabaseRetry
+from machines.catalog import queries
+from machines.conf.database import DatabaseRetry
 from machines.connections import get_engine
 from machines.engine import Engine, Live, SignalboxError
 from machines.engine.connection.client import Client
@@ -152,5 +152,5 @@ class ScoreboardUpdate:
 
     def _resting(self, machine: str, version: int, counts: Mapping[str, int]) -> Iterator[str]:
         """Return states with instances in them, without the final ones: who has arrived is in no hurry."""
-        final = {state.name for state in outlines.outline_of(machine, version).states if state.type == "final"}
+        final = {state.name for state in queries.outline_of(machine, version).states if state.type == "final"}
         return (state for state, count in counts.items() if count and state not in final)

@@ -1,4 +1,5 @@
-"""Writes batches of the write buffer to SQL: minutes, hours and gaps, each interval of a machine once.
+"""Writes batches of the write buffer to SQL: minutes, hours and gaps, each interval of a machine once. The background
+duty that does so may run in any number of workers at the same time.
 
 What has been written of a machine is kept as stretches of its time (``MeasuredStretch``), in the same transaction. A
 batch that comes a second time lies within them and is left out, and so does whatever a Redis that came back from an
@@ -9,21 +10,25 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import DataError, Error, IntegrityError, connection, transaction
 from django.db.models import F, Q
 
-from machines.conf.database_retry import delete_some
+from machines.conf.database import DatabaseRetry, delete_some
+from machines.connections import is_spread
+from machines.engine.errors import EngineFault, EngineUnavailable, SignalboxError
 from machines.engine.limits import check_machine_name
-from machines.patterns import Batch, Entry
+from machines.patterns import Batch, Entry, Lost, Stats, WriteBuffer
 from machines.patterns.arguments import MAX_EXACT, MAX_NOW
+from machines.people import last_seen
+from machines.statistics import recording
 
-from .counters import Counters, add_counters, build, sums
 from .models import MeasuredStretch, Measurement, SamplingTurn
-from .recording import COVERED, INSTANCES, SAMPLED
+from .recording import COVERED, INSTANCES, SAMPLED, Counters, add_counters, build, sums
 
 log = logging.getLogger(__name__)
 
@@ -228,3 +233,96 @@ def _merge(stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             found.append((begin, end))
     return found
+
+
+LIMIT = 500  # entries of one transaction
+LEASE = 60.0  # s: far longer than a transaction takes
+
+Make = Callable[[], WriteBuffer]
+
+BUFFERS: Mapping[str, Make] = MappingProxyType({"statistics": recording.buffer, "last seen": last_seen.buffer})
+"""What waits -> the buffer it waits in."""
+
+
+def make_buffer_flushes() -> dict[str, BufferFlush]:
+    """Return one duty for each buffer."""
+    return {
+        "statistics": BufferFlush(recording.buffer, write, message="statistics wait for the database: %s"),
+        "last seen": BufferFlush(
+            last_seen.buffer,
+            last_seen.write,
+            gather=last_seen.GATHER,
+            message="who was last seen waits for the database: %s",
+        ),
+    }
+
+
+def waiting() -> dict[str, Stats]:
+    """Return what is not written yet, by what it is; without a buffer that cannot be read, or whose shard of a cluster
+    does not answer. Raises EngineUnavailable."""
+    found = {}
+    for name, make in BUFFERS.items():
+        try:
+            found[name] = make().stats()
+        except EngineUnavailable as error:
+            if not is_spread():
+                raise
+            log.warning("the buffer of %s does not answer: %s", name, error)
+        except EngineFault as error:
+            log.warning("the buffer of %s cannot be read: %s", name, error)
+    return found
+
+
+class BufferFlush:
+    """``make``: gives the buffer; ``write``: writes a batch in one transaction, and one that it has
+    written before not again. ``gather``: seconds that an entry waits for more to come.
+
+    A database that is away costs a line in the log and nothing else: what was claimed goes back and waits.
+    """
+
+    EVERY = 3.0  # seconds
+
+    def __init__(
+        self,
+        make: Make,
+        write: Callable[[Batch], object],
+        *,
+        message: str,
+        gather: float = 0.0,
+    ) -> None:
+        self._make = make
+        self._write = write
+        self._gather = gather
+        self._database = DatabaseRetry(log, message)
+
+    def once(self) -> bool:
+        """Write one batch. Tell whether there may be more."""
+        with self._database.around():
+            return self._flush(self._make())
+        return False
+
+    def pause(self) -> float:
+        return self.EVERY
+
+    def _flush(self, buffer: WriteBuffer) -> bool:
+        batch = buffer.claim(limit=LIMIT, lease=LEASE, gather=self._gather)
+        if batch is None:
+            return False
+        try:
+            self._write(batch)
+        except Error as error:
+            if not isinstance(error, (DataError, IntegrityError)):  # not for what is in it: the database is away
+                _give_back(buffer, batch)
+            raise
+        try:
+            buffer.settle(batch)
+        except Lost as error:
+            log.info("%s: it took longer than its lease, and is written once all the same", error)
+        return True
+
+
+def _give_back(buffer: WriteBuffer, batch: Batch) -> None:
+    try:
+        buffer.give_back(batch)
+    except SignalboxError as error:
+        log.debug("a batch comes back when its lease ends: %s", error)

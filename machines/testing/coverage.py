@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from machines.catalog.coverage.measurement import Collector, read
+from machines.catalog.coverage import Collector, read
 
 from .kit import Signalbox
 

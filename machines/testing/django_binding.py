@@ -40,7 +40,7 @@ def list_app_folders() -> list[Path]:
     """List the folders of definitions of the installed apps; none without Django."""
     if not is_django_project():
         return []
-    from machines.catalog.app_definitions import list_folders
+    from machines.catalog.definition_files import list_folders
 
     return [folder for _, folder in list_folders()]
 

@@ -15,9 +15,8 @@ from typing import Any
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from machines.catalog import offload, outlines, submissions
-from machines.catalog.models.draft import Draft
-from machines.catalog.models.version import MachineVersion
+from machines.catalog import offload, queries, submissions
+from machines.catalog.models import Draft, Editing, MachineVersion
 from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission
 from machines.catalog.version_rules import PUBLISH, find_rule
 from machines.engine import BadInput, DefinitionError, SignalboxError, arguments
@@ -163,9 +162,9 @@ def check(actor: Actor, id: int, *, charge: Charge | None = None) -> Check:
     """Return every finding of a draft, and whether it can be published now. ``charge`` gets the seconds of processor
     time."""
     draft = get(actor, id)
-    current = outlines.find_latest(draft.machine)
+    current = queries.find_latest(draft.machine)
     submission = read(actor, draft, charge=charge)
-    outline = None if submission.errors else outlines.outline_from(json.dumps(submission.definition))
+    outline = None if submission.errors else queries.outline_from(json.dumps(submission.definition))
     return Check(draft, submission, current, find_rule(PUBLISH, draft.machine, definition=outline) is not None)
 
 
@@ -190,7 +189,7 @@ def rebase(actor: Actor, id: int, *, onto: int, expect: int | None = None) -> Dr
     with actor.records("draft.rebase", machine=draft.machine, target=f"draft {id}") as entry:
         entry.note(before=draft.base, after=onto)
         _demand_open(draft)
-        current = outlines.find_latest(draft.machine)
+        current = queries.find_latest(draft.machine)
         if current != onto:
             raise DraftConflict(draft.pk, draft.machine, onto, current)
         return _update(draft, expect, base=onto)
@@ -273,7 +272,7 @@ def demand_same(draft: Draft, digest: str) -> None:
 
 def current_of(draft: Draft) -> int | None:
     """Return the version that is current now, or rolled out; None for a new machine."""
-    return outlines.find_latest(draft.machine)
+    return queries.find_latest(draft.machine)
 
 
 def _check_publishable(draft: Draft, *, expect: int | None, digest: str) -> None:
@@ -281,7 +280,7 @@ def _check_publishable(draft: Draft, *, expect: int | None, digest: str) -> None
     if expect is not None and draft.is_open and draft.revision != expect:
         raise DraftChanged(draft.pk, expected=expect, actual=draft.revision)
     demand_same(draft, digest)
-    current = outlines.find_latest(draft.machine)
+    current = queries.find_latest(draft.machine)
     if current != draft.base:
         raise DraftConflict(draft.pk, draft.machine, draft.base, current)
 
@@ -295,9 +294,9 @@ def _create(actor: Actor, machine: str, text: str, format: str, note: str, base:
     if Draft.objects.filter(machine=machine, state=State.OPEN).count() >= MOST_OPEN:
         raise BadInput(f"{machine!r} has {MOST_OPEN} open drafts: publish or discard some", code="SB647")
     if base is not None:
-        outlines.get_version(machine, base, without=("definition", "drawing"))  # raises where there is no such version
+        queries.get_version(machine, base, without=("definition", "drawing"))  # raises where there is no such version
     else:
-        base = outlines.find_latest(machine)
+        base = queries.find_latest(machine)
     return Draft.objects.create(
         machine=machine, base=base, text=text, format=format, note=note, author=actor.name, author_id=actor.id,
         **_writer(actor),
@@ -353,3 +352,28 @@ def _other_machine(draft: Draft, named: object) -> BadInput:
         f"the draft is of {draft.machine!r}, and its text of {named!r}: its `id` has to be the machine's name; nothing"
         " was published", code="SB643",
     )  # fmt: skip
+
+
+SEEN = timedelta(seconds=45)  # without a word: then the page is closed, or cannot reach us
+MOST_NAMED = 20  # people that are named
+
+
+def note_editing(actor: Actor, machine: str, draft: int | None) -> list[Editing]:
+    """Say that the actor is editing, and return the others who are. Raises Forbidden."""
+    actor.demand("publish", machine)
+    now = timezone.now()
+    Editing.objects.update_or_create(
+        machine=machine, who_id=actor.id, defaults={"draft": draft, "who": actor.name, "seen_at": now}
+    )
+    Editing.objects.filter(machine=machine, seen_at__lt=now - 10 * SEEN).delete()
+    return list_editors(actor, machine)
+
+
+def list_editors(actor: Actor, machine: str) -> list[Editing]:
+    """List who else edits a machine, by name."""
+    recent = Editing.objects.filter(machine=machine, seen_at__gte=timezone.now() - SEEN)
+    return list(recent.exclude(who_id=actor.id).order_by("who")[:MOST_NAMED])
+
+
+def end_editing(actor: Actor, machine: str) -> None:
+    Editing.objects.filter(machine=machine, who_id=actor.id).delete()

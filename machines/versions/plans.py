@@ -19,7 +19,7 @@ from machines.bulks import Bulk, Order
 from machines.bulks import actions as bulks
 from machines.bulks.bulk import LIVE
 from machines.bulks.store import OrderLost
-from machines.catalog.models.stored_plan import StoredPlan
+from machines.catalog.models import StoredPlan
 from machines.catalog.version_rules import MIGRATE, find_rule
 from machines.connections import get_engine
 from machines.engine import BadInput, Instance, LookupFailed, arguments
@@ -29,7 +29,7 @@ from machines.people.actor import Actor
 from machines.people.errors import NotMigrated, PlanInUse
 from machines.people.permissions import Forbidden
 
-from . import redacted, rollouts
+from . import comparison, rollouts
 
 AT_ONCE = 50_000  # instances of a dry run in one request; of more, workers make it as the preview of the bulk action
 KEPT_REFUSED = 1000  # refused instances that are stored with a dry run; their number is in its classes
@@ -73,8 +73,8 @@ def list_plans(actor: Actor, machine: str = "") -> QuerySet[StoredPlan]:
 
 
 def get(actor: Actor, id: int) -> StoredPlan:
-    """Return a stored plan with its dry run as the actor may see it; ``redacted.hide_plan`` does the same for the plan
-    itself. Raises Forbidden, also where there is no such plan and the actor does not see every machine;
+    """Return a stored plan with its dry run as the actor may see it; ``comparison.hide_plan`` does the same for the
+    plan itself. Raises Forbidden, also where there is no such plan and the actor does not see every machine;
     DoesNotExist."""
     return _check_visible(actor, _load(actor, id, "view"))
 
@@ -98,7 +98,7 @@ def preview(actor: Actor, row: StoredPlan) -> DryRun | None:
     """Return the dry run that the bulk action of a plan began with, as the actor may see it; None where there is
     none."""
     found = Bulk(get_engine(), row.bulk).dry_run() if row.bulk else None
-    return found and redacted.hide_dry_run(actor, row.machine, found)
+    return found and comparison.hide_dry_run(actor, row.machine, found)
 
 
 def try_out(actor: Actor, id: int) -> StoredPlan:
@@ -203,7 +203,7 @@ def _load(actor: Actor, id: int, right: str, *, action: str = "") -> StoredPlan:
 
 def _check_visible(actor: Actor, row: StoredPlan) -> StoredPlan:
     if row.dry_run:
-        row.dry_run = redacted.hide_dry_run(actor, row.machine, DryRun.from_dict(row.dry_run)).as_dict()
+        row.dry_run = comparison.hide_dry_run(actor, row.machine, DryRun.from_dict(row.dry_run)).as_dict()
     return row
 
 

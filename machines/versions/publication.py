@@ -7,7 +7,7 @@ from typing import Any
 
 from machines.audit.entries import AuditRecord
 from machines.catalog import accepted_senders, publishing
-from machines.catalog.models.version import MachineVersion
+from machines.catalog.models import MachineVersion
 from machines.engine.definitions import CompiledDefinition
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded, DraftNeeded, Forbidden, NotAccepted

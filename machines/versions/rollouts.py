@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 from machines.audit.entries import AuditRecord
 from machines.catalog import publishing
-from machines.catalog.models.machine import Machine
+from machines.catalog.models import Machine
 from machines.catalog.version_rules import ACTIONS, Rule, RuleTerms, find_rule, read_policy
 from machines.connections import get_engine
 from machines.engine import BadInput, Instance, VersionRefused, arguments
@@ -21,10 +21,9 @@ from machines.engine.errors import UnknownMachine
 from machines.engine.records import PartialList
 from machines.engine.versions import Rollout, VersionChoice, VersionFigures, VersionPin, Withdrawal
 from machines.instances.queries import redacting, seen_by
-from machines.people import rules
+from machines.people import limits, rules
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded
-from machines.people.limits import rate_limit
 
 
 def get(actor: Actor, machine: str) -> VersionChoice:
@@ -159,7 +158,7 @@ def pin_instance(
     """Keep an instance in its version: no plan moves it. With ``pinned=False`` take that back. Raises Forbidden,
     TooFast, and what repairs raise."""
     about = {"machine": machine, "instance": id, "target": "pin" if pinned else "unpin", "reason": reason}
-    rate_limit.spend(actor, "version.pin", **about)
+    limits.spend_rate(actor, "version.pin", **about)
     with redacting(actor, machine), actor.records("version.pin", **about) as entry:
         actor.demand("operate", machine)
         who: dict[str, Any] = {"actor": actor.name, "reason": reason, "permit": rules.permit_of(actor)}

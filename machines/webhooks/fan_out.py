@@ -16,7 +16,7 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from machines.conf.database_retry import DatabaseRetry, delete_some
+from machines.conf.database import DatabaseRetry, delete_some
 from machines.connections import get_engine, get_throttle
 from machines.engine import Engine, EngineFault, LookupFailed, SignalboxError
 from machines.engine.limits import MAX_INSTANCE_ID

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import models
 from django.utils import timezone
 
-from machines.catalog.models.document import DocumentField
+from machines.catalog.models import DocumentField
 from machines.engine.limits import MAX_INSTANCE_ID
 
 

@@ -15,7 +15,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from machines.conf import conf
-from machines.conf.database_retry import DatabaseRetry
+from machines.conf.database import DatabaseRetry
 from machines.connections import get_throttle
 from machines.engine import EngineUnavailable, rates
 from machines.patterns.arguments import MAX_KEY

@@ -12,8 +12,8 @@ from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning, register
 
-from machines.catalog import app_definitions
-from machines.catalog.app_definitions import AppFile
+from machines.catalog import definition_files
+from machines.catalog.definition_files import AppFile
 
 TAG = "statemachines"
 
@@ -21,7 +21,7 @@ TAG = "statemachines"
 @register(TAG)
 def check_definitions(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Check the definitions of all apps, or of those that are named."""
-    files = app_definitions.read_files()
+    files = definition_files.read_files()
     labels = {config.label for config in app_configs} if app_configs is not None else None
     chosen = [one for one in files if labels is None or one.label in labels]
     return [*_errors(chosen), *_duplicates(files, labels), *_handlers(chosen)]
@@ -42,13 +42,13 @@ def _errors(files: list[AppFile]) -> list[CheckMessage]:
 def _duplicates(files: list[AppFile], labels: set[str] | None) -> list[CheckMessage]:
     return [
         Error(str(found), hint="A machine has one file in one app.", id="signalbox.E032")
-        for found in app_definitions.find_duplicates(files)
+        for found in definition_files.find_duplicates(files)
         if labels is None or any(one.label in labels for one in found.files)
     ]
 
 
 def _handlers(files: list[AppFile]) -> list[CheckMessage]:
-    if not any(app_definitions.has_jobs(one) for one in files):
+    if not any(definition_files.has_jobs(one) for one in files):
         return []
     from .registry import discover
 
@@ -58,5 +58,5 @@ def _handlers(files: list[AppFile]) -> list[CheckMessage]:
         what = f"the handlers of an app cannot be imported, so they were not compared with the definitions: {error!r}"
         return [Warning(what, hint="Workers cannot start either.", id="signalbox.W034")]
     hint = "Register it with @handler in an app's handlers.py. Silence this where workers elsewhere have it."
-    missing = app_definitions.find_missing_handlers(files, known)
+    missing = definition_files.find_missing_handlers(files, known)
     return [Warning(str(one), hint=hint, id="signalbox.W033") for one in missing]

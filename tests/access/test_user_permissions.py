@@ -12,10 +12,10 @@ from guardian.shortcuts import assign_perm
 
 from dashboard.models import Preferences
 from dashboard.shared.times.time_zones import preferences_of
+from machines.conf.database import PreparedQuery
 from machines.models import Machine
-from machines.people import user_permissions
+from machines.people import permissions
 from machines.people.permissions import RIGHTS, anywhere, rights_of, scope_of
-from machines.people.prepared_queries import PreparedQuery
 
 pytestmark = pytest.mark.django_db
 
@@ -50,7 +50,7 @@ def fresh(user):
 
 def test_permissions_are_those_that_the_backend_reads(pat):
     ours, theirs = fresh(pat), fresh(pat)
-    user_permissions.read_ahead(ours)
+    permissions.read_ahead(ours)
     for method in ("get_user_permissions", "get_group_permissions", "get_all_permissions"):
         assert getattr(ours, method)() == getattr(theirs, method)(), method
     assert ours.has_perm("auth.add_user")

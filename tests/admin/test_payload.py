@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from machines.engine.definitions import EventOutline, FieldOutline
-from machines.instances.forms.admin import EventForm
+from machines.instances.event_forms import EventForm
 from tests.cases import for_each
 
 

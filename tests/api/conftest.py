@@ -20,9 +20,9 @@ from machines.bulks import Bulk, Order
 from machines.engine import Engine, Instance, WorkerInfo
 from machines.engine.definitions import outline
 from machines.engine.sm_commands import call
-from machines.failures.follower import FailureFollower
+from machines.failures.duties import FailureFollower
 from machines.models import Approval, Delivery, Draft, FailureGroup, Machine, StoredPlan, Webhook
-from machines.people import token_sessions, tokens
+from machines.people import tokens
 from machines.people.permissions import RIGHTS
 from machines.schedules import Schedules
 from tests.bulk.builders import step, work_off
@@ -41,7 +41,7 @@ class Caller:
 
     def session(self, **options: Any) -> Caller:
         """The same with a session of its token."""
-        return Caller(token_sessions.make(tokens.check(self.token), **options)[1], self.client)
+        return Caller(tokens.make_session(tokens.check(self.token), **options)[1], self.client)
 
     def __call__(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         if self.token:

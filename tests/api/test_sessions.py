@@ -10,7 +10,7 @@ from django.test import Client
 
 from dashboard.site.log_format import Line
 from machines.models import AuditEntry, Token
-from machines.people import token_sessions, tokens
+from machines.people import tokens
 from tests.configuration import configure
 
 from .conftest import ALL, Caller
@@ -118,7 +118,7 @@ def test_each_ends_its_own_and_nobody_elses(holder, caller):
 
 
 def test_there_are_only_so_many_of_a_token(holder, monkeypatch):
-    monkeypatch.setattr("machines.people.token_sessions.MOST", 2)
+    monkeypatch.setattr("machines.people.tokens.MOST", 2)
     made(holder)
     made(holder)
     answer = holder.post("/sessions", {})
@@ -169,8 +169,8 @@ def test_without_redis_it_is_a_problem_and_not_a_401(holder, settings):
 def test_a_person_sees_and_ends_those_of_all_their_tokens(door, user_of):
     ann, browser = user_of("ann", *ALL), Client()
     pairs = [tokens.make(ann, name, ["view"]) for name in ("one", "two")]
-    opened = [token_sessions.make(token)[0] for token, _ in pairs]
-    token_sessions.make(tokens.make(user_of("bob", "view"), "his", ["view"])[0])
+    opened = [tokens.make_session(token)[0] for token, _ in pairs]
+    tokens.make_session(tokens.make(user_of("bob", "view"), "his", ["view"])[0])
     browser.force_login(ann)
     rows = browser.get("/api/v1/sessions").json()["items"]
     assert {row["id"] for row in rows} == {one.handle for one in opened}
@@ -183,7 +183,7 @@ def test_a_person_sees_and_ends_those_of_all_their_tokens(door, user_of):
     assert browser.post("/account/sessions/end/").status_code == 302
     assert browser.get("/api/v1/sessions").json() == {"items": []}
     assert AuditEntry.objects.filter(action="session.revoke", source__startswith="page").count() == 2
-    assert "his" in [token.name for token in Token.objects.all() if token_sessions.of([token])]
+    assert "his" in [token.name for token in Token.objects.all() if tokens.list_sessions([token])]
 
 
 def test_links_to_views_are_made_and_ended_by_programs_too(holder, caller, user_of):

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from machines.engine.instances.retirement import FinishedInstance
-from machines.instances.archive.record import ArchivedRecord
+from machines.instances.archive.sql import ArchivedRecord
 
 
 def at(text: str) -> int:

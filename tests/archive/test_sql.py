@@ -8,8 +8,7 @@ import pytest
 from django.db import connection
 
 from machines.engine import BadInput
-from machines.instances.archive.record import DamagedBody
-from machines.instances.archive.sql import SqlArchive, find_month, make_partition
+from machines.instances.archive.sql import DamagedBody, SqlArchive, find_month, make_partition
 from machines.models import ArchivedInstance, ArchiveTotal, AuditEntry
 from machines.retention import tables
 from tests.configuration import configure

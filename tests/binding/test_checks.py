@@ -8,7 +8,7 @@ from django.db import models
 from django.test import override_settings
 from django.test.utils import isolate_apps
 
-from machines.conf import project_check
+from machines.conf import project
 from machines.fields import MachineField
 from machines.integrations.binding import checks, registry
 from tests.conftest import NOWHERE, configure
@@ -54,7 +54,7 @@ def test_without_redis_one_warning_says_that_nobody_looked(settings):
 def test_wrong_settings_are_said_by_their_own_check_and_ask_no_server(settings):
     settings.SIGNALBOX = {"REDIS_ULR": "redis://localhost"}
     assert checks.check_machines() == []
-    (found,) = project_check.configuration(None)
+    (found,) = project.configuration(None)
     assert (found.id, "did you mean REDIS_URL?" in found.msg) == ("signalbox.E016", True)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from machines.bulks import BULK, handlers
-from machines.bulks.progress import STEPS, measure_progress
+from machines.bulks.actions import STEPS, measure_progress
 from machines.engine import Step
 
 from .builders import parcels, previewed, step

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from machines.catalog.outlines import get_version, stored_current
 from machines.catalog.publishing import adopt, adopt_published, publish
+from machines.catalog.queries import get_version, stored_current
 from machines.engine import Engine, EngineUnavailable, UnknownMachine
 from machines.models import Machine, MachineVersion
 from tests.configuration import configure

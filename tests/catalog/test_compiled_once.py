@@ -11,7 +11,7 @@ import pytest
 from django.core.management import call_command
 
 from machines.catalog import offload
-from machines.catalog.offload.tasks import TASKS, Done
+from machines.catalog.offload import TASKS, Done
 from machines.engine.definitions import (
     CompiledDefinition,
     check,

@@ -5,8 +5,8 @@ import json
 import pytest
 from django.db import connection
 
-from machines.failures import follower, recording
-from machines.failures.follower import FailureFollower
+from machines.failures import duties, recording
+from machines.failures.duties import FailureFollower
 from machines.models import FailedJob, FailureGroup, FailureHour, FailurePart
 from tests.engine.builders import errand
 from tests.engine.instances.racing import in_threads
@@ -53,7 +53,7 @@ def _followed(engine):
 
 def test_a_follower_that_is_killed_between_pages_counts_nothing_twice(die, engine, monkeypatch):
     die(*"abcdefg")
-    monkeypatch.setattr(follower, "PAGE", 3)
+    monkeypatch.setattr(duties, "PAGE", 3)
     whole, pages = recording.record, []
 
     class Killed(BaseException):
@@ -77,7 +77,7 @@ def test_a_follower_that_is_killed_between_pages_counts_nothing_twice(die, engin
 
 
 def test_many_deaths_of_one_millisecond_are_all_counted(engine, transactional_db, monkeypatch):
-    monkeypatch.setattr(follower, "PAGE", 3)
+    monkeypatch.setattr(duties, "PAGE", 3)
     engine.publish(stuck())
     for n in range(8):
         engine.create("errand", f"i{n}")

@@ -12,8 +12,7 @@ import pytest
 
 from machines import diagrams
 from machines.catalog import offload, submissions
-from machines.catalog.offload import AtOnce, NoHelper, Overrun, Pool, helper, tasks
-from machines.catalog.offload.helper import Helper
+from machines.catalog.offload import AtOnce, Helper, NoHelper, Overrun, Pool
 from machines.engine.definitions import outline
 
 DOOR = {"id": "door", "initial": "shut", "states": {"shut": {"on": {"open": "ajar"}}, "ajar": {"type": "final"}}}
@@ -44,7 +43,7 @@ def test_a_text_is_read_there_as_it_is_here(pool, text):
 def test_a_definition_is_checked_and_drawn_there_as_it_is_here(pool):
     text = json.dumps(DOOR)
     assert offload.read_submission(pool.run("check", text, who="7", cpu=CPU)).errors == []
-    assert offload.read_drawing(pool.run("draw", text, who="7", cpu=CPU)) == diagrams.draw(outline(DOOR)).svg
+    assert pool.run("draw", text, who="7", cpu=CPU).answer == diagrams.draw(outline(DOOR)).svg
 
 
 def test_what_takes_longer_than_it_may_is_ended_and_the_next_gets_another_helper(pool):
@@ -127,7 +126,7 @@ def test_a_helper_ends_with_whoever_started_it():
 
 
 def test_none_can_be_started_is_an_error_in_words(pool, monkeypatch):
-    monkeypatch.setattr(helper.sys, "executable", "/nonexistent/python")
+    monkeypatch.setattr(offload.sys, "executable", "/nonexistent/python")
     with pytest.raises(NoHelper, match="started"):
         pool.run("check", "{}", who="7", cpu=CPU)
 
@@ -135,5 +134,5 @@ def test_none_can_be_started_is_an_error_in_words(pool, monkeypatch):
 def test_limits_of_a_helper_are_set(pool):
     with pool.helper() as held:
         limits = Path(f"/proc/{held.pid}/limits").read_text()
-    assert str(helper.MEMORY) in limits
-    assert set(tasks.TASKS) == {"check", "compare", "draw", "locate", "read", "study"}
+    assert str(offload.MEMORY) in limits
+    assert set(offload.TASKS) == {"check", "compare", "draw", "locate", "read", "study"}

@@ -7,9 +7,8 @@ from django.db import DatabaseError
 
 from machines.engine import UnknownInstance
 from machines.engine.instances.retirement import Retirement
-from machines.instances.archive.opening import open_archived
 from machines.instances.archive.sql import SqlArchive
-from machines.instances.archive.store import NoArchive, get_archive
+from machines.instances.archive.store import NoArchive, get_archive, open_archived
 from machines.models import ArchivedInstance, ArchiveTotal
 from machines.retention import duty as module
 from machines.retention.duty import OVERHEAD, RetentionDuty, ServerShare

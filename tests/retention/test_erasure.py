@@ -14,7 +14,7 @@ from machines.audit.entries import record
 from machines.engine import UnknownInstance
 from machines.instances.archive.store import get_archive
 from machines.models import AuditEntry, Delivery, Webhook
-from machines.retention import redis_search
+from machines.retention import search
 
 from .conftest import run
 
@@ -24,7 +24,7 @@ EVE, ADA = "eve.öç@example.org", "ada@example.org"
 def dump(engine) -> bytes:
     """All that Redis holds, the key names, and every cell of the database, the archive unpacked."""
     found = [b""]
-    for place, entries in redis_search.walk(engine):
+    for place, entries in search.walk(engine):
         found += [place.key, *(part for entry in entries for part in entry)]
     with connection.cursor() as cursor:
         for model in apps.get_models(include_auto_created=True):

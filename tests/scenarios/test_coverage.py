@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from machines.catalog.coverage import Coverage, measurement, storage
-from machines.catalog.coverage.measurement import Collector, list_parts, percent, read
+from machines.catalog import coverage
+from machines.catalog.coverage import Collector, Coverage, list_parts, percent, read
 from machines.engine.definitions import compile_definition
 from machines.models import StoredCoverage
 from tests.cases import for_each
@@ -67,7 +67,7 @@ def test_a_file_that_is_no_coverage_is_refused(text):
 @pytest.mark.pure
 def test_entries_that_are_no_coverage_are_refused():
     wrong = {
-        "format": measurement.FORMAT,
+        "format": coverage.FORMAT,
         "machines": [{"machine": "a", "digest": "b", "tests": 1, "taken": {"t1": "x"}}],
     }
     with pytest.raises(ValueError, match="this is no coverage of a machine"):
@@ -108,9 +108,9 @@ def test_coverage_is_stored_for_the_definition_that_was_tested(folder, redis_url
     digest = compile_definition(ORDER).digest
     assert f"order: coverage recorded for definition {digest}" in out
     row = StoredCoverage.objects.get()
-    assert storage.find("order", digest) == row
+    assert StoredCoverage.find("order", digest) == row
     assert Coverage.from_dict(row.numbers).taken == {"t2": 1}
-    assert storage.find("order", "other") is None
+    assert StoredCoverage.find("order", "other") is None
 
 
 @pytest.mark.redis

@@ -15,7 +15,7 @@ from guardian.shortcuts import assign_perm
 
 from machines.catalog.publishing import adopt
 from machines.models import Token
-from machines.people import token_sessions, tokens
+from machines.people import tokens
 from machines.people.permissions import RIGHTS, ROLES
 
 HERE = ("activation", "new_device", "door")
@@ -180,7 +180,7 @@ def _text_of(user: Any, shown: Shown) -> str:
     change: dict[str, Callable[[], str]] = {
         "active": lambda: text,
         "forged": lambda: text[:-1] + ("0" if text[-1] != "0" else "1"),
-        "session": lambda: token_sessions.make(tokens.check(text))[1],
+        "session": lambda: tokens.make_session(tokens.check(text))[1],
         "expired": lambda: _ended(token, text, expires=timezone.now() - timedelta(seconds=1)),
         "revoked": lambda: _ended(token, text, revoked=timezone.now()),
     }

@@ -15,7 +15,7 @@ from machines.conf import conf
 from machines.models import LastSeen, Receipt, Token
 from machines.people import last_seen, tokens
 from machines.people.last_seen import Noting
-from machines.statistics.buffer_flush import BufferFlush
+from machines.statistics.writing import BufferFlush
 from tests.configuration import configure
 from tests.patterns.rewinding import older, rewind
 

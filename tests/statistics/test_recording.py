@@ -18,7 +18,7 @@ from django.db import connection
 
 from machines.models import MeasuredStretch, Measurement, SamplingTurn
 from machines.statistics import recording, writing
-from machines.statistics.sampler import Sampler
+from machines.statistics.recording import Sampler
 from tests.installation.processes import ROOT, eventually
 from tests.patterns.rewinding import older, rewind
 

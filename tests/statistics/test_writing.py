@@ -11,8 +11,8 @@ from django.db import connection, connections
 
 from machines.models import Measurement, SamplingTurn
 from machines.statistics import recording, writing
-from machines.statistics.buffer_flush import BufferFlush
-from machines.statistics.sampler import Sampler
+from machines.statistics.recording import Sampler
+from machines.statistics.writing import BufferFlush
 
 from .conftest import MINUTE, START, flush
 from .written import GAPS, HOURS, MINUTES, rows, stretches, total

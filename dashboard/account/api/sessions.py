@@ -13,9 +13,8 @@ from dashboard.api.framework.preconditions import read_expected, set_etag
 from dashboard.api.framework.schemas import Body, Ms, Out
 from machines.models import Token
 from machines.patterns import Session
-from machines.people import actions as tokens
-from machines.people import token_sessions
-from machines.people.token_sessions import LEAST_TTL, LIFETIME, MAX_TTL, TTL
+from machines.people import actions, tokens
+from machines.people.tokens import LEAST_TTL, LIFETIME, MAX_TTL, TTL
 
 group = Group(
     "sessions", "Sessions: short-lived credentials with data of their own, used in place of the token.", recorded=False
@@ -78,20 +77,20 @@ def make(request: HttpRequest, body: SessionMaking) -> Status[SessionMadeOut]:
     """Take the token itself. The session may do what the token may at that moment, and ends with it."""
     caller = caller_of(request)
     token = None if caller.session else caller.token
-    made, text = tokens.make_session(caller.actor, token, body.state, ttl=body.ttl)
+    made, text = actions.make_session(caller.actor, token, body.state, ttl=body.ttl)
     return Status(201, SessionMadeOut.build(made, session=text))
 
 
 @group.get("/sessions", id="listSessions", right="view", answers=SessionsOut, summary="List sessions of the token")
 def list_all(request: HttpRequest) -> dict[str, Any]:
     """List the sessions of the token, or of all tokens of a person on the pages; the one that ends first in front."""
-    return {"items": list(token_sessions.of(_list_tokens(request)))}
+    return {"items": list(tokens.list_sessions(_list_tokens(request)))}
 
 
 @group.delete("/sessions", id="revokeSessions", right="view", answers=SessionsEnded, summary="End all sessions")
 def revoke_all(request: HttpRequest) -> dict[str, int]:
     """Revoke all sessions of the token, the one that asks too."""
-    return {"ended": tokens.revoke_sessions(actor_of(request), _list_tokens(request))}
+    return {"ended": actions.revoke_sessions(actor_of(request), _list_tokens(request))}
 
 
 @group.get(
@@ -113,7 +112,7 @@ def current(request: HttpRequest, response: HttpResponse) -> Session:
 )  # fmt: skip
 def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> Session:
     """Replace the whole state. With `If-Match`, only if nobody wrote since."""
-    return set_etag(response, token_sessions.put(_get_current(request), body.state, expect=read_expected(request)))
+    return set_etag(response, tokens.put_session(_get_current(request), body.state, expect=read_expected(request)))
 
 
 @group.delete(
@@ -136,7 +135,7 @@ def end(request: HttpRequest) -> dict[str, int]:
 )  # fmt: skip
 def rotate(request: HttpRequest, response: HttpResponse) -> SessionMadeOut:
     """Replace the session's text. State, revision and handle stay; the former text opens nothing from here on."""
-    turned, text = token_sessions.rotate(_get_current(request))
+    turned, text = tokens.rotate_session(_get_current(request))
     return SessionMadeOut.build(set_etag(response, turned), session=text)
 
 
@@ -151,4 +150,4 @@ def revoke(request: HttpRequest, session: str) -> dict[str, int]:
 
 
 def _end(request: HttpRequest, handle: str) -> bool:
-    return tokens.revoke_session(actor_of(request), _list_tokens(request), handle) is not None
+    return actions.revoke_session(actor_of(request), _list_tokens(request), handle) is not None

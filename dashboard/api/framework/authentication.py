@@ -16,14 +16,14 @@ from ninja.utils import check_csrf
 from machines.audit.entries import source_of
 from machines.models import Token
 from machines.patterns import Session as TokenSession
-from machines.people import last_seen, token_sessions, tokens
+from machines.people import last_seen, tokens
 from machines.people.actor import Actor
 
 from .rate_limits import Limit
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 # Of a token or a session, wherever in an address it stands.
-SHOWN = re.compile(rf"sb_[0-9a-f]{{12}}_|{token_sessions.SHOWN.pattern}", re.ASCII)
+SHOWN = re.compile(rf"sb_[0-9a-f]{{12}}_|{tokens.SHOWN.pattern}", re.ASCII)
 
 
 class Unauthorized(Exception):
@@ -74,9 +74,9 @@ def _authenticate_token(request: HttpRequest, header: str) -> Caller:
 
 
 def _find_credentials(text: str) -> tuple[Token, TokenSession | None]:
-    if not text.startswith(token_sessions.BEGINNING):
+    if not text.startswith(tokens.BEGINNING):
         return tokens.check(text), None
-    session, token = token_sessions.check(text)
+    session, token = tokens.check_session(text)
     return token, session
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dashboard.shared.redacted_engine import RedactedEngine
 from dashboard.shared.search import instance_filter
-from machines.catalog.outlines import outline_of
+from machines.catalog.queries import outline_of
 from machines.catalog.redaction import redactor_if
 from machines.engine import UnknownMachine
 from machines.people.actor import Actor

@@ -16,8 +16,7 @@ from machines.connections import get_throttle
 from machines.engine import rates
 from machines.patterns import Verdict
 from machines.patterns.throttle import MAX_LIMIT
-from machines.people.client_address import network_of
-from machines.people.limits.rate_limit import spend_if_available
+from machines.people.limits import network_of, spend_if_available
 
 PER_ADDRESS = 10  # times as many as for one caller: services behind one address have a token each
 AHEAD = 20  # requests of an address that are taken at once, where that is next to nothing of its budget

@@ -16,8 +16,7 @@ from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
 from machines.engine import errors
 from machines.instances import sm_keys
-from machines.instances.forms import REASON_LIMIT
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import REASON_LIMIT, PageForm
 from machines.instances.sm_keys import Kept, Moved, MoveRefused
 from machines.people.actor import Actor
 

@@ -7,8 +7,7 @@ from typing import Any
 from django import forms
 
 from machines.engine import limits, rates
-from machines.instances.forms import REASON_LIMIT
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import REASON_LIMIT, PageForm
 
 PLAIN = {"autocomplete": "off"}
 FIGURE = {"autocomplete": "off", "inputmode": "numeric"}

@@ -21,7 +21,7 @@ from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import View, allows, require, scope_of
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
-from machines.catalog.partitions import count_missing
+from machines.catalog.queries import count_missing
 from machines.engine import errors
 from machines.jobs import queue_actions as queues
 from machines.people.actor import Actor

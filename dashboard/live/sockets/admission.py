@@ -12,7 +12,7 @@ from typing import Any
 
 from dashboard.live.messages import CloseCode
 from dashboard.shared.addresses.callers import caller_of
-from machines.people.client_address import network_of
+from machines.people.limits import network_of
 
 from .quotas import quotas
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from dashboard.shared.diagrams.version_view import VersionView
-from machines.catalog.coverage import Coverage, storage
-from machines.catalog.coverage.measurement import Part, list_parts, percent
-from machines.catalog.outlines import get_version
+from machines.catalog.coverage import Coverage, Part, list_parts, percent
+from machines.catalog.models import StoredCoverage
+from machines.catalog.queries import get_version
 from machines.engine import Live
 from machines.engine.definitions import TransitionOutline
 from machines.models import Measurement
@@ -69,7 +69,7 @@ class CoverageFigures:
 def read_coverage(view: VersionView, live: Live) -> CoverageFigures:
     """Read what tests reported of exactly this definition, and how often its transitions were taken."""
     digest = get_version(view.machine, view.version, without=("drawing",)).digest
-    report = storage.find(view.machine, digest)
+    report = StoredCoverage.find(view.machine, digest)
     coverage = Coverage(view.machine, digest) if report is None else Coverage.from_dict(report.numbers)
     lately = _list_taken_lately(view, live)
     parts: list[Part] = list_parts(view.outline, coverage)

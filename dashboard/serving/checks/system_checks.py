@@ -35,8 +35,8 @@ from dashboard.live.limits import limits
 from dashboard.site import environment
 from dashboard.site.stores import SESSION_ENGINES
 from machines.conf import conf
-from machines.conf.project_check import TAG, WORKER_TAG
-from machines.conf.resolver import find_problems, label
+from machines.conf.project import TAG, WORKER_TAG
+from machines.conf.table import find_problems, label
 from machines.engine.connection import server_permissions
 from machines.engine.connection.calls import Caller
 from machines.engine.connection.client import FAILURES
@@ -57,7 +57,7 @@ def redis_server(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Check the server, or each primary of a cluster."""
     from machines.connections import get_engine
 
-    if find_problems():  # which machines/conf/project_check.py says
+    if find_problems():  # which machines/conf/project.py says
         return []
     try:
         client = get_engine().client
@@ -290,7 +290,7 @@ INSTALLATION_CHECKS: tuple[Callable[[Any], Iterator[CheckMessage]], ...] = (_che
 @register(TAG)
 def live_limits(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     """Check the names of the limits of the live view, which are keys of ``SIGNALBOX["LIVE"]``."""
-    if find_problems():  # which machines/conf/project_check.py says
+    if find_problems():  # which machines/conf/project.py says
         return []
     try:
         limits()

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from machines import diagrams
 from machines.catalog import builtin_machines, offload
 from machines.catalog.mirrors import is_mirror, row_methods
-from machines.catalog.outlines import get_version, list_unrecorded, make_version, outline_from
+from machines.catalog.queries import get_version, list_unrecorded, make_version, outline_from
 from machines.engine.definitions import FieldOutline, Outline, StateOutline, TransitionOutline
 from machines.engine.definitions.outline import is_match
 from machines.instances.forms import TypedForm
@@ -300,8 +300,7 @@ def _draw_version(text: str, folds: frozenset[str], who: str, full: bool) -> tup
     kept = _make_entry(text, diagrams.DRAWING, folds, full)
     if not kept:
         done = offload.run("draw", text, who=who, cpu=DRAWING_CPU, folds=sorted(folds), full=full)
-        drawn = offload.read_drawing(done)
-        kept.append((drawn, diagrams.index(outline_from(text), folds=folds)))
+        kept.append((done.answer, diagrams.index(outline_from(text), folds=folds)))
     return kept[0]
 
 

@@ -12,9 +12,7 @@ from django.utils import timezone
 
 from machines.engine import SignalboxError
 from machines.engine.definitions.outline import TransitionOutline
-from machines.statistics.axis import SPANS
-from machines.statistics.lines import Line
-from machines.statistics.series import Series, several
+from machines.statistics.series import SPANS, Line, Series, several
 
 from ..diagrams import version_view
 from ..redacted_engine import RedactedEngine, redacted_engine

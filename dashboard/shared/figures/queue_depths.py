@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from machines.engine import Pause, QueueStats, rates
-from machines.statistics.lines import histogram
+from machines.statistics.series import histogram
 
 PLACES = ("ready", "leased", "delayed", "dead", "handled")
 

@@ -15,8 +15,8 @@ from django.utils import timezone
 
 from dashboard.models import Preferences
 from dashboard.site.mount_point import is_for_machines
+from machines.conf.database import PreparedQuery
 from machines.people import last_seen
-from machines.people.prepared_queries import PreparedQuery
 
 from ..async_middleware import AsyncMiddleware
 from ..errors.redis_outage import CAUSES

@@ -2,22 +2,27 @@
 
 Works on anything: half a definition, another format, a paste of something else. Nothing is kept between two calls but
 what a diagram needs: the levels that were laid out (``machines.diagrams.layout.answer_cache``) and the last drawings.
+
+A fix changes the text so that a finding is mended, where there is one right way, or few. It is offered and never
+applied by itself. Names are replaced in the place that the finding names and nowhere else.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import re
+from dataclasses import dataclass
 from typing import Any
 
 from machines import diagrams, formats
 from machines.engine.definitions import CompiledDefinition, Finding, Outline, compile_definition
 from machines.engine.errors import DefinitionError
+from machines.engine.limits import MAX_NAME
 
 from .. import submissions
 from ..submissions import GUESS, Submission
-from . import fixes
-from .names import list_names
-from .places import Place, Places, Range, Utf16, locate, read_places
+from .places import Path, Place, Places, Range, Utf16, list_names, locate, parse_path, read_places
 
 WRITTEN = ("json", "yaml")  # what is edited; other formats are read, and converted
 FOLDED = 150  # states; a larger diagram is drawn with its top level folded, where it has one
@@ -85,9 +90,9 @@ def _compile(found: Submission) -> CompiledDefinition | None:
 def _describe_finding(finding: Finding, places: Places, units: Utf16) -> dict[str, Any]:
     mended = [
         {"label": fix.label, "changes": [[units(start), units(end), said] for start, end, said in fix.changes]}
-        for fix in fixes.list_fixes(finding, places)
+        for fix in list_fixes(finding, places)
     ]
-    return finding.as_dict() | {"range": _convert_range(fixes.mark(finding, places), units), "fixes": mended}
+    return finding.as_dict() | {"range": _convert_range(mark(finding, places), units), "fixes": mended}
 
 
 def _convert_range(found: Range, units: Utf16) -> list[int]:
@@ -147,3 +152,155 @@ def _write(found: Submission, text: str, format: str) -> dict[str, Any]:
 
 def _has_comments(text: str) -> bool:
     return any(line.lstrip().startswith("#") or " #" in line for line in text.split("\n"))
+
+
+_MEANT = re.compile(r'did you mean "([^"\\…]+)"\?')
+_WRITE = re.compile(r'write "(\w+)": ("[^"\\…]*")')
+_QUOTED = re.compile(r'"([^"\\…]+)"')
+_CALLED = re.compile(r'called "([^"\\…]+)"')
+_SAFE = re.compile(r"[\w .-]+")  # stands in quotes of JSON and bare in YAML as it is
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """``changes``: offsets from and to, and what stands there then."""
+
+    label: str
+    changes: tuple[tuple[int, int, str], ...]
+
+
+def mark(finding: Finding, places: Places) -> Range:
+    """Return the range that is underlined: of an expression or a key the one name that is wrong, where it is named."""
+    whole = locate(places.text, finding.path, places)
+    place = places.exact(parse_path(finding.path))
+    if place is not None and place.key is not None and place.path[-1] == _find_wrong_name(finding):
+        return place.key
+    return _find_word(places.text, _find_wrong_name(finding), whole) or whole
+
+
+def list_fixes(finding: Finding, places: Places) -> list[Fix]:
+    at = locate(places.text, finding.path, places)
+    found = [_replace_name(finding, places, at), _add_key(finding, places)]
+    if make := _MAKERS.get(finding.code):
+        found.append(make(finding, places, at))
+    return [fix for fix in found if fix is not None]
+
+
+def _find_wrong_name(finding: Finding) -> str:
+    match = _CALLED.search(finding.message) or _QUOTED.search(finding.message)
+    return match[1] if match else ""
+
+
+def _find_word(text: str, word: str, within: Range) -> Range | None:
+    if not word:
+        return None
+    found = re.compile(rf"(?<![\w]){re.escape(word)}(?![\w])").search(text, *within)
+    return found.span() if found else None
+
+
+def _replace_name(finding: Finding, places: Places, at: Range) -> Fix | None:
+    """Return the name that was meant, in place of the one that is there."""
+    meant = _MEANT.search(finding.hint)
+    if meant is None or not _SAFE.fullmatch(meant[1]):
+        return None
+    place = places.exact(parse_path(finding.path))
+    wrong = _find_wrong_name(finding)
+    spots = [_find_word(places.text, wrong, at)]
+    if place is not None and place.key is not None and place.path[-1] == wrong:
+        spots.insert(0, _find_word(places.text, wrong, place.key))
+    spot = next(filter(None, spots), None)
+    return Fix(f"Replace by {meant[1]}", ((*spot, meant[1]),)) if spot else None
+
+
+def _add_key(finding: Finding, places: Places) -> Fix | None:
+    """Return a key that is missing, with the value that the hint names."""
+    said = _WRITE.search(finding.hint)
+    path = parse_path(finding.path)
+    if said is None or not path or path[-1] != said[1] or path in places.found:
+        return None
+    return insert_key(places, path[:-1], said[1], json.loads(said[2]), f"Add {said[1]}: {json.loads(said[2])}")
+
+
+def _declare_field(finding: Finding, places: Places, at: Range) -> Fix | None:
+    """Return a data field that is used and not declared."""
+    name, label = _find_wrong_name(finding), "Declare the field {} in context"
+    if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
+        return None
+    if places.exact(("context", "properties")) is not None:
+        return insert_key(places, ("context", "properties"), name, {}, label.format(name))
+    if places.exact(("context",)) is not None:
+        return insert_key(places, ("context",), name, None, label.format(name))
+    return insert_key(places, (), "context", {name: None}, label.format(name))
+
+
+def _add_state(finding: Finding, places: Places, at: Range) -> Fix | None:
+    name, path = _find_wrong_name(finding), parse_path(finding.path)
+    if not _NAME.fullmatch(name) or len(name) > MAX_NAME or path[:1] not in (("states",), ("initial",)):
+        return None
+    depth = 0
+    while path[depth : depth + 1] == ("states",) and path[depth + 2 : depth + 3] == ("states",):
+        depth += 2
+    return insert_key(places, (*path[:depth], "states"), name, {}, f"Add the state {name}", last=True)
+
+
+def _make_final(finding: Finding, places: Places, at: Range) -> Fix | None:
+    path = parse_path(finding.path)
+    place = places.exact(path)
+    if place is None or (*path, "type") in places.found:
+        return None
+    return insert_key(places, path, "type", "final", f"Make {path[-1] if path else 'it'} a final state")
+
+
+def _fix_comma(finding: Finding, places: Places, at: Range) -> Fix | None:
+    """Fix JSON with one comma too many, or one too few."""
+    text = places.text
+    before = len(text[: at[0]].rstrip())
+    if text[before - 1 : before] == "," and text[at[0] : at[0] + 1] in ("}", "]"):
+        return Fix("Remove the comma", ((before - 1, before, ""),))
+    if "',' delimiter" in finding.message and before:
+        return Fix("Add a comma", ((before, before, ","),))
+    return None
+
+
+_MAKERS: dict[str, Any] = {"SB101": _add_state, "SB102": _declare_field, "SB202": _make_final, "SB131": _fix_comma}
+
+
+def insert_key(places: Places, path: Path, key: str, value: Any, label: str, *, last: bool = False) -> Fix | None:
+    """Return a new key of the object at ``path``: its first one, or its ``last``, written as the text around it is."""
+    around = places.exact(path)
+    if around is None or (around.kind != "object" and around.value[1] > around.value[0]):
+        return None
+    children = [place for place in places if len(place.path) == len(path) + 1 and place.path[:-1] == path and place.key]
+    words = json.dumps(value, ensure_ascii=False)
+    if around.kind == "object" and not around.inline and children:
+        return Fix(label, (_insert_in_block(places.text, children, f"{_write_key(key)}: {words}", last),))
+    if around.kind == "object" and around.inline:
+        return Fix(label, (_insert_in_braces(places.text, around, children, f"{json.dumps(key)}: {words}", last),))
+    return None
+
+
+def _write_key(key: str) -> str:
+    return key if _NAME.fullmatch(key) and key not in ("true", "false", "null") else json.dumps(key)
+
+
+def _insert_in_block(text: str, children: list[Place], line: str, last: bool) -> tuple[int, int, str]:
+    start = children[0].whole[0]
+    margin = " " * (start - (text.rfind("\n", 0, start) + 1))
+    if last:
+        end = children[-1].whole[1]
+        return (end, end, f"\n{margin}{line}")
+    return (start, start, f"{line}\n{margin}")
+
+
+def _insert_in_braces(text: str, around: Place, children: list[Place], line: str, last: bool) -> tuple[int, int, str]:
+    start, end = around.value
+    if not children:
+        closed = text[end - 1 : end] == "}" and end - 1 > start
+        return (start + 1, end - 1 if closed else start + 1, line)
+    gap = text[start + 1 : children[0].whole[0]]
+    gap = gap if gap.strip() == "" and gap else " "
+    if last:
+        stop = children[-1].whole[1]
+        return (stop, stop, f",{gap}{line}")
+    return (start + 1, start + 1, f"{gap}{line}," + ("" if gap in text[start + 1 : start + 1 + len(gap)] else " "))

@@ -1,7 +1,9 @@
-"""Writes and reads runs of the simulator: as text for a form, and as the link that opens one.
+"""Writes and reads runs of the simulator: as text for a form, as the link that opens one, in words, and as a scenario
+file for ``machine test``.
 
 A run is what ``Engine.simulate`` takes: the inputs, and the data that the instance is given. It comes from a link or a
-form, so it is checked like any input before the engine sees it.
+form, so it is checked like any input before the engine sees it. The values of a scenario file are written as JSON,
+which is YAML as well, so a site needs no test kit for it.
 """
 
 from __future__ import annotations
@@ -11,13 +13,18 @@ import binascii
 import json
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from machines.engine import BadInput, SignalboxError
 from machines.engine.simulation.inputs import read_inputs
+from machines.engine.simulation.records import SimulatedStep
+from machines.engine.simulation.simulator import START
+from machines.engine.verification.findings import VerificationFinding
 
 MAX_STEPS = 200  # inputs of one run: a page lists them all
 MAX_TEXT = 65536  # bytes of a run as JSON
@@ -109,3 +116,117 @@ def _refuse(why: str) -> BadInput:
 
 def _refuse_constant(word: str) -> None:
     raise ValueError(word)
+
+
+def describe_run(finding: VerificationFinding) -> list[str]:
+    """Return the run of a finding as a list of steps, the creation first."""
+    creation = f"create with {_write(finding.data)}" if finding.data else "create"
+    return [creation, *(describe_step(one) for one in finding.run)]
+
+
+def describe_step(given: Any) -> str:
+    """Return an input of ``simulate`` in words."""
+    if isinstance(given, str):
+        return f"fire {given}"
+    if not isinstance(given, Mapping):
+        name, payload = given
+        return f"fire {name} {_write(payload)}"
+    for key, describe in _STEPS.items():
+        if key in given:
+            return describe(given)
+    return _write(given)
+
+
+def _describe_event(given: Mapping[str, Any]) -> str:
+    payload = f" {_write(given['payload'])}" if given.get("payload") else ""
+    groups = given.get("groups")
+    by = "" if groups is None else f", by somebody in {', '.join(groups)}" if groups else ", by somebody in no group"
+    return f"fire {given['event']}{payload}{by}"
+
+
+def _describe_clock(given: Mapping[str, Any]) -> str:
+    till = given["advance"]
+    if till == "next":
+        return "wind the clock to the next timer"
+    return f"wind the clock by {till} ms" if isinstance(till, int | float) else f"wind the clock by {till}"
+
+
+def _describe_end(kind: str, given: Mapping[str, Any]) -> str:
+    what = f"{kind} {given[kind]}"
+    if "event" in given:
+        payload = f" {_write(given['payload'])}" if given.get("payload") else ""
+        return f"{what} sends {given['event']}{payload}"
+    return f"{what} fails: {_write(given['failed'])}" if "failed" in given else f"{what} ends: {_write(given['done'])}"
+
+
+def _describe_message(given: Mapping[str, Any]) -> str:
+    payload = f" {_write(given['payload'])}" if given.get("payload") else ""
+    return f"another instance sends {given['message']}{payload}"
+
+
+_STEPS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "job": lambda given: _describe_end("job", given),
+    "child": lambda given: _describe_end("child", given),
+    "message": _describe_message,
+    "advance": _describe_clock,
+    "event": _describe_event,
+}
+
+
+def _write(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+REFUSED = ("refused", "failed", "bad payload", "not allowed")
+
+
+def write_scenario(machine: str, run: Run, records: Sequence[SimulatedStep], name: str = "A run") -> str:
+    """Write a run with its outcome. Raises BadInput (SB683) for steps that no scenario has: a scenario's children
+    and senders are real instances."""
+    by_input = {number: list(group) for number, group in groupby(records, key=lambda one: one.input)}
+    moment = datetime.fromtimestamp(START / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    lines = [f"machine: {_show(machine)}", "", "scenarios:", f"  - name: {_show(name)}"]
+    lines += [f"    given: {_show({'data': run.data, 'time': moment})}", "    steps:"]
+    before = by_input.get(-1, [])[-1:]
+    if not run.steps and before:
+        lines.append(f"      - then: {_show(_describe(before[0]))}")
+    for number, step in enumerate(run.steps):
+        group = by_input.get(number, [])
+        if not group:
+            break
+        lines.append(f"      - when: {_show(_convert(step, number, group, before))}")
+        lines.append(f"        then: {_show(_describe(group[-1], group))}")
+        before = group[-1:]
+    return "\n".join(lines) + "\n"
+
+
+def _convert(
+    step: dict[str, Any], number: int, group: Sequence[SimulatedStep], before: Sequence[SimulatedStep]
+) -> dict[str, Any]:
+    if "event" in step and "child" not in step:
+        return step
+    if "advance" in step:
+        begun = before[0].at if before else START
+        return {"after": f"{group[-1].at - begun}ms"}
+    if "job" in step:
+        if "done" in step:
+            return {"job": step["job"], "done": step["done"]}
+        kind = {"kind": step["kind"]} if step.get("kind") else {}
+        return {"job": step["job"], "failed": {"error": step["failed"], **kind} if kind else step["failed"]}
+    what = "ends or sends for a child" if "child" in step else "is a message of another instance"
+    raise BadInput(f"step {number + 1} {what}: a scenario has real instances for that", code="SB683")
+
+
+def _describe(record: SimulatedStep, group: Iterable[SimulatedStep] = ()) -> dict[str, Any]:
+    """Describe what holds after a step: the states, the fields that it wrote, the jobs, whether it has ended."""
+    if record.outcome in REFUSED:
+        return {"refused": True, "state": record.configuration}
+    changes = {name: value for one in group for name, value in one.changes.items()}
+    found: dict[str, Any] = {"state": record.configuration}
+    if changes:
+        found["data"] = changes
+    return found | {"jobs": [job["src"] for job in record.jobs], "done": record.done}
+
+
+def _show(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -17,8 +17,7 @@ from typing import Any
 import pyarrow as arrow
 import pyarrow.parquet as files
 
-from .record import ArchivedRecord, Page
-from .sql import add_to_totals, find_month, read_cursor, take_off_totals
+from .sql import ArchivedRecord, Page, add_to_totals, find_month, read_cursor, take_off_totals
 
 ROWS = 1000  # of a row group, whose least and highest id its footer has
 COLUMNS = [column.name for column in fields(ArchivedRecord)]

@@ -1,8 +1,10 @@
-"""The archive of this installation, and what every archive can do."""
+"""The archive of this installation, what every archive can do, and archived instances as the engine would have answered
+while Redis held them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
@@ -11,9 +13,10 @@ from django.core.exceptions import ImproperlyConfigured
 
 from machines.conf import conf, extras
 from machines.conf.archive_names import FOLDER
+from machines.connections import get_engine
+from machines.engine import EngineFault, Instance, Step, UnknownInstance
 
-from .record import ArchivedRecord, Page
-from .sql import SqlArchive
+from .sql import ArchivedRecord, DamagedBody, Page, SqlArchive
 
 
 class Archive(Protocol):
@@ -94,3 +97,26 @@ def _make(name: str) -> Archive:
             f"{extras.explain(f'SIGNALBOX_ARCHIVE={name}', 'parquet', ['pyarrow'])} ({error})"
         ) from error
     return ParquetArchive(Path(name.removeprefix(FOLDER)))
+
+
+def open_archived(machine: str, id: str) -> tuple[Instance, list[Step]]:
+    """Return an archived instance and its steps, newest first. Raises UnknownInstance where the archive has none,
+    UnknownMachine, EngineFault for a record that is damaged, and ``django.db.Error``."""
+    record = get_archive().find(machine, id)
+    if record is None:
+        raise UnknownInstance(machine, id)
+    return decode(record)
+
+
+def decode(record: ArchivedRecord) -> tuple[Instance, list[Step]]:
+    """Return the instance of a record and its steps, newest first."""
+    try:
+        instance, steps = get_engine().retirement().decode(record.restore())
+    except DamagedBody as damage:
+        raise EngineFault(str(damage)) from damage
+    return replace(instance, archived_at=record.archived, done=True), steps
+
+
+def select_steps(steps: Iterable[Step], limit: int, before: int | None) -> list[Step]:
+    """Return the latest steps, newest first; ``before`` is a revision, for the next page."""
+    return [step for step in steps if before is None or step.revision < before][:limit]

@@ -21,7 +21,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from machines.conf import conf
-from machines.conf.database_retry import DatabaseRetry
+from machines.conf.database import DatabaseRetry
 from machines.engine import Engine, EngineUnavailable, SignalboxError
 
 from ..binding.models import Reconciliation

@@ -25,8 +25,8 @@ from django.template.response import TemplateResponse
 from django.urls import path, reverse
 
 from machines.approvals import actions as approvals
-from machines.catalog.models.version import MachineVersion
-from machines.catalog.outlines import get_version
+from machines.catalog.models import MachineVersion
+from machines.catalog.queries import get_version
 from machines.connections import get_engine
 from machines.engine import (
     BadPayload,
@@ -40,7 +40,7 @@ from machines.engine import (
     UnknownMachine,
 )
 from machines.instances import actions as instances
-from machines.instances.forms.admin import EventAction, EventForm, fill_event_form, list_event_actions
+from machines.instances.event_forms import EventAction, EventForm, fill_event_form, list_event_actions
 from machines.instances.queries import redactor_of
 from machines.people import permissions
 from machines.people.actor import Actor

@@ -10,7 +10,7 @@ from django.db import models, router
 
 from machines.catalog import builtin_machines
 from machines.conf import conf
-from machines.conf.resolver import find_problems
+from machines.conf.table import find_problems
 from machines.connections import get_engine, get_prefix
 from machines.engine import SignalboxError
 from machines.engine.limits import check_machine_name

@@ -27,7 +27,7 @@ from django.utils import timezone
 from machines import signals
 from machines.approvals import actions as approvals
 from machines.catalog import redaction
-from machines.catalog.outlines import outline_of
+from machines.catalog.queries import outline_of
 from machines.connections import get_engine
 from machines.engine import (
     BadInput,

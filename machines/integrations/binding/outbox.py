@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Model, QuerySet
 from django.utils import timezone
 
-from machines.conf.database_retry import delete_some
+from machines.conf.database import delete_some
 from machines.engine import BadInput
 
 from . import columns, delivery

@@ -6,7 +6,7 @@ import logging
 import time
 from typing import Any
 
-from machines.conf.database_retry import DatabaseRetry
+from machines.conf.database import DatabaseRetry
 from machines.connections import get_throttle
 
 from . import delivery, outbox, registry

@@ -20,7 +20,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from machines import signals
-from machines.conf.database_retry import DatabaseRetry
+from machines.conf.database import DatabaseRetry
 from machines.connections import get_pattern
 from machines.engine import Engine, EngineFault, LookupFailed, SignalboxError
 from machines.engine.messages.emitted import START, LogEntry, Place, read_entry

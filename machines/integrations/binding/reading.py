@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from django.utils.safestring import SafeString, mark_safe
 
 from machines import diagrams
-from machines.catalog.outlines import outline_from, outline_of, stored_current
+from machines.catalog.queries import outline_from, outline_of, stored_current
 from machines.connections import get_engine
 from machines.engine import (
     BadPayload,
@@ -25,10 +25,10 @@ from machines.engine import (
 from machines.engine.definitions import EventOutline
 from machines.engine.definitions.outline import is_match
 from machines.instances import actions as instances
-from machines.people import permissions, transition_groups
+from machines.people import permissions
 from machines.people.actor import Actor
 from machines.people.errors import GuessedTooOften
-from machines.people.limits import guesses
+from machines.people.limits import withhold
 
 from . import delivery
 from .delivery import DOOR
@@ -68,18 +68,16 @@ def available(field: MachineField, id: str, user: Any) -> list[EventOutline]:
     listed = outline_of(field.machine, instance.version).events_of(instance.configuration)
     explanations = get_engine().explain_all(field.machine, id, [event.name for event in listed]) if listed else {}
     if user is not None:
-        explanations = guesses.withhold(Actor(user, DOOR), field.machine, id, instance.revision, explanations)
-    groups = None if user is None else transition_groups.groups_of(user)
+        explanations = withhold(Actor(user, DOOR), field.machine, id, instance.revision, explanations)
+    groups = None if user is None else permissions.groups_of(user)
     return [event for event in listed if _is_taken(event, explanations[event.name], groups)]
 
 
-def _is_taken(
-    event: EventOutline, explanations: Explanation | SignalboxError, groups: transition_groups.Groups
-) -> bool:
+def _is_taken(event: EventOutline, explanations: Explanation | SignalboxError, groups: permissions.Groups) -> bool:
     if isinstance(explanations, SignalboxError):
         return isinstance(explanations, BadPayload | GuessedTooOften)  # it needs fields that a person will fill in
     try:
-        transition_groups.check(groups, explanations)
+        permissions.check_transitions(groups, explanations)
     except NotAllowed:
         return False
     return explanations.taken or (bool(event.fields) and explanations.why == "guards")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from machines.catalog.outlines import every_outline, outline_of, stored_current
+from machines.catalog.queries import every_outline, outline_of, stored_current
 from machines.engine import Engine, Instance, SignalboxError, UnknownInstance, UnknownMachine
 from machines.engine.definitions import Outline
 

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
 from machines.conf import extras
-from machines.conf.project_check import TAG, WORKER_TAG
+from machines.conf.project import TAG, WORKER_TAG
 
 BACKEND = "machines.tasks.SignalboxBackend"
 

@@ -16,27 +16,15 @@ from django.db import DatabaseError
 from machines import diagrams, formats
 from machines.approvals.models import Approval
 from machines.catalog import accepted_senders
-from machines.catalog.models.machine import Machine
-from machines.catalog.outlines import get_version, stored_current
-from machines.catalog.partitions import list_changes
+from machines.catalog.models import Machine
 from machines.catalog.publishing import restore
+from machines.catalog.queries import get_version, list_changes, stored_current
 from machines.catalog.submissions import FORMAT_NAMES, GUESS, Submission, read, read_class
 from machines.connections import get_engine
 from machines.engine.definitions import CompiledDefinition, schema
 from machines.engine.errors import SignalboxError, UnknownMachine
 from machines.formats import python_statemachine
-from machines.management import (
-    erasing,
-    migrating,
-    reconciliation,
-    replaying,
-    scenarios,
-    stored_keys,
-    syncing,
-    transfers,
-    verifying,
-    versions,
-)
+from machines.management import migrating, publishing, reconciliation, scenarios, stored_keys, transfers, versions
 from machines.management.publishing import add_user_argument, find_actor, publish
 from machines.testing.scenarios import schema as scenario_schema
 
@@ -321,12 +309,12 @@ VERBS: Mapping[str, Verb] = {
     "publish": Verb("publish a definition as the current version", _add_publish_arguments, Command._publish),
     "sync": Verb(
         "publish the definitions of the apps' statemachines/ folders that changed",
-        syncing.add_arguments, syncing.run,
+        publishing.add_arguments, publishing.run,
     ),
     "list": Verb("print every machine with its version and its number of instances", _take_nothing, Command._list),
     "inspect": Verb(
         "print every key that Redis holds of an instance, with its size",
-        stored_keys.add_arguments, stored_keys.run,
+        stored_keys.add_inspect_arguments, stored_keys.inspect_instance,
     ),
     "diagram": Verb("draw a definition", _add_diagram_arguments, Command._diagram),
     "import": Verb(
@@ -349,7 +337,7 @@ VERBS: Mapping[str, Verb] = {
     ),
     "verify": Verb(
         "find what a machine can never do, or never should, before it runs",
-        verifying.add_arguments, verifying.run,
+        scenarios.add_verify_arguments, scenarios.verify,
     ),
     "accepts": Verb(
         "print the accepted senders of each machine; grant existing senders once", _take_nothing, Command._accepts
@@ -363,7 +351,8 @@ VERBS: Mapping[str, Verb] = {
         transfers.add_repartition_arguments, transfers.repartition_machine,
     ),
     "erase": Verb(
-        "erase one person's data everywhere, and search for the rest", erasing.add_arguments, erasing.run
+        "erase one person's data everywhere, and search for the rest",
+        stored_keys.add_erase_arguments, stored_keys.erase_data,
     ),
     "reconcile": Verb(
         "compare the rows of a bound model with the machine's instances, and mend",
@@ -371,10 +360,11 @@ VERBS: Mapping[str, Verb] = {
     ),
     "replay": Verb(
         "run recorded histories on a version, without writing, and list what differs",
-        replaying.add_arguments, replaying.run,
+        migrating.add_replay_arguments, migrating.replay,
     ),
     "migrate": Verb(
-        "move the instances of a machine to another version, by a plan", migrating.add_arguments, migrating.run
+        "move the instances of a machine to another version, by a plan",
+        migrating.add_migrate_arguments, migrating.migrate,
     ),
     "restore": Verb("restore an emptied Redis from the database", _take_nothing, Command._restore),
 }  # fmt: skip

@@ -10,7 +10,7 @@ from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError
 
 from machines.conf import conf
-from machines.conf.project_check import WORKER_TAG
+from machines.conf.project import WORKER_TAG
 from machines.connections import get_engine, get_pattern
 from machines.duties import make_exclusive_duties, make_shared_duties
 from machines.patterns import Locks

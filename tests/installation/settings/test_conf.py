@@ -6,10 +6,9 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from dashboard.serving.checks import system_checks
-from machines.conf import conf, project_check
+from machines.conf import conf, project
 from machines.conf.kinds import Rate
-from machines.conf.resolver import resolve
-from machines.conf.table import SETTINGS
+from machines.conf.table import SETTINGS, resolve
 from tests.cases import for_each
 from tests.configuration import configure
 from tests.installation.processes import ROOT
@@ -21,7 +20,7 @@ OTHERWISE = {"REDIS_URL", "PARTITIONS", "HOME", "EXAMPLES"}
 
 
 def find_faults():
-    return [*project_check.configuration(None), *system_checks.live_limits(None)]
+    return [*project.configuration(None), *system_checks.live_limits(None)]
 
 
 def test_a_project_may_say_nothing(settings):

@@ -5,7 +5,7 @@ import re
 import pytest
 from django.urls import reverse
 
-from machines.failures.paced_actions import PacedActions
+from machines.failures.duties import PacedActions
 from machines.models import AuditEntry, FailureAction, FailureGroup
 from tests.failures.conftest import die, follow
 

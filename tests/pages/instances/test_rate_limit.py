@@ -71,7 +71,7 @@ def test_the_audit_has_one_refusal_in_the_time_of_the_rate(as_, waiting, fired):
 
 
 def test_each_account_has_a_rate_of_its_own_and_their_address_one_for_all(as_, waiting, fired, monkeypatch):
-    monkeypatch.setattr("machines.people.limits.rate_limit.PER_ADDRESS", 2)
+    monkeypatch.setattr("machines.people.limits.PER_ADDRESS", 2)
     people = [as_("supervisor", name) for name in ("ann", "bob", "cid")]
     told = [fired(who).status_code for who in (*people[:2], *people)]
     assert told == [302, 302, 302, 302, 429]

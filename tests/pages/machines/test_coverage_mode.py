@@ -7,7 +7,8 @@ from collections import Counter
 
 import pytest
 
-from machines.catalog.coverage import Coverage, storage
+from machines.catalog.coverage import Coverage
+from machines.catalog.models import StoredCoverage
 from machines.engine.definitions import compile_definition
 from machines.models import Measurement
 from tests.pages.reading import read
@@ -20,7 +21,7 @@ DAY = 86_400
 
 def report(**taken: int) -> None:
     digest = compile_definition(DESK).digest
-    storage.record([Coverage("desk", digest, Counter(taken), tests=2)], "ci")
+    StoredCoverage.record([Coverage("desk", digest, Counter(taken), tests=2)], "ci")
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_a_transition_that_rests_is_said_so(as_, ids):
 
 
 def test_a_definition_without_a_report_says_how_to_make_one(as_, ids):
-    storage.record([Coverage("desk", "another", Counter({ids["take"]: 3}))], "ci")
+    StoredCoverage.record([Coverage("desk", "another", Counter({ids["take"]: 3}))], "ci")
     lines, _, legend = look(as_)
     assert lines == {"take": "", "break": "1", "drop": ""}
     assert "no tests reported for this definition" in legend

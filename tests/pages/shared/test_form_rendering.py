@@ -11,8 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import mark_safe
 
 from machines.engine.definitions import FieldOutline
-from machines.instances.forms import TypedForm
-from machines.instances.forms.rendering import WRITERS, PageForm, WidgetWriter
+from machines.instances.forms import WRITERS, PageForm, TypedForm, WidgetWriter
 from tests.cases import for_each
 
 HOSTILE = """<script>alert("1")</script> &amp; 'x' {{ x }} %s"""

@@ -19,7 +19,7 @@ from django.utils.html import escape
 from dashboard.account import links
 from dashboard.models import SavedView
 from machines.models import AuditEntry, Machine
-from machines.people import token_sessions, tokens
+from machines.people import tokens
 from tests.api.table import TABLE as OPERATIONS_TABLE
 from tests.pages.table import ALL, MACHINE, TABLE
 from tests.security.people import BY_NAME, Kind
@@ -121,7 +121,7 @@ def test_what_belongs_to_somebody_else(world: World, visitors: dict[Kind, Any]):
     owner = get_user_model().objects.create_user("owner")
     owner.user_permissions.set(Permission.objects.filter(content_type__app_label="machines"))
     token, text = tokens.make(owner, "theirs", ["view"])
-    session = token_sessions.make(tokens.check(text))[0]
+    session = tokens.make_session(tokens.check(text))[0]
     view = SavedView.objects.create(owner=owner, name="theirs", page="/machines/activation/", shared=False)
     link = links.make_link(owner, "/machines/activation/", "")
     world.settle()

@@ -1,7 +1,5 @@
-"""Forms of events in the admin: the payload's fields, and the fields of every step.
-
-The events an operator may fire at an instance, each with the form for its payload.
-"""
+"""Forms of the events that an operator may fire at an instance in the admin: the payload's fields, and those of
+every step."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from django.forms import BoundField
 
 from machines.catalog import builtin_machines
 from machines.catalog.mirrors import is_mirror, row_methods
-from machines.catalog.models.version import MachineVersion
+from machines.catalog.models import MachineVersion
 from machines.engine import Instance
 from machines.engine.definitions import EventOutline
 from machines.instances.forms import StepForm, TypedForm

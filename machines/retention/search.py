@@ -1,24 +1,34 @@
-"""Searches every key of the installation in Redis, also those of cache and sessions.
+"""Searches every key of the installation in Redis, also those of cache and sessions, and every text column of the
+product's tables, for values in each way they are written: plain, and inside JSON.
 
-It reads all keys, some hundred in a round trip: minutes for ten million. Values are compared as bytes, so that they are
-found in replies that Lua packed, too.
+Redis: it reads all keys, some hundred in a round trip: minutes for ten million. Values are compared as bytes, so that
+they are found in replies that Lua packed, too.
+
+SQL: rows stay, also those of the audit: who did what is kept, what it was done with is masked. Not looked at are
+accounts, definitions and names of people; what stands there is reported by nobody and erased by the administrator of
+the accounts.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import redis
+from django.apps import apps
 from django.conf import settings
+from django.db import connection, models
 
+from machines.catalog.models import DocumentField, Machine, MachineVersion
 from machines.conf import conf
 from machines.engine import Engine
-from machines.engine.connection import client as connection
 from machines.engine.connection import routing
+from machines.engine.connection.client import connect
 from machines.engine.connection.redis_url import SCHEMES
+from machines.instances.models import ArchivedInstance
 
 PAGE = 300  # keys of one round trip
 PART = 500  # members of one round trip
@@ -78,7 +88,7 @@ def _list_servers(engine: Engine) -> Iterator[tuple[redis.Redis, str]]:
         if web:
             yield server, f"{_escape(web)}*"
     if elsewhere.partition("://")[0] in SCHEMES and elsewhere != conf.REDIS_URL and web:
-        for server in routing.list_nodes(connection.connect(elsewhere)):
+        for server in routing.list_nodes(connect(elsewhere)):
             yield server, f"{_escape(web)}*"
 
 
@@ -176,3 +186,140 @@ def remove_entry(place: Place, entry: Entry, masked: bytes) -> None:
     else:
         words = ("ZREM" if place.kind == "zset" else "SREM", place.key, name)
     _pipe(place.server, [words])
+
+
+APPS = ("machines", "dashboard", "admin", "sessions")
+SKIPPED = (ArchivedInstance, Machine, MachineVersion)
+PEOPLE = ("actor", "actor_id", "asker", "asker_id", "decider", "maker")
+"""Columns that say who did something."""
+ESCAPED = "\\u2022" * 3
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A text of one row."""
+
+    table: str
+    column: str
+    key_column: str
+    key: Any
+    text: str
+    is_document: bool
+
+    def __str__(self) -> str:
+        return f"{self.table}.{self.column} of row {self.key}"
+
+
+def find_cells(values: SearchValues) -> Iterator[Cell]:
+    """Find the texts that hold one of the values."""
+    for model in apps.get_models():
+        if model._meta.app_label not in APPS or model in SKIPPED or model._meta.proxy or not model._meta.managed:
+            continue
+        for field in model._meta.concrete_fields:
+            if isinstance(field, models.CharField | models.TextField) and field.name not in PEOPLE:
+                yield from _find_in(model, field, values)
+
+
+def mask_cell(cell: Cell, values: SearchValues) -> None:
+    """Replace the values in a text. It goes around the models, some of which refuse to be changed."""
+    text = values.mask(cell.text, ESCAPED if cell.is_document else "•••")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE {_quote(cell.table)} SET {_quote(cell.column)} = %s WHERE {_quote(cell.key_column)} = %s",  # noqa: S608
+            [text, cell.key],
+        )
+
+
+def _find_in(model: type[models.Model], field: models.Field, values: SearchValues) -> Iterator[Cell]:
+    table, column, key = model._meta.db_table, str(field.column), str(model._meta.pk.column)
+    terms = " OR ".join([f"{_quote(column)} LIKE %s ESCAPE '!'"] * len(values.texts))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {_quote(key)}, {_quote(column)} FROM {_quote(table)} WHERE {terms}",  # noqa: S608
+            [f"%{_escape_like(text)}%" for text in values.texts],
+        )
+        rows = cursor.fetchall()
+    for row, text in rows:
+        if values.are_in(text):  # LIKE of SQLite takes upper and lower case for the same
+            yield Cell(table, column, key, row, text, isinstance(field, DocumentField))
+
+
+def _escape_like(text: str) -> str:
+    return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+
+
+def _quote(name: str) -> str:
+    return str(connection.ops.quote_name(name))
+
+
+MASK = "•••"
+LEAST = 4
+"""Characters of a value that is looked for everywhere: a shorter one would be found in what others wrote."""
+LEAST_DIGITS = 7
+"""The same of a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchValues:
+    """``texts``: all ways in which the values are written, the longest first."""
+
+    texts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> SearchValues:
+        """Take the values that are long enough to be looked for."""
+        found: set[str] = set()
+        for value in values:
+            text = str(value)
+            if is_telling(value):
+                found |= {text, *(json.dumps(text, ensure_ascii=plain)[1:-1] for plain in (True, False))}
+        return cls(tuple(sorted(found, key=lambda text: (-len(text), text))))
+
+    def __bool__(self) -> bool:
+        return bool(self.texts)
+
+    def __add__(self, other: SearchValues) -> SearchValues:
+        return SearchValues(tuple(sorted({*self.texts, *other.texts}, key=lambda text: (-len(text), text))))
+
+    def are_in(self, text: str | bytes) -> bool:
+        if isinstance(text, bytes):
+            return any(wanted.encode() in text for wanted in self.texts)
+        return any(wanted in text for wanted in self.texts)
+
+    def mask(self, text: str, by: str = MASK) -> str:
+        """Return the text with each value replaced."""
+        for wanted in self.texts:
+            text = text.replace(wanted, by)
+        return text
+
+    def mask_bytes(self, text: bytes) -> bytes:
+        for wanted in self.texts:
+            text = text.replace(wanted.encode(), MASK.encode())
+        return text
+
+
+def is_telling(value: Any) -> bool:
+    """Tell whether a value is long enough to be looked for everywhere."""
+    if isinstance(value, str):
+        return len(value) >= LEAST
+    return isinstance(value, int | float) and not isinstance(value, bool) and len(str(value)) >= LEAST_DIGITS
+
+
+def list_named(value: Any, names: frozenset[str]) -> list[Any]:
+    """List the leaves of what stands under one of these names, at any depth."""
+    if isinstance(value, Mapping):
+        found = []
+        for name, inner in value.items():
+            found += _list_leaves(inner) if name in names else list_named(inner, names)
+        return found
+    if isinstance(value, list | tuple):
+        return [leaf for inner in value for leaf in list_named(inner, names)]
+    return []
+
+
+def _list_leaves(value: Any) -> list[Any]:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return [leaf for inner in value for leaf in _list_leaves(inner)]
+    return [value]

@@ -1,4 +1,5 @@
-"""API tokens. Only a digest of the secret is stored."""
+"""Tables of people and programs: permissions on one machine, API tokens (only a digest of the secret is stored),
+when each was last seen."""
 
 from __future__ import annotations
 
@@ -8,6 +9,54 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from guardian.models import GroupObjectPermissionBase, UserObjectPermissionBase
+
+
+class MachineUserGrant(UserObjectPermissionBase):
+    """A user holds a permission on one machine."""
+
+    content_object = models.ForeignKey("machines.Machine", on_delete=models.CASCADE, related_name="user_grants")
+
+    class Meta(UserObjectPermissionBase.Meta):
+        default_permissions = ()
+
+
+class MachineGroupGrant(GroupObjectPermissionBase):
+    """Everyone in a group holds a permission on one machine."""
+
+    content_object = models.ForeignKey("machines.Machine", on_delete=models.CASCADE, related_name="group_grants")
+
+    class Meta(GroupObjectPermissionBase.Meta):
+        default_permissions = ()
+
+
+class LastSeen(models.Model):
+    """Written by ``machines.people.last_seen`` alone, in batches: some seconds behind, and to the minute."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="last_seen")
+    at = models.DateTimeField(help_text="of the last request that was noted, one a minute for each process")
+    requests = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        default_permissions = ()
+        verbose_name = verbose_name_plural = "last seen"
+
+    def __str__(self) -> str:
+        return f"{self.user_id} at {self.at}"
+
+
+class Receipt(models.Model):
+    """An entry of a write buffer that has been written, kept in the same transaction: one that comes again is left
+    out."""
+
+    entry = models.CharField(max_length=150, unique=True)
+    at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.entry
 
 
 class Token(models.Model):

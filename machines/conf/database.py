@@ -1,17 +1,53 @@
-"""Keeps the SQL of a query that each request asks anew, with another number or time in it.
+"""Helpers for the SQL database: retries of background duties, which must not end during an outage, and prepared
+queries.
 
 Django builds the SQL of a query anew each time, which takes several times as long as running one that reads a few rows.
-The SQL is Django's, made once for each database; the rows are read anew each time.
+A prepared query keeps the SQL that each request asks with another number or time in it. The SQL is Django's, made once
+for each database; the rows are read anew each time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db import connections, router
+from django.db import Error, close_old_connections, connections, router
 from django.db.models import Model, QuerySet
+
+
+def delete_some(rows: QuerySet, most: int) -> int:
+    """Delete the first ``most`` rows and return their number. Small portions keep transactions and locks short."""
+    found = list(rows.values_list("pk", flat=True)[:most])
+    return rows.model._default_manager.filter(pk__in=found).delete()[0] if found else 0
+
+
+class DatabaseRetry:
+    """The retries of one duty. ``message``: logged once for each outage of the database; its ``%s`` takes the error."""
+
+    def __init__(self, log: logging.Logger, message: str, *, level: int = logging.WARNING) -> None:
+        self._log = log
+        self._message = message
+        self._level = level
+        self.away = False
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        """Wrap one pass so that its database connections work. A database error ends the block and is not passed on."""
+        close_old_connections()
+        try:
+            yield
+        except Error as error:
+            if not self.away:
+                self._log.log(self._level, self._message, error)
+            self.away = True
+        else:
+            self.away = False
+        finally:
+            close_old_connections()
+
 
 MARKS = (1_000_000_007, 1_000_000_009)
 TIMES = (datetime(2001, 1, 1, tzinfo=UTC), datetime(2001, 1, 2, tzinfo=UTC))

@@ -1,13 +1,118 @@
-"""Form fields for declared types: text, number, choice, JSON."""
+"""Django forms for fields that a definition declares: an event's payload, an instance's data. Pages and admin share
+them.
+
+A field that is left blank is not sent at all; that is how an optional field stays out of the payload.
+An empty text is sent by saying so: a box beside each text, or ``""`` read as JSON where any type is taken.
+
+``WidgetWriter`` writes the widgets without Django's widget templates, which took a third of a page with several forms:
+a select of forty options renders eighty templates there. What is written here is the same, character by character
+(``tests/pages/shared/test_form_rendering.py``). Widgets with a template of their own, and whole forms, still go through
+their templates.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from html import escape
 from typing import Any
 
 from django import forms
+from django.forms.renderers import DjangoTemplates
+from django.utils.formats import localize
+from django.utils.html import conditional_escape
+from django.utils.safestring import SafeData
 
 from machines.engine.definitions import FieldOutline
+from machines.engine.limits import MAX_REASON as REASON_LIMIT
+
+Widget = Mapping[str, Any]
+"""What ``get_context`` of a widget says under "widget"."""
+
+FOLDER = "django/forms/widgets/"
+
+SEND_EMPTY = '<label class="send-empty" title="Send an empty text. A blank field is not sent.">'
+
+INPUTS = ("text", "hidden", "number", "email", "url", "password", "checkbox", "input", "date", "datetime", "time")
+
+
+def _escape(value: Any) -> str:
+    """Escape as ``{{ value }}`` does."""
+    return escape(value) if type(value) is str else conditional_escape(localize(value))
+
+
+def _escape_text(value: Any) -> str:
+    """Escape as ``{{ value|stringformat:'s' }}`` does."""
+    if type(value) is str:
+        return escape(value)
+    return str(value) if isinstance(value, SafeData) else escape(str(value))
+
+
+def _write_attrs(widget: Widget) -> str:
+    return "".join(
+        f" {_escape(name)}" if value is True else f' {_escape(name)}="{_escape_text(value)}"'
+        for name, value in widget["attrs"].items()
+        if value is not False
+    )
+
+
+def _write_option(option: Widget) -> str:
+    return f'<option value="{_escape_text(option["value"])}"{_write_attrs(option)}>{_escape(option["label"])}</option>'
+
+
+def _write_groups(groups: list[tuple[Any, list[Widget], int]]) -> Iterator[str]:
+    for name, options, _ in groups:
+        if name:
+            yield f'\n  <optgroup label="{_escape(name)}">'
+        for option in options:
+            yield f"\n  {_write_option(option)}\n"
+        if name:
+            yield "\n  </optgroup>"
+
+
+def _write_select(widget: Widget) -> str:
+    groups = "".join(_write_groups(widget["optgroups"]))
+    return f'<select name="{_escape(widget["name"])}"{_write_attrs(widget)}>{groups}\n</select>'
+
+
+def _write_textarea(widget: Widget) -> str:
+    value = widget["value"]
+    shown = _escape(value) if value else ""
+    return f'<textarea name="{_escape(widget["name"])}"{_write_attrs(widget)}>\n{shown}</textarea>'
+
+
+def _write_input(widget: Widget) -> str:
+    value = widget["value"]
+    shown = "" if value is None else f' value="{_escape_text(value)}"'
+    return f'<input type="{_escape(widget["type"])}" name="{_escape(widget["name"])}"{shown}{_write_attrs(widget)}>'
+
+
+def _write_text_or_empty(widget: Widget) -> str:
+    text, box = (_write_input(part) for part in widget["subwidgets"])
+    return f"{text}{SEND_EMPTY}{box} send empty</label>"
+
+
+WRITERS: dict[str, Callable[[Widget], str]] = {
+    **{f"{FOLDER}{name}.html": _write_input for name in INPUTS},
+    f"{FOLDER}textarea.html": _write_textarea,
+    f"{FOLDER}select.html": _write_select,
+    "signalbox/forms/text_or_empty.html": _write_text_or_empty,
+}
+
+
+class WidgetWriter(DjangoTemplates):
+    """A form renderer: widgets in Python, anything else by its template."""
+
+    def render(self, template_name: str, context: dict[str, Any], request: Any = None) -> str:
+        write = WRITERS.get(template_name)
+        return write(context["widget"]) if write else str(super().render(template_name, context, request))
+
+
+class PageForm(forms.Form):
+    """A form of our pages: ``forms.Form`` whose widgets are written by ``WidgetWriter``."""
+
+    default_renderer = WidgetWriter()
+
 
 PLAIN = {"autocomplete": "off", "autocapitalize": "off", "spellcheck": "false"}
 WHOLE = 2**53
@@ -184,3 +289,62 @@ class TextAndKind(Pair):
         if value is None:
             return ["", "text"]
         return [value, "text"] if isinstance(value, str) else [json.dumps(value), "json"]
+
+
+MORE = "*"
+"""Name of the field for whatever else an open payload carries; no declared field can be called that."""
+
+
+class TypedForm(PageForm):
+    """One input for each declared field, of the declared type. ``is_open`` adds one for additional fields as JSON."""
+
+    def __init__(
+        self,
+        outlines: Iterable[FieldOutline],
+        *,
+        is_open: bool = False,
+        prefix: str = "payload",
+        id_prefix: str = "f",
+        data: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(data, prefix=prefix, auto_id=f"{id_prefix}-%s")
+        for outline in outlines:
+            self.fields[outline.name] = field_for(outline)
+        if is_open:
+            self.fields[MORE] = JsonText(label="additional fields", type_name="JSON object", rows=2)
+
+    def list_declared(self) -> list[forms.BoundField]:
+        """Return the inputs of the fields that have a name."""
+        return [self[name] for name in self.fields if name != MORE]
+
+    def more(self) -> forms.BoundField | None:
+        """Return the input for whatever else an open payload carries."""
+        return self[MORE] if MORE in self.fields else None
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if cleaned.get(MORE) is not None and not isinstance(cleaned[MORE], dict):
+            self.add_error(MORE, 'Enter a JSON object, such as {"token": "MTOB1J"}.')
+        return cleaned
+
+    def values(self) -> dict[str, Any]:
+        """Return what was entered, without the fields that were left blank. Only after ``is_valid()``."""
+        further = self.cleaned_data.get(MORE) or {}
+        return dict(further) | {
+            name: entered for name, entered in self.cleaned_data.items() if name != MORE and entered is not None
+        }
+
+    def blame(self, field: str | None, message: str) -> None:
+        """Put an error the engine found beside the input it is about."""
+        name = field if field in self.fields else MORE if MORE in self.fields else None
+        self.add_error(name, message)
+
+
+class StepForm(PageForm):
+    """``expect`` is the revision the operator saw: a step in between makes the form a conflict.
+
+    The page writes it into the form itself, so that a second try is on what is shown then.
+    """
+
+    expect = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+    reason = forms.CharField(max_length=REASON_LIMIT, required=False, help_text="recorded in the history")

@@ -1,19 +1,21 @@
-"""Caches the outlines of published versions. A published version never changes."""
+"""Reads versions and their outlines, cached since a published version never changes; and the partitions that an
+answer is without, because their shard of a cluster does not answer."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 from django.utils import timezone
 
 from machines.connections import get_engine
-from machines.engine.definitions import Outline, compile_definition, outline
+from machines.engine.definitions import CompiledDefinition, Finding, Outline, compile_definition, outline
 from machines.engine.errors import UnknownMachine
+from machines.engine.keys import get_machine
 
-from .models.machine import Machine
-from .models.version import MachineVersion
+from .models import Machine, MachineVersion
 
 KEPT = 256  # outlines in memory
 
@@ -105,3 +107,40 @@ def _digest(text: str) -> str:
 def outline_from(text: str) -> Outline:
     """Read the outline of a definition as JSON."""
     return outline(json.loads(text))
+
+
+def list_changes(compiled: CompiledDefinition) -> list[Finding]:
+    """Warn of each machine of a definition that is published already, with another number of partitions. Raises
+    EngineUnavailable."""
+    found: list[Finding] = []
+    for each in (*compiled.along.values(), compiled):
+        if each.partitions is None:
+            continue
+        try:
+            found += each.compare_partitions(get_engine().count_partitions(str(each.source["id"])))
+        except UnknownMachine:
+            continue
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class MissingPartitions:
+    """``count`` partitions do not answer, of the ``of`` that their machines have; ``of`` is 0 where other keys are
+    missing. ``nodes``: those of the cluster that hold them."""
+
+    count: int
+    of: int = 0
+    nodes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.count} of {self.of} partitions"
+
+
+def count_missing(roots: Iterable[str], *, of: bool = True) -> MissingPartitions | None:
+    """Count partitions by their roots, or with ``of=False`` other keys; None where none is missing."""
+    found = sorted(set(roots))
+    if not found:
+        return None
+    engine = get_engine()
+    total = sum(engine.count_partitions(name) for name in {get_machine(root) for root in found}) if of else 0
+    return MissingPartitions(len(found), total, tuple(engine.name_nodes(found)))

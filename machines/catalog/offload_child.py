@@ -1,4 +1,4 @@
-"""The main loop of a helper process: ``python -m machines.catalog.offload.child DESCRIPTOR MEMORY``.
+"""The main loop of a helper process: ``python -m machines.catalog.offload_child DESCRIPTOR MEMORY``.
 
 It runs one task after the other, within ``MEMORY`` bytes.
 
@@ -18,8 +18,7 @@ import sys
 import time
 from typing import Any
 
-from . import frames
-from .tasks import TASKS
+from . import offload
 
 IDLE = 300.0  # seconds
 NICE = 3  # others go first
@@ -30,8 +29,8 @@ def main(descriptor: int, memory: int) -> None:
         os.nice(NICE)
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with socket.socket(fileno=descriptor) as link, contextlib.suppress(frames.Closed, OSError):
-        frames.send(link, {"ready": True}, b"")
+    with socket.socket(fileno=descriptor) as link, contextlib.suppress(offload.Closed, OSError):
+        offload.send(link, {"ready": True}, b"")
         while _serve(link):
             pass
 
@@ -39,21 +38,21 @@ def main(descriptor: int, memory: int) -> None:
 def _serve(link: socket.socket) -> bool:
     """Run one task; tell whether this process is fit for another."""
     link.settimeout(IDLE)
-    header, raw = frames.receive(link)
+    header, raw = offload.receive(link)
     link.settimeout(None)
     started = time.process_time()
     signal.setitimer(signal.ITIMER_PROF, header["cpu"])  # SIGPROF ends the process
     head: dict[str, Any] = {}
     answer = b""
     try:
-        done = TASKS[header["task"]](frames.unpack(header["is_text"], raw), **header["words"])
+        done = offload.TASKS[header["task"]](offload.unpack(header["is_text"], raw), **header["words"])
         answer = json.dumps(done, default=str).encode()
     except MemoryError:
         head = {"failed": "memory"}
     except Exception as error:
         head = {"failed": repr(error)[:500]}
     signal.setitimer(signal.ITIMER_PROF, 0)
-    frames.send(link, head | {"cpu": time.process_time() - started}, answer)
+    offload.send(link, head | {"cpu": time.process_time() - started}, answer)
     return head.get("failed") != "memory"
 
 

@@ -1,31 +1,87 @@
-"""Limits how often a person who may not see hidden values has them compared.
+"""Limits how often people may act, and how often they may have hidden values compared.
 
-A guard ``pin < event.g`` answers a guess with each explanation and each event. A person without the right *reveal* may
-ask for so many in an hour of one instance (``SIGNALBOX["GUESS_RATE"]``), and each stands in the audit with its payload.
+Events and repairs by hand: one budget for each account, a wider one for each address. Pages and admin spend it
+(``SIGNALBOX_FIRE_RATE``). The API has a budget of its own for whatever it is asked; jobs, bulks, approved requests and
+the command line have none.
+
+Guesses: a guard ``pin < event.g`` answers one with each explanation and each event. A person without the right *reveal*
+may ask for so many in an hour of one instance (``SIGNALBOX["GUESS_RATE"]``), and each stands in the audit with its
+payload.
 """
 
 from __future__ import annotations
 
 import hashlib
+import ipaddress
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from machines.audit.entries import REFUSED, record
 from machines.catalog.mirrors import is_mirror
-from machines.catalog.outlines import every_outline
+from machines.catalog.queries import every_outline
 from machines.conf import conf
-from machines.connections import get_engine, get_throttle
+from machines.connections import get_engine, get_throttle, is_spread
 from machines.engine import EngineUnavailable, Explanation, SignalboxError, UnknownMachine, rates
 from machines.engine.definitions import Outline
+from machines.patterns import Verdict
 from machines.patterns.throttle import MAX_LIMIT
 
-from ..actor import Actor
-from ..errors import GuessedTooOften
+from .actor import Actor
+from .errors import GuessedTooOften, TooFast
+
+log = logging.getLogger(__name__)
+
+DOORS = ("page", "admin")
+PER_ADDRESS = 5  # times as many as for an account: colleagues share one
+BY_ACCOUNT, BY_ADDRESS, LOGGED = "fire.account", "fire.address", "fire.told"
+
+
+def spend_rate(actor: Actor, action: str, **about: str) -> None:
+    """Count one event, repair or new instance by somebody at a page. Raises TooFast, and stands in the audit as
+    ``action``, refused, once in the time of the rate. ``about``: as ``machines.audit.entries.record`` takes it."""
+    rate = rates.parse_rate(conf.FIRE_RATE)
+    if rate is None or actor.door not in DOORS:
+        return
+    quota, per = rate[0], rate[1] / 1000
+    limits = [
+        (BY_ACCOUNT, actor.id, min(quota, MAX_LIMIT)),
+        (BY_ADDRESS, network_of(actor.address), min(quota * PER_ADDRESS, MAX_LIMIT)),
+    ]
+    try:
+        results = get_throttle().take_all(limits, per=per)
+    except EngineUnavailable:
+        return  # what comes next says so, with all that belongs to it
+    for (by, key, limit), verdict in zip(limits, results, strict=True):
+        if not verdict.allowed:
+            error = TooFast(rates.format_rate(limit, rate[1]), by.rpartition(".")[2], verdict.retry_after)
+            _record_refusal(actor, action, error, f"{by} {key}", per, about)
+            raise error
+
+
+def spend_if_available(take: Callable[..., Verdict], name: str, key: str, *, limit: int, **terms: Any) -> Verdict:
+    """Spend a budget by ``take`` or ``count`` of a throttle. While the node of a cluster that holds the budget does not
+    answer, allow the request and count nothing: that node must not close what the others store."""
+    try:
+        return take(name, key, limit=limit, **terms)
+    except EngineUnavailable as error:
+        if not is_spread():
+            raise
+        log.warning("the limit %s is not counted: %s", name, error)
+        return Verdict(True, limit, 0.0, 0.0)
+
+
+def _record_refusal(actor: Actor, action: str, error: TooFast, key: str, per: float, about: dict[str, str]) -> None:
+    """Record a refusal once: the same person can be refused a million times."""
+    if get_throttle().count(LOGGED, key, limit=1, per=per).allowed:
+        detail = {"error": error.message, "code": error.code, "by": error.by}
+        record(actor.user, action, source=actor.source, outcome=REFUSED, detail=detail, **about)
+
 
 KEPT = 30.0  # seconds for which a process remembers what a machine hides
 MAX_KNOWN = 256  # machines
-GUESS, SEEN, LOGGED = "guess", "guess.seen", "guess.told"
+GUESS, SEEN, GUESS_LOGGED = "guess", "guess.seen", "guess.told"
 COMPUTING = ("force", "edit", "reset", "skip", "retry")
 """Repairs after which a step goes on by itself, by guards that read the data."""
 
@@ -65,7 +121,7 @@ def _read(machine: str) -> Hiding:
     return sensitive, tuple(every_outline(machine)) if sensitive else ()
 
 
-def spend(actor: Actor, machine: str, id: str, event: str = "", *, action: str, **asked: Any) -> bool:
+def spend_guess(actor: Actor, machine: str, id: str, event: str = "", *, action: str, **asked: Any) -> bool:
     """Take one guess, if it is one; return whether it was. ``action``: of the audit, which has a refusal once in the
     time of the rate; ``asked``: what was asked. ``id``: "" for all instances together. Raises GuessedTooOften."""
     hidden = find_hidden(actor, machine, event)
@@ -78,7 +134,7 @@ def spend(actor: Actor, machine: str, id: str, event: str = "", *, action: str, 
     verdict = get_throttle().take(GUESS, _make_key(actor, machine, id), limit=limit, per=per)
     if not verdict.allowed:
         error = GuessedTooOften(machine, hidden, rates.format_rate(limit, rate[1]), verdict.retry_after)
-        if get_throttle().count(LOGGED, _make_key(actor, machine, id, action), limit=1, per=per).allowed:
+        if get_throttle().count(GUESS_LOGGED, _make_key(actor, machine, id, action), limit=1, per=per).allowed:
             detail = {"error": error.message, "code": error.code, "event": event, **asked}
             record(
                 actor.user, action, machine=machine, instance=id, source=actor.source, outcome=REFUSED, detail=detail
@@ -89,7 +145,7 @@ def spend(actor: Actor, machine: str, id: str, event: str = "", *, action: str, 
 
 def spend_explanation(actor: Actor, machine: str, id: str, event: str, payload: Mapping[str, Any] | None) -> None:
     """Count an explanation, which is in no audit otherwise, as a guess. Raises GuessedTooOften."""
-    if spend(actor, machine, id, event, action="explain", payload=payload):
+    if spend_guess(actor, machine, id, event, action="explain", payload=payload):
         detail = {"event": event, "payload": payload}
         record(actor.user, "explain", machine=machine, instance=id, target=event, source=actor.source, detail=detail)
 
@@ -108,7 +164,7 @@ def withhold(
     try:
         new = get_throttle().count(SEEN, seen, limit=1, per=rate[1] / 1000).allowed
         if new:
-            spend(actor, machine, id, guesses[0], action="explain", events=guesses)
+            spend_guess(actor, machine, id, guesses[0], action="explain", events=guesses)
     except (GuessedTooOften, EngineUnavailable) as error:
         if isinstance(error, GuessedTooOften):
             get_throttle().forget(SEEN, seen)
@@ -124,3 +180,19 @@ def withhold(
 def _make_key(actor: Actor, *about: str) -> str:
     """Return a digest, because ids of instances are longer than keys may be."""
     return hashlib.sha256("\0".join((actor.id, *about)).encode()).hexdigest()
+
+
+SLASH_64 = 64  # an IPv6 network that one customer has to themselves
+
+
+def network_of(address: str) -> str:
+    """Return an address as its limit is kept under: an IPv6 one by its /64, one that wraps an IPv4 address as that."""
+    try:
+        found = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address[:64] or "local"
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped:
+            return str(found.ipv4_mapped)
+        return str(ipaddress.IPv6Network((int(found) >> SLASH_64 << SLASH_64, SLASH_64)))
+    return str(found)

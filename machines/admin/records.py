@@ -1,0 +1,207 @@
+"""Read-only lists in the admin: audit entries, published versions, tokens, who was last seen, the outbox of bound
+rows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.auth import get_permission_codename, get_user_model
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+
+from machines.audit.models import AuditEntry
+from machines.catalog.models import MachineVersion
+from machines.integrations.binding.models import OutboxEntry
+from machines.people import actions as tokens
+from machines.people import permissions
+from machines.people.actor import Actor
+from machines.people.models import LastSeen, Token
+
+from .context import SCRIPTS, STYLES, drawing
+from .permissions import ReadOnly
+
+SHOWN = 48  # characters of a text in the list
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):
+    machine_field = "machine"
+    list_display = ["when", "actor", "action", "outcome", "on", "target", "why", "source"]
+    list_filter = ["outcome", "action", ("at", admin.DateFieldListFilter)]
+    search_fields = ["actor__exact", "machine__exact", "instance__exact", "target__exact", "request__exact"]
+    search_help_text = "exact person, machine, instance, target or request"
+    show_full_result_count = False
+    list_per_page = 50
+    ordering = ["-at", "-id"]
+    fields = [
+        "when", "actor", "actor_id", "action", "machine", "queue", "instance", "target", "reason", "source", "request",
+        "outcome", "facts",
+    ]  # fmt: skip
+    readonly_fields = fields
+    actions = None
+
+    class Media:
+        css = {"all": STYLES}
+
+    def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return permissions.anywhere(request.user, "audit")
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    @admin.display(description="when", ordering="at")
+    def when(self, entry: AuditEntry) -> str:
+        """Return the time to the second, in the reader's time zone."""
+        return f"{timezone.localtime(entry.at):%Y-%m-%d %H:%M:%S %Z}"
+
+    @admin.display(description="on")
+    def on(self, entry: AuditEntry) -> str:
+        return Truncator(entry.subject).chars(SHOWN)
+
+    @admin.display(description="reason")
+    def why(self, entry: AuditEntry) -> str:
+        return Truncator(entry.reason).chars(SHOWN)
+
+    @admin.display(description="detail")
+    def facts(self, entry: AuditEntry) -> SafeString:
+        text = json.dumps(entry.facts, indent=2, ensure_ascii=False)
+        return format_html('<pre class="sb-document">{}</pre>', text)
+
+
+@admin.register(LastSeen)
+class LastSeenAdmin(ReadOnly, admin.ModelAdmin):
+    """To the minute, and some seconds behind."""
+
+    list_display = ["user", "at", "requests", "is_active"]
+    list_select_related = ["user"]
+    search_fields = [f"user__{get_user_model().USERNAME_FIELD}"]
+    ordering = ["-at"]
+    show_full_result_count = False
+    fields = ["user", "at", "requests"]
+    readonly_fields = fields
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[LastSeen]:
+        """Return all of them: a person is of no one machine."""
+        return admin.ModelAdmin.get_queryset(self, request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        people = get_user_model()._meta
+        return request.user.has_perm(f"{people.app_label}.{get_permission_codename('view', people)}")
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    @admin.display(description="active", boolean=True)
+    def is_active(self, row: LastSeen) -> bool:
+        return row.user.is_active
+
+
+@admin.register(OutboxEntry)
+class OutboxEntryAdmin(ReadOnly, admin.ModelAdmin):
+    machine_field = "machine"
+    list_display = ["made_at", "kind", "event", "machine", "instance", "state", "outcome", "tries", "actor"]
+    list_filter = ["state", "kind", "outcome"]
+    search_fields = ["machine__exact", "instance__exact", "event__exact", "actor__exact"]
+    search_help_text = "exact machine, instance, event or actor"
+    show_full_result_count = False
+    list_per_page = 50
+    ordering = ["-pk"]
+    fields = [
+        "made_at", "kind", "event", "field", "machine", "instance", "actor", "reason", "expect", "state", "outcome",
+        "message", "revision", "tries", "tried_at", "due", "ended_at",
+    ]  # fmt: skip
+    readonly_fields = fields
+    actions = None
+
+
+@admin.register(Token)
+class TokenAdmin(ReadOnly, admin.ModelAdmin):
+    """Seen with ``view_token``, revoked with ``revoke_token``. The digest of a secret is nobody's business."""
+
+    list_display = ["name", "handle", "owner", "may", "on", "created", "expires", "last_used", "uses", "state"]
+    list_filter = ["revoked", "expires"]
+    list_select_related = ["owner"]
+    search_fields = ["handle__exact", "name", f"owner__{get_user_model().USERNAME_FIELD}__exact"]
+    show_full_result_count = False
+    fields = ["name", "handle", "owner", "may", "on", "created", "expires", "last_used", "uses", "revoked"]
+    readonly_fields = fields
+    actions = ["revoke"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Token]:
+        """Return all of them: a token is of no one machine."""
+        return admin.ModelAdmin.get_queryset(self, request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("machines.view_token")
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("machines.revoke_token")
+
+    @admin.display(description="rights")
+    def may(self, token: Token) -> str:
+        return ", ".join(token.rights)
+
+    @admin.display(description="machines")
+    def on(self, token: Token) -> str:
+        return ", ".join(token.machines) or "all machines"
+
+    @admin.display(description="state")
+    def state(self, token: Token) -> str:
+        return token.state()
+
+    @admin.action(description="Revoke the selected tokens", permissions=["revoke"])
+    def revoke(self, request: HttpRequest, chosen: QuerySet[Token]) -> None:
+        actor = Actor.of(request)
+        count = sum(tokens.revoke(actor, token) for token in chosen.select_related("owner"))
+        messages.success(request, f"{count} {'token is' if count == 1 else 'tokens are'} revoked.")
+
+
+@admin.register(MachineVersion)
+class MachineVersionAdmin(ReadOnly, admin.ModelAdmin):
+    machine_field = "machine__name"
+    list_display = ["machine", "number", "is_current", "digest", "published_at", "published_by", "notes"]
+    list_display_links = ["machine", "number"]
+    list_filter = [("machine", admin.RelatedOnlyFieldListFilter)]
+    list_select_related = ["machine", "published_by"]
+    show_full_result_count = False
+    fieldsets = [
+        (None, {"fields": ["machine", "number", "is_current", "published_at", "published_by", "digest", "notes"]}),
+        ("Diagram", {"fields": ["diagram"], "classes": ["sb-bare"]}),
+        ("Definition", {"fields": ["document"], "classes": ["sb-bare"]}),
+    ]
+    readonly_fields = ["is_current", "diagram", "document"]
+
+    class Media:
+        css = {"all": STYLES}
+        js = SCRIPTS
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[MachineVersion]:
+        """Defer documents and drawings, which the list does not show."""
+        found = super().get_queryset(request)
+        listing = request.resolver_match is not None and request.resolver_match.url_name.endswith("_changelist")
+        return found.defer("definition", "drawing") if listing else found
+
+    @admin.display(boolean=True, description="current")
+    def is_current(self, version: MachineVersion) -> bool:
+        return version.number == version.machine.current
+
+    @admin.display(description="diagram")
+    def diagram(self, version: MachineVersion) -> SafeString:
+        return format_html(
+            '<div class="sb-frame" tabindex="0" role="region" aria-label="Diagram, scrollable">{}</div>',
+            drawing(version),
+        )
+
+    @admin.display(description="definition")
+    def document(self, version: MachineVersion) -> SafeString:
+        text = json.dumps(version.definition, indent=2, ensure_ascii=False)
+        return format_html('<pre class="sb-document">{}</pre>', text)

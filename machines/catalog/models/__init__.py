@@ -1,1 +1,0 @@
-"""Tables of the catalog: machines, their versions, drafts and stored plans."""

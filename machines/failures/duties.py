@@ -1,0 +1,211 @@
+"""Background duties of the error inbox, each run by one worker at a time.
+
+The follower counts dead jobs: it reads what died since the position of each queue. Dead jobs stay in Redis until they
+are re-driven, withdrawn or purged, so nothing is lost while the database is away, and the path of a job does no work
+for this. Deaths are exact; attempts are those of jobs that died. A job that is re-driven or purged within a few seconds
+of its death may not be counted.
+
+Paced actions carry out re-drives and skips of groups, each at its rate. Each job is asked again whether it is still
+dead by the death that was counted, so a pass that is repeated after a kill moves nothing twice; jobs that the killed
+pass had moved then count as passed over.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from machines.conf import conf
+from machines.conf.database import DatabaseRetry, delete_some
+from machines.conf.retention_policy import parse_policy
+from machines.engine import Engine, EngineFault, EngineUnavailable, Job, LookupFailed, Permit, SignalboxError
+
+from . import recording
+from .dead_jobs import DeadJobs, JobRef, Place, refresh, refresh_some
+from .models import FailedJob, FailureAction, FailureGroup, FailureHour
+
+log = logging.getLogger(__name__)
+
+PAUSE = 5.0  # seconds
+PAGE = 200  # jobs of one transaction
+PAGES = 20  # of one pass: the other duties get their turn
+OVERLAP = 60_000  # ms before the position that are read again: a server that took over may have an older clock
+REMEMBERED = 50_000  # queues
+WHOLE = 600.0  # seconds after which all queues are looked at, whatever the servers remember
+RELIST = 60.0  # seconds after which partitions are listed anew, whatever the revision of the catalog says
+
+
+class FailureFollower:
+    """One worker at a time runs it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._jobs = DeadJobs(engine)
+        self._seen: dict[tuple[str, int, str], tuple[str, int]] = {}
+        self._changes = engine.wakeups.watch_changes(whole=WHOLE)
+        self._listed: tuple[str, float, dict[str, tuple[str, int]]] | None = None  # revision, moment, partitions
+        self._changed: set[str] = set()  # roots of partitions that changed and were not read to their end
+        self._database = DatabaseRetry(log, "failures are not counted while the database is away: %s")
+
+    def once(self) -> bool:
+        """Run one pass; return whether more is left."""
+        with self._database.around():
+            return self.look()
+        return False
+
+    def pause(self) -> float:
+        return PAUSE
+
+    def look(self) -> bool:
+        """Run one pass; raise errors of the database."""
+        partitions = self._list_partitions()
+        self._changed |= self._changes.find(partitions)
+        places = self._jobs.places({root: at for root, at in partitions.items() if root in self._changed})
+        pages = PAGES
+        if len(self._seen) > REMEMBERED:
+            self._seen.clear()
+        for place, newest in zip(places, self._jobs.newest(places), strict=True):
+            name = (place.machine, place.number, place.queue)
+            if not newest[1] or self._seen.get(name) == newest:
+                continue
+            if pages <= 0:
+                return True
+            pages -= self._read(place)
+            self._seen[name] = newest
+        self._changed.clear()
+        refresh_some(self._jobs, now=_read_clock())
+        return False
+
+    def _list_partitions(self) -> dict[str, tuple[str, int]]:
+        revision, now, held = self._engine.catalog_revision(), time.monotonic(), self._listed
+        if held is None or held[0] != revision or now - held[1] >= RELIST:
+            held = self._listed = revision, now, self._jobs.partitions()
+        return held[2]
+
+    def _read(self, place: Place) -> int:
+        """Count what is new in one queue; return how many pages were read. A pass that is killed begins again at the
+        position of its last whole page."""
+        try:
+            hidden = bool(self._engine.sensitive(place.machine))
+        except LookupFailed:
+            return 1
+        since, skip, pages = max(0, recording.read_position(place) - OVERLAP), 0, 0
+        while True:
+            try:
+                found = self._jobs.list_ids(place, since, skip, PAGE)
+                jobs = self._jobs.read(place, [id for id, _ in found])
+            except EngineFault as error:
+                log.error("failures of %s in %s cannot be read: %s", place.queue, place.partition.root, error)
+                return pages + 1
+            pages += 1
+            if found:
+                recording.record(place, jobs, found[-1][1], hidden=hidden, now=_read_clock())
+            if len(found) < PAGE:
+                return pages
+            last = found[-1][1]
+            since, skip = (last, 0) if last > since else (since, skip + len(found))
+
+
+def _read_clock() -> int:
+    return int(time.time() * 1000)
+
+
+BUSY, IDLE = 0.2, 2.0  # seconds between two passes
+BATCH = 100  # jobs of one pass
+BURST = 2  # seconds' worth of jobs that may be moved after a pause
+
+
+class PacedActions:
+    """One worker at a time runs it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._jobs = DeadJobs(engine)
+        self._database = DatabaseRetry(log, "actions on failures wait for the database: %s")
+        self._busy = False
+
+    def once(self) -> bool:
+        """Run one pass; there is never more to do at once, since the rate says when: return False."""
+        with self._database.around():
+            self.look()
+        return False
+
+    def pause(self) -> float:
+        return BUSY if self._busy else IDLE
+
+    def look(self, now: int | None = None) -> int:
+        """Run one pass; return how many jobs were dealt with. ``now``: ms."""
+        now = int(time.time() * 1000) if now is None else now
+        running = list(FailureAction.objects.filter(state=FailureAction.State.RUNNING).order_by("started")[:20])
+        self._busy = bool(running)
+        return sum(self._go_on(action, now) for action in running)
+
+    def _go_on(self, action: FailureAction, now: int) -> int:
+        since = max(action.updated, now - BURST * 1000)
+        quota = min(BATCH, action.rate * (now - since) // 1000)
+        if quota <= 0:
+            return 0
+        ids = action.jobs[action.position : action.position + quota]
+        rows = FailedJob.objects.in_bulk(ids)
+        refs = [JobRef(row.machine, row.job, row.died) for id in ids if (row := rows.get(id))]
+        still = self._jobs.find_open(refs)
+        done, error = 0, action.error
+        for ref in refs:
+            if ref not in still:
+                continue
+            try:
+                done += self._move(action, ref)
+            except EngineUnavailable:
+                raise
+            except SignalboxError as refusal:
+                error = refusal.code
+        self._note(action, len(ids), done, error, since + 1000 * quota // action.rate)
+        refresh(self._jobs, list(rows.values()), now=now)
+        return len(ids)
+
+    def _move(self, action: FailureAction, ref: JobRef) -> bool:
+        who = {
+            "actor": action.actor,
+            "reason": action.reason,
+            "permit": Permit(None) if action.person else None,
+        }
+        job: Job = self._engine.job(ref.machine, ref.job)
+        if action.action == "redrive":
+            return self._engine.redrive(ref.machine, job.queue, job, **who) > 0
+        if not job.instance or not job.invoke:
+            return False
+        key = f"failure-{action.pk}-{ref.job}"
+        self._engine.skip(ref.machine, job.instance, job.invoke, action.terms.get("result"), key=key, **who)
+        return True
+
+    @staticmethod
+    def _note(action: FailureAction, looked: int, done: int, error: str, updated: int) -> None:
+        position = action.position + looked
+        state = FailureAction.State.DONE if position >= action.total else FailureAction.State.RUNNING
+        facts = {
+            "position": position, "done": action.done + done, "passed": action.passed + looked - done, "error": error,
+            "updated": updated,
+        }  # fmt: skip
+        rows = FailureAction.objects.filter(pk=action.pk)
+        rows.update(**facts)
+        rows.filter(state=FailureAction.State.RUNNING).update(state=state)  # one that was stopped stays stopped
+
+
+KEEP = 90 * 86_400_000  # ms, where the setting RETAIN says nothing
+HOURS = 24 * 30  # hours of trend that are kept at most
+SOME = 500  # rows of one statement
+
+
+def prune(now: int | None = None) -> None:
+    """Remove what is beyond the bound ``failures`` of ``SIGNALBOX_RETAIN``. Groups with open jobs stay. ``now``: ms."""
+    now = int(time.time() * 1000) if now is None else now
+    bound = parse_policy(conf.RETAIN).table("failures")
+    before = now - (KEEP if bound.age is None else bound.age)
+    hours = max(before, now - HOURS * 3_600_000) // 3_600_000
+    delete_some(FailureHour.objects.filter(hour__lt=hours).order_by("pk"), SOME)
+    delete_some(FailedJob.objects.filter(open=False, died__lt=before).order_by("pk"), SOME)
+    old = FailureGroup.objects.filter(last_seen__lt=before).exclude(jobs__open=True).order_by("last_seen")
+    if bound.most is not None and (excess := FailureGroup.objects.count() - bound.most) > 0:
+        closed = FailureGroup.objects.exclude(jobs__open=True).order_by("last_seen")
+        delete_some(closed, min(excess, SOME))
+    delete_some(old, SOME)

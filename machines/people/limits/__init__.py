@@ -1,1 +1,0 @@
-"""Limits how often people may act, and how often they may have hidden values compared."""

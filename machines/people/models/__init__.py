@@ -1,1 +1,0 @@
-"""Tables of people and programs: grants, API tokens, when each was last seen."""
