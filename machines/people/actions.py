@@ -70,24 +70,24 @@ def make_session(
     return made, text
 
 
-def revoke_session(actor: Actor, tokens: Sequence[Token], handle: str) -> Held | None:
+def revoke_session(actor: Actor, owned: Sequence[Token], handle: str) -> Held | None:
     """End a session and return it; None, without an audit entry, if none of the tokens has it."""
     if not HANDLE.fullmatch(handle):
         return None
-    found = next((one for one in tokens.list_sessions(tokens) if one.handle == handle), None)
+    found = next((one for one in tokens.list_sessions(owned) if one.handle == handle), None)
     if found is None:
         return None
-    (token,) = (one for one in tokens if one.handle == found.subject)
+    (token,) = (one for one in owned if one.handle == found.subject)
     with actor.records("session.revoke", target=handle) as entry:
         entry.note(token=token.handle, name=token.name, held=tokens.revoke_session(token, handle))
     return found
 
 
-def revoke_sessions(actor: Actor, tokens: Sequence[Token]) -> int:
+def revoke_sessions(actor: Actor, owned: Sequence[Token]) -> int:
     """End all sessions of the tokens and return their number, with one audit entry for each token that had any."""
-    held = {one.subject for one in tokens.list_sessions(tokens)}
+    held = {one.subject for one in tokens.list_sessions(owned)}
     count = 0
-    for token in (one for one in tokens if one.handle in held):
+    for token in (one for one in owned if one.handle in held):
         with actor.records("session.revoke", target=token.handle) as entry:
             ended = tokens.revoke_sessions(token)
             entry.note(token=token.handle, name=token.name, ended=ended)
