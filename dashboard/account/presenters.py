@@ -8,6 +8,7 @@ from typing import Any
 from dashboard.shared.permissions import MEANINGS, scope_of
 from machines.models import Token
 from machines.patterns import Held as HeldSession
+from machines.people import tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,5 +39,5 @@ class TokenSession:
 
 def sessions_of(user: Any) -> list[TokenSession]:
     """List the sessions of the active tokens. Sessions of other tokens open nothing, and expire."""
-    tokens = {token.handle: token for token in Token.holding(user)}
-    return [TokenSession(held, tokens[held.subject]) for held in tokens.list_sessions(tokens.values())]
+    owned = {token.handle: token for token in Token.holding(user)}
+    return [TokenSession(held, owned[held.subject]) for held in tokens.list_sessions(owned.values())]
