@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
 
-from machines.alarms import duty as alarms
+from machines.alarms import recording, routes, routing
 from machines.approvals import actions as approvals
 from machines.audit import entries
 from machines.audit.activity import ActivityCounter
@@ -45,7 +45,7 @@ DUTIES: Mapping[str, str] = MappingProxyType(
     {
         "acceptance": "grants existing senders to machines without accepted senders",
         "activity": "counts active instances",
-        "alarms": "records which alarms are raised and cleared, and lets snoozes expire",
+        "alarms": "records which alarms are raised and cleared, lets snoozes expire, and sends alarms by their routes",
         "approvals": "expires approval requests",
         "catalog": "records versions that scripts published, and redraws old diagrams",
         "boards": "updates the scoreboards once a minute",
@@ -94,7 +94,7 @@ def make_exclusive_duties(engine: Engine, options: Options) -> dict[str, Duty]:
             partial(_grant_senders, {}), pause=300.0, message="who sends to whom cannot be granted: %s"
         ),
         "activity": ActivityCounter(engine),
-        "alarms": DatabaseDuty(alarms.record_alarms, pause=10.0, message="alarms cannot be recorded: %s"),
+        "alarms": DatabaseDuty(_care_for_alarms, pause=10.0, message="alarms cannot be recorded: %s"),
         "approvals": DatabaseDuty(approvals.expire, pause=30.0, message="requests cannot be closed: %s"),
         "catalog": DatabaseDuty(partial(_keep_catalog, {}), pause=15.0, message="versions cannot be recorded: %s"),
         "boards": ScoreboardUpdate(engine),
@@ -138,6 +138,12 @@ def _grant_senders(known: dict[str, str]) -> None:
         accepted_senders.grant_used()
         known.clear()
         known.update(current)
+
+
+def _care_for_alarms() -> None:
+    recording.record_alarms()
+    routes.declare()
+    routing.send_alarms()
 
 
 def _keep_catalog(known: dict[str, str]) -> None:

@@ -1,6 +1,6 @@
 """The tables of this app, gathered from its rooms: Django reads them here, and projects import them from here."""
 
-from machines.alarms.models import AlarmEvent, AlarmState
+from machines.alarms.models import AlarmEvent, AlarmNotice, AlarmRoute, AlarmState
 from machines.approvals.models import Approval
 from machines.audit.models import AuditEntry, AuditIsAppendOnly
 from machines.catalog.models import (
@@ -21,6 +21,8 @@ from machines.webhooks.models import Delivery, LogCursor, LogGap, Webhook
 
 __all__ = [
     "AlarmEvent",
+    "AlarmNotice",
+    "AlarmRoute",
     "AlarmState",
     "Approval",
     "ArchiveTotal",

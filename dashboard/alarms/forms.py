@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from django import forms
 
+from machines.alarms import routes
 from machines.alarms.alarm import KINDS, SEVERITIES
+from machines.alarms.errors import BadRoute
 from machines.alarms.models import KEY_LENGTH
 from machines.engine.limits import MAX_NAME
 from machines.instances.forms import REASON_LIMIT, PageForm
-from machines.models import AlarmEvent
+from machines.models import AlarmEvent, AlarmRoute
+from machines.webhooks import management
 
 DURATIONS = [
     ("30", "30 minutes"),
@@ -41,6 +45,66 @@ class SnoozeForm(KeyForm):
     @property
     def duration(self) -> timedelta:
         return timedelta(minutes=int(self.cleaned_data["minutes"]))
+
+
+class RouteForm(PageForm):
+    """Takes lists with commas. ``machines.alarms.routes`` checks the rest. ``written``: of a route that has an address,
+    which stays where the field is blank."""
+
+    name = forms.CharField(label="name", max_length=management.LONGEST_NAME)
+    url = forms.CharField(
+        label="address",
+        max_length=2000,
+        widget=forms.TextInput({"placeholder": "slack://… or https://…", "autocomplete": "off"}),
+        help_text="of apprise (slack://, msteams://, pagerduty://, mailto://, …), or https:// for a signed webhook",
+    )
+    severity = forms.ChoiceField(
+        label="severity",
+        choices=[("critical", "critical"), ("warning", "warning and critical"), ("info", "all")],
+        initial="warning",
+    )
+    machines = forms.CharField(
+        label="machines", required=False, help_text="comma-separated names; blank: all machines and the installation"
+    )
+    kinds = forms.CharField(
+        label="kinds", required=False, help_text=f"comma-separated; blank: all of {', '.join(KINDS)}"
+    )
+    hours = forms.CharField(
+        label="hours", required=False, help_text="mon-fri 08:00-18:00, sat 09:00-12:00; blank: always"
+    )
+    zone = forms.CharField(label="time zone", initial="UTC", help_text="of the hours, such as Europe/Paris")
+    after = forms.IntegerField(
+        label="minutes without an owner",
+        initial=0,
+        min_value=0,
+        max_value=routes.LONGEST_AFTER,
+        help_text="0: at once; more: only alarms that nobody has taken by then",
+    )
+    link = forms.CharField(
+        label="link", required=False, max_length=2000, help_text="to the page Alarms, as its readers reach it"
+    )
+
+    def __init__(self, *args: Any, written: bool = False, **more: Any) -> None:
+        super().__init__(*args, auto_id="route-%s", **more)
+        if written:
+            self.fields["url"].required = False
+            self.fields["url"].help_text = "blank: the address stays as it is; it is not shown again"
+
+    @classmethod
+    def of(cls, route: AlarmRoute) -> RouteForm:
+        held = {name: getattr(route, name) for name in routes.DEFAULTS} | {"name": str(route)}
+        texts = {name: ", ".join(value) if isinstance(value, list) else value for name, value in held.items()}
+        return cls(written=True, initial=texts)
+
+    def arguments(self) -> dict[str, Any]:
+        given = {name: value for name, value in self.cleaned_data.items() if name != "url" or value}
+        lists = {
+            name: [text.strip() for text in given[name].split(",") if text.strip()] for name in ("machines", "kinds")
+        }
+        return given | lists
+
+    def add_mistake(self, error: BadRoute) -> None:
+        self.add_error(error.field if error.field in self.fields else None, f"{error.message} ({error.code})")
 
 
 class AlarmFilter(PageForm):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from django.urls import path
 
-from . import views
+from . import route_views, views
+
+ROUTE = "alarms/routes/<int:id>/"
 
 urlpatterns = [
     path("alarms/", views.show, name="alarms"),
@@ -13,4 +15,12 @@ urlpatterns = [
     path("alarms/assign/", views.assign, name="alarm-assign"),
     path("alarms/snooze/", views.snooze, name="alarm-snooze"),
     path("alarms/wake/", views.wake, name="alarm-wake"),
+    path("alarms/routes/", route_views.show_all, name="alarm-routes"),
+    path("alarms/routes/new/", route_views.make, name="alarm-route-make"),
+    path(ROUTE, route_views.show, name="alarm-route"),
+    *(
+        path(f"{ROUTE}{name}/", getattr(route_views, name), name=f"alarm-route-{name}")
+        for name in ("change", "pause", "resume", "rotate", "test", "delete")
+    ),
+    path(f"{ROUTE}deliveries/<int:delivery>/again/", route_views.redeliver, name="alarm-route-redeliver"),
 ]

@@ -18,6 +18,7 @@ from dashboard.shared.permissions import View, require, scope_of
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
 from machines.alarms import actions as alarms
+from machines.alarms import routes
 from machines.alarms.alarm import SEVERITIES, Alarm
 from machines.alarms.errors import BadAlarmInput, UnknownAlarm
 from machines.people.actor import Actor
@@ -64,6 +65,8 @@ def _render_page(
         "severity": given["severity"],
         "durations": DURATIONS,
         "managed": True,
+        "routed": routes.has_routes(),
+        "routes_open": operated.all,
         "mistake": mistake,
         "mistaken": key,
         "minutes": request.POST.get("minutes", "60"),

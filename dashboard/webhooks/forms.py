@@ -15,6 +15,11 @@ class DeliveryTerms(Terms):
     state: Literal["", "waiting", "sending", "sent", "dead"] = ""
 
 
+def split_words(text: str) -> list[str]:
+    """Split ``a, b``."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
 class WebhookForm(PageForm):
     """Takes lists with commas. ``machines.webhooks.management`` checks the rest."""
 
@@ -26,5 +31,5 @@ class WebhookForm(PageForm):
     def arguments(self) -> dict[str, Any]:
         given = self.cleaned_data
         return {"name": given["name"], "url": given["url"]} | {
-            field: [text.strip() for text in given[field].split(",") if text.strip()] for field in ("machines", "types")
+            field: split_words(given[field]) for field in ("machines", "types")
         }

@@ -25,7 +25,6 @@ from .forms import DeliveryTerms, WebhookForm
 RIGHT = "operate"
 SIZE = 50  # deliveries on a page
 GAPS = 20
-ONCE = "Copy the secret now and store it with the receiver. It will not be shown again."
 
 
 @require(RIGHT, globally=True)
@@ -73,7 +72,6 @@ def _render_detail(
         "webhook": webhook,
         "form": form or WebhookForm(_make_initial(webhook), auto_id="webhook-%s"),
         "secret": secret,
-        "once": ONCE,
         "rows": rows,
         "tabs": links.tabs("state", [("", "all"), *Delivery.State.choices]),
     } | links.pages("before", before, further)

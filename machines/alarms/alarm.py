@@ -1,8 +1,9 @@
-"""The record of an alarm, the kinds of alarms with their severities, and the order of a list of alarms."""
+"""The record of an alarm, the kinds of alarms with their severities, the order of a list of alarms, and words that
+several share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
@@ -125,3 +126,15 @@ def worst_by_machine(alarms: Iterable[Alarm]) -> dict[str, str]:
             if held is None or rank_severity(alarm.severity) < rank_severity(held):
                 found[machine] = alarm.severity
     return found
+
+
+def pluralize(count: int, what: str) -> str:
+    """Return ``1 job`` or ``1,200 jobs``."""
+    return f"1 {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def join_words(words: Sequence[str], most: int = 0) -> str:
+    """Return ``a, b and c``; of more than ``most`` words the first, and how many more there are."""
+    if most and len(words) > most:
+        return f"{', '.join(words[:most])} and {len(words) - most} more"
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else "".join(words)

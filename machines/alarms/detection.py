@@ -15,8 +15,7 @@ from machines.patterns import Stats
 from machines.statistics.ages import format_age, format_duration
 from machines.statistics.present import Storm
 
-from .alarm import CRITICAL, KINDS, MANY, Alarm
-from .wording import join_words, pluralize
+from .alarm import CRITICAL, KINDS, MANY, Alarm, join_words, pluralize
 from .workers import Depth, is_alive, raise_worker_alarms
 
 MAX_NAMED = 3  # events of a storm, or actors of a pause

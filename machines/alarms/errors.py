@@ -1,6 +1,8 @@
-"""What the actions on alarms refuse."""
+"""What the actions on alarms and routes refuse."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from machines.engine import BadInput
 from machines.engine.errors import LookupFailed
@@ -20,3 +22,22 @@ class BadAlarmInput(BadInput):
     """A reason, a duration or an owner does not fit."""
 
     code = "SB661"
+
+
+class BadRoute(BadInput):
+    """``field``: the one of a route that does not fit."""
+
+    code = "SB662"
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"field": self.field}
+
+
+class UnknownRoute(LookupFailed):
+    """There is no such route of alarms."""
+
+    code = "SB663"

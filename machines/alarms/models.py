@@ -1,9 +1,12 @@
-"""What people did about alarms, and the history of alarms."""
+"""What people did about alarms, the history of alarms, and where alarms are sent."""
 
 from __future__ import annotations
 
 from django.db import models
 from django.utils import timezone
+
+from machines.catalog.models.document import DocumentField
+from machines.webhooks.models import Webhook
 
 KEY_LENGTH = 250
 
@@ -21,6 +24,8 @@ class AlarmState(models.Model):
     machine = models.CharField(max_length=64, blank=True, default="")
     severity = models.CharField(max_length=8)
     text = models.TextField()
+    count = models.PositiveIntegerField(default=0, help_text="jobs, instances or others that it counts")
+    episode = models.CharField(max_length=16, default="", help_text="a random name, from raised to cleared")
     first_seen = models.DateTimeField(default=timezone.now)
     last_seen = models.DateTimeField(default=timezone.now)
     cleared_at = models.DateTimeField(null=True, blank=True)
@@ -77,3 +82,46 @@ class AlarmEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key} {self.event}"
+
+
+class AlarmRoute(models.Model):
+    """Sends alarms to a receiver. Written by ``machines.alarms.routes`` and ``machines.alarms.routing`` alone.
+
+    ``receiver``: its name, its address and secret, whether it is active, and its deliveries.
+    """
+
+    receiver = models.OneToOneField(Webhook, on_delete=models.CASCADE, related_name="route")
+    severity = models.CharField(max_length=8, default="warning", help_text="the least severe that it gets")
+    machines = DocumentField(default=list, help_text="names; none: every machine, and the whole installation")
+    kinds = DocumentField(default=list, help_text="none: every kind")
+    hours = models.CharField(max_length=200, blank=True, default="", help_text="mon-fri 08:00-18:00; blank: always")
+    zone = models.CharField(max_length=64, default="UTC")
+    after = models.PositiveIntegerField(default=0, help_text="minutes for which an alarm stands without an owner")
+    link = models.TextField(blank=True, default="", help_text="of the page of alarms, as its readers reach it")
+    declared = models.BooleanField(default=False, help_text="stands in the settings, and is changed there")
+    passes = models.PositiveBigIntegerField(default=0, help_text="messages that were made for it")
+    sent_at = models.DateTimeField(null=True, blank=True, help_text="when the last of them was made")
+
+    class Meta:
+        ordering = ["receiver__name"]
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.receiver.name
+
+
+class AlarmNotice(models.Model):
+    """An episode of an alarm whose begin a route was sent. It goes with the message about the end."""
+
+    route = models.ForeignKey(AlarmRoute, on_delete=models.CASCADE, related_name="notices")
+    key = models.CharField(max_length=KEY_LENGTH)
+    episode = models.CharField(max_length=16)
+    kind = models.CharField(max_length=20)
+    machine = models.CharField(max_length=64, blank=True, default="")
+
+    class Meta:
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["route", "key", "episode"], name="one_notice_of_an_episode")]
+
+    def __str__(self) -> str:
+        return f"{self.key} to {self.route_id}"

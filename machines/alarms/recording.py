@@ -6,21 +6,37 @@ the whole installation; the actions of people make the row themselves where the 
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
+from machines.connections import get_engine
+from machines.engine.keys import get_machine
+from machines.people.permissions import EVERYTHING
+from machines.signals import alarm_ended, alarm_raised, notify
+
 from .alarm import Alarm, rank_severity
 from .models import AlarmEvent, AlarmState
+from .queries import detect_alarms
 
 Event = AlarmEvent.Event
+SIGNALS = {Event.RAISED.value: alarm_raised, Event.CLEARED.value: alarm_ended}
 GRACE = timedelta(seconds=30)  # an alarm that is away for less, as while a worker restarts, is the same episode
 NO_SNOOZE: dict[str, Any] = {"snoozed_until": None, "snoozed_by": "", "snooze_reason": "", "snoozed_severity": ""}
 NEW_EPISODE: dict[str, Any] = {"cleared_at": None, "owner": "", "acknowledged_by": "", "acknowledged_at": None}
+
+
+def record_alarms() -> None:
+    """Record which alarms of the installation are new, worse or over, as a duty of workers. Raises EngineUnavailable
+    and errors of the database."""
+    survey = get_engine().survey(trust=True)
+    record(detect_alarms(EVERYTHING, survey), unknown={*survey.faults, *map(get_machine, survey.missing)})
 
 
 def record(alarms: Iterable[Alarm], *, unknown: Collection[str] = (), now: datetime | None = None) -> int:
@@ -41,15 +57,25 @@ def record(alarms: Iterable[Alarm], *, unknown: Collection[str] = (), now: datet
             if row.snoozed_until is not None and row.snoozed_until <= now:
                 events += _end_snooze(row, Event.EXPIRED, now)
         AlarmState.objects.filter(cleared_at__isnull=False, snoozed_until__isnull=True).delete()
-        AlarmEvent.objects.bulk_create(events)
+        _write(events)
     return len(events)
+
+
+def _write(events: list[AlarmEvent]) -> None:
+    """Add events to the history; send the signals of those that begin or end an episode once they are written."""
+    AlarmEvent.objects.bulk_create(events)
+    for event in events:
+        if signal := SIGNALS.get(event.event):
+            facts = {name: getattr(event, name) for name in ("key", "kind", "machine", "severity", "at")}
+            transaction.on_commit(partial(notify, signal, AlarmState, **facts))
 
 
 def _renew(row: AlarmState | None, alarm: Alarm, now: datetime) -> list[AlarmEvent]:
     """Begin an episode where there is none; note a severity that rose, which also ends a snooze."""
-    about = {"kind": alarm.kind, "machine": alarm.machine, "severity": alarm.severity, "text": alarm.text}
+    about = {name: getattr(alarm, name) for name in ("kind", "machine", "severity", "text", "count")}
     if row is None or row.cleared_at is not None:
         begun = about | NEW_EPISODE | {"first_seen": _begin_of(alarm, now), "last_seen": now}
+        begun["episode"] = secrets.token_hex(8)
         held, _ = AlarmState.objects.update_or_create(key=alarm.key, defaults=begun)
         found = [_make_event(held, Event.RAISED, now)]
     else:
@@ -132,7 +158,7 @@ def ensure_state(alarm: Alarm, now: datetime) -> AlarmState:
     transaction."""
     row = AlarmState.objects.select_for_update().filter(pk=alarm.key).first()
     if row is None or row.cleared_at is not None:
-        AlarmEvent.objects.bulk_create(_renew(row, alarm, now))
+        _write(_renew(row, alarm, now))
         row = AlarmState.objects.select_for_update().get(pk=alarm.key)
     return row
 

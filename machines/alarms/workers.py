@@ -13,8 +13,7 @@ from typing import Protocol
 
 from machines.engine import WorkerInfo
 
-from .alarm import KINDS, Alarm
-from .wording import join_words, pluralize
+from .alarm import KINDS, Alarm, join_words, pluralize
 
 SILENT_AFTER = 11_000  # ms without a heartbeat: two were missed, and after the third the row is gone
 MAX_NAMED = 3  # workers, or handlers, of one line

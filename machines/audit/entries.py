@@ -58,6 +58,7 @@ ACTIONS = (
     "token.make", "token.revoke", "session.make", "session.revoke",
     "login", "login.failed", "login.throttled", "logout",
     "webhook.make", "webhook.change", "webhook.rotate", "webhook.delete", "webhook.test", "webhook.redeliver",
+    "route.make", "route.change", "route.rotate", "route.delete", "route.test", "route.redeliver",
     "alarm.acknowledge", "alarm.assign", "alarm.snooze", "alarm.wake",
     "failure.assign", "failure.mute", "failure.resolve", "failure.reopen", "failure.redrive", "failure.skip",
     "failure.stop",

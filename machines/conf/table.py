@@ -28,6 +28,7 @@ from .kinds import (
     Networks,
     Numbers,
     Rate,
+    Records,
     Secret,
     Unfit,
     Url,
@@ -35,6 +36,8 @@ from .kinds import (
     WordsByMachine,
 )
 
+ROUTE = ("secret", "severity", "machines", "kinds", "hours", "zone", "after", "link")
+"""What a route of alarms may say beside its name and address: see ``machines.alarms.routes``."""
 REDIS = "redis://127.0.0.1:6379/0"
 
 
@@ -96,6 +99,8 @@ TABLE = (
     # Webhooks.
     _setting("WEBHOOK_HOSTS", Words(), []),
     _setting("WEBHOOK_PORTS", Integers(1, 65_535), []),
+    # Routes of alarms.
+    _setting("ALARM_ROUTES", Records(("name", "url"), ROUTE), [], ""),
     # What is kept.
     _setting("RETAIN", Checked(retention_policy.is_policy, retention_policy.WANTED), ""),
     _setting("ARCHIVE", Checked(archive_names.is_archive, archive_names.WANTED), "sql"),

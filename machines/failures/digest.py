@@ -74,7 +74,7 @@ def _deliver(views: list[GroupView], counted: dict[str, int]) -> int:
     """Make a delivery for each active webhook of all machines that names the event."""
     now = int(time.time() * 1000)
     body = message_body.write_body(EVENT, now, counted | {"items": [_make_facts(view) for view in views]})
-    hooks = [hook for hook in Webhook.objects.filter(active=True) if EVENT in hook.types and not hook.machines]
+    hooks = [hook for hook in Webhook.list_emitting() if EVENT in hook.types and not hook.machines]
     for hook in hooks:
         key = fan_out.new_key()
         Delivery.objects.create(webhook=hook, message=f"digest:{key}", key=key, type=EVENT, body=body)

@@ -61,7 +61,7 @@ def check_address(url: str) -> httpx.URL:
         raise BadWebhook("url", why)
     literal = _read_literal(host)
     if literal is not None and not may_lead_to(host, literal):
-        raise BadWebhook("url", _explain_inside(host))
+        raise BadWebhook("url", explain_inside(host))
     return parsed
 
 
@@ -80,7 +80,7 @@ async def resolve(url: httpx.URL) -> list[str]:
     if not addresses:
         raise Unreachable(f"the name {host} has no address")
     if not all(may_lead_to(host, address) for address in addresses):
-        raise Unreachable(_explain_inside(host))
+        raise Unreachable(explain_inside(host))
     named = (f"[{address}]" if address.version == 6 else str(address) for address in addresses)
     return list(dict.fromkeys(named))[:MOST]
 
@@ -141,5 +141,6 @@ def _read_literal(host: str) -> Address | None:
         return None
 
 
-def _explain_inside(host: str) -> str:
+def explain_inside(host: str) -> str:
+    """Say why a host is refused, and who can allow it."""
     return f"{host} is not a public internet address; an administrator can allow it in SIGNALBOX_WEBHOOK_HOSTS"

@@ -76,7 +76,7 @@ class FanOut:
 
     def look(self) -> bool:
         """Return the same, with the errors of the database."""
-        self._idle = not Webhook.objects.filter(active=True).exists()
+        self._idle = not Webhook.list_emitting().exists()
         if self._idle:
             self._logs.drop()
             return False
@@ -94,7 +94,7 @@ class FanOut:
 
     def _ask_for_steps(self) -> None:
         """Have the steps logged that a webhook is to get."""
-        wanted = [webhook for webhook in Webhook.objects.filter(active=True) if wants_steps(webhook)]
+        wanted = [webhook for webhook in Webhook.list_emitting() if wants_steps(webhook)]
         machines = {machine for webhook in wanted for machine in webhook.machines or self._engine.machines()}
         for machine in sorted(machines):
             with contextlib.suppress(LookupFailed):  # not published yet
@@ -138,7 +138,7 @@ class FanOut:
         lost = self._lost.get(place, 0)
         if not entries and not lost:
             return 0
-        webhooks, writer = list(Webhook.objects.filter(active=True)), Writer()
+        webhooks, writer = list(Webhook.list_emitting()), Writer()
         rows = [row for entry in entries for row in _make_deliveries(place, entry, webhooks, writer)]
         with transaction.atomic():
             if lost:

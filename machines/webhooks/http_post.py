@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import ssl
 import time
@@ -16,6 +17,7 @@ import httpx
 
 import machines
 
+from . import apprise_post
 from .addresses import check_address, resolve
 from .errors import BadWebhook, Unreachable
 from .models import Delivery
@@ -56,9 +58,13 @@ async def post(delivery: Delivery, now: datetime) -> PostResult:
     """Post, and never raise: what went wrong is the answer."""
     began = time.monotonic()
     try:
-        async with asyncio.timeout(WHOLE):
-            status, said, wait = await _exchange(delivery, now)
-        error = "" if 200 <= status < 300 else _explain_status(status)
+        if apprise_post.is_apprise(delivery.webhook.url):
+            error = await asyncio.to_thread(_notify, delivery)
+            status, said, wait = 0 if error else 200, "", 0.0
+        else:
+            async with asyncio.timeout(WHOLE):
+                status, said, wait = await _exchange(delivery, now)
+            error = "" if 200 <= status < 300 else _explain_status(status)
     except (BadWebhook, Unreachable) as refused:
         status, said, wait, error = 0, "", 0.0, str(refused)
     except TimeoutError:
@@ -66,6 +72,12 @@ async def post(delivery: Delivery, now: datetime) -> PostResult:
     except (httpx.HTTPError, ssl.SSLError, OSError, ValueError) as failure:
         status, said, wait, error = 0, "", 0.0, f"{type(failure).__name__}: {failure}"[:SHOWN]
     return PostResult(now, round((time.monotonic() - began) * 1000), status, error, said, wait)
+
+
+def _notify(delivery: Delivery) -> str:
+    """Send a message of a route by apprise; return why that failed."""
+    data = json.loads(delivery.body)["data"]
+    return apprise_post.send(delivery.webhook.url, data["title"], data["text"], data["severity"])
 
 
 async def _exchange(delivery: Delivery, now: datetime) -> tuple[int, str, float]:

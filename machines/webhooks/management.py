@@ -33,7 +33,7 @@ WAITING = (Delivery.State.WAITING, Delivery.State.SENDING)
 def list_webhooks(actor: Actor) -> QuerySet[Webhook]:
     """List webhooks, each with ``waiting`` and ``dead``, how many deliveries are. Raises Forbidden."""
     actor.demand(RIGHT)
-    return Webhook.objects.annotate(
+    return Webhook.objects.filter(for_alarms=False).annotate(
         waiting=Count("deliveries", filter=Q(deliveries__state__in=WAITING)),
         dead=Count("deliveries", filter=Q(deliveries__state=Delivery.State.DEAD)),
     )
@@ -110,10 +110,14 @@ def rotate(actor: Actor, id: int) -> tuple[Webhook, str]:
     with actor.records("webhook.rotate", target=str(id)) as entry:
         actor.demand(RIGHT)
         webhook = _find_and_name(entry, id)
-        secret = new_secret()
-        webhook.former, webhook.former_until, webhook.secret = webhook.secret, timezone.now() + BOTH, secret
-        webhook.save(update_fields=["secret", "former", "former_until"])
-        return webhook, secret
+        return webhook, renew_secret(webhook)
+
+
+def renew_secret(webhook: Webhook) -> str:
+    """Give a receiver a new secret, and return it."""
+    webhook.former, webhook.former_until, webhook.secret = webhook.secret, timezone.now() + BOTH, new_secret()
+    webhook.save(update_fields=["secret", "former", "former_until"])
+    return webhook.secret
 
 
 def delete(actor: Actor, id: int) -> None:
@@ -144,12 +148,17 @@ def redeliver(actor: Actor, id: int, delivery: int) -> Delivery:
         actor.demand(RIGHT)
         webhook = _find_and_name(entry, id)
         entry.note(delivery=delivery)
-        ended = Delivery.objects.filter(webhook=webhook, pk=delivery).exclude(state=Delivery.State.SENDING)
-        fresh = {"state": Delivery.State.WAITING, "due": timezone.now(), "tries": 0, "ended_at": None}
-        if not ended.update(**fresh, made_at=timezone.now()):
-            raise UnknownWebhook(f"webhook {webhook.name} has no delivery {delivery} that is not under way")
-        Webhook.objects.filter(pk=webhook.pk).update(rest_until=None)
-        return Delivery.objects.get(pk=delivery)
+        return resend(webhook, delivery)
+
+
+def resend(webhook: Webhook, delivery: int) -> Delivery:
+    """Have a delivery sent once more. Raises UnknownWebhook for one that is not there, or under way."""
+    ended = Delivery.objects.filter(webhook=webhook, pk=delivery).exclude(state=Delivery.State.SENDING)
+    fresh = {"state": Delivery.State.WAITING, "due": timezone.now(), "tries": 0, "ended_at": None}
+    if not ended.update(**fresh, made_at=timezone.now()):
+        raise UnknownWebhook(f"{webhook.name} has no delivery {delivery} that is not under way")
+    Webhook.objects.filter(pk=webhook.pk).update(rest_until=None)
+    return Delivery.objects.get(pk=delivery)
 
 
 def _switch(actor: Actor, id: int, active: bool) -> Webhook:
@@ -167,13 +176,13 @@ def _switch(actor: Actor, id: int, active: bool) -> Webhook:
 def _begin_now() -> int:
     """Return the moment from which messages are sent. Logs nobody was reading are read from their ends."""
     engine = get_engine()
-    if not Webhook.objects.filter(active=True).exists():
+    if not Webhook.list_emitting().exists():
         consumer_group.align(engine)
     return engine.emitted_logs().now()
 
 
 def _find(id: int) -> Webhook:
-    webhook = Webhook.objects.filter(pk=id).first()
+    webhook = Webhook.objects.filter(pk=id, for_alarms=False).first()
     if webhook is None:
         raise UnknownWebhook(f"webhook {id} not found")
     return webhook

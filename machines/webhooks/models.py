@@ -26,6 +26,7 @@ class Webhook(models.Model):
     since = models.BigIntegerField(default=0, help_text="ms by Redis' clock: messages from then on are sent")
     failures = models.PositiveIntegerField(default=0, help_text="attempts that failed since one got through")
     rest_until = models.DateTimeField(null=True, blank=True)
+    for_alarms = models.BooleanField(default=False, help_text="the receiver of a route of alarms: no page of webhooks")
     maker = models.CharField(max_length=150)
     made_at = models.DateTimeField(default=timezone.now)
 
@@ -35,6 +36,11 @@ class Webhook(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @classmethod
+    def list_emitting(cls) -> models.QuerySet[Webhook]:
+        """List those that messages of machines are for: active, and no receivers of alarms."""
+        return cls.objects.filter(active=True, for_alarms=False)
 
     def secrets(self, now: datetime) -> list[str]:
         """Return those that a message is signed with, the new one first."""

@@ -20,6 +20,7 @@ from machines.connections import get_throttle
 from machines.engine import EngineUnavailable, rates
 from machines.patterns.arguments import MAX_KEY
 
+from .apprise_post import get_scheme, is_apprise
 from .http_post import PostResult, post
 from .models import Delivery, Webhook
 
@@ -80,14 +81,13 @@ def send_due(*, clock: Callable[[], datetime] = timezone.now) -> int:
     claimed = claim(clock())
     if not claimed:
         return 0
-    answers = asyncio.run(_post_all(claimed, clock))
-    for delivery, answer in zip(claimed, answers, strict=True):
-        settle(delivery, answer, clock())
+    with asyncio.Runner() as runner:
+        tasks = {runner.get_loop().create_task(post(delivery, clock())): delivery for delivery in claimed}
+        while tasks:  # each is settled when it has an answer, so that a receiver that hangs has none sent twice
+            done, _ = runner.run(asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED))
+            for task in done:
+                settle(tasks.pop(task), task.result(), clock())
     return len(claimed)
-
-
-async def _post_all(claimed: list[Delivery], clock: Callable[[], datetime]) -> list[PostResult]:
-    return await asyncio.gather(*(post(delivery, clock()) for delivery in claimed))
 
 
 def claim(now: datetime) -> list[Delivery]:
@@ -112,7 +112,8 @@ def _has_room(webhook: Webhook) -> bool:
     if rate is None:
         return True
     try:
-        host = (urlsplit(webhook.url).hostname or "")[:MAX_KEY] or "none"
+        url = webhook.url
+        host = get_scheme(url) if is_apprise(url) else (urlsplit(url).hostname or "")[:MAX_KEY] or "none"
         return get_throttle().take("webhooks.host", host, limit=rate[0], per=rate[1] / 1000).allowed
     except (ValueError, EngineUnavailable):  # an address that is none fails when it is sent to
         return True

@@ -17,6 +17,14 @@ def new_secret() -> str:
     return PREFIX + base64.b64encode(secrets.token_bytes(BYTES)).decode("ascii")
 
 
+def is_secret(text: object) -> bool:
+    """Tell whether a text is a secret of at least 192 bits, as the specification asks for."""
+    try:
+        return isinstance(text, str) and len(base64.b64decode(text.removeprefix(PREFIX), validate=True)) >= 24
+    except ValueError:
+        return False
+
+
 def signature(secret: str, id: str, timestamp: int, body: bytes) -> str:
     """Sign a message: ``v1,`` and the base64 of HMAC-SHA256 over ``id.timestamp.body``."""
     key = base64.b64decode(secret.removeprefix(PREFIX))

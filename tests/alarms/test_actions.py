@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from machines.alarms import actions as alarms
-from machines.alarms import duty, errors
+from machines.alarms import errors, recording
 from machines.engine.jobs.clock_jump import ClockJump
 from machines.models import AlarmEvent, AuditEntry
 from machines.people.errors import Forbidden
@@ -94,7 +94,7 @@ def test_an_alarm_that_does_not_stand_is_unknown(desk, actor_of, engine):
 
 
 def test_the_worker_records_and_the_history_is_of_machines_in_scope(desk, actor_of):
-    duty.record_alarms()
+    recording.record_alarms()
     assert [event.key for event in alarms.history(actor_of("viewer"))] == [KEY]
     with pytest.raises(Forbidden):
         alarms.history(actor_of("none"))

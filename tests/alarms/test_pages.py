@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from machines.alarms import duty as alarms
+from machines.alarms import recording
 from machines.models import AlarmEvent, AlarmState
 from tests.pages.reading import read
 
@@ -86,7 +86,7 @@ def test_the_list_is_filtered(as_, desk):
 
 def test_the_history_says_what_happened_and_is_filtered(as_, desk):
     client = as_("supervisor", "ann")
-    alarms.record_alarms()
+    recording.record_alarms()
     client.post("/alarms/assign/", {"key": KEY, "owner": "ann"})
     rows = [row.text for row in read(client.get("/alarms/history/")).one("table").one("tbody").all("tr")]
     assert len(rows) == 2

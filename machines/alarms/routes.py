@@ -1,0 +1,318 @@
+"""Routes of alarms: who is sent which alarms, when, and by what. The service that pages and settings call.
+
+It takes ``operate`` on every machine, as webhooks do. The address of a route is a secret: once it is written, pages
+show its scheme and, of one that is posted to, its host. Each change is in the audit, refused ones too.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from machines.audit.entries import AuditRecord
+from machines.audit.models import shown_address
+from machines.conf import conf
+from machines.engine.limits import check_machine_name
+from machines.people.actor import Actor
+from machines.webhooks import apprise_post, management
+from machines.webhooks.addresses import check_address
+from machines.webhooks.errors import BadWebhook
+from machines.webhooks.message_body import write_body
+from machines.webhooks.models import Delivery, Webhook
+from machines.webhooks.signing import is_secret, new_secret
+
+from .alarm import KINDS, SEVERITIES
+from .errors import BadRoute, UnknownRoute
+from .models import AlarmRoute
+from .routing import deliver, parse_hours
+
+log = logging.getLogger(__name__)
+
+RIGHT = management.RIGHT
+MOST = 100  # routes
+LONGEST_AFTER = 7 * 24 * 60  # minutes
+LONGEST_HOURS = 200  # characters
+WITHOUT = "an address that is posted to needs a secret, as a webhook's: whsec_ and 32 random bytes in base64"
+DEFAULTS: dict[str, Any] = {
+    "severity": "warning", "machines": [], "kinds": [], "hours": "", "zone": "UTC", "after": 0, "link": "",
+}  # fmt: skip
+SETTINGS = Actor("settings", "settings")
+"""Who changes the routes of ``ALARM_ROUTES``."""
+
+
+def has_routes() -> bool:
+    """Tell whether anybody is sent alarms."""
+    return AlarmRoute.objects.filter(receiver__active=True).exists()
+
+
+def list_routes(actor: Actor) -> QuerySet[AlarmRoute]:
+    """List all routes. Raises Forbidden."""
+    actor.demand(RIGHT)
+    return AlarmRoute.objects.select_related("receiver")
+
+
+def get(actor: Actor, id: int) -> AlarmRoute:
+    """Return a route. Raises Forbidden, UnknownRoute."""
+    route = list_routes(actor).filter(pk=id).first()
+    if route is None:
+        raise UnknownRoute(f"route {id} not found")
+    return route
+
+
+def show_address(url: str) -> str:
+    """Return what may be shown of an address."""
+    return f"{apprise_post.get_scheme(url)}://•••" if apprise_post.is_apprise(url) else shown_address(url)["url"]
+
+
+def make(actor: Actor, *, name: str, url: str, **fields: Any) -> tuple[AlarmRoute, str]:
+    """Make a route; return it and the secret that its messages are signed with, "" for one of apprise. Raises
+    Forbidden, BadRoute."""
+    with actor.records("route.make", target=str(name)) as entry:
+        actor.demand(RIGHT)
+        route = _make(name, url, fields, maker=actor.name)
+        entry.note(**_list_facts(route))
+        return route, "" if apprise_post.is_apprise(url) else route.receiver.secret
+
+
+def change(actor: Actor, id: int, **fields: Any) -> AlarmRoute:
+    """Change a route: ``name``, ``url``, and those of DEFAULTS; what is left out stays."""
+    with _change(actor, "route.change", id) as (route, entry):
+        _assign(route, fields)
+        entry.note(**_list_facts(route))
+        return route
+
+
+def switch(actor: Actor, id: int, active: bool) -> AlarmRoute:
+    """Pause a route, or have it send again: then what stands and was not sent yet."""
+    with _change(actor, "route.change", id) as (route, entry):
+        entry.note(active=active)
+        Webhook.objects.filter(pk=route.receiver.pk).update(active=active, stopped="", failures=0, rest_until=None)
+        return get(actor, id)
+
+
+def rotate(actor: Actor, id: int) -> tuple[AlarmRoute, str]:
+    """Give a route that posts a new secret; the former one is valid for a day beside it."""
+    with _change(actor, "route.rotate", id) as (route, _):
+        return route, management.renew_secret(route.receiver)
+
+
+def delete(actor: Actor, id: int) -> None:
+    """Delete a route with the log of its deliveries."""
+    with _change(actor, "route.delete", id) as (route, entry):
+        entry.note(**_list_facts(route))
+        route.receiver.delete()
+
+
+def test(actor: Actor, id: int) -> Delivery:
+    """Send a message that says it is a test, at any hour."""
+    with actor.records("route.test", target=str(id)) as entry:
+        route = get(actor, id)
+        entry.name(target=route.receiver.name)
+        if not route.receiver.active:
+            raise BadRoute("active", "the route is paused: resume it first")
+        now = timezone.now()
+        text = f"{actor.name} tests the route {route.receiver.name}. Nothing is wrong.\n{route.link}".strip()
+        data = {"title": "Test of Signalbox", "text": text, "severity": "info", "link": route.link}
+        body = write_body(management.TEST, int(now.timestamp() * 1000), data)
+        Webhook.objects.filter(pk=route.receiver.pk).update(rest_until=None)
+        return deliver(route, f"test:{now.timestamp()}", management.TEST, body)
+
+
+def redeliver(actor: Actor, id: int, delivery: int) -> Delivery:
+    """Send a message once more."""
+    with actor.records("route.redeliver", target=str(id)) as entry:
+        route = get(actor, id)
+        entry.name(target=route.receiver.name)
+        entry.note(delivery=delivery)
+        return management.resend(route.receiver, delivery)
+
+
+@contextmanager
+def _change(actor: Actor, action: str, id: int) -> Iterator[tuple[AlarmRoute, AuditRecord]]:
+    with actor.records(action, target=str(id)) as entry, transaction.atomic():
+        route = get(actor, id)
+        entry.name(target=route.receiver.name)
+        if route.declared and actor is not SETTINGS:
+            raise BadRoute("name", "this route stands in the settings; change it there")
+        yield route, entry
+
+
+def _make(name: str, url: str, fields: Mapping[str, Any], *, maker: str, secret: str = "", **more: Any) -> AlarmRoute:
+    if AlarmRoute.objects.count() >= MOST:
+        raise BadRoute("name", f"{MOST} routes is the maximum")
+    receiver = Webhook(types=[], secret=secret or new_secret(), for_alarms=True, maker=maker)
+    route = AlarmRoute(receiver=receiver, **more)
+    _assign(route, {"name": name, "url": url, **DEFAULTS, **fields})
+    return route
+
+
+def _assign(route: AlarmRoute, fields: Mapping[str, Any]) -> None:
+    """Check fields, and save them. Raises BadRoute for the first that does not fit."""
+    if unknown := set(fields) - {"name", "url", *DEFAULTS}:
+        raise BadRoute(min(unknown), f"a route has name, url, {', '.join(DEFAULTS)}, and no {min(unknown)}")
+    checked = {name: CHECKS[name](value) for name, value in fields.items()}
+    receiver = route.receiver
+    for name, value in checked.items():
+        setattr(receiver if name in ("name", "url") else route, name, value)
+    receiver.failures, receiver.rest_until = 0, None
+    try:
+        with transaction.atomic():
+            receiver.save()
+            route.receiver = receiver
+            route.save()
+    except IntegrityError:
+        raise BadRoute("name", f"a route or webhook named {receiver.name!r} already exists") from None
+
+
+def _list_facts(route: AlarmRoute) -> dict[str, Any]:
+    """Return what the audit says of a route."""
+    url = route.receiver.url
+    return {name: getattr(route, name) for name in DEFAULTS} | shown_address(url) | {"url": show_address(url)}
+
+
+# What fits
+
+
+def _check_name(name: Any) -> str:
+    name = name.strip() if isinstance(name, str) else ""
+    if not 0 < len(name) <= management.LONGEST_NAME or not name.isprintable():
+        raise BadRoute("name", f"enter a name of 1 to {management.LONGEST_NAME} visible characters")
+    return name
+
+
+def _check_url(url: Any) -> str:
+    """Check an address: one that is posted to as a webhook's, any other by apprise."""
+    if isinstance(url, str) and apprise_post.is_apprise(url):
+        if why := apprise_post.check(url):
+            raise BadRoute("url", why)
+        return url
+    try:
+        return str(check_address(url))
+    except BadWebhook as error:
+        raise BadRoute("url", f"{error.message}; or name a service, as slack://…") from None
+
+
+def _check_severity(severity: Any) -> str:
+    if severity not in SEVERITIES:
+        raise BadRoute("severity", f"{severity!r:.40} is not one of {', '.join(SEVERITIES)}")
+    return str(severity)
+
+
+def _check_machines(given: Any) -> list[str]:
+    for name in (found := _check_texts("machines", given)):
+        if (why := check_machine_name(name)) is not None:
+            raise BadRoute("machines", f"the name {name!r:.80} {why}")
+    return found
+
+
+def _check_kinds(given: Any) -> list[str]:
+    for kind in (found := _check_texts("kinds", given)):
+        if kind not in KINDS:
+            raise BadRoute("kinds", f"there is no kind {kind!r:.40}; there are {', '.join(KINDS)}")
+    return found
+
+
+def _check_texts(field: str, given: Any) -> list[str]:
+    if isinstance(given, str) or not isinstance(given, Iterable) or not all(isinstance(one, str) for one in given):
+        raise BadRoute(field, f"{field} is a list of texts")
+    return list(dict.fromkeys(given))
+
+
+def _check_hours(text: Any) -> str:
+    try:
+        parse_hours(str(text))
+    except ValueError as error:
+        raise BadRoute("hours", str(error)) from None
+    if len(str(text)) > LONGEST_HOURS:
+        raise BadRoute("hours", f"at most {LONGEST_HOURS} characters")
+    return str(text).strip()
+
+
+def _check_zone(name: Any) -> str:
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, TypeError, OSError):
+        raise BadRoute("zone", f"there is no time zone {name!r:.60}; write UTC or Europe/Paris") from None
+    return str(name)
+
+
+def _check_after(minutes: Any) -> int:
+    if not isinstance(minutes, int) or isinstance(minutes, bool) or not 0 <= minutes <= LONGEST_AFTER:
+        raise BadRoute("after", f"0 to {LONGEST_AFTER} minutes")
+    return minutes
+
+
+def _check_link(link: Any) -> str:
+    if not isinstance(link, str) or not re.fullmatch(r"(https?://[^\x00-\x20\x7f]{1,1990})?", link):
+        raise BadRoute("link", "a link begins with https:// or http://, and has no spaces")
+    return link
+
+
+CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    "name": _check_name, "url": _check_url, "severity": _check_severity, "machines": _check_machines,
+    "kinds": _check_kinds, "hours": _check_hours, "zone": _check_zone, "after": _check_after, "link": _check_link,
+}  # fmt: skip
+
+
+# Routes of the settings
+
+
+def find_problems() -> list[str]:
+    """Return a sentence for each route of ``ALARM_ROUTES`` that does not fit."""
+    return [why for given in conf.ALARM_ROUTES if (why := _find_problem(given))]
+
+
+def _find_problem(given: Mapping[str, Any]) -> str:
+    label = f"route {given['name']!r} of ALARM_ROUTES"
+    try:
+        for name, value in given.items():
+            if name != "secret":
+                CHECKS[name](value)
+    except BadRoute as error:
+        return f"{label}: {error.field}: {error.message}"
+    return "" if apprise_post.is_apprise(given["url"]) or is_secret(given.get("secret")) else f"{label}: {WITHOUT}"
+
+
+def declare() -> None:
+    """Make, change and remove the routes that the settings declare. Those that do not fit are logged, and left out:
+    the system check E060 names them before a worker starts."""
+    held = {route.receiver.name: route for route in AlarmRoute.objects.filter(declared=True).select_related("receiver")}
+    wanted = {given["name"]: {**DEFAULTS, **given} for given in conf.ALARM_ROUTES}
+    for name in held.keys() - wanted.keys():
+        delete(SETTINGS, held[name].pk)
+    for name, given in wanted.items():
+        secret, url = given.pop("secret", ""), given["url"]
+        route = held.get(name)
+        if route is not None and _has(route, given, secret):
+            continue
+        if why := _find_problem({**given, "secret": secret}):
+            _log_once(why)
+        elif route is None:
+            with SETTINGS.records("route.make", target=name) as entry:
+                fields = {field: given[field] for field in DEFAULTS}
+                made = _make(name, url, fields, maker=SETTINGS.name, secret=secret, declared=True)
+                entry.note(**_list_facts(made))
+        else:
+            with _change(SETTINGS, "route.change", route.pk) as (found, entry):
+                found.receiver.secret = secret or found.receiver.secret
+                _assign(found, given)
+                entry.note(**_list_facts(found))
+
+
+def _has(route: AlarmRoute, given: Mapping[str, Any], secret: str) -> bool:
+    held = {name: getattr(route, name) for name in DEFAULTS} | {"name": route.receiver.name, "url": route.receiver.url}
+    return held == given and secret in ("", route.receiver.secret)
+
+
+@lru_cache(maxsize=MOST)
+def _log_once(why: str) -> None:
+    log.error("%s", why)

@@ -1,0 +1,308 @@
+"""Routes: each episode is sent once and its end once, a flood is one message, and nothing is sent without a route."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.core.checks import run_checks
+from django.utils import timezone
+
+from machines.alarms import recording, routes, routing
+from machines.alarms.errors import BadRoute, UnknownRoute
+from machines.models import AlarmNotice, AlarmRoute, AlarmState, AuditEntry, Delivery, Webhook
+from machines.people.errors import Forbidden
+from machines.webhooks import apprise_post, sender
+from tests.cases import for_each
+from tests.configuration import configure
+from tests.webhooks.conftest import receiver
+from tests.webhooks.test_sending import signed_by
+
+__all__ = ["receiver"]
+
+MINUTE = timedelta(minutes=1)
+NOW = datetime(2026, 11, 27, 12, 0, tzinfo=UTC)  # a Friday
+
+
+def stand(key: str = "dead:order/pay", severity: str = "warning", **more) -> AlarmState:
+    """An alarm that stands."""
+    kind, machine = key.partition(":")[0], key.partition(":")[2].partition("/")[0]
+    fields = {"kind": kind, "machine": machine, "severity": severity, "text": "…", "first_seen": NOW - MINUTE}
+    return AlarmState.objects.create(key=key, episode="e1", **fields | more)
+
+
+def messages() -> list[dict]:
+    return [json.loads(row.body)["data"] for row in Delivery.objects.order_by("pk")]
+
+
+@pytest.fixture
+def route(actor_of, receiver):
+    """Makes a route that leads to the receiver."""
+
+    def made(name: str = "ops", **fields) -> AlarmRoute:
+        fields = {"url": receiver.url, "link": "https://ops.example/alarms/"} | fields
+        return routes.make(actor_of("supervisor", f"maker-of-{name}"), name=name, **fields)[0]
+
+    return made
+
+
+def test_an_episode_is_sent_once_and_its_end_once_signed_and_without_data(desk, engine, route, receiver):
+    made = route()
+    engine.create("desk", "R-1207", now=int(time.time() * 1000) - 3_600_000)
+    recording.record_alarms()
+    assert [routing.send_alarms() for _ in range(2)] == [1, 0]
+    assert sender.send_due() == 1
+    ((_, headers, body),) = receiver.requests
+    assert signed_by(made.receiver.secret, headers, body)
+    found = json.loads(body)
+    assert (found["type"], found["data"]["title"]) == ("signalbox.alarm", "Warning alarm: sla of desk")
+    (alarm,) = found["data"]["alarms"]
+    assert (alarm["kind"], alarm["machine"], alarm["severity"], alarm["count"]) == ("sla", "desk", "warning", 2)
+    assert found["data"]["text"].endswith("https://ops.example/alarms/")
+    assert "R-1207" not in body.decode(), "an instance is nobody's business there"
+    for id in ("old", "R-1207"):
+        engine.fire("desk", id, "take")
+    AlarmState.objects.update(last_seen=timezone.now() - timedelta(minutes=2))
+    recording.record_alarms()
+    assert [routing.send_alarms(timezone.now() + 2 * MINUTE) for _ in range(2)] == [1, 0]
+    assert messages()[-1]["title"] == "Over: sla of desk"
+    assert messages()[-1]["ended"][0]["episode"] == alarm["episode"]
+    assert not AlarmNotice.objects.exists()
+
+
+def test_a_new_episode_is_sent_again(route):
+    route()
+    row = stand()
+    routing.send_alarms(NOW)
+    row.episode = "e2"
+    row.save()
+    routing.send_alarms(NOW + 2 * MINUTE)
+    assert [(message["begun"], message["over"]) for message in messages()] == [(1, 0), (1, 1)]
+
+
+def test_a_flood_is_one_message_with_a_count_and_what_comes_within_a_minute_is_in_the_next(route):
+    route()
+    for number in range(300):
+        stand(f"dead:m{number}/q", "critical" if number < 3 else "warning")
+    assert routing.send_alarms(NOW) == 1
+    for number in range(50):
+        stand(f"dead:later{number}/q")
+        routing.send_alarms(NOW + timedelta(seconds=number))
+    routing.send_alarms(NOW + MINUTE)
+    first, second = messages()
+    assert (first["begun"], len(first["alarms"]), second["begun"]) == (300, routing.MOST, 50)
+    assert first["title"] == "300 alarms: 3 critical, 297 warning"
+    assert first["alarms"][0]["severity"] == "critical"
+    assert "and 280 more: 280 warning" in first["text"]
+
+
+def test_two_workers_at_once_make_one_message(route):
+    made = route()
+    row = stand()
+    stale = AlarmRoute.objects.select_related("receiver").get(pk=made.pk)
+    assert routing._make_message(made, [row], NOW)
+    stale.notices.all().delete()  # what the other worker has read: nothing
+    assert not routing._make_message(stale, [row], NOW)
+    assert Delivery.objects.count() == 1
+
+
+@for_each(
+    "fields, alarm, sent",
+    [
+        ({}, {}, 1),
+        ({"machines": ["order"]}, {}, 1),
+        ({"machines": ["bill"]}, {}, 0),
+        ({}, {"key": "metrics"}, 1),
+        ({"machines": ["order"]}, {"key": "metrics"}, 0),
+        ({"kinds": ["dead", "sla"]}, {}, 1),
+        ({"kinds": ["sla"]}, {}, 0),
+        ({"severity": "critical"}, {}, 0),
+        ({"severity": "critical"}, {"severity": "critical"}, 1),
+        ({"severity": "info"}, {"key": "approvals", "severity": "info"}, 1),
+        ({}, {"key": "approvals", "severity": "info"}, 0),
+        ({"hours": "mon-fri 08:00-18:00"}, {}, 1),
+        ({"hours": "mon-fri 08:00-11:59"}, {}, 0),
+        ({"hours": "sat-thu 00:00-24:00"}, {}, 0),
+        ({"hours": "sat 00:00-24:00, fri 11:00-13:00"}, {}, 1),
+        ({"hours": "13:00-13:30", "zone": "Europe/Paris"}, {}, 1),
+        ({"hours": "thu 22:00-12:01"}, {}, 1),
+        ({"hours": "fri 22:00-12:01"}, {}, 0),
+        ({"after": 5}, {"first_seen": NOW - 5 * MINUTE}, 1),
+        ({"after": 5}, {"first_seen": NOW - 4 * MINUTE}, 0),
+        ({"after": 5}, {"first_seen": NOW - 9 * MINUTE, "owner": "ann"}, 0),
+        ({}, {"snoozed_until": NOW + MINUTE}, 0),
+        ({}, {"cleared_at": NOW}, 0),
+    ],
+)
+def test_which_alarms_a_route_is_sent(fields, alarm, sent, route):
+    Webhook.objects.all().delete()
+    AlarmState.objects.all().delete()
+    route(str(timezone.now().timestamp()), **fields)
+    stand(**alarm)
+    assert routing.send_alarms(NOW) == sent
+
+
+def test_out_of_hours_it_waits_for_the_hours(route):
+    route(hours="14:00-15:00")
+    stand()
+    assert [routing.send_alarms(NOW + timedelta(hours=hours)) for hours in (0, 2, 2)] == [0, 1, 0]
+
+
+@for_each(
+    "fields, field, word",
+    [
+        ({"url": "slak://a/b/c"}, "url", "did you mean slack://"),
+        ({"url": "json://"}, "url", "json://{host}"),
+        ({"url": "dbus://"}, "url", "this machine itself"),
+        ({"url": "json://10.0.0.1/x"}, "url", "SIGNALBOX_WEBHOOK_HOSTS"),
+        ({"url": "discord://1/abc?template=/etc/passwd"}, "url", "no file is read"),
+        ({"url": "https://10.0.0.1/x"}, "url", "SIGNALBOX_WEBHOOK_HOSTS"),
+        ({"url": "ops@example.com"}, "url", "slack://"),
+        ({"hours": "9 to 5"}, "hours", "mon-fri 08:00-18:00"),
+        ({"hours": "09:00-25:00"}, "hours", "00:00 to 24:00"),
+        ({"zone": "Paris"}, "zone", "Europe/Paris"),
+        ({"kinds": ["deaf"]}, "kinds", "no-worker"),
+        ({"machines": ["a b"]}, "machines", "a b"),
+        ({"severity": "bad"}, "severity", "critical, warning, info"),
+        ({"after": -1}, "after", "minutes"),
+        ({"link": "javascript:alert(1)"}, "link", "https://"),
+        ({"name": " "}, "name", "1 to 80"),
+        ({"colour": "red"}, "colour", "hours"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_a_word_that_helps(fields, field, word, route):
+    with pytest.raises(BadRoute) as error:
+        route(**{"name": f"r{timezone.now().timestamp()}"} | fields)
+    assert (error.value.field, word in error.value.message) == (field, True), error.value.message
+    assert not AlarmRoute.objects.exists()
+    assert {entry.outcome for entry in AuditEntry.objects.filter(action="route.make")} == {"refused"}
+
+
+def test_by_apprise_a_message_arrives_and_no_secret_is_kept_beside_it(route, receiver):
+    made = route(url=f"json://user:geheimnis@127.0.0.1:{receiver.server.server_address[1]}/geheim")
+    stand()
+    routing.send_alarms(NOW)
+    receiver.answers = [500, 200]
+    sender.send_due()
+    delivery = Delivery.objects.get()
+    assert (delivery.state, delivery.tries) == ("waiting", 1)
+    assert "500" in delivery.last["error"]
+    assert "geheim" not in json.dumps(delivery.attempts)
+    Delivery.objects.update(due=timezone.now())
+    Webhook.objects.update(rest_until=None)
+    sender.send_due()
+    assert Delivery.objects.get().state == "sent"
+    found = json.loads(receiver.requests[-1][2])
+    assert (found["title"], found["type"]) == ("Warning alarm: dead of order", "warning")
+    assert "geheim" not in json.dumps(list(AuditEntry.objects.values_list("detail", flat=True)))
+    assert routes.show_address(made.receiver.url) == "json://•••"
+
+
+def test_by_apprise_a_name_that_leads_inside_is_refused_when_it_is_sent_to(route, receiver, settings):
+    route(url=f"json://localhost:{receiver.server.server_address[1]}/x")
+    stand()
+    routing.send_alarms(NOW)
+    sender.send_due()
+    assert "SIGNALBOX_WEBHOOK_HOSTS" in Delivery.objects.get().last["error"]
+    assert receiver.requests == []
+
+
+def test_a_service_that_hangs_is_left_and_stops_no_other(route, receiver, monkeypatch):
+    route("hangs", url=f"json://127.0.0.1:{receiver.server.server_address[1]}/x")
+    stand()
+    routing.send_alarms(NOW)
+    receiver.hang.clear()
+    monkeypatch.setattr(apprise_post, "LONGEST", 0.2)
+    assert sender.send_due() == 1
+    assert "no response within 0.2 seconds" in Delivery.objects.get().last["error"]
+    receiver.hang.set()
+    route("posts")
+    routing.send_alarms(NOW + 2 * MINUTE)
+    sender.send_due()
+    assert Delivery.objects.get(webhook__name="posts").state == "sent"
+
+
+def test_it_takes_the_right_on_every_machine_and_leaves_entries(route, actor_of, db):
+    made = route()
+    viewer, boss = actor_of("operator"), actor_of("supervisor", "boss")
+    for refused in (
+        lambda: routes.list_routes(viewer),
+        lambda: routes.make(viewer, name="x", url="https://example.com"),
+        lambda: routes.change(viewer, made.pk, after=1),
+        lambda: routes.test(viewer, made.pk),
+        lambda: routes.delete(viewer, made.pk),
+    ):
+        with pytest.raises(Forbidden):
+            refused()
+    routes.change(boss, made.pk, after=30, kinds=["dead"])
+    routes.switch(boss, made.pk, False)
+    with pytest.raises(BadRoute, match="resume it first"):
+        routes.test(boss, made.pk)
+    routes.switch(boss, made.pk, True)
+    old = made.receiver.secret
+    assert routes.rotate(boss, made.pk)[1] != old
+    routes.redeliver(boss, made.pk, routes.test(boss, made.pk).pk)
+    routes.delete(boss, made.pk)
+    with pytest.raises(UnknownRoute):
+        routes.get(boss, made.pk)
+    done = AuditEntry.objects.filter(actor="boss", outcome="done").order_by("pk")
+    assert [entry.action for entry in done] == [
+        "route.change", "route.change", "route.change", "route.rotate", "route.test", "route.redeliver", "route.delete",
+    ]  # fmt: skip
+    assert {entry.target for entry in done} == {"ops"}
+    assert "hook" not in json.dumps([entry.detail for entry in done]), "no path of an address"
+    assert not Webhook.objects.exists()
+
+
+SECRET = "whsec_" + "a" * 43 + "="
+
+
+def test_routes_of_the_settings_are_made_changed_and_removed(route, settings, actor_of, receiver):
+    declared = {"name": "night", "url": receiver.url, "secret": SECRET, "hours": "22:00-06:00", "after": 15}
+    configure(settings, ALARM_ROUTES=[declared])
+    for _ in range(2):
+        routes.declare()
+    made = AlarmRoute.objects.get(declared=True)
+    assert (made.hours, made.after, made.receiver.secret, made.receiver.name) == ("22:00-06:00", 15, SECRET, "night")
+    with pytest.raises(BadRoute, match="in the settings"):
+        routes.change(actor_of("supervisor"), made.pk, after=1)
+    configure(settings, ALARM_ROUTES=[declared | {"after": 30}])
+    routes.declare()
+    assert AlarmRoute.objects.get().after == 30
+    configure(settings, ALARM_ROUTES=[])
+    routes.declare()
+    assert not AlarmRoute.objects.exists()
+    entries = AuditEntry.objects.filter(actor="settings").order_by("pk").values_list("action", "outcome")
+    assert list(entries) == [("route.make", "done"), ("route.change", "done"), ("route.delete", "done")]
+
+
+def test_a_route_of_the_settings_that_does_not_fit_is_an_error_of_check_and_loses_no_other(
+    settings, db, receiver, caplog
+):
+    good = {"name": "good", "url": receiver.url, "secret": SECRET}
+    bad = [
+        {"name": "typo", "url": "slak://a/b/c"},
+        {"name": "unsigned", "url": receiver.url},
+        {"name": "never", "url": receiver.url, "secret": SECRET, "hours": "noon"},
+    ]
+    configure(settings, ALARM_ROUTES=[good, *bad])
+    found = [error.msg for error in run_checks(tags=["signalbox_worker"]) if error.id == "signalbox.E060"]
+    assert [text.split("'")[1] for text in found] == ["typo", "unsigned", "never"]
+    assert ("slack://" in found[0], "secret" in found[1], "mon-fri" in found[2]) == (True, True, True)
+    routes.declare()
+    assert [str(route) for route in AlarmRoute.objects.all()] == ["good"]
+    assert "slak" in caplog.text
+
+
+def test_the_shape_of_the_setting_is_checked(settings, db):
+    from machines.conf.resolver import resolve
+
+    def problem(value) -> str:
+        return " ".join(resolve({"ALARM_ROUTES": value})[1])
+
+    assert "list of dicts" in problem("slack://")
+    assert "'colour'" in problem([{"name": "a", "url": "b", "colour": "red"}])
+    assert "no text 'url'" in problem([{"name": "a"}])
+    assert "same name" in problem([{"name": "a", "url": "b"}] * 2)
