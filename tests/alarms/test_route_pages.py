@@ -6,23 +6,25 @@ from machines.models import AlarmRoute, Delivery, Webhook
 from tests.pages.reading import read
 from tests.webhooks.conftest import receiver
 
-__all__ = ["receiver"]
+from .test_routes import apprise
+
+__all__ = ["apprise", "receiver"]
 
 SENT = {"severity": "warning", "zone": "UTC", "after": "0", "machines": "", "kinds": "dead, sla", "hours": ""}
 
 
 def test_the_room_says_that_nobody_is_told_until_there_is_a_route(as_, desk, receiver):
-    assert "Nobody is told" in read(as_("viewer").get("/alarms/")).text
+    assert "nobody is notified" in read(as_("viewer").get("/alarms/")).text
     boss = as_("supervisor", "boss")
     page = read(boss.get("/alarms/"))
     assert {link["href"] for link in page.all("a", href="/alarms/routes/")}
     made = boss.post("/alarms/routes/new/", SENT | {"name": "ops", "url": receiver.url})
     assert Webhook.objects.get().secret in made.content.decode(), "shown this once"
-    assert "Nobody is told" not in read(boss.get("/alarms/")).text
+    assert "nobody is notified" not in read(boss.get("/alarms/")).text
     route = AlarmRoute.objects.get()
     assert (route.kinds, str(route)) == (["dead", "sla"], "ops")
     boss.post(f"/alarms/routes/{route.pk}/pause/")
-    assert "Nobody is told" in read(boss.get("/alarms/")).text
+    assert "nobody is notified" in read(boss.get("/alarms/")).text
 
 
 def test_a_secret_is_never_shown_again_and_a_blank_address_stays(as_, db, receiver):
@@ -47,7 +49,7 @@ def test_a_secret_is_never_shown_again_and_a_blank_address_stays(as_, db, receiv
     assert boss.get("/api/v1/webhooks").json() == {"items": []}
 
 
-def test_a_typo_is_named_at_its_field(as_, db):
+def test_a_typo_is_named_at_its_field(as_, db, apprise):
     page = as_("supervisor").post("/alarms/routes/new/", SENT | {"name": "ops", "url": "slak://a/b/c"})
     assert page.status_code == 400
     assert "did you mean slack://?" in read(page).one("span", id="route-url_error").text

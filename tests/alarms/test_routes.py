@@ -12,11 +12,13 @@ from django.utils import timezone
 
 from machines.alarms import recording, routes, routing
 from machines.alarms.errors import BadRoute, UnknownRoute
+from machines.conf import extras
 from machines.models import AlarmNotice, AlarmRoute, AlarmState, AuditEntry, Delivery, Webhook
 from machines.people.errors import Forbidden
 from machines.webhooks import apprise_post, sender
 from tests.cases import for_each
 from tests.configuration import configure
+from tests.conftest import missing
 from tests.webhooks.conftest import receiver
 from tests.webhooks.test_sending import signed_by
 
@@ -35,6 +37,12 @@ def stand(key: str = "dead:order/pay", severity: str = "warning", **more) -> Ala
 
 def messages() -> list[dict]:
     return [json.loads(row.body)["data"] for row in Delivery.objects.order_by("pk")]
+
+
+@pytest.fixture
+def apprise() -> None:
+    if extras.list_missing("alarms"):
+        missing("apprise", "pip install -r requirements-dev.txt")
 
 
 @pytest.fixture
@@ -172,7 +180,7 @@ def test_out_of_hours_it_waits_for_the_hours(route):
         ({"colour": "red"}, "colour", "hours"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_a_word_that_helps(fields, field, word, route):
+def test_what_does_not_fit_is_refused_with_a_word_that_helps(fields, field, word, route, apprise):
     with pytest.raises(BadRoute) as error:
         route(**{"name": f"r{timezone.now().timestamp()}"} | fields)
     assert (error.value.field, word in error.value.message) == (field, True), error.value.message
@@ -180,7 +188,7 @@ def test_what_does_not_fit_is_refused_with_a_word_that_helps(fields, field, word
     assert {entry.outcome for entry in AuditEntry.objects.filter(action="route.make")} == {"refused"}
 
 
-def test_by_apprise_a_message_arrives_and_no_secret_is_kept_beside_it(route, receiver):
+def test_by_apprise_a_message_arrives_and_no_secret_is_kept_beside_it(route, receiver, apprise):
     made = route(url=f"json://user:geheimnis@127.0.0.1:{receiver.server.server_address[1]}/geheim")
     stand()
     routing.send_alarms(NOW)
@@ -200,7 +208,7 @@ def test_by_apprise_a_message_arrives_and_no_secret_is_kept_beside_it(route, rec
     assert routes.show_address(made.receiver.url) == "json://•••"
 
 
-def test_by_apprise_a_name_that_leads_inside_is_refused_when_it_is_sent_to(route, receiver, settings):
+def test_by_apprise_a_name_that_leads_inside_is_refused_when_it_is_sent_to(route, receiver, settings, apprise):
     route(url=f"json://localhost:{receiver.server.server_address[1]}/x")
     stand()
     routing.send_alarms(NOW)
@@ -209,7 +217,7 @@ def test_by_apprise_a_name_that_leads_inside_is_refused_when_it_is_sent_to(route
     assert receiver.requests == []
 
 
-def test_a_service_that_hangs_is_left_and_stops_no_other(route, receiver, monkeypatch):
+def test_a_service_that_hangs_is_left_and_stops_no_other(route, receiver, monkeypatch, apprise):
     route("hangs", url=f"json://127.0.0.1:{receiver.server.server_address[1]}/x")
     stand()
     routing.send_alarms(NOW)
@@ -279,7 +287,7 @@ def test_routes_of_the_settings_are_made_changed_and_removed(route, settings, ac
 
 
 def test_a_route_of_the_settings_that_does_not_fit_is_an_error_of_check_and_loses_no_other(
-    settings, db, receiver, caplog
+    settings, db, receiver, caplog, apprise
 ):
     good = {"name": "good", "url": receiver.url, "secret": SECRET}
     bad = [

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from machines.audit.entries import record
 from machines.bulks import Bulk, Order
 from machines.engine import WorkerInfo
-from machines.models import Approval, Webhook
+from machines.models import AlarmRoute, Approval, Webhook
 from machines.patterns import Locks
 from machines.people import notes
 from machines.people.actor import Actor
@@ -68,6 +68,8 @@ PAGES = [
     "/machines/new_device/schedules/new/?do=fire_all",
     "/webhooks/",
     "/webhooks/{webhook}/",
+    "/alarms/routes/",
+    "/alarms/routes/{route}/",
     "/account/",
     "/account/tokens/",
     "/patterns/",
@@ -139,7 +141,13 @@ def everything(engine, waiting, devices, order) -> dict[str, int]:
         machine="activation", instance="x" * 200, action="delete", asker="ann", reason="r" * 200
     )  # fmt: skip
     hook = Webhook.objects.create(name="n" * 60, url=f"https://example.org/{'u' * 200}", secret="x", maker="sue")
-    return {"approval": asked.pk, "webhook": hook.pk}
+    receiver = Webhook.objects.create(
+        name="r" * 60, url=f"slack://{'u' * 200}", secret="x", maker="sue", types=[], for_alarms=True
+    )
+    route = AlarmRoute.objects.create(
+        receiver=receiver, machines=["m" * 64], kinds=["dead"], hours="mon-fri 08:00-18:00"
+    )
+    return {"approval": asked.pk, "webhook": hook.pk, "route": route.pk}
 
 
 # Zoomed in, a window has fewer pixels: 1400 at 200 %, 1280 at 400 %.

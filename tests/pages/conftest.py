@@ -16,7 +16,17 @@ from dashboard.shared.permissions import RIGHTS, ROLES
 from machines.bulks import Bulk, Order
 from machines.engine import Engine, WorkerInfo
 from machines.engine.sm_commands import call
-from machines.models import Approval, Delivery, Draft, FailedJob, FailureGroup, FailurePart, StoredPlan, Webhook
+from machines.models import (
+    AlarmRoute,
+    Approval,
+    Delivery,
+    Draft,
+    FailedJob,
+    FailureGroup,
+    FailurePart,
+    StoredPlan,
+    Webhook,
+)
 from machines.schedules import Schedules
 
 from .table import DOOR, OF_BULK, OF_KEY, OF_SCHEDULE, OF_WORKER
@@ -157,3 +167,8 @@ def furnish(engine: Engine) -> None:
         pk=7, name="listener", url="https://hooks.example/", types=["*"], secret="whsec_" + "a" * 44
     )
     Delivery.objects.create(pk=7, webhook=hook, message="activation:0:1-0", key="msg_1", type="begun", body="{}")
+    receiver = Webhook.objects.create(
+        pk=8, name="ops", url="https://ops.example/", types=[], secret="whsec_" + "a" * 44, for_alarms=True
+    )
+    AlarmRoute.objects.create(pk=7, receiver=receiver)
+    Delivery.objects.create(pk=8, webhook=receiver, message="alarm:7:0", key="msg_2", type="signalbox.alarm", body="{}")

@@ -8,7 +8,7 @@ from typing import Any
 from machines.audit.entries import record
 from machines.bulks import Bulk, Order
 from machines.engine import Engine, SignalboxError, WorkerInfo
-from machines.models import Delivery, Webhook
+from machines.models import AlarmRoute, Delivery, Webhook
 
 # Each element or attribute that such a text brings is called `zq…`, or sets window.zq: nothing of ours is.
 TEXTS = [
@@ -143,6 +143,11 @@ def _people(engine: Engine, ids: list[str]) -> None:
         pk=7, name=TEXTS[0], url="https://zq.example/<zq-u>", types=[TEXTS[1]], secret="whsec_YQ==", active=False,
         stopped=TEXTS[3],
     )  # fmt: skip
+    receiver = Webhook.objects.create(
+        pk=8, name=TEXTS[2], url="https://zq.example/<zq-u>", types=[], secret="whsec_YQ==", for_alarms=True,
+        active=False, stopped=TEXTS[3],
+    )  # fmt: skip
+    AlarmRoute.objects.create(pk=7, receiver=receiver, machines=[TEXTS[0]], hours=TEXTS[1], link=TEXTS[3])
     at = "2026-11-21T08:00:00+00:00"
     Delivery.objects.create(
         pk=7, webhook=hook, message="m", key="k", type=TEXTS[1], machine=MACHINE, instance=ids[0], body=TEXTS[0],

@@ -50,7 +50,7 @@ def others(name: str, arguments: dict[str, Any]) -> list[dict[str, Any]]:
     """Arguments of the same address for things that are not there."""
     found = [arguments | {"machine": "nothing"}] if "machine" in arguments else []
     if "id" in arguments:
-        numbered = name.startswith(("approval", "webhook", "draft", "plan", "error"))
+        numbered = name.startswith(("approval", "webhook", "alarm-route", "draft", "plan", "error"))
         missing = "7777" if numbered else "0-7777" if name.startswith("job") else "ghost-1"
         found.append(arguments | {"id": missing})
     if "name" in arguments:
