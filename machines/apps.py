@@ -32,7 +32,7 @@ class MachinesConfig(AppConfig):
         from django.core.checks import Tags, register
         from django.db.models.signals import post_migrate
 
-        from machines.alarms import checks as alarm_checks  # noqa: F401  registers the system check
+        from machines.alarms import routes  # noqa: F401  registers the system check
         from machines.integrations.attached import calls
         from machines.integrations.binding.checks import check_machines
         from machines.integrations.tasks import checks  # noqa: F401  registers the system check

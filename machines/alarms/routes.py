@@ -14,13 +14,15 @@ from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from django.core.checks import CheckMessage, Error, register
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from machines.audit.entries import AuditRecord
 from machines.audit.models import shown_address
-from machines.conf import conf
+from machines.conf import conf, table
+from machines.conf.project import TAG, WORKER_TAG
 from machines.engine.limits import check_machine_name
 from machines.people.actor import Actor
 from machines.webhooks import apprise_post, management
@@ -269,6 +271,15 @@ CHECKS: Mapping[str, Callable[[Any], Any]] = {
 def find_problems() -> list[str]:
     """Return a sentence for each route of ``ALARM_ROUTES`` that does not fit."""
     return [why for given in conf.ALARM_ROUTES if (why := _find_problem(given))]
+
+
+@register(TAG, WORKER_TAG)
+def check_routes(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
+    """Check for E060: a route of ``ALARM_ROUTES`` whose address, hours, filter or secret does not fit."""
+    if table.find_problems():
+        return []  # E016 says what is wrong
+    hint = "docs/alarms.md has what a route says."
+    return [Error(why, hint=hint, id="signalbox.E060") for why in find_problems()]
 
 
 def _find_problem(given: Mapping[str, Any]) -> str:

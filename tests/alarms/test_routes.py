@@ -305,7 +305,7 @@ def test_a_route_of_the_settings_that_does_not_fit_is_an_error_of_check_and_lose
 
 
 def test_the_shape_of_the_setting_is_checked(settings, db):
-    from machines.conf.resolver import resolve
+    from machines.conf.table import resolve
 
     def problem(value) -> str:
         return " ".join(resolve({"ALARM_ROUTES": value})[1])
