@@ -17,27 +17,13 @@ import httpx
 
 from machines.conf import conf
 
+from . import public_addresses
 from .errors import BadWebhook, Unreachable
+from .public_addresses import Address, explain_inside
 
 LONGEST = 2000  # characters
 MOST = 3  # addresses of one name that are tried
 PORTS = {"http": 80, "https": 443}
-# Addresses that stand for IPv4 addresses of a stranger's choice, which may be inside.
-NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-
-# What clouds tell a machine about itself, credentials among it, and their link to its agent. Azure's lies in the public
-# range; older Pythons take Oracle's for public, too.
-METADATA = frozenset(
-    map(
-        ipaddress.ip_address,
-        ("169.254.169.254", "169.254.170.2", "fd00:ec2::254", "fd20:ce::254", "100.100.100.200", "192.0.0.192",
-         "168.63.129.16"),
-    )
-)  # fmt: skip
-# Special by the registries of IANA, and not known as such by every Python from 3.11 on.
-SPECIAL = tuple(map(ipaddress.ip_network, ("192.0.0.0/24", "192.88.99.0/24", "64:ff9b:1::/48", "3fff::/20")))
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def check_address(url: str) -> httpx.URL:
@@ -85,38 +71,9 @@ async def resolve(url: httpx.URL) -> list[str]:
     return list(dict.fromkeys(named))[:MOST]
 
 
-def is_allowed(host: str) -> bool:
-    """Say whether the settings of this installation name it."""
-    return host.strip("[]").lower() in {name.strip("[]").lower() for name in conf.WEBHOOK_HOSTS}
-
-
 def may_lead_to(host: str, address: Address) -> bool:
-    """Tell whether an address that ``host`` has may be connected to. A host that was named leads anywhere but to a
-    metadata service, whose own address has to be named for that."""
-    if (inner := _unwrap(address)) in METADATA:
-        return is_allowed(str(inner))
-    return is_allowed(host) or is_public(address)
-
-
-def is_public(address: Address) -> bool:
-    """Tell whether it is of the public internet, and stands for no other that is not."""
-    inner = _unwrap(address)
-    if inner != address:
-        return is_public(inner)
-    if isinstance(address, ipaddress.IPv6Address) and (address.teredo is not None or address.is_site_local):
-        return False
-    special = address.is_multicast or address.is_reserved or address.is_unspecified or address.is_link_local
-    listed = address in METADATA or any(address in network for network in SPECIAL)
-    return address.is_global and not special and not listed
-
-
-def _unwrap(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 one stands for, or itself."""
-    if isinstance(address, ipaddress.IPv6Address):
-        if address in NAT64:
-            return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        return address.ipv4_mapped or address.sixtofour or address
-    return address
+    """Tell whether an address that ``host`` has may be connected to, by the settings of this installation."""
+    return public_addresses.may_lead_to(host, address, conf.WEBHOOK_HOSTS)
 
 
 def _check_port(url: httpx.URL) -> str | None:
@@ -139,8 +96,3 @@ def _read_literal(host: str) -> Address | None:
         return ipaddress.ip_address(socket.inet_aton(host)) if re.fullmatch(r"[0-9a-fxA-FX.]+", host) else None
     except OSError:
         return None
-
-
-def explain_inside(host: str) -> str:
-    """Say why a host is refused, and who can allow it."""
-    return f"{host} is not a public internet address; an administrator can allow it in SIGNALBOX_WEBHOOK_HOSTS"

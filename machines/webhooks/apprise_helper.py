@@ -17,22 +17,25 @@ from urllib.parse import unquote
 
 import apprise
 from apprise.exception import AppriseException
-from django.conf import settings
 
 from machines.server.guardian import on_parent_death
 
-from .addresses import explain_inside, may_lead_to
-from .errors import Unreachable
+from .public_addresses import explain_inside, may_lead_to
 
 SHOWN = 300  # characters of what a service says
 LOCAL = "{schema}://"  # the template of services that are this machine itself, as its desktop
 FILES = re.compile(r"[?&](template|keyfile|subfile|pgpkey)=", re.IGNORECASE)  # which a plugin would read here
 
 
+class Inside(Exception):
+    """A service would connect to an address that is not public."""
+
+
 class Gate:
     """Lets connections out to public addresses alone, and to hosts that the settings name."""
 
-    def __init__(self) -> None:
+    def __init__(self, allowed: list[str]) -> None:
+        self._allowed = allowed
         self._look_up = socket.getaddrinfo
         self._named: set[str] = set()  # addresses of such hosts
 
@@ -45,8 +48,8 @@ class Gate:
         name = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host or "localhost")
         for entry in found:
             text = str(entry[4][0]).partition("%")[0]
-            if not may_lead_to(name, ip_address(text)):
-                raise Unreachable(explain_inside(name))
+            if not may_lead_to(name, ip_address(text), self._allowed):
+                raise Inside(explain_inside(name))
             self._named.add(text)
         return found
 
@@ -55,15 +58,15 @@ class Gate:
             return
         address = given[1]
         if not isinstance(address, tuple):
-            raise Unreachable("a service of apprise may not use a socket of this machine")
+            raise Inside("a service of apprise may not use a socket of this machine")
         host = str(address[0]).partition("%")[0]
         try:
-            judged = host in self._named or may_lead_to(host, ip_address(host))
+            judged = host in self._named or may_lead_to(host, ip_address(host), self._allowed)
         except ValueError:  # a name
             self._judge_lookup(host, address[1])
             return
         if not judged:
-            raise Unreachable(explain_inside(host))
+            raise Inside(explain_inside(host))
 
 
 class LastWords(logging.Handler):
@@ -80,23 +83,22 @@ def main() -> None:
     on_parent_death(signal.SIGKILL)
     if os.getppid() != order["parent"]:
         return
-    settings.configure(SIGNALBOX={"WEBHOOK_HOSTS": order["hosts"]})
     words = LastWords(logging.WARNING)
     logger = logging.getLogger("apprise")
     logger.addHandler(words)
     logger.propagate = False
     apprise.AttachmentManager().remove("file")
-    Gate().close()
+    Gate(order["hosts"]).close()
     try:
-        why = _run(order["url"], order["message"], words)
-    except Unreachable as error:
+        why = _run(order["url"], order["message"], order["hosts"], words)
+    except Inside as error:
         why = str(error)
     except Exception as error:  # of a plugin
         why = _hide(f"{type(error).__name__}: {error}", order["url"])
     sys.stdout.write(why[:SHOWN])
 
 
-def _run(url: str, message: dict[str, str], words: LastWords) -> str:
+def _run(url: str, message: dict[str, str], allowed: list[str], words: LastWords) -> str:
     """Open the service, and send the message if there is one; return what is wrong."""
     scheme, services = url.partition("://")[0].lower(), apprise.NotificationManager()
     known = sorted(services.schemas())
@@ -116,7 +118,7 @@ def _run(url: str, message: dict[str, str], words: LastWords) -> str:
         return f"this is no address of {services[scheme].service_name}; one looks like {right}"
     with contextlib.suppress(ValueError):  # a name, or no host at all
         host = str(getattr(service, "host", "") or "").strip("[]")
-        if not may_lead_to(host, ip_address(host)):
+        if not may_lead_to(host, ip_address(host), allowed):
             return explain_inside(host)
     if message and not service.notify(**message):
         return _hide(words.text, url) or "the service took no message"

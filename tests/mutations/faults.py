@@ -279,7 +279,7 @@ FAULTS = (
     ),
     Fault(
         "an address of NAT64 hides an inner one",
-        "machines/webhooks/addresses.py",
+        "machines/webhooks/public_addresses.py",
         "if address in NAT64:",
         "if address not in NAT64 and False:",
         ("tests/webhooks/test_addresses.py",),

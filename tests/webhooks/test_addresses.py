@@ -6,8 +6,9 @@ import ipaddress
 import httpx
 import pytest
 
-from machines.webhooks.addresses import check_address, is_public, resolve
+from machines.webhooks.addresses import check_address, resolve
 from machines.webhooks.errors import BadWebhook, Unreachable
+from machines.webhooks.public_addresses import is_public
 from tests.cases import for_each
 from tests.configuration import configure
 
