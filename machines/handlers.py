@@ -4,7 +4,7 @@ from machines.bulks import handlers as of_bulks
 from machines.integrations.tasks.checks import is_configured
 
 from .mapreduce import handlers as of_runs
-from .schedules import handlers as of_schedules
+from .schedules import execution as of_schedules
 
 __all__ = ["of_bulks", "of_runs", "of_schedules"]
 

@@ -8,6 +8,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.contenttypes.models import ContentType
 from django.forms.widgets import Script
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -15,6 +17,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 
 from machines import diagrams
+from machines.audit.entries import storable
 from machines.catalog.models import Machine, MachineVersion
 
 STYLES = ["signalbox/admin/diagram.css", "signalbox/admin/admin.css"]
@@ -59,3 +62,16 @@ def instance_url(machine: Machine, id: str) -> str:
 
 def moment(ms: int) -> datetime:
     return datetime.fromtimestamp(ms / 1000, tz=UTC)
+
+
+def write_log_entry(request: HttpRequest, machine: Machine, what: str, about: str) -> None:
+    """Write a log entry of the admin: what staff did, with its outcome; a machine's history there shows them. ``about``
+    is what it was done to: an instance's id, or a version."""
+    LogEntry.objects.create(
+        user_id=request.user.pk,
+        content_type=ContentType.objects.get_for_model(Machine),
+        object_id=str(machine.pk),
+        object_repr=storable(f"{machine.name} / {about}")[:200],  # what the column holds
+        action_flag=CHANGE,
+        change_message=storable(what),
+    )

@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from machines.approvals import actions as approvals
 from machines.catalog.models import Machine, MachineVersion
 from machines.catalog.queries import get_version
+from machines.catalog.redaction import strict_redactor
 from machines.connections import get_engine
 from machines.diagrams import EventWords
 from machines.engine import (
@@ -35,8 +36,7 @@ from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded, TooFast
 
-from . import log_entries
-from .context import drawing, instance_url, instances_url, moment, screen
+from .context import drawing, instance_url, instances_url, moment, screen, write_log_entry
 from .permissions import machine_of, may
 
 PAGE = 50  # instances
@@ -132,9 +132,12 @@ def _fire(request: HttpRequest, machine: Machine, seen: Instance) -> HttpRespons
     except TooFast:
         raise  # a refused person may repeat it any number of times, and the audit has it
     except SignalboxError as error:
-        log_entries.log_failure(request, machine, event, seen.id, error)
+        word = "Refused" if isinstance(error, Refused) else "Conflict" if isinstance(error, Conflict) else "Failed"
+        said = strict_redactor(machine.name).error(error)
+        write_log_entry(request, machine, f"{word}: {event} at {seen.id}: {said} ({error.code})", seen.id)
         return _show_failure(request, machine, seen, form, error)
-    log_entries.log_fire(request, machine, event, seen.state, after)
+    moved = f"{seen.state} → {after.state}" if seen.state != after.state else f"stays in {after.state}"
+    write_log_entry(request, machine, f"Fired {event} at {after.id}: {moved}, revision {after.revision}.", after.id)
     messages.success(request, f"Fired {event}: {seen.id} is in {after.state}, revision {after.revision}.")
     return HttpResponseRedirect(instance_url(machine, seen.id))
 

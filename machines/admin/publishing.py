@@ -16,14 +16,13 @@ from machines.catalog.models import Machine, MachineVersion
 from machines.catalog.queries import list_changes
 from machines.catalog.submissions import GUESS, Submission
 from machines.engine import EngineUnavailable, SignalboxError
-from machines.engine.definitions import CompiledDefinition, find_embedded
+from machines.engine.definitions import find_embedded
 from machines.formats import FORMATS, READERS
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
-from machines.versions import publication as definitions
+from machines.versions import publication
 
-from . import log_entries
-from .context import machine_url, screen
+from .context import machine_url, screen, write_log_entry
 
 LIMIT = 1 << 20  # bytes; the reader refuses more, and one more byte is enough for it to see that
 CPU = 20.0  # seconds of processor time that reading a definition, or drawing it, may take
@@ -84,7 +83,7 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
     known = set(MachineVersion.objects.values_list("pk", flat=True))
     changes = list_changes(submission.compiled) if submission.compiled is not None else []
     try:
-        version = _publish(request, submission.compiled, form.cleaned_data["notes"])
+        version = publication.publish(Actor.of(request), submission.compiled, reason=form.cleaned_data["notes"])
     except (EngineUnavailable, Forbidden):
         raise
     except SignalboxError as error:
@@ -100,13 +99,10 @@ def _handed_in(request: HttpRequest) -> HttpResponse:
             pk__in=known
         )
         for made in written.select_related("machine").defer("definition", "drawing"):
-            log_entries.log_publication(request, made)
+            text = f"Published version {made.number} ({made.digest})."
+            write_log_entry(request, made.machine, text, f"v{made.number}")
         messages.success(request, f"Published: {version} is the current version.")
     return HttpResponseRedirect(machine_url(version.machine))
-
-
-def _publish(request: HttpRequest, compiled: CompiledDefinition | None, notes: str) -> MachineVersion:
-    return definitions.publish(Actor.of(request), compiled, reason=notes)
 
 
 def _again(form: DefinitionForm, submission: Submission) -> DefinitionForm:

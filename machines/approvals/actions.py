@@ -20,7 +20,7 @@ from machines.bulks import actions as bulks
 from machines.bulks.store import OrderLost
 from machines.catalog import redaction
 from machines.catalog.models import Draft
-from machines.catalog.version_rules import OPERATIONS
+from machines.catalog.version_rules import OPERATIONS, PUBLISH
 from machines.connections import get_engine
 from machines.engine import BadInput, Explanation, Preview, SignalboxError
 from machines.engine.limits import MAX_REASON
@@ -28,7 +28,6 @@ from machines.instances.actions import Call, perform
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded, Forbidden, NotOpen, OwnRequest
-from machines.people.rules import PUBLISH
 from machines.versions import drafts, plans, rollouts
 
 from . import queries

@@ -7,17 +7,16 @@
     bulk = Bulk.start(Order("order", "fire", "ann", "the shop was closed", {"state": "Open"}, event="cancel"))
     bulk.run("ann")           # once it is previewed
 
-- ``definitions``, ``builtin_machine``: the machine it is an instance of, which comes with the first bulk
+- ``definitions``: the machine it is an instance of, which comes with the first bulk
 - ``order``: what is to be done; ``bulk``: what callers hold; ``store``: where selection and results are kept
-- ``selection``, ``preview``, ``execution``: freezing, the dry run, and doing it, each in bounded pieces
+- ``selection``, ``execution``: freezing and the dry run, and doing it, each in bounded pieces
 - ``migration``: the same for moves to another version, by the engine's dry run over the fleet
 - ``handlers``: the jobs of the workers
 """
 
-from .builtin_machine import BULK
 from .bulk import Bulk
 from .errors import NotNow
-from .order import ACTIONS, FILTERS, MIGRATE, Order
+from .order import ACTIONS, BULK, FILTERS, MIGRATE, Order
 from .store import Row
 
 __all__ = ["ACTIONS", "BULK", "FILTERS", "MIGRATE", "Bulk", "NotNow", "Order", "Row"]

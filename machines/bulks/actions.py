@@ -23,7 +23,7 @@ from machines.people import limits, permissions, rules
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded, Forbidden
 
-from . import BULK, Bulk, NotNow, Order, Row
+from . import BULK, MIGRATE, Bulk, NotNow, Order, Row
 from .store import Note, OrderLost, Store
 
 MAX_MEASURED = 20  # bulks of a page whose rate is measured: a read each
@@ -203,10 +203,10 @@ def needs_second(actor: Actor, order: Order) -> bool:
 
 def _prepare_migration(order: Order) -> rules.VersionChange | None:
     """Find the plan of a migration; None for other actions."""
-    if order.action != rules.MIGRATE:
+    if order.action != MIGRATE:
         return None
     moves = [(source.version, source.to) for source in order.migration.sources]
-    return rules.prepare_change(rules.MIGRATE, order.machine, moves=moves)
+    return rules.prepare_change(MIGRATE, order.machine, moves=moves)
 
 
 def pause(actor: Actor, id: str) -> Instance:

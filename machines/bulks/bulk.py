@@ -7,15 +7,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from machines.catalog import builtin_machines
 from machines.engine import Engine, Instance, arguments
 from machines.engine.errors import Conflict, InstanceExists, Refused
 from machines.engine.versions import DryRun
 from machines.people.permissions import Groups
 
-from . import builtin_machine, migration
-from .builtin_machine import BULK
+from . import migration
 from .errors import NotNow
-from .order import MAX_RATE, MIGRATE, Order
+from .order import BULK, MAX_RATE, MIGRATE, Order
 from .store import PAGE, Row, Store
 
 LIVE = ("collecting", "previewing", "previewed", "running", "paused", "failed")
@@ -38,7 +38,7 @@ class Bulk:
         The same ``id`` again is the same bulk, whatever else is said. Raises BadInput, BadPayload, UnknownMachine.
         """
         order.check(engine)
-        builtin_machine.publish(engine)
+        builtin_machines.publish(engine, BULK)
         bulk = cls(engine, id or engine.new_id())
         bulk._store().put_order(order)
         order = bulk.order()

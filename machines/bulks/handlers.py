@@ -13,8 +13,7 @@ from machines.worker import Job, handler
 from . import execution, migration
 from . import selection as previewing
 from . import selection as selecting
-from .builtin_machine import BULK
-from .order import MIGRATE, Order
+from .order import BULK, MIGRATE, Order
 from .store import PAGE, Item, Store
 
 PREVIEWED = 5 * PAGE  # instances asked in one job

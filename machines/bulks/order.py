@@ -16,8 +16,8 @@ from machines.engine.search.filters import SearchTerms
 from machines.engine.versions import MigrationPlan
 from machines.people.permissions import Groups
 
-from .builtin_machine import BULK
-
+BULK = "bulk"
+"""The machine whose instances are bulk actions."""
 WORK = ("retry", "skip", "cancel")
 MIGRATE = "migrate"
 ACTIONS = ("fire", "force", "edit", "reset", *WORK, "suspend", "resume", "delete", MIGRATE)

@@ -24,8 +24,7 @@ from machines.engine.errors import (
 )
 from machines.people import permissions
 
-from .builtin_machine import BULK
-from .order import IDS, Order
+from .order import BULK, IDS, Order
 from .store import PAGE, Item, Note, Store
 
 MAX_FOUND = 1_000_000  # instances of one bulk

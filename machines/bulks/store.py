@@ -19,8 +19,7 @@ from machines.engine.keys import choose_partition
 from machines.engine.storage import Storage
 from machines.engine.versions import DryRun
 
-from .builtin_machine import BULK
-from .order import Order
+from .order import BULK, Order
 
 MAX_REFUSED = 100  # refused instances kept with the classes of a dry run; each has its verdict besides
 PAGE = 100  # instances on one page of a selection

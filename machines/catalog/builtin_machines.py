@@ -24,7 +24,15 @@ from machines.engine.definitions import (
 from machines.engine.definitions.report import Path as Place
 from machines.engine.errors import DefinitionError, UnknownMachine
 
-NAMES = frozenset({"bulk", "django_tasks", "map_reduce", "map_reduce_chunk", "schedules"})
+ROOMS = {
+    "bulk": "bulks",
+    "django_tasks": "integrations/tasks",
+    "map_reduce": "mapreduce",
+    "map_reduce_chunk": "mapreduce",
+    "schedules": "schedules",
+}
+"""Machine -> the folder of ``machines`` whose ``definitions`` has it."""
+NAMES = frozenset(ROOMS)
 
 WITHOUT_INSTANCES = frozenset({"django_tasks"})
 
@@ -35,9 +43,10 @@ def split_system(machines: Iterable[str]) -> tuple[list[str], list[str]]:
     return [name for name in names if name not in NAMES], [name for name in names if name in NAMES]
 
 
-def definition(folder: Path, name: str) -> dict[str, Any]:
-    """Return the definition as it is shipped: ``<folder>/<name>.json``."""
-    found: dict[str, Any] = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+def definition(name: str) -> dict[str, Any]:
+    """Return the definition of a machine as it is shipped."""
+    file = Path(__file__).parents[1] / ROOMS[name] / "definitions" / f"{name}.json"
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return found
 
 
@@ -90,9 +99,10 @@ def demand_unreserved(definition: object) -> None:
         raise DefinitionError(findings)
 
 
-def publish(engine: Engine, shipped: dict[str, Any]) -> None:
-    """Publish it where it is missing, or was shipped by an older release."""
-    if _release(engine, shipped["id"]) < shipped["meta"]["release"]:
+def publish(engine: Engine, name: str) -> None:
+    """Publish a machine of the product where it is missing, or was shipped by an older release."""
+    shipped = definition(name)
+    if _release(engine, name) < shipped["meta"]["release"]:
         engine.publish(shipped)
 
 

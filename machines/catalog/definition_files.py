@@ -44,8 +44,7 @@ class DefinitionFile:
     @property
     def name(self) -> str:
         """Return the name of its machine; empty where there is none."""
-        name = (self.submission.definition or {}).get("id")
-        return name if isinstance(name, str) else ""
+        return self.submission.name
 
     def describe(self, finding: Finding) -> str:
         """Return a finding with the file, and the line that it is about where that is known."""

@@ -231,7 +231,7 @@ class Helper:
         command = [sys.executable, "-m", "machines.catalog.offload_child", str(theirs.fileno()), str(memory)]
         try:
             with theirs:
-                self._process = subprocess.Popen(
+                self.process = subprocess.Popen(
                     command,
                     pass_fds=(theirs.fileno(),),
                     env=environment,
@@ -249,12 +249,8 @@ class Helper:
             raise NoHelper("no helper process can be started") from error
 
     @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    @property
     def is_fit(self) -> bool:
-        return self._process.poll() is None
+        return self.process.poll() is None
 
     def do(self, task: str, text: str | bytes, words: dict[str, Any], cpu: float) -> Done:
         """Have the process carry out a task, and return its answer. Raises Overrun; the process has then ended."""
@@ -269,7 +265,7 @@ class Helper:
             raise Overrun(cpu) from None
         except (OSError, Closed):
             self.end()
-            raise Overrun(cpu, "" if self._process.returncode == -signal.SIGPROF else MEMORY_SPENT) from None
+            raise Overrun(cpu, "" if self.process.returncode == -signal.SIGPROF else MEMORY_SPENT) from None
         if head.get("failed") == "memory":
             self.end()
             raise Overrun(cpu, MEMORY_SPENT)
@@ -281,10 +277,10 @@ class Helper:
         """End the helper, which holds nothing that has to be put away."""
         self._link.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(GOING)  # one that ended by itself says how
+            self.process.wait(GOING)  # one that ended by itself says how
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.kill()
-            self._process.wait(START)
+            self.process.kill()
+            self.process.wait(START)
 
 
 HELPERS = 2

@@ -167,11 +167,6 @@ def find_unrecorded() -> list[str]:
     return [name for name in get_engine().machines() if name not in known]
 
 
-def adopt_all() -> list[Machine]:
-    """Record the machines that are in Redis and not in SQL; which ones those were."""
-    return [adopt(name) for name in find_unrecorded()]
-
-
 def restore(name: str | None = None) -> list[MachineVersion]:
     """Publish to Redis what SQL knows and Redis does not, under the same numbers; which versions that were.
 

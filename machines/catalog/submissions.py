@@ -46,10 +46,16 @@ class Submission:
             *compiled.findings,
             *builtin_machines.shadowing(compiled.source),
             *builtin_machines.find_reserved(compiled),
-            *find_more(compiled),
+            *(finding for check in checks for finding in check(compiled)),
         )
         fit = not any(finding.is_error for finding in findings)
         return cls(compiled.source, findings, format, compiled if fit else None)
+
+    @property
+    def name(self) -> str:
+        """Return what it calls its machine; empty where it does not."""
+        name = (self.definition or {}).get("id")
+        return name if isinstance(name, str) else ""
 
     @property
     def errors(self) -> list[Finding]:
@@ -121,10 +127,6 @@ checks: list[Callable[[CompiledDefinition], list[Finding]]] = []
 """Find what does not fit in a definition beside what the engine finds."""
 followers: list[Callable[[Engine, str], None]] = []
 """Called with the name of a machine that was published, or whose current version is another one."""
-
-
-def find_more(compiled: CompiledDefinition) -> list[Finding]:
-    return [finding for check in checks for finding in check(compiled)]
 
 
 def follow(engine: Engine, machine: str) -> None:

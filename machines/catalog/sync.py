@@ -43,10 +43,6 @@ class Comparison:
     def name(self) -> str:
         return self.file.file.name
 
-    @property
-    def is_drift(self) -> bool:
-        return self.status != UNCHANGED
-
 
 def compare(files: Iterable[AppFile]) -> list[Comparison]:
     """Compare files without errors with what is published; writes nothing. Raises EngineUnavailable."""

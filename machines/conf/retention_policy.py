@@ -1,4 +1,5 @@
-"""Limits of what is kept: those of the installation, ``SIGNALBOX_RETAIN``, and those of each machine's definition.
+"""Limits of what is kept, and where it is archived: those of the installation, ``SIGNALBOX_RETAIN``, and those of each
+machine's definition.
 
 ``SIGNALBOX_RETAIN`` is a list of words: ``finished=30d,most=1000000,audit=730d,audit_most=5000000``. A definition's
 ``retain`` takes precedence over the words for machines. Without a word, nothing of that kind is deleted.
@@ -20,6 +21,14 @@ WANTED = (
     "words such as finished=30d,most=1000000,dead=90d,log=7d,audit=730d,audit_most=5000000; the tables are "
     f"{', '.join(TABLES)}"
 )
+ARCHIVES = "sql, none or parquet:/path"
+ARCHIVE_FOLDER = "parquet:"
+
+
+def is_archive(text: str) -> bool:
+    """Tell whether a text names an archive, as ``SIGNALBOX_ARCHIVE`` does."""
+    folder = text.removeprefix(ARCHIVE_FOLDER)
+    return text in ("sql", "none") or (folder != text and folder.startswith("/") and len(folder) > 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from machines.engine.connection.redis_url import SCHEMES
 from machines.engine.definitions.access import VERSIONING
 from machines.engine.limits import LONGEST_WAIT, MAX_PARTITIONS, MOST_REPLICAS
 
-from . import archive_names, retention_policy
+from . import retention_policy
 from .kinds import (
     Checked,
     Choice,
@@ -103,7 +103,7 @@ TABLE = (
     _setting("ALARM_ROUTES", Records(("name", "url"), ROUTE), [], ""),
     # What is kept.
     _setting("RETAIN", Checked(retention_policy.is_policy, retention_policy.WANTED), ""),
-    _setting("ARCHIVE", Checked(archive_names.is_archive, archive_names.WANTED), "sql"),
+    _setting("ARCHIVE", Checked(retention_policy.is_archive, retention_policy.ARCHIVES), "sql"),
     _setting("TASK_RESULTS", Integer(1, 366 * 86_400), 86_400),
     # Seconds between two comparisons of attached tables with their mirrors; 0: only when a person asks.
     _setting("RECONCILE", Integer(0, 30 * 86_400), 3_600),

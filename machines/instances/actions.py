@@ -11,6 +11,7 @@ from machines.catalog import redaction
 from machines.catalog.mirrors import MethodRefused, is_mirror, row_methods
 from machines.connections import get_engine
 from machines.engine import BadInput, Engine, Explanation, Instance, NeedsApproval, Permit, Preview
+from machines.engine.definitions.outline import FIRE
 from machines.engine.instances.repairs import PREVIEWS
 from machines.people import limits, permissions, rules
 from machines.people.actor import Actor
@@ -60,7 +61,7 @@ class Call:
     @property
     def action(self) -> str:
         """As definitions name it: ``delete``, ``fire:refund``."""
-        return rules.FIRE + self.asked["event"] if self.name == "fire" else self.name
+        return FIRE + self.asked["event"] if self.name == "fire" else self.name
 
     @property
     def target(self) -> str:

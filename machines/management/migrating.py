@@ -12,13 +12,14 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
+from machines.catalog.version_rules import MIGRATE
 from machines.connections import get_engine
 from machines.engine import Engine
 from machines.engine.versions import KEPT, MOVES, REFUSED, DryRun, MigrationClass, MigrationPlan, RefusedInstance
 from machines.engine.versions.mover import ALREADY
 from machines.engine.versions.records import UNTOLD, Divergence, Replay, StepOutcome
 from machines.people.actor import Actor
-from machines.people.rules import MIGRATE, prepare_change
+from machines.people.rules import prepare_change
 from machines.versions import rollouts
 
 TOGETHER = 200  # instances in one call
@@ -142,20 +143,16 @@ def read_plan(name: str, file: str) -> MigrationPlan:
 def write_classes(output: OutputWrapper, found: DryRun) -> None:
     """Print what a dry run found, a class in a line, and the first of the refused instances."""
     for each in found.classes:
-        output.write(describe_class(each))
+        target = f" -> {', '.join(each.target)}" if each.target else ""
+        why = f": {each.reason} ({each.code})" if each.code else f": {each.reason}" if each.reason else ""
+        effects = "".join(f"; {effect}" for effect in each.effects)
+        place = f"v{each.version} {', '.join(each.configuration)}{target}"
+        output.write(f"{each.count:>9,}  {place}  {each.outcome}{why}{effects}")
     output.write(f"instances: {found.total}, refused: {found.refused_count}")
     for one in found.refused[:SHOWN]:
         output.write(f"  {one.id}: v{one.version} in {one.state}: {one.reason} ({one.code})")
     if len(found.refused) > SHOWN:
         output.write(f"  and {len(found.refused) - SHOWN} more")
-
-
-def describe_class(each: MigrationClass) -> str:
-    """Describe a class in one line: ``   120  v1 posted -> sent  moves; 1 timer is kept``."""
-    target = f" -> {', '.join(each.target)}" if each.target else ""
-    why = f": {each.reason} ({each.code})" if each.code else f": {each.reason}" if each.reason else ""
-    effects = "".join(f"; {effect}" for effect in each.effects)
-    return f"{each.count:>9,}  v{each.version} {', '.join(each.configuration)}{target}  {each.outcome}{why}{effects}"
 
 
 def try_plan(output: OutputWrapper, plan: MigrationPlan) -> None:

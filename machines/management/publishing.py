@@ -17,7 +17,7 @@ from machines.approvals import actions as approvals
 from machines.approvals.models import Approval
 from machines.catalog import definition_files, sync
 from machines.catalog.definition_files import FOLDER, AppFile, name_path
-from machines.catalog.models import Draft, MachineVersion
+from machines.catalog.models import MachineVersion
 from machines.catalog.sync import NEWER, UNCHANGED, Comparison
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.errors import EngineUnavailable, SignalboxError
@@ -182,7 +182,10 @@ def _write(comparisons: Sequence[Comparison], overwrite: bool, commit: str | Non
                 asked = isinstance(made, Approval)
                 done[one.name] = f"{made.target}, request {made.pk}" if asked else f"v{made.number}"
             else:
-                done[one.name] = f"draft {_save_draft(actor, one, note, commit).pk}"
+                text, format = sync.read_text(one)
+                about = f"{note} at {commit}" if commit else note
+                draft = drafts.save_from_repository(actor, one.name, text, format=format, note=about)
+                done[one.name] = f"draft {draft.pk}"
         except SignalboxError as error:
             before = f"; {'published' if commit is None else 'saved'} before it: {', '.join(done)}" if done else ""
             what = f"{name_path(one.file.file.path)}: {error.code} {error.message}{before}"
@@ -208,12 +211,6 @@ def _refuse_for_second(actor: Actor, wanted: Sequence[Comparison]) -> None:
             f"{DraftNeeded.code} nothing was published: these take the approval of a second person: {', '.join(held)}."
             " --draft saves drafts for review; --user NAME asks for the approval of drafts as that account"
         )
-
-
-def _save_draft(actor: Actor, one: Comparison, note: str, commit: str) -> Draft:
-    text, format = sync.read_text(one)
-    about = f"{note} at {commit}" if commit else note
-    return drafts.save_from_repository(actor, one.name, text, format=format, note=about)
 
 
 def _print_table(command: BaseCommand, comparisons: Sequence[Comparison], outcomes: dict[str, str]) -> None:
@@ -248,7 +245,7 @@ def _fail_for_drift(comparisons: Sequence[Comparison] | None, broken: int, offli
     why = [f"{broken} finding{'' if broken == 1 else 's'}"] if broken else []
     if comparisons is None and not offline:
         why.append("differences were not checked (--offline leaves them out)")
-    drift = [one for one in comparisons or () if one.is_drift]
+    drift = [one for one in comparisons or () if one.status != UNCHANGED]
     if drift:
         why.append("not as in the files: " + ", ".join(f"{one.name} ({one.status})" for one in drift))
     if why:

@@ -27,6 +27,8 @@ from machines.engine import Engine, SignalboxError, VerificationFinding
 from machines.engine.definitions import CompiledDefinition, compile_definition
 from machines.engine.verification.verifier import list_counts
 
+from .versions import write_file
+
 if TYPE_CHECKING:
     from machines.testing.scenarios.files import Collection
     from machines.testing.scenarios.runner import Result
@@ -78,7 +80,7 @@ def run_paths(
     if output is None:
         command.stdout.write(text, ending="")
     else:
-        _write(output, text)
+        write_file(output, text)
 
 
 def find_definitions(name: str) -> tuple[dict[str, CompiledDefinition], str]:
@@ -132,7 +134,7 @@ def run(
         if not (result.passed and quiet):
             command.stdout.write(results.format_result(result))
     if junit is not None:
-        _write(junit, results.format_junit(done))
+        write_file(junit, results.format_junit(done))
     command.stdout.write(results.format_summary(done))
     failed = sum(not result.passed for result in done)
     if failed or collection.problems:
@@ -235,13 +237,6 @@ def _describe_nothing(names: list[str]) -> str:
     if names:
         return f"no scenarios in {', '.join(names)}"
     return f"no app has scenarios; write them to the folder {definition_files.FOLDER}/tests/ of an app, or name a file"
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error.strerror}") from error
 
 
 MOST_LISTED = 20  # parts of a machine that are not covered

@@ -95,7 +95,10 @@ def import_machine(
     with console.records("machine.import", machine="", target=path.name) as entry, _interruptible(command):
 
         def check(source: dict[str, Any]) -> None:
-            _check_definition(source)
+            if source["id"] in BUILT_IN:
+                name = f"{source['id']} is a machine of the product"
+                raise CommandError(f"{name}, whose instances its own services make")
+            demand_unreserved(source)
             entry.name(machine=source["id"])
             prepare_change("import", source["id"], definition=outline(source)).demand_second(
                 console, "", action="import", asked={}, reason="",
@@ -116,12 +119,6 @@ def import_machine(
     )
     if report.others:
         raise CommandError(f"{report.others} records were not written; the first {MAX_PRINTED} are named above")
-
-
-def _check_definition(source: dict[str, Any]) -> None:
-    if source["id"] in BUILT_IN:
-        raise CommandError(f"{source['id']} is a machine of the product, whose instances its own services make")
-    demand_unreserved(source)
 
 
 def repartition_machine(command: BaseCommand, name: str, *, to: int, max_wait: float, progress: bool) -> None:

@@ -11,13 +11,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from machines.connections import get_engine
-from machines.engine.definitions import CompiledDefinition, Finding
+from machines.engine.definitions import Finding
 from machines.engine.errors import PlanError
 from machines.engine.versions import Change, DefinitionDiff, MigrationPlan, SourcePlan
 from machines.engine.versions.planning.options import ACTIONS, CHOICES, UNMAPPED, PlanOptions
 
 MARKS = {"added": "+", "removed": "-", "changed": "~", "renamed": ">"}
-ReadDraft = Callable[[str], CompiledDefinition]  # file -> its definition; prints its findings
 
 
 def add_diff_arguments(parser: ArgumentParser) -> None:
@@ -62,12 +61,10 @@ def add_plan_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def run_diff(
-    command: BaseCommand, read_draft: ReadDraft, name: str, a: str, b: str, *, as_json: bool, as_text: bool
-) -> None:
-    """Print how two versions or drafts differ."""
-    sides = [_parse_version(one) if _parse_version(one) is not None else read_draft(one) for one in (a, b)]
-    found = get_engine().diff(name, *sides)  # type: ignore[arg-type]
+def run_diff(command: Any, name: str, a: str, b: str, *, as_json: bool, as_text: bool) -> None:
+    """Print how two versions or drafts differ. ``command.read_draft`` reads the file of a draft."""
+    sides = [_parse_version(one) if _parse_version(one) is not None else command.read_draft(one) for one in (a, b)]
+    found = get_engine().diff(name, *sides)
     if as_json:
         command.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False, indent=2))
     elif as_text:
@@ -120,7 +117,7 @@ def run_plan(command: BaseCommand, name: str, options: dict[str, Any]) -> Migrat
         raise CommandError(f"{error.code} no plan was made: {errors} error{'' if errors == 1 else 's'}") from error
     text = json.dumps(plan.as_dict(), ensure_ascii=False, indent=2)
     if options["out"]:
-        _write(options["out"], text)
+        write_file(options["out"], f"{text}\n")
     if options["as_json"]:
         command.stdout.write(text)
     else:
@@ -207,8 +204,9 @@ def _print_findings(command: BaseCommand, findings: Sequence[Finding]) -> None:
         command.stderr.write(f"{finding.severity}: {finding}")
 
 
-def _write(path: str, text: str) -> None:
+def write_file(path: str, text: str) -> None:
+    """Write a file that was asked for. Raises CommandError."""
     try:
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise CommandError(f"{path} cannot be written: {error.strerror}") from error

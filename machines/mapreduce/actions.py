@@ -6,7 +6,7 @@ from machines.connections import get_engine
 from machines.engine import BadInput, Instance
 from machines.people.actor import Actor
 
-from .builtin_machines import RUN
+from .store import RUN
 
 ACTIONS = ("retry", "remove")
 

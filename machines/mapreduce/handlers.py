@@ -16,11 +16,10 @@ from machines.engine import Engine, arguments, errors
 from machines.worker import Job, handler
 
 from . import plan
-from .builtin_machines import CHUNK, RUN
 from .functions import Functions, mappers, reducers
 from .pages import encode
 from .run import MAX_CHUNKS
-from .store import Store
+from .store import CHUNK, RUN, Store
 
 SMALL = 4 * 1024  # bytes of JSON: a result up to that stands in the run's data, too, for people to see
 LATER = 5_000  # ms a job is set aside that cannot be done now, or not by this worker

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from machines.catalog import builtin_machines
 from machines.engine import Engine, Instance, arguments, limits
 from machines.engine.errors import BadInput, EngineUnavailable, InstanceExists, Refused, SignalboxError, Suspended
 
-from . import builtin_machines
-from .builtin_machines import CHUNK, RUN
 from .errors import AlreadyStarted, MapFailed, NotFinished, ReduceFailed, RunFailed
 from .functions import mappers, reducers
 from .pages import split_pages
-from .store import Store
+from .store import CHUNK, RUN, Store
 
 MAX_CHUNKS = 500  # a suspended run keeps a thousand messages: what all its chunks tell it has to fit twice
 PAUSE, LONGEST_PAUSE = 0.02, 0.5  # seconds between two looks whether a run has ended
@@ -186,7 +185,8 @@ class MapReduce(Run):
 
     def _prepare(self) -> None:
         if not self._there:
-            _insist(lambda: builtin_machines.publish(self._engine))
+            for name in (CHUNK, RUN):  # a run is of no use without the other
+                _insist(partial(builtin_machines.publish, self._engine, name))
             _insist(self._create)
             self._there = True
 

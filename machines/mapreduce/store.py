@@ -14,9 +14,10 @@ from machines.engine import Engine
 from machines.engine.storage import Storage
 
 from . import plan
-from .builtin_machines import RUN
 from .pages import Page
 
+RUN, CHUNK = "map_reduce", "map_reduce_chunk"
+"""The machines that it consists of."""
 KEPT = 32 * 24 * 3600  # seconds after the last write: a little more than a run may wait in any state
 KEPT_AFTER = 25 * 3600  # seconds after the end: a little more than the run itself is kept
 ADDERS = "adders"  # fields of the index beside pages and adders

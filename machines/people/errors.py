@@ -33,27 +33,7 @@ from typing import Any
 from machines.catalog.version_rules import Rule
 from machines.engine import BadInput, NeedsApproval, SignalboxError
 
-from .permissions import Forbidden
-
-__all__ = [
-    "ApprovalNeeded",
-    "DraftChanged",
-    "DraftClosed",
-    "DraftConflict",
-    "DraftNeeded",
-    "Forbidden",
-    "GuessedTooOften",
-    "NotAccepted",
-    "NotMigrated",
-    "NotMoved",
-    "NotOpen",
-    "OwnRequest",
-    "PlanInUse",
-    "SecondNeeded",
-    "SystemMachine",
-    "TokenNeeded",
-    "TooFast",
-]
+from .permissions import Forbidden as Forbidden
 
 
 class NotAccepted(Forbidden):

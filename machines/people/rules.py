@@ -14,32 +14,17 @@ from typing import Any, Unpack
 
 from machines.catalog import builtin_machines, version_rules
 from machines.catalog.queries import every_outline
-from machines.catalog.version_rules import MIGRATE, PUBLISH, Rule, RuleTerms
+from machines.catalog.version_rules import Rule, RuleTerms
 from machines.connections import get_pattern
 from machines.engine import BadInput, NeedsApproval, Permit, VersionRefused
 from machines.engine.definitions import Outline
-from machines.engine.definitions.outline import FIRE, covers_action
+from machines.engine.definitions.outline import covers_action
 from machines.engine.errors import UnknownMachine
 from machines.patterns.locks import Locks
 
 from . import permissions
 from .actor import Actor
 from .errors import ApprovalNeeded, SecondNeeded, SystemMachine
-
-__all__ = [
-    "FIRE",
-    "MIGRATE",
-    "PUBLISH",
-    "REMOVING",
-    "VersionChange",
-    "alone",
-    "demand_open",
-    "groups_among",
-    "lock_versions",
-    "needs_approval",
-    "permit_of",
-    "prepare_change",
-]
 
 CHANGING = 60.0  # seconds for which one change of a machine's versions keeps others out
 

@@ -163,17 +163,6 @@ def check_session(text: str, *, now: datetime | None = None) -> tuple[Session, T
     return session, get_by_handle(session.subject, now=now)
 
 
-def put_session(session: Session, state: Mapping[str, Any], *, expect: int | None = None) -> Session:
-    """Store a session. Raises Gone, Changed, BadInput, EngineUnavailable."""
-    return _get_sessions().put(session.token, state, expect=expect)
-
-
-def rotate_session(session: Session) -> tuple[Session, str]:
-    """Give the session another text. Raises Gone where another request was first, EngineUnavailable."""
-    turned = _get_sessions().rotate(session.token)
-    return turned, BEGINNING + turned.token
-
-
 def list_sessions(held: Iterable[Token]) -> list[Held]:
     """Return the sessions of some tokens, in one round trip; ``subject`` is the token's handle."""
     handles = [token.handle for token in held]

@@ -10,7 +10,7 @@
     })
 
 - ``document``, ``occurrences``: what a schedule says, and its occurrences, as pure functions
-- ``builtin_machine``, ``definitions``: the machine whose instances are schedules; its timers are the engine's
+- ``definitions``: the machine whose instances are schedules; its timers are the engine's
 - ``store``: where a schedule is kept, so that nobody changes it without the right to do what it does
 - ``planning``, ``execution``, ``effects``, ``handlers``: what is due at a moment, and carrying it out once
 - ``declarations``: schedules of apps and definitions
@@ -20,13 +20,12 @@
 """
 
 from . import authors
-from .builtin_machine import SCHEDULES
 from .declarations import declare
 from .document import Schedule, read
 from .errors import AuthorLost, BackfillRefused, DeclaredSchedule, Finding, InvalidSchedule, UnknownSchedule
 from .occurrences import describe as describe_time
 from .schedules import Row, Schedules, describe_run
-from .store import PEOPLE
+from .store import PEOPLE, SCHEDULES
 
 __all__ = [
     "PEOPLE",

@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from machines.catalog import builtin_machines
 from machines.engine import Engine, Instance, errors
 from machines.engine.records import PartialList
 from machines.people.permissions import Groups
 
-from . import builtin_machine, planning, targets
 from . import document as documents
-from .builtin_machine import SCHEDULES
+from . import planning, targets
 from .document import Schedule
 from .errors import BackfillRefused, DeclaredSchedule, Finding, InvalidSchedule, UnknownSchedule
 from .occurrences import describe
 from .planning import Run
-from .store import PEOPLE, Order, Store
+from .store import PEOPLE, SCHEDULES, Order, Store
 
 MAX_BACKFILL = 10_000  # occurrences of one backfill
 MAX_REQUESTS = 50  # runs and backfills of one schedule that wait
@@ -167,7 +167,7 @@ class Schedules:
 
         Raises InvalidSchedule with all findings, DeclaredSchedule where another source declares it.
         """
-        builtin_machine.publish(self._engine)
+        builtin_machines.publish(self._engine, SCHEDULES)
         name = document.get("name") if isinstance(document, Mapping) else None
         before = self._store.find(name) if isinstance(name, str) and documents.NAME.fullmatch(name) else None
         clock = self._read_time(name, now)

@@ -20,10 +20,11 @@ from machines.engine.storage import Storage
 from machines.people.permissions import Groups
 
 from . import document as documents
-from .builtin_machine import SCHEDULES
 from .document import Schedule
 from .errors import UnknownSchedule
 
+SCHEDULES = "schedules"
+"""The machine whose instances are schedules."""
 PEOPLE = "people"
 """The source of what people and programs made; others are modules, and ``the definition of <machine>``."""
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from machines.catalog.models import Draft
+from machines.catalog.queries import find_latest
 from machines.catalog.redaction import MASK, Redactor
 from machines.connections import get_engine
 from machines.engine import BadInput, DefinitionError
@@ -37,7 +38,7 @@ def diff_draft(actor: Actor, id: int, *, charge: drafts.Charge | None = None) ->
     """Return how a draft differs from the current version, so that it can be rebased onto it. Raises Forbidden,
     DefinitionError where the draft is not a definition; BadInput for a draft of a new machine."""
     draft, compiled = _read(actor, id, charge)
-    current = drafts.current_of(draft)
+    current = find_latest(draft.machine)
     if current is None:
         raise BadInput(f"draft {id} is of a new machine: there is nothing to compare it with", code="SB649")
     return get_engine().diff(draft.machine, current, compiled)

@@ -57,8 +57,7 @@ class Check:
     @property
     def machine(self) -> str:
         """What the text calls its machine; it has to be the draft's."""
-        named = (self.submission.definition or {}).get("id")
-        return named if isinstance(named, str) else ""
+        return self.submission.name
 
     @property
     def publishable(self) -> bool:
@@ -268,11 +267,6 @@ def demand_same(draft: Draft, digest: str) -> None:
     _demand_open(draft)
     if draft.digest != digest:
         raise DraftChanged(draft.pk)
-
-
-def current_of(draft: Draft) -> int | None:
-    """Return the version that is current now, or rolled out; None for a new machine."""
-    return queries.find_latest(draft.machine)
 
 
 def _check_publishable(draft: Draft, *, expect: int | None, digest: str) -> None:

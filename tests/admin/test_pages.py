@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from machines.admin.context import instance_url, instances_url
-from machines.catalog.publishing import adopt_all, publish
+from machines.catalog.publishing import adopt_published, publish
 from machines.models import Machine
 from tests.catalog.samples import door, example
 from tests.configuration import configure
@@ -49,7 +49,7 @@ def test_the_list_names_what_scripts_have_published_and_writes_nothing(admin_cli
     engine.publish(door(id="scripted"))
     assert "scripted" in admin_client.get(LIST).content.decode()
     assert Machine.objects.count() == 0
-    adopt_all()
+    adopt_published({})
     assert Machine.objects.get().adopted
 
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as files
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from machines.conf import archive_names
+from machines.conf import retention_policy
 from machines.instances.archive import store
 from machines.instances.archive.parquet import ParquetArchive
 from machines.models import ArchiveTotal
@@ -90,9 +90,9 @@ def test_an_erasure_leaves_the_others(archive, record, tmp_path):
 def test_the_setting_names_it(settings, tmp_path, monkeypatch):
     configure(settings, ARCHIVE=f"parquet:{tmp_path}")
     assert isinstance(store.get_archive(), ParquetArchive)
-    assert archive_names.is_archive("parquet:/var/archive")
-    assert not archive_names.is_archive("parquet:relative")
-    assert not archive_names.is_archive("parquet:/")
+    assert retention_policy.is_archive("parquet:/var/archive")
+    assert not retention_policy.is_archive("parquet:relative")
+    assert not retention_policy.is_archive("parquet:/")
     configure(settings, ARCHIVE=f"parquet:{tmp_path}/other")
     monkeypatch.setitem(sys.modules, "machines.instances.archive.parquet", None)
     with pytest.raises(ImproperlyConfigured, match=r"signalbox\[parquet\]"):

@@ -286,7 +286,7 @@ def test_what_is_late_is_marked_as_it_gets_late_without_a_new_drawing(page, engi
 def test_the_drawing_in_the_admin_zooms_too(as_, delivery):
     page = as_("operator", "staff")
     get_user_model().objects.filter(username="staff").update(is_staff=True)
-    publishing.adopt_all()
+    publishing.adopt_published({})
     page.goto(f"/admin/machines/machine/{Machine.objects.get(name='delivery').pk}/change/")
     frame = page.locator(".sb-frame")
     frame.focus()

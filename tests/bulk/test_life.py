@@ -8,8 +8,9 @@ from contextlib import closing
 
 import pytest
 
-from machines.bulks import BULK, Bulk, NotNow, Order, builtin_machine
+from machines.bulks import BULK, Bulk, NotNow, Order
 from machines.bulks.store import Store
+from machines.catalog import builtin_machines
 from machines.engine import Engine, errors
 from machines.engine.definitions import check
 from machines.mapreduce import builtin_machines as of_runs
@@ -35,8 +36,8 @@ from .builders import (
 
 @pytest.mark.pure
 def test_what_is_shipped_has_no_findings():
-    assert [str(finding) for finding in check(builtin_machine.definition())] == []
-    assert builtin_machine.definition()["id"] == BULK
+    assert [str(finding) for finding in check(builtin_machines.definition(BULK))] == []
+    assert builtin_machines.definition(BULK)["id"] == BULK
     assert of_runs.definition("map_reduce")["id"] != BULK
 
 
@@ -281,7 +282,7 @@ def test_a_bulk_on_a_machine_that_is_not_there(engine):
 def test_an_instance_made_by_hand_moves_nothing(engine):
     """The right to create instances and to fire events is not the right to have others moved."""
     parcels(engine, 2)
-    builtin_machine.publish(engine)
+    builtin_machines.publish(engine, BULK)
     engine.create(BULK, "forged", order().facts())
     assert "not found, or expired" in step_failing(engine, "collect")
     assert states(engine) == {"open": 2}

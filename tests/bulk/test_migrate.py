@@ -9,7 +9,8 @@ from collections import Counter
 
 import pytest
 
-from machines.bulks import BULK, Bulk, Order, builtin_machine, migration
+from machines.bulks import BULK, Bulk, Order, migration
+from machines.catalog import builtin_machines
 from machines.engine import errors
 from machines.worker.job import Job
 from machines.worker.registry import discover
@@ -240,7 +241,7 @@ def test_an_order_that_makes_no_sense_makes_no_bulk(engine, given):
 
 @pytest.mark.faults
 def test_a_worker_that_is_killed_costs_nothing_but_time(engine, start):  # noqa: F811
-    definition = builtin_machine.definition()
+    definition = builtin_machines.definition(BULK)
     definition["states"]["running"]["invoke"] |= {"lease": "1s", "retry": {"attempts": 9, "backoff": "10ms"}}
     ids = parcels(engine, 6000)
     engine.publish(definition)

@@ -10,9 +10,10 @@ import tracemalloc
 
 import pytest
 
-from machines.bulks import BULK, Bulk, builtin_machine, execution, handlers
+from machines.bulks import BULK, Bulk, execution, handlers
 from machines.bulks.execution import key_of
 from machines.bulks.store import Store
+from machines.catalog import builtin_machines
 from machines.worker.job import Job
 from machines.worker.registry import discover
 from tests.installation.processes import ROOT, eventually
@@ -140,7 +141,7 @@ def start(redis_url, prefix, tmp_path):
 
 
 def test_a_worker_that_is_killed_in_the_middle_costs_nothing_but_time(engine, start):
-    definition = builtin_machine.definition()
+    definition = builtin_machines.definition(BULK)
     definition["states"]["running"]["invoke"] |= {"lease": "1s", "retry": {"attempts": 9, "backoff": "10ms"}}
     ids = parcels(engine, 3000)
     engine.publish(definition)

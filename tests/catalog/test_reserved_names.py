@@ -15,7 +15,6 @@ from machines.catalog.publishing import publish
 from machines.catalog.submissions import Submission, read
 from machines.engine.errors import DefinitionError
 from machines.engine.transfer import Export, Import
-from machines.schedules.builtin_machine import FOLDER
 from tests.cases import for_each
 
 INTRUDER = {
@@ -62,7 +61,7 @@ def test_names_that_only_look_alike_are_free(name):
 
 
 def test_the_product_s_own_machines_name_them():
-    assert not Submission.of(builtin_machines.definition(FOLDER, "schedules")).errors
+    assert not Submission.of(builtin_machines.definition("schedules")).errors
 
 
 @for_each("format", [format for format in formats.WRITERS if format in formats.READERS])
@@ -88,7 +87,7 @@ def test_an_export_of_such_a_machine_is_not_imported(engine, db, tmp_path: Path)
 
 
 def test_an_export_of_a_machine_of_the_product_is_not_imported(engine, db, tmp_path: Path):
-    engine.publish(builtin_machines.definition(FOLDER, "schedules"))
+    engine.publish(builtin_machines.definition("schedules"))
     Export(engine.client, engine.keys, "schedules", tmp_path / "own.sb").run()
     with pytest.raises(CommandError, match="a machine of the product"):
         call_command("machine", "import", str(tmp_path / "own.sb"), stdout=io.StringIO(), stderr=io.StringIO())

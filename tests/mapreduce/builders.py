@@ -9,7 +9,7 @@ from typing import Any
 from machines.engine import Engine
 from machines.engine.errors import LeaseLost
 from machines.mapreduce import MapReduce, Run
-from machines.mapreduce.builtin_machines import CHUNK, RUN
+from machines.mapreduce.store import CHUNK, RUN
 from machines.worker.job import Job
 from machines.worker.registry import discover
 from tests.worker.builders import Running

@@ -6,8 +6,7 @@ import pytest
 
 from machines.engine.errors import LeaseLost
 from machines.mapreduce import MapFailed, NotFinished, Progress, ReduceFailed, RunFailed
-from machines.mapreduce.builtin_machines import CHUNK, RUN
-from machines.mapreduce.store import Store
+from machines.mapreduce.store import CHUNK, RUN, Store
 from machines.worker.job import Job
 from machines.worker.registry import discover
 

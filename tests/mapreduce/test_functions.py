@@ -8,8 +8,8 @@ import pytest
 
 from machines.engine.errors import BadInput
 from machines.mapreduce import FunctionError, MapReduce, UnregisteredFunction
-from machines.mapreduce.builtin_machines import CHUNK, RUN
 from machines.mapreduce.functions import Functions
+from machines.mapreduce.store import CHUNK, RUN
 
 from .app import handlers
 from .builders import counts, made, ready, work_off

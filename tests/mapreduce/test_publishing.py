@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from machines.catalog import builtin_machines
 from machines.engine.definitions import check
-from machines.mapreduce import builtin_machines
-from machines.mapreduce.builtin_machines import CHUNK, RUN
+from machines.mapreduce.store import CHUNK, RUN
 
 from .builders import made, worked
 

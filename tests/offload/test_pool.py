@@ -57,7 +57,7 @@ def test_what_takes_longer_than_it_may_is_ended_and_the_next_gets_another_helper
 def test_what_takes_more_memory_than_it_may_is_ended(pool):
     text = json.dumps({"id": "m", "initial": "S0", "states": {"S0": {}}, "meta": [[]] * 200_000})
     with pool.helper() as held:
-        needed = int(re.search(r"VmData:\s+(\d+) kB", Path(f"/proc/{held.pid}/status").read_text())[1]) << 10
+        needed = int(re.search(r"VmData:\s+(\d+) kB", Path(f"/proc/{held.process.pid}/status").read_text())[1]) << 10
     small = Pool(1, memory=needed + (8 << 20))
     with pytest.raises(Overrun, match="memory"):
         small.run("check", text, who="7", cpu=CPU)
@@ -99,8 +99,8 @@ def test_when_all_helpers_are_busy_few_wait_and_not_for_long(pool):
 def test_a_helper_that_somebody_ended_is_replaced(pool):
     pool.run("check", "{}", who="7", cpu=CPU)
     with pool.helper() as held:
-        os.kill(held.pid, signal.SIGKILL)
-        os.waitid(os.P_PID, held.pid, os.WEXITED | os.WNOWAIT)
+        os.kill(held.process.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, held.process.pid, os.WEXITED | os.WNOWAIT)
     assert pool.run("check", json.dumps(DOOR), who="7", cpu=CPU).answer["findings"] == []
 
 
@@ -114,7 +114,7 @@ def test_a_helper_knows_no_secret_of_the_site(pool, monkeypatch):
     monkeypatch.setenv("SECRET_KEY", "not for helpers")
     monkeypatch.setenv("DATABASE_URL", "postgres://user:secret@host/db")
     with pool.helper() as held:
-        environment = Path(f"/proc/{held.pid}/environ").read_bytes()
+        environment = Path(f"/proc/{held.process.pid}/environ").read_bytes()
     assert b"SECRET_KEY" not in environment
     assert b"secret" not in environment
 
@@ -133,6 +133,6 @@ def test_none_can_be_started_is_an_error_in_words(pool, monkeypatch):
 
 def test_limits_of_a_helper_are_set(pool):
     with pool.helper() as held:
-        limits = Path(f"/proc/{held.pid}/limits").read_text()
+        limits = Path(f"/proc/{held.process.pid}/limits").read_text()
     assert str(offload.MEMORY) in limits
     assert set(offload.TASKS) == {"check", "compare", "draw", "locate", "read", "study"}

@@ -21,7 +21,7 @@ from django.test import Client, override_settings
 
 from dashboard.site import stores
 from machines import diagrams
-from machines.catalog.publishing import adopt_all
+from machines.catalog.publishing import adopt_published
 from machines.connections import get_engine
 from machines.engine import Engine
 from machines.engine.definitions import outline
@@ -187,4 +187,4 @@ def build(engine: Engine) -> None:
     drawn = {"drawing": diagrams.draw(outline(API_DOOR)).svg, "drawing_format": diagrams.DRAWING}
     row.versions.create(number=1, definition=API_DOOR, digest=published.digest, **drawn)
     engine.create("door", "front", {"serial": "D-1", "pin": "4711"})
-    adopt_all()
+    adopt_published({})

@@ -62,7 +62,7 @@ def test_every_part_of_a_sample_has_its_place(sample: Path, format: str):
     ],
 )
 def test_a_place_has_a_mark_and_a_whole(path, mark, whole):
-    place = read_places(YAML, "yaml").exact(path)
+    place = read_places(YAML, "yaml").found.get(path)
     assert (YAML[slice(*place.mark)], YAML[slice(*place.whole)]) == (mark, whole)
 
 

@@ -42,7 +42,7 @@ def check(text: str, *, format: str = GUESS, draw: bool = True, seen: str = "", 
     answer: dict[str, Any] = {
         "format": found.format,
         "called": formats.FORMATS.get(found.format, found.format),
-        "machine": _find_name(found),
+        "machine": found.name,
         "findings": [_describe_finding(one, places, units) for one in found.findings[:MOST_FINDINGS]],
         "errors": len(found.errors),
         "warnings": len(found.warnings),
@@ -70,11 +70,6 @@ def locate_paths(text: str, format: str, paths: list[str]) -> list[list[int]]:
 def choose_folds(outline: Outline) -> frozenset[str]:
     """Return the states that are folded in the diagram beside the text."""
     return diagrams.top_level(outline) if len(outline.states) > FOLDED else frozenset()
-
-
-def _find_name(found: Submission) -> str:
-    name = (found.definition or {}).get("id")
-    return name if isinstance(name, str) else ""
 
 
 def _compile(found: Submission) -> CompiledDefinition | None:
@@ -108,12 +103,8 @@ def _list_parts(compiled: CompiledDefinition, places: Places, units: Utf16) -> d
     for id, path in parts.items():
         place = places.nearest(path)
         if place is not None and place.path and len(found) < MOST_PARTS:
-            found[id] = [*_convert_range(place.whole, units), units(_find_cursor(place))]
+            found[id] = [*_convert_range(place.whole, units), units((place.key or place.value)[0])]
     return found
-
-
-def _find_cursor(place: Place) -> int:
-    return place.key[0] if place.key else place.value[0]
 
 
 def _draw(compiled: CompiledDefinition, seen: str) -> dict[str, Any]:
@@ -141,17 +132,13 @@ def _write(found: Submission, text: str, format: str) -> dict[str, Any]:
     """Return the text in order. Comments of YAML would be lost: such a text stays as it is."""
     if found.definition is None:
         return {"refused": "The text cannot be read yet: correct the first finding."}
-    if found.format == format == "yaml" and _has_comments(text):
+    if found.format == format == "yaml" and any(re.search(r"^\s*#| #", line) for line in text.split("\n")):
         return {"refused": "The text has comments, which formatting would lose: it stays as it is."}
     try:
         written, _ = formats.dump(found.definition, format)
     except DefinitionError as error:
         return {"refused": str(error)}
     return {"written": written}
-
-
-def _has_comments(text: str) -> bool:
-    return any(line.lstrip().startswith("#") or " #" in line for line in text.split("\n"))
 
 
 _MEANT = re.compile(r'did you mean "([^"\\…]+)"\?')
@@ -173,7 +160,7 @@ class Fix:
 def mark(finding: Finding, places: Places) -> Range:
     """Return the range that is underlined: of an expression or a key the one name that is wrong, where it is named."""
     whole = locate(places.text, finding.path, places)
-    place = places.exact(parse_path(finding.path))
+    place = places.found.get(parse_path(finding.path))
     if place is not None and place.key is not None and place.path[-1] == _find_wrong_name(finding):
         return place.key
     return _find_word(places.text, _find_wrong_name(finding), whole) or whole
@@ -204,7 +191,7 @@ def _replace_name(finding: Finding, places: Places, at: Range) -> Fix | None:
     meant = _MEANT.search(finding.hint)
     if meant is None or not _SAFE.fullmatch(meant[1]):
         return None
-    place = places.exact(parse_path(finding.path))
+    place = places.found.get(parse_path(finding.path))
     wrong = _find_wrong_name(finding)
     spots = [_find_word(places.text, wrong, at)]
     if place is not None and place.key is not None and place.path[-1] == wrong:
@@ -227,9 +214,9 @@ def _declare_field(finding: Finding, places: Places, at: Range) -> Fix | None:
     name, label = _find_wrong_name(finding), "Declare the field {} in context"
     if not _NAME.fullmatch(name) or len(name) > MAX_NAME:
         return None
-    if places.exact(("context", "properties")) is not None:
+    if places.found.get(("context", "properties")) is not None:
         return insert_key(places, ("context", "properties"), name, {}, label.format(name))
-    if places.exact(("context",)) is not None:
+    if places.found.get(("context",)) is not None:
         return insert_key(places, ("context",), name, None, label.format(name))
     return insert_key(places, (), "context", {name: None}, label.format(name))
 
@@ -246,7 +233,7 @@ def _add_state(finding: Finding, places: Places, at: Range) -> Fix | None:
 
 def _make_final(finding: Finding, places: Places, at: Range) -> Fix | None:
     path = parse_path(finding.path)
-    place = places.exact(path)
+    place = places.found.get(path)
     if place is None or (*path, "type") in places.found:
         return None
     return insert_key(places, path, "type", "final", f"Make {path[-1] if path else 'it'} a final state")
@@ -268,7 +255,7 @@ _MAKERS: dict[str, Any] = {"SB101": _add_state, "SB102": _declare_field, "SB202"
 
 def insert_key(places: Places, path: Path, key: str, value: Any, label: str, *, last: bool = False) -> Fix | None:
     """Return a new key of the object at ``path``: its first one, or its ``last``, written as the text around it is."""
-    around = places.exact(path)
+    around = places.found.get(path)
     if around is None or (around.kind != "object" and around.value[1] > around.value[0]):
         return None
     children = [place for place in places if len(place.path) == len(path) + 1 and place.path[:-1] == path and place.key]

@@ -72,9 +72,6 @@ class Places:
     def __iter__(self) -> Iterator[Place]:
         return iter(self.found.values())
 
-    def exact(self, path: Path) -> Place | None:
-        return self.found.get(path)
-
     def nearest(self, path: Path) -> Place | None:
         """Return the place of a path, else of the nearest part around it."""
         while path and path not in self.found:

@@ -12,7 +12,7 @@ from typing import Protocol
 from django.core.exceptions import ImproperlyConfigured
 
 from machines.conf import conf, extras
-from machines.conf.archive_names import FOLDER
+from machines.conf.retention_policy import ARCHIVE_FOLDER
 from machines.connections import get_engine
 from machines.engine import EngineFault, Instance, Step, UnknownInstance
 
@@ -88,7 +88,7 @@ def get_archive() -> Archive:
 
 @lru_cache(maxsize=8)
 def _make(name: str) -> Archive:
-    if not name.startswith(FOLDER):
+    if not name.startswith(ARCHIVE_FOLDER):
         return NoArchive() if name == "none" else SqlArchive()
     try:
         from .parquet import ParquetArchive
@@ -96,7 +96,7 @@ def _make(name: str) -> Archive:
         raise ImproperlyConfigured(
             f"{extras.explain(f'SIGNALBOX_ARCHIVE={name}', 'parquet', ['pyarrow'])} ({error})"
         ) from error
-    return ParquetArchive(Path(name.removeprefix(FOLDER)))
+    return ParquetArchive(Path(name.removeprefix(ARCHIVE_FOLDER)))
 
 
 def open_archived(machine: str, id: str) -> tuple[Instance, list[Step]]:

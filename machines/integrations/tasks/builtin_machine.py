@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from machines.catalog import builtin_machines
 from machines.engine import Engine
 
 MACHINE = "django_tasks"
-FOLDER = Path(__file__).parent / "definitions"
 
 
 def publish(engine: Engine) -> None:
-    builtin_machines.publish(engine, builtin_machines.definition(FOLDER, MACHINE))
+    builtin_machines.publish(engine, MACHINE)

@@ -61,7 +61,7 @@ class Command(BaseCommand):
 
     def _validate(self, file: str, format: str) -> None:
         submission = self._read(file, format)
-        self.stdout.write(f"{_name(submission, file)}: {submission.summary}")
+        self.stdout.write(f"{submission.name or file}: {submission.summary}")
         if submission.errors:
             raise CommandError("this definition cannot be published")
 
@@ -93,7 +93,7 @@ class Command(BaseCommand):
         if output is None:
             self.stdout.write(text, ending="")
         else:
-            _write(output, text)
+            versions.write_file(output, text)
             self.stdout.write(f"{output}: {len(text.encode())} bytes")
 
     def _import(self, file: str, format: str, run_code: bool, options: dict[str, Any]) -> None:
@@ -144,7 +144,7 @@ class Command(BaseCommand):
         if output is None:
             self.stdout.write(text, ending="" if text.endswith("\n") else "\n")
         else:
-            _write(output, text)
+            versions.write_file(output, text)
             self.stderr.write(f"{output}: {format}, {len(text.encode())} bytes")
 
     def _make_current(self, compiled: CompiledDefinition | None, notes: str, user: str) -> None:
@@ -156,9 +156,6 @@ class Command(BaseCommand):
             self.stdout.write(f"{made.machine} {made.target}: request {made.pk} waits for a second person")
         else:
             self.stdout.write(f"{made.machine.name} v{made.number} is current ({made.digest})")
-
-    def _diff(self, name: str, a: str, b: str, as_json: bool, as_text: bool) -> None:
-        versions.run_diff(self, self._read_draft, name, a, b, as_json=as_json, as_text=as_text)
 
     def _plan(self, name: str, fail_on: str | None, options: dict[str, Any]) -> None:
         plan = versions.run_plan(self, name, options)
@@ -200,7 +197,7 @@ class Command(BaseCommand):
         if not restored:
             self.stdout.write("Redis has all versions")
 
-    def _read_draft(self, file: str) -> CompiledDefinition:
+    def read_draft(self, file: str) -> CompiledDefinition:
         """Read the file of a draft; print its errors."""
         submission = self._read(file, GUESS, to=self.stderr)
         if submission.errors or submission.compiled is None:
@@ -292,18 +289,6 @@ def _bytes(file: str) -> bytes:
         raise CommandError(f"{file} cannot be read: {error.strerror}") from error
 
 
-def _write(path: str, text: str) -> None:
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def _name(submission: Submission, file: str) -> str:
-    named = (submission.definition or {}).get("id")
-    return named if isinstance(named, str) else file
-
-
 VERBS: Mapping[str, Verb] = {
     "validate": Verb("print every finding; exit with 1 when one is an error", _take_file, Command._validate),
     "publish": Verb("publish a definition as the current version", _add_publish_arguments, Command._publish),
@@ -325,7 +310,7 @@ VERBS: Mapping[str, Verb] = {
         "write a published version in any format; or the machine with all its instances to FILE",
         _add_export_arguments, Command._export,
     ),
-    "diff": Verb("compare two versions, or a version and a file", versions.add_diff_arguments, Command._diff),
+    "diff": Verb("compare two versions, or a version and a file", versions.add_diff_arguments, versions.run_diff),
     "plan": Verb(
         "plan where instances of other versions stand in a version", versions.add_plan_arguments, Command._plan
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from machines.schedules import Row, describe_run, describe_time, queries
 from machines.schedules import actions as schedules
 from machines.schedules.declarations import sync_code
 
+CHANGES = ("pause", "resume", "take_over", "run")
 ONE = ("show", "next", "history", "pause", "resume", "take-over", "run", "backfill", "remove")
 
 
@@ -58,7 +60,9 @@ class Command(BaseCommand):
 
     def handle(self, *, verb: str, **given: Any) -> None:
         try:
-            found, lines = getattr(self, f"_{verb.replace('-', '_')}")(Actor.console(), **given)
+            verb = verb.replace("-", "_")
+            run = partial(self._change, verb=verb) if verb in CHANGES else getattr(self, f"_{verb}")
+            found, lines = run(Actor.console(), **given)
         except SignalboxError as error:
             raise CommandError(f"{error} ({error.code})") from error
         self.stdout.write(json.dumps(found, indent=2) if given["json"] else "\n".join(lines))
@@ -96,17 +100,9 @@ class Command(BaseCommand):
         rows = [schedules.put(actor, document, reason=reason) for document in documents]
         return [row.as_dict() for row in rows], [_line(row) for row in rows]
 
-    def _pause(self, actor: Actor, name: str, reason: str, **_: Any) -> tuple[Any, list[str]]:
-        return _describe_row(schedules.pause(actor, name, reason=reason))
-
-    def _resume(self, actor: Actor, name: str, reason: str, **_: Any) -> tuple[Any, list[str]]:
-        return _describe_row(schedules.resume(actor, name, reason=reason))
-
-    def _take_over(self, actor: Actor, name: str, reason: str, **_: Any) -> tuple[Any, list[str]]:
-        return _describe_row(schedules.take_over(actor, name, reason=reason))
-
-    def _run(self, actor: Actor, name: str, reason: str, **_: Any) -> tuple[Any, list[str]]:
-        return _describe_row(schedules.run(actor, name, reason=reason))
+    def _change(self, actor: Actor, *, verb: str, name: str, reason: str, **_: Any) -> tuple[Any, list[str]]:
+        row = getattr(schedules, verb)(actor, name, reason=reason)
+        return row.as_dict(), [_line(row)]
 
     def _backfill(self, actor: Actor, name: str, start: str, end: str, reason: str, **_: Any) -> tuple[Any, list[str]]:
         count = schedules.backfill(actor, name, start, end, reason=reason)
@@ -133,10 +129,6 @@ def _read(file: str) -> list[Any]:
     except ValueError as error:
         raise CommandError(f"{file} is no JSON: {error}") from error
     return found if isinstance(found, list) else [found]
-
-
-def _describe_row(row: Row) -> tuple[Any, list[str]]:
-    return row.as_dict(), [_line(row)]
 
 
 def _line(row: Row) -> str:

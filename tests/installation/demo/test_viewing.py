@@ -9,7 +9,7 @@ from dashboard.demo.traffic import Traffic
 from dashboard.demo.viewing import Viewing
 from dashboard.examples.handlers import add_up, minutes_watched
 from machines.mapreduce import MapReduce, builtin_machines
-from machines.mapreduce.builtin_machines import CHUNK, RUN
+from machines.mapreduce.store import CHUNK, RUN
 from machines.worker.registry import discover
 from tests.worker.builders import drain
 

@@ -94,7 +94,7 @@ def test_a_machine_a_script_published_shows_and_showing_it_writes_nothing(as_, e
 
 def test_a_machine_redis_no_longer_has_is_named(as_, engine, activation):
     client = as_("viewer")
-    publishing.adopt_all()
+    publishing.adopt_published({})
     engine.client.delete(engine.keys.machines)
     assert "Machine activation is in the database but missing in Redis" in read(client.get("/")).text
 
@@ -261,7 +261,7 @@ def test_it_asks_the_database_no_more_often_however_many_machines_there_are(as_,
             engine.publish(machine(f"m{number}-{place}", {"A": {"sla": "15m"}}))
             engine.create(f"m{number}-{place}", "late", now=int(time.time() * 1000) - 3_600_000)
         if recorded:
-            publishing.adopt_all()
+            publishing.adopt_published({})
         client.get("/")  # the first request of a process asks for more
         with CaptureQueriesContext(connection) as queries:
             assert client.get("/").status_code == 200
