@@ -16,13 +16,13 @@ from django.db.migrations.executor import MigrationExecutor
 from dashboard.serving.checks import system_checks
 from dashboard.site import folders, stores
 from dashboard.site.environment import of_process
+from machines import mapreduce
 from machines.catalog.publishing import publish, restore
 from machines.conf import conf
 from machines.conf.project import joined_migrations
 from machines.connections import get_engine
 from machines.engine.errors import EngineUnavailable, NotPermitted, SignalboxError
 from machines.formats import load
-from machines.mapreduce.builtin_machines import FOLDER as MAP_REDUCE
 from machines.models import Draft
 from machines.people.actor import Actor
 from machines.schedules import Schedules
@@ -31,7 +31,7 @@ from machines.versions import drafts as services
 
 from .errors import DemoFailed
 
-SAMPLES = (folders.SAMPLES, MAP_REDUCE)
+SAMPLES = (folders.SAMPLES, Path(mapreduce.__file__).parent / "definitions")
 DRAFTS = folders.SAMPLES / "drafts"
 NOTES = {
     "delivery": "An empty shelf is called Back-ordered, the carrier's depot and van are states of their own, the"

@@ -8,7 +8,7 @@ from random import Random
 from dashboard.examples.handlers import add_up, minutes_watched
 from machines.engine import Engine
 from machines.mapreduce import MapReduce
-from machines.mapreduce.builtin_machines import RUN
+from machines.mapreduce.store import RUN
 
 ACTOR = "traffic"
 NAME = "viewing"

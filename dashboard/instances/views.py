@@ -25,7 +25,7 @@ from machines.catalog.mirrors import row_methods
 from machines.engine import Inspection, Instance, Step, errors
 from machines.instances import actions as instances
 from machines.mapreduce import actions as runs
-from machines.mapreduce.builtin_machines import RUN
+from machines.mapreduce.store import RUN
 from machines.people import rules
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded

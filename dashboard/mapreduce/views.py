@@ -8,7 +8,7 @@ from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import View
 from machines.engine import errors
 from machines.mapreduce import actions as runs
-from machines.mapreduce.builtin_machines import RUN
+from machines.mapreduce.store import RUN
 from machines.people.actor import Actor
 
 SUCCESS = {"retry": "Retrying what is not finished", "remove": "A worker removes the run"}

@@ -21,7 +21,6 @@ from .permissions import GroupGrants, ReadOnly, UserGrants, may, may_grant
 class MachineAdmin(ReadOnly, admin.ModelAdmin):
     list_display = ["name", "current", "description", "created_at", "adopted"]
     search_fields = ["name", "description"]
-    show_full_result_count = False
     fields = ["name", "description", "current", "version_policy", "created_at", "adopted"]
     readonly_fields = fields
     change_form_template = "admin/machines/machine/change_form.html"

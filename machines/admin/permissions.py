@@ -42,29 +42,27 @@ class ReadOnly:
     """For a ModelAdmin: seen with ``view``, never added, changed or deleted by the admin's own forms.
 
     ``machine_field`` leads from a row to the name of its machine: a list holds no others than those that may be seen,
-    and a row that may not be is one that is not there.
+    and a row that may not be is one that is not there. It is empty for rows that are of no one machine.
     """
 
     machine_field = "name"
+    show_full_result_count = False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         found, scope = super().get_queryset(request), permissions.scope_of(request.user)  # type: ignore[misc]
-        return found if scope.all else found.filter(**{f"{self.machine_field}__in": scope.names})
+        everything = scope.all or not self.machine_field
+        return found if everything else found.filter(**{f"{self.machine_field}__in": scope.names})
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return permissions.anywhere(request.user, "view")
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return permissions.anywhere(request.user, "view")
+        return self.has_view_permission(request)
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
+    has_add_permission = has_delete_permission = has_change_permission
 
 
 class Grants(admin.TabularInline):

@@ -36,7 +36,6 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):
     list_filter = ["outcome", "action", ("at", admin.DateFieldListFilter)]
     search_fields = ["actor__exact", "machine__exact", "instance__exact", "target__exact", "request__exact"]
     search_help_text = "exact person, machine, instance, target or request"
-    show_full_result_count = False
     list_per_page = 50
     ordering = ["-at", "-id"]
     fields = [
@@ -51,9 +50,6 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):
 
     def has_view_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return permissions.anywhere(request.user, "audit")
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return self.has_view_permission(request)
 
     @admin.display(description="when", ordering="at")
     def when(self, entry: AuditEntry) -> str:
@@ -76,26 +72,19 @@ class AuditEntryAdmin(ReadOnly, admin.ModelAdmin):
 
 @admin.register(LastSeen)
 class LastSeenAdmin(ReadOnly, admin.ModelAdmin):
-    """To the minute, and some seconds behind."""
+    """To the minute, and some seconds behind. A person is of no one machine."""
 
+    machine_field = ""
     list_display = ["user", "at", "requests", "is_active"]
     list_select_related = ["user"]
     search_fields = [f"user__{get_user_model().USERNAME_FIELD}"]
     ordering = ["-at"]
-    show_full_result_count = False
     fields = ["user", "at", "requests"]
     readonly_fields = fields
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[LastSeen]:
-        """Return all of them: a person is of no one machine."""
-        return admin.ModelAdmin.get_queryset(self, request)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         people = get_user_model()._meta
         return request.user.has_perm(f"{people.app_label}.{get_permission_codename('view', people)}")
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return self.has_view_permission(request)
 
     @admin.display(description="active", boolean=True)
     def is_active(self, row: LastSeen) -> bool:
@@ -109,7 +98,6 @@ class OutboxEntryAdmin(ReadOnly, admin.ModelAdmin):
     list_filter = ["state", "kind", "outcome"]
     search_fields = ["machine__exact", "instance__exact", "event__exact", "actor__exact"]
     search_help_text = "exact machine, instance, event or actor"
-    show_full_result_count = False
     list_per_page = 50
     ordering = ["-pk"]
     fields = [
@@ -122,26 +110,20 @@ class OutboxEntryAdmin(ReadOnly, admin.ModelAdmin):
 
 @admin.register(Token)
 class TokenAdmin(ReadOnly, admin.ModelAdmin):
-    """Seen with ``view_token``, revoked with ``revoke_token``. The digest of a secret is nobody's business."""
+    """Seen with ``view_token``, revoked with ``revoke_token``. The digest of a secret is nobody's business. A
+    token is of no one machine."""
 
+    machine_field = ""
     list_display = ["name", "handle", "owner", "may", "on", "created", "expires", "last_used", "uses", "state"]
     list_filter = ["revoked", "expires"]
     list_select_related = ["owner"]
     search_fields = ["handle__exact", "name", f"owner__{get_user_model().USERNAME_FIELD}__exact"]
-    show_full_result_count = False
     fields = ["name", "handle", "owner", "may", "on", "created", "expires", "last_used", "uses", "revoked"]
     readonly_fields = fields
     actions = ["revoke"]
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Token]:
-        """Return all of them: a token is of no one machine."""
-        return admin.ModelAdmin.get_queryset(self, request)
-
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("machines.view_token")
-
-    def has_module_permission(self, request: HttpRequest) -> bool:
-        return self.has_view_permission(request)
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("machines.revoke_token")
@@ -172,7 +154,6 @@ class MachineVersionAdmin(ReadOnly, admin.ModelAdmin):
     list_display_links = ["machine", "number"]
     list_filter = [("machine", admin.RelatedOnlyFieldListFilter)]
     list_select_related = ["machine", "published_by"]
-    show_full_result_count = False
     fieldsets = [
         (None, {"fields": ["machine", "number", "is_current", "published_at", "published_by", "digest", "notes"]}),
         ("Diagram", {"fields": ["diagram"], "classes": ["sb-bare"]}),

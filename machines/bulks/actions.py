@@ -142,20 +142,15 @@ def redact_rows(actor: Actor, machine: str, rows: Sequence[Row]) -> list[Row]:
     """Redact values of instances in the reasons, where any field of the machine is hidden from the actor."""
     redactor = redactor_of(actor, machine)
     if not redactor.open:
-        return [replace(row, **_mask_notes(row)) for row in rows]
+        return [replace(row, verdict=_mask(row.verdict), outcome=_mask(row.outcome)) for row in rows]
     if isinstance(redactor, RevealAudit):
-        redactor.note_all({row.item.id: {"error"} for row in rows if _discloses(row)})
+        told = {row.item.id: [note for note in (row.verdict, row.outcome) if note] for row in rows}
+        redactor.note_all({id: {"error"} for id, notes in told.items() if any(n.why != _drop_reason(n) for n in notes)})
     return list(rows)
 
 
-def _discloses(row: Row) -> bool:
-    """Tell whether a reason says more than those may see from whom a field is hidden."""
-    return any(note.why != _drop_reason(note) for note in (row.verdict, row.outcome) if note)
-
-
-def _mask_notes(row: Row) -> dict[str, Note]:
-    notes = {"verdict": row.verdict, "outcome": row.outcome}
-    return {name: Note.of_all(note.word, _drop_reason(note)) for name, note in notes.items() if note}
+def _mask(note: Note | None) -> Note | None:
+    return note and Note.of_all(note.word, _drop_reason(note))
 
 
 def _drop_reason(note: Note) -> str:
@@ -329,9 +324,7 @@ def _spend_guess(actor: Actor, order: Order, entry: AuditRecord) -> None:
 
 
 def _demand(actor: Actor, order: Order) -> None:
-    for right in _list_rights(order):
-        if not actor.may(right, order.machine):  # only accounts that may see the machine learn its name
-            raise Forbidden(right, order.machine if actor.may("view", order.machine) else "")
+    actor.demand_discreetly(order.machine, *_list_rights(order))
 
 
 def _list_rights(order: Order) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ another worker had begun. What the person who ordered it may do is decided in ea
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from machines.catalog.mirrors import is_mirror, row_methods
 from machines.engine import Engine, Fire, Permit, errors, limits
@@ -86,22 +86,17 @@ def _fire(engine: Engine, bulk: str, order: Order, permit: Permit | None, items:
 
 def _call_method(engine: Engine, bulk: str, order: Order, item: Item) -> Note:
     """Call the method of a row, for the person who ordered it. A row whose history has this bulk was called before."""
-    calls = row_methods()
-    try:
-        if _is_ours(engine, bulk, order.machine, item.id):
-            return Note("done")
-        user = calls.find_user(order.actor) if order.person else order.actor
-        calls.call_method(
-            order.machine, item.id, order.event, order.payload,
-            user=user, expect=item.revision if order.unchanged else None, reason=reason_of(bulk, order),
-        )  # fmt: skip
-    except errors.EngineUnavailable:
-        raise
-    except errors.Conflict as conflict:
-        return note_change(item, conflict.actual)
-    except errors.SignalboxError as error:
-        return note_error(error)
-    return Note("done")
+
+    def call() -> None:
+        calls = row_methods()
+        if not _is_ours(engine, bulk, order.machine, item.id):
+            user = calls.find_user(order.actor) if order.person else order.actor
+            calls.call_method(
+                order.machine, item.id, order.event, order.payload,
+                user=user, expect=item.revision if order.unchanged else None, reason=reason_of(bulk, order),
+            )  # fmt: skip
+
+    return _note(item, call)
 
 
 def _migrate(
@@ -119,8 +114,14 @@ def _migrate(
 def _move_key(engine: Engine, bulk: str, order: Order, permit: Permit | None, item: Item) -> Note:
     repair = getattr(engine, order.action)
     who = {"actor": order.actor, "reason": reason_of(bulk, order), "key": key_of(bulk, item.id), "permit": permit}
+    expect = item.revision if order.unchanged else None
+    return _note(item, lambda: repair(order.machine, item.id, **order.asked, expect=expect, **who))
+
+
+def _note(item: Item, move: Callable[[], object]) -> Note:
+    """Move an instance; return the outcome. Raises EngineUnavailable."""
     try:
-        repair(order.machine, item.id, **order.asked, expect=item.revision if order.unchanged else None, **who)
+        move()
     except errors.EngineUnavailable:
         raise
     except errors.Conflict as conflict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from math import ceil
 from typing import Any, NoReturn
 
@@ -13,8 +14,8 @@ from machines.worker import Job, handler
 from . import execution, migration
 from . import selection as previewing
 from . import selection as selecting
-from .order import BULK, MIGRATE, Order
-from .store import PAGE, Item, Store
+from .order import BULK, MIGRATE
+from .store import PAGE, Store
 
 PREVIEWED = 5 * PAGE  # instances asked in one job
 TURN = 100  # instances moved in one job at most
@@ -32,26 +33,13 @@ def collect(job: Job) -> dict[str, Any]:
     store, selection, total = Store(engine, job.instance), f"{job.id}.{job.attempt}", 0
     made, order = engine.get(BULK, job.instance).created, store.order()
     if order.action == MIGRATE:
-        return _collect_migration(engine, job, store, selection, order, made)
+        freezer = migration.collect(engine, store, selection, order, made, partial(_report, job))
+        return {"selection": selection, "found": freezer.total, "verdicts": dict(freezer.counts)}
     for number, page in enumerate(selecting.split_pages(selecting.find(engine, order, made))):
-        job.check()
         store.put_page(selection, number, page)
         total += len(page)
-        job.progress(total, None, "instances found")
+        _report(job, total)
     return {"selection": selection, "found": total, "verdicts": dict.fromkeys(previewing.RESULTS, 0)}
-
-
-def _collect_migration(
-    engine: Engine, job: Job, store: Store, selection: str, order: Order, made: int
-) -> dict[str, Any]:
-    """Freeze and preview in one walk over the fleet."""
-
-    def report(total: int) -> None:
-        job.check()
-        job.progress(total, None, "instances found")
-
-    freezer = migration.collect(engine, store, selection, order, made, report)
-    return {"selection": selection, "found": freezer.total, "verdicts": dict(freezer.counts)}
 
 
 @handler("bulk.preview", machine=BULK)
@@ -92,13 +80,15 @@ def act(job: Job) -> dict[str, Any]:
     items = store.items(data["selection"], start, min(start + (min(turn, rate) if rate else turn), data["found"]))
     for begin in range(0, len(items), together):
         some = items[begin : begin + together]
-        left = [item for item, note in zip(some, store.outcomes(_list_ids(some)), strict=True) if note is None]
+        left = [
+            item for item, note in zip(some, store.outcomes([item.id for item in some]), strict=True) if note is None
+        ]
         if left:
             _check(engine, job, start)
             execution.act(engine, store, job.instance, order, permit, left)
         job.progress(start + begin + len(some), data["found"], "instances")
     counts = Counter(data["outcomes"] or dict.fromkeys(execution.OUTCOMES, 0))
-    notes = [note for note in store.outcomes(_list_ids(items)) if note]
+    notes = [note for note in store.outcomes([item.id for item in items]) if note]
     counts.update(note.word for note in notes)
     if order.action == MIGRATE:  # it stores no outcome of those that were moved
         counts["done"] += len(items) - len(notes)
@@ -117,8 +107,9 @@ def remove(job: Job) -> None:
         return
 
 
-def _list_ids(items: list[Item]) -> list[str]:
-    return [item.id for item in items]
+def _report(job: Job, total: int) -> None:
+    job.check()
+    job.progress(total, None, "instances found")
 
 
 def _check(engine: Engine, job: Job, start: int) -> None:

@@ -139,8 +139,8 @@ class Redactor:
     def learn(self, *holders: Any) -> None:
         """Learn what is sensitive in these: it is found in texts and other values from now on."""
         for holder in () if self.open else holders:
-            for value in _find_named(holder, self._sensitive.names):
-                for leaf in filter(_is_telling, _list_leaves(value)):
+            for value in find_named(holder, self._sensitive.names):
+                for leaf in filter(_is_telling, list_leaves(value)):
                     self._known |= {str(leaf), *(json.dumps(leaf, ensure_ascii=x).strip('"') for x in (True, False))}
                 self._copies = None
 
@@ -402,25 +402,26 @@ def _reduce_to_shape(value: Any) -> Any:
     return value if value is None or value == [] else MASK
 
 
-def _find_named(holder: Any, names: frozenset[str]) -> Iterator[Any]:
+def find_named(holder: Any, names: frozenset[str]) -> Iterator[Any]:
     """Yield every value that stands under one of the names, at any depth."""
     if isinstance(holder, Mapping):
         for name, value in holder.items():
             if name in names:
                 yield value
             else:
-                yield from _find_named(value, names)
+                yield from find_named(value, names)
     elif isinstance(holder, list | tuple):
         for value in holder:
-            yield from _find_named(value, names)
+            yield from find_named(value, names)
 
 
-def _list_leaves(value: Any) -> Iterator[Any]:
+def list_leaves(value: Any) -> Iterator[Any]:
+    """Yield what stands in a value and holds nothing else."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
         for inner in value:
-            yield from _list_leaves(inner)
+            yield from list_leaves(inner)
     else:
         yield value
 

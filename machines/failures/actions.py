@@ -76,8 +76,7 @@ def stop(actor: Actor, id: int, *, reason: str) -> FailureAction | None:
         running = FailureAction.objects.filter(group_id=id, state=FailureAction.State.RUNNING).first()
         _demand(actor, id, "")
         for machine in running.machines if running else ():
-            if not actor.may("operate", machine):
-                raise Forbidden("operate", machine if actor.may("view", machine) else "")
+            actor.demand_discreetly(machine, "operate")
         if running is None:
             entry.void()
             return None
@@ -132,15 +131,10 @@ def _store(
 def _demand(actor: Actor, id: int, machine: str) -> Scope:
     """Return the machines that the action may reach."""
     if machine:
-        if not actor.may("operate", machine):
-            raise Forbidden("operate", machine if actor.may("view", machine) else "")
-    elif not _list_operable(actor, id):
+        actor.demand_discreetly(machine, "operate")
+    elif not any(actor.may("operate", name) for name in get(actor, id).machines):
         raise Forbidden("operate")
     return actor.scope("operate")
-
-
-def _list_operable(actor: Actor, id: int) -> list[str]:
-    return [machine for machine in get(actor, id).machines if actor.may("operate", machine)]
 
 
 def _open_jobs(id: int, scope: Scope, machine: str) -> list[FailedJob]:
@@ -192,8 +186,7 @@ def demand_on_all(actor: Actor, id: int) -> list[str]:
     """Return the machines of a group. Raises Forbidden unless the actor may ``operate`` on each of them."""
     machines = sorted(FailurePart.objects.filter(group_id=id).values_list("machine", flat=True))
     for machine in machines:
-        if not actor.may("operate", machine):  # only accounts that may see the machine learn its name
-            raise Forbidden("operate", machine if actor.may("view", machine) else "")
+        actor.demand_discreetly(machine, "operate")
     return machines
 
 

@@ -149,7 +149,7 @@ def history(
         found = get_engine().history(machine, id, limit=limit, before=before)
     except UnknownInstance:
         _, kept = store.open_archived(machine, id)
-        found = store.select_steps(kept, limit, before)
+        found = [step for step in kept if before is None or step.revision < before][:limit]
     return (redactor or redactor_of(actor, machine)).of(id).steps(found)
 
 

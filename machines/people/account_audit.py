@@ -140,17 +140,13 @@ def _compare(before: Any, after: Any, saved: Any) -> dict[str, Any]:
         if old == new:
             continue
         if field.is_relation:
-            found[field.name] = {"before": _name_row(before, field.name), "after": _name_row(after, field.name)}
+            sides = (("before", before), ("after", after))
+            found[field.name] = {side: _describe(getattr(row, field.name)) for side, row in sides}
         elif field.name in PLAIN or field.name == getattr(after, "USERNAME_FIELD", ""):
             found[field.name] = {"before": old, "after": new}
         else:
             found[field.name] = "changed"
     return found
-
-
-def _name_row(row: Any, name: str) -> str:
-    other = getattr(row, name)
-    return _name_permission(other) if isinstance(other, Permission) else str(other)
 
 
 # Memberships and permissions

@@ -79,7 +79,7 @@ def revoke_session(actor: Actor, owned: Sequence[Token], handle: str) -> Held | 
         return None
     (token,) = (one for one in owned if one.handle == found.subject)
     with actor.records("session.revoke", target=handle) as entry:
-        entry.note(token=token.handle, name=token.name, held=tokens.revoke_session(token, handle))
+        entry.note(token=token.handle, name=token.name, held=tokens.get_sessions().revoke_handle(token.handle, handle))
     return found
 
 
@@ -89,7 +89,7 @@ def revoke_sessions(actor: Actor, owned: Sequence[Token]) -> int:
     count = 0
     for token in (one for one in owned if one.handle in held):
         with actor.records("session.revoke", target=token.handle) as entry:
-            ended = tokens.revoke_sessions(token)
+            ended = tokens.get_sessions().revoke_all(token.handle)
             entry.note(token=token.handle, name=token.name, ended=ended)
         count += ended
     return count

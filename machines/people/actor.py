@@ -111,6 +111,13 @@ class Actor:
             )  # fmt: skip
         raise error
 
+    def demand_discreetly(self, machine: str, *rights: str) -> None:
+        """Raise Forbidden for the first right that is missing on a machine. Only accounts that may see the machine
+        learn its name."""
+        for right in rights:
+            if not self.may(right, machine):
+                raise Forbidden(right, machine if self.may("view", machine) else "")
+
     def holding(self, right: str, machine: str = "") -> Actor:
         """Return the same actor, who was asked for this right and holds it; and ``view`` with it, as with any right."""
         return replace(self, granted=self.granted | {(right, machine), ("view", machine)})

@@ -149,7 +149,7 @@ SHOWN = re.compile(r"sbs_\d{1,2}\.[0-9a-f]{16}\.", re.ASCII)  # of a session, wh
 def make_session(token: Token, state: Mapping[str, Any] | None = None, *, ttl: float = TTL) -> tuple[Session, str]:
     """Make a session of a token; return it and its text, which is not kept. Raises Full, BadInput,
     EngineUnavailable."""
-    made = _get_sessions().create(token.handle, state, ttl=ttl)
+    made = get_sessions().create(token.handle, state, ttl=ttl)
     return made, BEGINNING + made.token
 
 
@@ -157,7 +157,7 @@ def check_session(text: str, *, now: datetime | None = None) -> tuple[Session, T
     """Return the session that ``text`` is, and its token. Raises BadToken for one that opens nothing,
     EngineUnavailable."""
     try:
-        session = _get_sessions().get(text.removeprefix(BEGINNING) if text.startswith(BEGINNING) else "")
+        session = get_sessions().get(text.removeprefix(BEGINNING) if text.startswith(BEGINNING) else "")
     except Gone:
         raise BadToken(NO_SESSION) from None
     return session, get_by_handle(session.subject, now=now)
@@ -166,18 +166,9 @@ def check_session(text: str, *, now: datetime | None = None) -> tuple[Session, T
 def list_sessions(held: Iterable[Token]) -> list[Held]:
     """Return the sessions of some tokens, in one round trip; ``subject`` is the token's handle."""
     handles = [token.handle for token in held]
-    return [one for found in _get_sessions().of_each(handles).values() for one in found] if handles else []
+    return [one for found in get_sessions().of_each(handles).values() for one in found] if handles else []
 
 
-def revoke_session(token: Token, handle: str) -> bool:
-    """Revoke a session; tell whether it held until now."""
-    return _get_sessions().revoke_handle(token.handle, handle)
-
-
-def revoke_sessions(token: Token) -> int:
-    """Revoke all sessions; return how many ended."""
-    return _get_sessions().revoke_all(token.handle)
-
-
-def _get_sessions() -> Sessions:
+def get_sessions() -> Sessions:
+    """Return the sessions of all tokens, each under the handle of its token."""
     return get_pattern(Sessions, "api", ttl=TTL, lifetime=LIFETIME, most=MOST, partitions=PARTITIONS)

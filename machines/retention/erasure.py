@@ -19,6 +19,9 @@ from machines.instances.archive.store import decode, get_archive
 from . import search
 from .search import LEAST, Entry, Place, SearchValues, is_telling, list_named
 
+KEPT_KINDS = frozenset(["i", "h", "held", "def", "meta", "states", "in", "by", "job", "q", "timers"])
+"""Kinds of keys that hold another instance or a definition."""
+
 
 @dataclass(slots=True)
 class ErasureReport:
@@ -171,19 +174,7 @@ class Erasure:
     def _is_kept(self, place: Place) -> bool:
         """Tell whether a key is another instance's or a definition's, which this erasure may not change."""
         kind = place.suffix.partition(":")[0]
-        return bool(place.root) and kind in (
-            "i",
-            "h",
-            "held",
-            "def",
-            "meta",
-            "states",
-            "in",
-            "by",
-            "job",
-            "q",
-            "timers",
-        )
+        return bool(place.root) and kind in KEPT_KINDS
 
     def _holds(self, place: Place, entries: list[Entry]) -> bool:
         if not self._values:

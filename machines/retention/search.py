@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from django.conf import settings
 from django.db import connection, models
 
 from machines.catalog.models import DocumentField, Machine, MachineVersion
+from machines.catalog.redaction import MASK, find_named, list_leaves
 from machines.conf import conf
 from machines.engine import Engine
 from machines.engine.connection import routing
@@ -222,7 +223,7 @@ def find_cells(values: SearchValues) -> Iterator[Cell]:
 
 def mask_cell(cell: Cell, values: SearchValues) -> None:
     """Replace the values in a text. It goes around the models, some of which refuse to be changed."""
-    text = values.mask(cell.text, ESCAPED if cell.is_document else "•••")
+    text = values.mask(cell.text, ESCAPED if cell.is_document else MASK)
     with connection.cursor() as cursor:
         cursor.execute(
             f"UPDATE {_quote(cell.table)} SET {_quote(cell.column)} = %s WHERE {_quote(cell.key_column)} = %s",  # noqa: S608
@@ -252,7 +253,6 @@ def _quote(name: str) -> str:
     return str(connection.ops.quote_name(name))
 
 
-MASK = "•••"
 LEAST = 4
 """Characters of a value that is looked for everywhere: a shorter one would be found in what others wrote."""
 LEAST_DIGITS = 7
@@ -307,19 +307,4 @@ def is_telling(value: Any) -> bool:
 
 def list_named(value: Any, names: frozenset[str]) -> list[Any]:
     """List the leaves of what stands under one of these names, at any depth."""
-    if isinstance(value, Mapping):
-        found = []
-        for name, inner in value.items():
-            found += _list_leaves(inner) if name in names else list_named(inner, names)
-        return found
-    if isinstance(value, list | tuple):
-        return [leaf for inner in value for leaf in list_named(inner, names)]
-    return []
-
-
-def _list_leaves(value: Any) -> list[Any]:
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        return [leaf for inner in value for leaf in _list_leaves(inner)]
-    return [value]
+    return [leaf for found in find_named(value, names) for leaf in list_leaves(found)]

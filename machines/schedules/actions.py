@@ -26,8 +26,8 @@ def put(actor: Actor, document: object, *, reason: str = "") -> Row:
         before = Store(get_engine()).find(schedule.name)
         if before is not None:
             demand_rights(actor, before.schedule, "put")
-            entry.note(was=_list_facts(before.schedule))
-        entry.note(given=_list_facts(schedule))
+            entry.note(was=before.schedule.as_dict())
+        entry.note(given=schedule.as_dict())
         _check_rules(actor, schedule)
         if schedule.does in EVENTS:
             what = schedule.what
@@ -85,7 +85,7 @@ def remove(actor: Actor, name: str, *, reason: str = "", declared: bool = False)
     row = find_known(actor, name, "operate", "schedule.remove")
     with actor.records("schedule.remove", machine=row.schedule.machine, target=name, reason=reason) as entry:
         demand_rights(actor, row.schedule, "remove")
-        entry.note(was=_list_facts(row.schedule))
+        entry.note(was=row.schedule.as_dict())
         source = {"source": row.source} if declared else {}
         Schedules(get_engine()).remove(name, by=actor.name, reason=reason, **source)
 
@@ -124,8 +124,3 @@ def _check_rules(actor: Actor, schedule: Schedule) -> None:
     if rules.needs_approval(every_outline(schedule.machine), action):
         hint = "an event that needs none, or a schedule declared in code"
         raise InvalidSchedule(schedule.name, [Finding("what.event", f"{action} needs approval each time", hint)])
-
-
-def _list_facts(schedule: Schedule) -> dict[str, Any]:
-    """Return what the audit keeps, masked by the record."""
-    return schedule.as_dict()

@@ -119,9 +119,7 @@ def check_document(actor: Actor, document: object) -> Schedule:
 
 
 def demand_rights(actor: Actor, schedule: Schedule, verb: str) -> None:
-    for right in list_rights(schedule, verb):
-        if not actor.may(right, schedule.machine):  # only accounts that may see the machine learn its name
-            raise Forbidden(right, schedule.machine if actor.may("view", schedule.machine) else "")
+    actor.demand_discreetly(schedule.machine, *list_rights(schedule, verb))
 
 
 def list_rights(schedule: Schedule, verb: str) -> tuple[str, ...]:

@@ -134,13 +134,6 @@ class Schedules:
         orders = self._store.read([instance.id for instance in found])
         return [_read_row(orders[instance.id], instance) for instance in found if instance.id in orders]
 
-    def list_next(self, name: str, count: int = 5, *, now: int | None = None) -> list[int]:
-        """Return planned times from now on, seconds; none while it is paused."""
-        row = self.get(name)
-        if row.state != "active" or row.next is None:
-            return []
-        return row.schedule.list_next(row.next - 1, count)
-
     def history(self, name: str, limit: int = 100) -> list[Run]:
         """Return the runs, newest first: as many as the steps of its history hold. Raises UnknownSchedule."""
         try:

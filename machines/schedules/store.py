@@ -56,13 +56,9 @@ class Order:
         document = {**facts, "groups": groups, "anchor": self.schedule.anchor, "schedule": self.schedule.as_dict()}
         return json.dumps(document, separators=(",", ":"))
 
-    @classmethod
-    def decode(cls, text: str) -> Order:
-        return _decode(text)
-
 
 @lru_cache(maxsize=256)
-def _decode(text: str) -> Order:
+def decode(text: str) -> Order:
     """Decode a schedule once: each occurrence reads it."""
     found: dict[str, Any] = json.loads(text)
     schedule = documents.read(found.pop("schedule"), anchor=found.pop("anchor"))
@@ -87,7 +83,7 @@ class Store:
             text = self._storage.command("HGET", self._find_key(name), "order")
         except UnknownMachine:
             return None
-        return None if text is None else Order.decode(text)
+        return None if text is None else decode(text)
 
     def get(self, name: str) -> Order:
         """Return a schedule. Raises UnknownSchedule."""
@@ -102,7 +98,7 @@ class Store:
         text, (seconds, micros) = self._storage.commands([(key, ("HGET", key, "order")), (key, ("TIME",))])
         if text is None:
             raise UnknownSchedule(name)
-        return Order.decode(text), int(seconds) * 1000 + int(micros) // 1000
+        return decode(text), int(seconds) * 1000 + int(micros) // 1000
 
     def read_time(self, name: str) -> int:
         """Return ms of the server's clock."""
@@ -116,7 +112,7 @@ class Store:
             return {}
         keys = [self._find_key(name) for name in names]
         texts = self._storage.commands([(key, ("HGET", key, "order")) for key in keys])
-        return {name: Order.decode(text) for name, text in zip(names, texts, strict=True) if text is not None}
+        return {name: decode(text) for name, text in zip(names, texts, strict=True) if text is not None}
 
     def _find_key(self, name: str) -> str:
         if self._count is None:

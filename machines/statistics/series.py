@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ MOST = 6  # lines of one chart; what is left over is added up as one more
 SUMMED = ("covered", "transitions", "enqueued", "completed", "failed", "died", "refused")
 """Columns that the database adds up."""
 
+FAILURES = {"attempts failed": "failed", "jobs died": "died", "events refused": "refused"}
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 Period = Measurement.Period
@@ -225,14 +226,6 @@ def _sums(read: Measured, names: Mapping[str, str]) -> list[Line]:
     return lines
 
 
-def _work(read: Measured, queue: str) -> list[Line]:
-    return _sums(read, {"enqueued": "enqueued", "completed": "completed"})
-
-
-def _failures(read: Measured, queue: str) -> list[Line]:
-    return _sums(read, {"attempts failed": "failed", "jobs died": "died", "events refused": "refused"})
-
-
 def _instances(read: Measured, queue: str) -> list[Line]:
     """Return the instances as they were at the end of each step."""
     rows = rows_of(read.axis, read.machines).order_by("at").values_list("machine", "bucket", "instances")
@@ -245,14 +238,6 @@ def _instances(read: Measured, queue: str) -> list[Line]:
 
 
 # What each row keeps in detail
-
-
-def _edges(read: Measured, queue: str) -> list[Line]:
-    return _draw_details(read, "edges")
-
-
-def _draw_refusals(read: Measured, queue: str) -> list[Line]:
-    return _draw_details(read, "refused")
 
 
 def _draw_details(read: Measured, kind: str) -> list[Line]:
@@ -275,18 +260,6 @@ def _throughput(read: Measured, queue: str) -> list[Line]:
             buckets[at] = _Bucket(ms, sum(found.get(name, 0) for name in names))
         lines.append(_rate(read.axis, label, buckets))
     return lines
-
-
-def _times(read: Measured, queue: str) -> list[Line]:
-    return _quantiles(read, queue, "waits", "wait ") + _quantiles(read, queue, "runs", "run ")
-
-
-def _waits(read: Measured, queue: str) -> list[Line]:
-    return _quantiles(read, queue, "waits")
-
-
-def _runs(read: Measured, queue: str) -> list[Line]:
-    return _quantiles(read, queue, "runs")
 
 
 def _quantiles(read: Measured, queue: str, kind: str, before: str = "") -> list[Line]:
@@ -334,16 +307,19 @@ def _fewest(lines: list[Line], most: int) -> list[Line]:
     return [*kept, Line(name, values, sum(line.total or 0 for line in left), rest=True)]
 
 
-WHATS = {
+WHATS: dict[str, tuple[Callable[[Measured, str], list[Line]], str]] = {
     "transitions": (_transitions, "/min"),
-    "work": (_work, "/min"),
-    "failures": (_failures, "/min"),
+    "work": (lambda read, _: _sums(read, {"enqueued": "enqueued", "completed": "completed"}), "/min"),
+    "failures": (lambda read, _: _sums(read, FAILURES), "/min"),
     "instances": (_instances, ""),
-    "edges": (_edges, "/min"),
-    "refused": (_draw_refusals, "/min"),
+    "edges": (lambda read, _: _draw_details(read, "edges"), "/min"),
+    "refused": (lambda read, _: _draw_details(read, "refused"), "/min"),
     "throughput": (_throughput, "/min"),
-    "times": (_times, "ms"),
-    "waits": (_waits, "ms"),
-    "runs": (_runs, "ms"),
+    "times": (
+        lambda read, queue: _quantiles(read, queue, "waits", "wait ") + _quantiles(read, queue, "runs", "run "),
+        "ms",
+    ),
+    "waits": (lambda read, queue: _quantiles(read, queue, "waits"), "ms"),
+    "runs": (lambda read, queue: _quantiles(read, queue, "runs"), "ms"),
 }
 """what -> how it is made, and its unit."""

@@ -13,7 +13,6 @@ from machines.bulks.store import Store
 from machines.catalog import builtin_machines
 from machines.engine import Engine, errors
 from machines.engine.definitions import check
-from machines.mapreduce import builtin_machines as of_runs
 from tests.cases import for_each
 from tests.installation.processes import ROOT
 from tests.worker.builders import errand, places
@@ -38,7 +37,7 @@ from .builders import (
 def test_what_is_shipped_has_no_findings():
     assert [str(finding) for finding in check(builtin_machines.definition(BULK))] == []
     assert builtin_machines.definition(BULK)["id"] == BULK
-    assert of_runs.definition("map_reduce")["id"] != BULK
+    assert builtin_machines.definition("map_reduce")["id"] != BULK
 
 
 def test_an_event_is_sent_to_everything_a_filter_finds(engine):

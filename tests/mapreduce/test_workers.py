@@ -9,8 +9,9 @@ import sys
 
 import pytest
 
-from machines.mapreduce import Progress, builtin_machines
-from machines.mapreduce.builtin_machines import CHUNK
+from machines.catalog import builtin_machines
+from machines.mapreduce import Progress
+from machines.mapreduce.store import CHUNK
 from tests.installation.processes import ROOT, eventually
 
 from .app import handlers

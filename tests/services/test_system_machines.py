@@ -27,7 +27,7 @@ from machines.jobs import actions as jobs
 from machines.jobs import queue_actions as queues
 from machines.mapreduce import MapReduce
 from machines.mapreduce import actions as runs
-from machines.mapreduce.builtin_machines import RUN
+from machines.mapreduce.store import RUN
 from machines.models import AuditEntry, Machine
 from machines.people import tokens
 from machines.people.actor import Actor

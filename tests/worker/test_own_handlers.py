@@ -8,7 +8,7 @@ from machines.bulks import BULK, Bulk
 from machines.catalog import builtin_machines
 from machines.engine.errors import LookupFailed
 from machines.mapreduce import MapReduce
-from machines.mapreduce.builtin_machines import RUN
+from machines.mapreduce.store import RUN
 from machines.testing.job_runner import JobRunner
 from machines.worker.registry import ForeignJob, Registry, discover
 from tests.bulk.builders import parcels, previewed

@@ -10,17 +10,16 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pyarrow as arrow
 import pyarrow.parquet as files
 
-from .sql import ArchivedRecord, Page, add_to_totals, find_month, read_cursor, take_off_totals
+from .sql import COLUMNS, ArchivedRecord, Page, add_to_totals, find_month, read_cursor, take_off_totals
 
 ROWS = 1000  # of a row group, whose least and highest id its footer has
-COLUMNS = [column.name for column in fields(ArchivedRecord)]
 LISTED = [name for name in COLUMNS if name != "body"]
 STORED = ["definition" if name == "version" else name for name in COLUMNS]  # as the files call them
 SCHEMA = arrow.schema(

@@ -10,7 +10,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
 from django.db import connection, transaction
@@ -22,19 +22,6 @@ from machines.engine.instances.retirement import FinishedInstance
 
 from ..models import ArchivedInstance, ArchiveTotal
 
-COLUMNS = (
-    "machine",
-    "instance",
-    "finished",
-    "version",
-    "revision",
-    "state",
-    "created",
-    "actor",
-    "archived",
-    "indexed",
-    "body",
-)
 LAST = "\U0010ffff"  # no character is after it
 _CURSOR = re.compile(r"(\d{1,15}):(.{1,200})", re.DOTALL)
 
@@ -270,6 +257,9 @@ class ArchivedRecord:
         except (zlib.error, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DamagedBody(f"the archived body of {self.machine}/{self.instance} cannot be read: {error}") from error
         return FinishedInstance(self.machine, self.instance, raw, steps)
+
+
+COLUMNS = [column.name for column in fields(ArchivedRecord)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@ while Redis held them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -115,8 +115,3 @@ def decode(record: ArchivedRecord) -> tuple[Instance, list[Step]]:
     except DamagedBody as damage:
         raise EngineFault(str(damage)) from damage
     return replace(instance, archived_at=record.archived, done=True), steps
-
-
-def select_steps(steps: Iterable[Step], limit: int, before: int | None) -> list[Step]:
-    """Return the latest steps, newest first; ``before`` is a revision, for the next page."""
-    return [step for step in steps if before is None or step.revision < before][:limit]

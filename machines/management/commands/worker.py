@@ -16,8 +16,10 @@ from machines.duties import make_exclusive_duties, make_shared_duties
 from machines.patterns import Locks
 from machines.worker.command.command import add_arguments, list_arguments, read_names, read_options, run_worker
 from machines.worker.command.command_line import list_restart_command
+from machines.worker.duties.periodic import Duty
 from machines.worker.duties.scheduler import Scheduler
 from machines.worker.handler_checks import TAG as DEFINITIONS_TAG
+from machines.worker.options import Options
 from machines.worker.registry import HandlerError, discover
 from machines.worker.supervisor import Supervisor
 
@@ -41,15 +43,26 @@ class Command(BaseCommand):
             if code := Supervisor(command, given["processes"], grace=options.grace).run(self.stdout):
                 sys.exit(code)
             return
-        stays = not (options.once or options.drain)  # one that ends with its work leaves exclusive duties to others
-        duties = make_exclusive_duties(get_engine().at_once(), options) if stays else {}
-        scheduler = Scheduler(get_pattern(Locks), duties, options.id)
+        scheduler = _scheduler(options)
         run_worker(
             get_engine(),
             registry,
             options,
             url=conf.REDIS_URL,
             scheduler=scheduler,
-            duties=make_shared_duties(get_engine().at_once()) | scheduler.duties if stays else {},
+            duties=_duties(options, scheduler),
             write=self.stdout.write,
         )
+
+
+def _scheduler(options: Options) -> Scheduler:
+    """Make the scheduler of exclusive duties. A worker that ends with its work leaves them to workers that stay."""
+    duties = {} if options.once or options.drain else make_exclusive_duties(get_engine().at_once(), options)
+    return Scheduler(get_pattern(Locks), duties, options.id)
+
+
+def _duties(options: Options, scheduler: Scheduler) -> dict[str, Duty]:
+    """Return the worker's duties beside jobs and timers."""
+    if options.once or options.drain:
+        return {}
+    return make_shared_duties(get_engine().at_once()) | scheduler.duties

@@ -8,7 +8,8 @@ from dashboard.demo import traffic, viewing
 from dashboard.demo.traffic import Traffic
 from dashboard.demo.viewing import Viewing
 from dashboard.examples.handlers import add_up, minutes_watched
-from machines.mapreduce import MapReduce, builtin_machines
+from machines.catalog import builtin_machines
+from machines.mapreduce import MapReduce
 from machines.mapreduce.store import CHUNK, RUN
 from machines.worker.registry import discover
 from tests.worker.builders import drain
@@ -20,7 +21,8 @@ SERVICES = ("ABC", "HBO")
 def figures(engine, monkeypatch):
     monkeypatch.setattr(viewing, "VIEWS", 50)
     monkeypatch.setattr(viewing, "CHUNKS", 4)
-    builtin_machines.publish(engine)
+    for name in ("map_reduce_chunk", "map_reduce"):
+        builtin_machines.publish(engine, name)
     return Viewing(engine, Random(1), lambda random: f"ATV-{random.randrange(9)}", SERVICES)
 
 

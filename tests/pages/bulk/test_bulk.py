@@ -8,7 +8,8 @@ import io
 import pytest
 from django.contrib.auth.models import Permission
 
-from machines.bulks import BULK, Bulk, builtin_machine
+from machines.bulks import BULK, Bulk
+from machines.catalog import builtin_machines
 from machines.engine import UnknownMachine
 from machines.models import AuditEntry
 from machines.worker.registry import discover
@@ -263,7 +264,7 @@ def test_no_such_page_of_it(as_, shop, start):
 
 def test_an_instance_made_by_hand_has_no_page_here(as_, engine, db):
     engine.publish(PARCEL)
-    builtin_machine.publish(engine)
+    builtin_machines.publish(engine, BULK)
     engine.create(BULK, "forged", {"machine": "../x"})
     client = as_("supervisor")
     assert client.get("/bulk/forged/").status_code == 404

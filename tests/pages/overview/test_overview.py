@@ -15,8 +15,7 @@ from dashboard.alarms import links
 from dashboard.models import SavedView
 from dashboard.shared.figures.queue_depths import Depth
 from machines.alarms import detection as alarms
-from machines.bulks import builtin_machine
-from machines.catalog import publishing
+from machines.catalog import builtin_machines, publishing
 from machines.engine import Refused, WorkerInfo
 from machines.models import Approval, Machine
 from machines.patterns import Stats
@@ -297,7 +296,7 @@ def test_few_machines_stand_on_one_page_by_name_and_the_socket_sends_all(as_, ac
 
 
 def test_machines_of_the_product_are_listed_under_the_system_filter_alone(as_, engine, activation, transactional_db):
-    builtin_machine.publish(engine)
+    builtin_machines.publish(engine, "bulk")
     engine.create("bulk", "3f2a")
     client = as_("viewer")
     page = read(client.get("/"))
@@ -313,7 +312,7 @@ def test_machines_of_the_product_are_listed_under_the_system_filter_alone(as_, e
 
 
 def test_trouble_in_a_machine_of_the_product_is_an_alarm_though_it_is_not_listed(as_, engine, transactional_db):
-    builtin_machine.publish(engine)
+    builtin_machines.publish(engine, "bulk")
     engine.create("bulk", "3f2a")
     page = read(as_("viewer").get("/"))
     assert "ready on bulk/collect" in page.one("ul", class_="alarms").text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from machines.bulks import builtin_machine
+from machines.catalog import builtin_machines
 from tests.engine.builders import machine
 from tests.pages.overview.test_machine_table import fleet
 from tests.pages.reading import Element, read
@@ -55,7 +55,7 @@ def test_machines_are_chosen_by_the_address_and_those_that_are_not_there_are_nam
 
 
 def test_machines_of_the_product_are_there_while_they_are_in_trouble(as_, engine, db):
-    builtin_machine.publish(engine)
+    builtin_machines.publish(engine, "bulk")
     engine.publish(machine("calm", {"A": {}}))
     assert [name for name, *_ in tiles(read(as_("viewer").get("/wall/")))] == ["calm"]
     engine.create("bulk", "3f2a")

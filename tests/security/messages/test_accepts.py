@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from machines.bulks import builtin_machine as bulks
+from machines.catalog import builtin_machines
 from machines.engine import Engine
 from machines.engine.definitions import check, find_recipients
 from machines.formats import dump, load
-from machines.mapreduce import builtin_machines as runs
 from tests.cases import for_each
 from tests.engine.builders import NOW, machine, publish
 from tests.engine.messages.mailing import lost, teller, told
@@ -270,7 +269,7 @@ def test_what_a_definition_sends_to_is_read_from_it(action, found):
 
 
 def test_all_that_comes_with_the_product_says_who_may_send():
-    shipped = [runs.definition(name) for name in (runs.RUN, runs.CHUNK)] + [bulks.definition()]
+    shipped = [builtin_machines.definition(name) for name in ("map_reduce", "map_reduce_chunk", "bulk")]
     samples = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "examples").glob("*.json"))]
     named = {one["id"]: one["accepts"]["from"] for one in [*shipped, *samples] if "accepts" in one}
     assert named.keys() >= {"map_reduce", "map_reduce_chunk", "bulk", "payment"}
