@@ -16,7 +16,7 @@ from machines.catalog.mirrors import row_methods
 from machines.engine import Because, Candidate, Explanation, Instance, errors, expressions
 from machines.instances.forms import TypedForm
 from machines.people.errors import GuessedTooOften
-from machines.people.permissions import Groups, is_allowed
+from machines.people.transition_groups import Groups, is_allowed
 
 MAX_EXPLAINED = 60  # events explained on one page
 

@@ -19,7 +19,7 @@ from machines.catalog.redaction import MASK
 from machines.connections import get_engine
 from machines.engine import Conflict, Instance, LookupFailed, Step
 from machines.instances.queries import demand_findable, redactor_of
-from machines.people import limits, permissions, rules
+from machines.people import limits, rules, transition_groups
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded, Forbidden
 
@@ -333,7 +333,7 @@ def _list_rights(order: Order) -> tuple[str, ...]:
 
 def _make_permit(actor: Actor) -> dict[str, Any]:
     """Return what of the actor the engine holds each step to."""
-    return {"person": True, "groups": permissions.groups_of(actor.user)} if actor.is_person else {}
+    return {"person": True, "groups": transition_groups.groups_of(actor.user)} if actor.is_person else {}
 
 
 STEPS = 20  # of the history that the rate is measured over

@@ -11,7 +11,7 @@ from machines.catalog import builtin_machines
 from machines.engine import Engine, Instance, arguments
 from machines.engine.errors import Conflict, InstanceExists, Refused
 from machines.engine.versions import DryRun
-from machines.people.permissions import Groups
+from machines.people.transition_groups import Groups
 
 from . import migration
 from .errors import NotNow

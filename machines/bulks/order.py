@@ -14,7 +14,7 @@ from machines.engine import Engine, Permit, arguments, limits
 from machines.engine.errors import BadInput
 from machines.engine.search.filters import SearchTerms
 from machines.engine.versions import MigrationPlan
-from machines.people.permissions import Groups
+from machines.people.transition_groups import Groups
 
 BULK = "bulk"
 """The machine whose instances are bulk actions."""

@@ -22,7 +22,7 @@ from machines.engine.errors import (
     SignalboxError,
     UnknownInstance,
 )
-from machines.people import permissions
+from machines.people import transition_groups
 
 from .order import BULK, IDS, Order
 from .store import PAGE, Item, Note, Store
@@ -147,7 +147,7 @@ def _preview_event(order: Order, item: Item, answer: Explanation | SignalboxErro
     if order.unchanged and answer.revision != item.revision:
         return note_change(item, answer.revision)
     try:
-        permissions.check_transitions(order.groups, answer)
+        transition_groups.check_transitions(order.groups, answer)
     except NotAllowed as error:
         return note_error(error)
     if answer.taken:

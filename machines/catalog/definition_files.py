@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from django.apps import apps
 
 from machines import formats
 from machines.engine.definitions import CompiledDefinition, Finding, InvokeOutline, make_finding, render
@@ -200,6 +199,8 @@ class MissingHandler:
 def list_folders(label: str | None = None) -> list[tuple[str, Path]]:
     """List the label and the folder of each installed app that has one, in the order of INSTALLED_APPS; of one app with
     ``label``. Raises LookupError for an unknown label."""
+    from django.apps import apps  # files are read without Django, too
+
     configs = [apps.get_app_config(label)] if label is not None else list(apps.get_app_configs())
     folders = [(config.label, Path(config.path) / FOLDER) for config in configs]
     return [(name, folder) for name, folder in folders if folder.is_dir()]

@@ -13,7 +13,7 @@ from machines.connections import get_engine
 from machines.engine import BadInput, Engine, Explanation, Instance, NeedsApproval, Permit, Preview
 from machines.engine.definitions.outline import FIRE
 from machines.engine.instances.repairs import PREVIEWS
-from machines.people import limits, permissions, rules
+from machines.people import limits, rules, transition_groups
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded, GuessedTooOften
 
@@ -154,7 +154,9 @@ def preview_event(
     redactor = redactor_of(actor, machine)
     with redactor.raising():
         explanation = get_engine().explain(machine, id, event, payload)
-    permissions.check_transitions(permissions.groups_of(actor.user) if actor.is_person else None, explanation)
+    transition_groups.check_transitions(
+        transition_groups.groups_of(actor.user) if actor.is_person else None, explanation
+    )
     return redactor.explanation(explanation)
 
 

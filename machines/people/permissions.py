@@ -1,4 +1,4 @@
-"""Checks permissions: which account may do what, on which machines, and which transitions are for which groups.
+"""Checks permissions: which account may do what, on which machines.
 
 A right is held globally, by a Django permission, or on single machines, by the same permission given on the row of a
 ``Machine`` (django-guardian, to a user or to a group). A right without ``view`` is worth nothing: an account that may
@@ -7,17 +7,12 @@ not see a machine may not move its instances either. A machine without a row goe
 Each request reads permissions and grants anew, by three queries whose SQL is kept. Django builds the SQL of its two
 queries each time; the rows that it would read are put where it keeps them, on the user object, so that ``has_perm`` and
 every backend answer as ever.
-
-A transition is reserved for groups by ``"allow": ["group", ...]`` in a definition. The groups are Django's. What counts
-is decided by the engine, in the call that commits: services, and workers for the bulk of a person, send it the groups
-as a permit. A look ahead says the same for the moment of looking. Programs, workers and timers are no people, and
-nobody asks for them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any
@@ -28,7 +23,7 @@ from django.core.exceptions import PermissionDenied
 from django.utils.module_loading import import_string
 
 from machines.catalog.mirrors import is_mirror, is_mirror_without_model
-from machines.engine import Explanation, Instance, NotAllowed, SignalboxError
+from machines.engine import Instance, SignalboxError
 
 from ..conf.database import PreparedQuery
 
@@ -254,28 +249,3 @@ def _prepare_query() -> PreparedQuery:
         return own.values_list(*facts).union(through.values_list(*facts))
 
     return PreparedQuery(MachineUserGrant, make)
-
-
-Groups = frozenset[str] | None
-"""Names of an account's groups; None for an account that may take any transition."""
-
-
-def groups_of(user: Any) -> Groups:
-    """Return the groups of a person, in one query. Superusers may take any transition."""
-    return None if user.is_superuser else frozenset(user.groups.values_list("name", flat=True))
-
-
-def is_allowed(groups: Groups, allow: Collection[str]) -> bool:
-    """Return whether a transition reserved for the groups ``allow``, empty for anyone, is for this account."""
-    return groups is None or not allow or not groups.isdisjoint(allow)
-
-
-def check_transitions(groups: Groups, explanation: Explanation) -> None:
-    """Raise NotAllowed where the event would take a transition that is for others. What the engine would refuse anyway
-    passes: it says so itself, and better."""
-    for one in explanation.candidates:
-        if one.verdict == "taken" and not is_allowed(groups, one.allow):
-            raise NotAllowed(
-                explanation.machine, explanation.id, explanation.event,
-                groups=one.allow, transition=one.id, target=one.target or "",
-            )  # fmt: skip

@@ -22,7 +22,7 @@ from machines.engine.definitions.outline import covers_action
 from machines.engine.errors import UnknownMachine
 from machines.patterns.locks import Locks
 
-from . import permissions
+from . import transition_groups
 from .actor import Actor
 from .errors import ApprovalNeeded, SecondNeeded, SystemMachine
 
@@ -41,14 +41,14 @@ def demand_open(machine: str) -> None:
 
 def permit_of(actor: Actor) -> Permit | None:
     """Return what the engine holds the actor to; None for who is no person. One query, none for a superuser."""
-    return Permit(permissions.groups_of(actor.user)) if actor.is_person else None
+    return Permit(transition_groups.groups_of(actor.user)) if actor.is_person else None
 
 
-def groups_among(actor: Actor, outline: Outline) -> permissions.Groups:
+def groups_among(actor: Actor, outline: Outline) -> transition_groups.Groups:
     """Return the groups of a person, for a version that reserves a transition for some; None where nothing is closed to
     the actor. One query, none for a version without such transitions."""
     reserved = any(transition.allow for state in outline.states for transition in state.transitions)
-    return permissions.groups_of(actor.user) if reserved and actor.is_person else None
+    return transition_groups.groups_of(actor.user) if reserved and actor.is_person else None
 
 
 def needs_approval(outlines: Iterable[Outline], action: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from machines.audit.entries import AuditRecord
 from machines.catalog.queries import every_outline
 from machines.connections import get_engine
-from machines.people import limits, permissions, rules
+from machines.people import limits, rules, transition_groups
 from machines.people.actor import Actor
 
 from . import AuthorLost, Finding, InvalidSchedule, Row, Schedule, Schedules, authors
@@ -91,7 +91,9 @@ def remove(actor: Actor, name: str, *, reason: str = "", declared: bool = False)
 
 
 def _put(actor: Actor, document: object, reason: str) -> Row:
-    person: dict[str, Any] = {"person": True, "groups": permissions.groups_of(actor.user)} if actor.is_person else {}
+    person: dict[str, Any] = (
+        {"person": True, "groups": transition_groups.groups_of(actor.user)} if actor.is_person else {}
+    )
     return Schedules(get_engine()).put(document, author=actor.name, reason=reason, **person)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from machines.catalog import builtin_machines
 from machines.engine import Engine, Instance, errors
 from machines.engine.records import PartialList
-from machines.people.permissions import Groups
+from machines.people.transition_groups import Groups
 
 from . import document as documents
 from . import planning, targets

@@ -17,7 +17,7 @@ from machines.engine import Engine, Permit
 from machines.engine.errors import UnknownMachine
 from machines.engine.keys import choose_partition
 from machines.engine.storage import Storage
-from machines.people.permissions import Groups
+from machines.people.transition_groups import Groups
 
 from . import document as documents
 from .document import Schedule

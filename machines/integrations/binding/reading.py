@@ -25,7 +25,7 @@ from machines.engine import (
 from machines.engine.definitions import EventOutline
 from machines.engine.definitions.outline import is_match
 from machines.instances import actions as instances
-from machines.people import permissions
+from machines.people import permissions, transition_groups
 from machines.people.actor import Actor
 from machines.people.errors import GuessedTooOften
 from machines.people.limits import withhold
@@ -69,15 +69,17 @@ def available(field: MachineField, id: str, user: Any) -> list[EventOutline]:
     explanations = get_engine().explain_all(field.machine, id, [event.name for event in listed]) if listed else {}
     if user is not None:
         explanations = withhold(Actor(user, DOOR), field.machine, id, instance.revision, explanations)
-    groups = None if user is None else permissions.groups_of(user)
+    groups = None if user is None else transition_groups.groups_of(user)
     return [event for event in listed if _is_taken(event, explanations[event.name], groups)]
 
 
-def _is_taken(event: EventOutline, explanations: Explanation | SignalboxError, groups: permissions.Groups) -> bool:
+def _is_taken(
+    event: EventOutline, explanations: Explanation | SignalboxError, groups: transition_groups.Groups
+) -> bool:
     if isinstance(explanations, SignalboxError):
         return isinstance(explanations, BadPayload | GuessedTooOften)  # it needs fields that a person will fill in
     try:
-        permissions.check_transitions(groups, explanations)
+        transition_groups.check_transitions(groups, explanations)
     except NotAllowed:
         return False
     return explanations.taken or (bool(event.fields) and explanations.why == "guards")
