@@ -155,7 +155,7 @@ LOGGING = {
     },
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["asked"]}},
     "root": {"handlers": ["console"], "level": "WARNING"},
-    "loggers": {name: {"level": LOG_LEVEL} for name in ("machines", "dashboard")}
+    "loggers": {name: {"level": LOG_LEVEL} for name in ("machines", "dashboard", "signalbox")}
     | {name: {"level": "WARNING"} for name in ("httpx", "httpcore")}  # they log whole addresses of webhooks
     | {"django.request": {"filters": ["refusals"]}},
 }

@@ -33,6 +33,7 @@ class MachinesConfig(AppConfig):
         from django.db.models.signals import post_migrate
 
         from machines.alarms import routes  # noqa: F401  registers the system check
+        from machines.engine.errors import refusal_listeners
         from machines.integrations.attached import calls
         from machines.integrations.binding.checks import check_machines
         from machines.integrations.tasks import checks  # noqa: F401  registers the system check
@@ -42,8 +43,11 @@ class MachinesConfig(AppConfig):
 
         from .catalog import mirrors
         from .schedules import declarations
+        from .signals import send_refusal
 
         account_audit.connect()
+        if send_refusal not in refusal_listeners:
+            refusal_listeners.append(send_refusal)
         mirrors.register(calls)
         declarations.connect()
         register(Tags.models)(check_machines)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from django.db import close_old_connections
 from django.dispatch import Signal
+
+from machines.engine import Refused
+from machines.worker.job import Job
 
 log = logging.getLogger(__name__)
 
@@ -20,17 +24,19 @@ delivered = Signal()
 model; ``entry``: the OutboxEntry; ``error``: the exception that it failed with, or None."""
 
 job_failed = Signal()
-"""An attempt of a job has failed, sent by its worker, after Redis has it. ``sender``: the handler's name; ``machine``,
-``instance`` ("" for none), ``queue``, ``job`` (its id), ``attempt``, ``attempts``; ``error``: the exception, which may
-hold sensitive values."""
+"""An attempt of a job has failed, sent by its worker, after Redis has it, in the thread that reports ended jobs: a
+receiver that takes long holds those up. ``sender``: the handler's name; ``machine``, ``instance`` ("" for none),
+``queue``, ``job`` (its id), ``attempt``, ``attempts``, ``place`` (delayed, dead or handled); ``error``: the exception,
+which may hold sensitive values."""
 
 job_dead = Signal()
-"""An attempt was the last one: the job is dead, or its instance took the failure. Sent after ``job_failed``, with the
-same arguments. A job whose workers died has no signal: see the alarm ``dead``."""
+"""The attempt was the last one; ``place`` is handled where the instance left the state for it (``onError``). Sent after
+``job_failed`` with the same arguments. Of a job whose workers died there is no signal: see the alarm ``dead``."""
 
 instance_refused = Signal()
-"""A call of this process was refused by an instance or its machine. ``sender``: the engine's class; ``machine``,
-``instance``, ``event``, ``actor``; ``error``: the exception, whose ``code`` says why."""
+"""An event that this process fired was refused, sent in the thread of the call, before it raises. ``sender``: the name
+of the machine; ``instance`` (its id), ``event``; ``error``: the Refused, whose explanation may hold sensitive
+values."""
 
 alarm_raised = Signal()
 """An alarm has begun, sent after it is recorded, by the worker or the web process that did. ``sender``: AlarmState;
@@ -48,3 +54,21 @@ def notify(signal: Signal, sender: Any, **facts: Any) -> None:
     for receiver, answer in signal.send_robust(sender, **facts):
         if isinstance(answer, Exception):
             log.error("the receiver %r of a machine's signal failed", receiver, exc_info=answer)
+
+
+def send_failure(job: Job, error: BaseException, place: str) -> None:
+    """Send the signals of a failed attempt."""
+    facts = {name: getattr(job, name) for name in ("machine", "instance", "queue", "attempt", "attempts")}
+    sent = (job_failed, job_dead) if place in ("dead", "handled") else (job_failed,)
+    if not any(signal.has_listeners(job.src) for signal in sent):
+        return
+    close_old_connections()
+    for signal in sent:
+        notify(signal, job.src, **facts, job=job.id, place=place, error=error)
+    close_old_connections()
+
+
+def send_refusal(error: Refused) -> None:
+    """Send the signal of an event that was refused."""
+    why = error.explanation
+    notify(instance_refused, why.machine, instance=why.id, event=why.event, error=error)

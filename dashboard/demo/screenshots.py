@@ -46,6 +46,7 @@ ADDRESSES = {
     "queue": "/queues/service_activation/devices/?place=dead",
     "errors": "/errors/",
     "alarms": "/alarms/",
+    "routes": "/alarms/routes/",
     "bulks": "/bulk/",
     "workers": "/workers/",
     "approvals": "/approvals/",

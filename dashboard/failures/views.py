@@ -66,6 +66,7 @@ def group_page(
     may_act = any(actor.may("operate", machine) for machine in view.machines)
     count = failures.count_open(actor, id) if may_act else 0
     jobs = queries.newest_jobs(actor, id, SAMPLES)
+    shown = jobs or queries.newest_jobs(actor, id, SAMPLES, handled=True)
     actions = queries.running_actions(actor, id)
     running = next((one for one in actions if one.state == FailureAction.State.RUNNING), None)
     may_change = view.whole and all(actor.may("operate", machine) for machine in view.machines)
@@ -76,7 +77,7 @@ def group_page(
         "group": view.group,
         "trend": draw_trend(view.trend, "last 7 days", bars=56, width=336, height=48),
         "samples": [make_sample(job) for job in jobs],
-        "trace": next((job for job in jobs if job.trace or job.error), None),
+        "trace": next((job for job in shown if job.trace or job.error), None),
         "count": count,
         "actions": actions,
         "running": running,

@@ -34,7 +34,7 @@ After any of them no key in Redis has changed, with one exception:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 NARROWER = {
@@ -227,6 +227,10 @@ class Refused(SignalboxError):
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"explanation": self.explanation.as_dict()}
+
+
+refusal_listeners: list[Callable[[Refused], object]] = []
+"""Called with each Refused that a call of this process gets, before it is raised. A listener raises nothing."""
 
 
 class UnknownEvent(Refused):

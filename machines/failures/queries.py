@@ -114,17 +114,19 @@ def get(actor: Actor, id: int, *, hours: int = TREND_HOURS, now: int | None = No
     return _make_views(found, scope, "", now, hours)[0]
 
 
-def newest_jobs(actor: Actor, id: int, most: int = 20) -> list[Job]:
-    """Read the newest open jobs of a group from Redis, redacted as the page of a job redacts them."""
-    scope, found = _find_scope(actor, ""), []
-    rows = in_scope(FailedJob.objects.filter(group_id=id, open=True), scope).order_by("-died", "-pk")[:most]
+def newest_jobs(actor: Actor, id: int, most: int = 20, *, handled: bool = False) -> list[Job]:
+    """Read the newest open jobs of a group from Redis, redacted as the page of a job redacts them. ``handled``: those
+    whose instance dealt with the failure, by ``onError`` or later, in their place."""
+    scope, found, wanted = _find_scope(actor, ""), [], "handled" if handled else "dead"
+    rows = FailedJob.objects.filter(group_id=id, **({} if handled else {"open": True}))
+    rows = in_scope(rows, scope).order_by("-died", "-pk")[:most]
     redactors = {machine: redactor_of(actor, machine) for machine in {row.machine for row in rows}}
     for row in rows:
         try:
             job = job_queries.get(actor, row.machine, row.job, redactor=redactors[row.machine])
         except LookupFailed:
             continue
-        if job.place == "dead" and job.finished == row.died:
+        if job.place == wanted and job.finished == row.died:
             found.append(job)
     return found
 

@@ -18,7 +18,7 @@ from .duties.partition_shares import PartitionShares
 from .duties.periodic import Duty, Periodic
 from .duties.timer_waiter import TimerWaiter
 from .duties.timers import DueWork, DueWorkLoop
-from .execution.completer import Completer, Counters
+from .execution.completer import Completer, Counters, OnFailure, ignore_failure
 from .execution.executor import STOPPED, Executor
 from .execution.in_flight import InFlightJobs
 from .execution.progress_reporter import ProgressReporter
@@ -60,6 +60,7 @@ class Launcher:
         version: str = "",
         url: str = "",
         duties: Mapping[str, Duty] | None = None,
+        on_failure: OnFailure = ignore_failure,
     ) -> None:
         self._engine = engine
         self._options = options
@@ -75,7 +76,9 @@ class Launcher:
             engine, self.served_queues, self._queue_waiter, options.id, rescan=options.rescan,
             progress_reporter=self._progress,
         )  # fmt: skip
-        self._completer = Completer(engine, self.in_flight, self.counters, self._progress, backoff=options.backoff)
+        self._completer = Completer(
+            engine, self.in_flight, self.counters, self._progress, backoff=options.backoff, on_failure=on_failure
+        )
         self._executor = Executor(
             registry, self.in_flight, self._completer, on_exhausted=lambda: self._inbox.put("exhausted")
         )

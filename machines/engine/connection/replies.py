@@ -29,6 +29,7 @@ from machines.engine.errors import (
     UnknownInstance,
     UnknownMachine,
     VersionRefused,
+    refusal_listeners,
 )
 from machines.engine.records import Because, Candidate, Explanation, Instance, Live, Outcome, Step, Timer
 
@@ -248,9 +249,11 @@ def read_explanation(machine: str, id: str, text: str) -> Explanation:
 
 def build_refusal(why: Explanation) -> Refused:
     """Build the error for an explanation of an event that no transition took."""
-    if why.exhausted:
-        return TooMuchWork(why)
-    return UnknownEvent(why) if why.why == "unknown event" else Refused(why)
+    kind = TooMuchWork if why.exhausted else UnknownEvent if why.why == "unknown event" else Refused
+    refusal = kind(why)
+    for listen in refusal_listeners:
+        listen(refusal)
+    return refusal
 
 
 def build_error(machine: str, id: str, reply: Sequence[Any], *, expect: int | None = None) -> SignalboxError:

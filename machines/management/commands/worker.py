@@ -14,6 +14,7 @@ from machines.conf.project import WORKER_TAG
 from machines.connections import get_engine, get_pattern
 from machines.duties import make_exclusive_duties, make_shared_duties
 from machines.patterns import Locks
+from machines.signals import send_failure
 from machines.worker.command.command import add_arguments, list_arguments, read_names, read_options, run_worker
 from machines.worker.command.command_line import list_restart_command
 from machines.worker.duties.periodic import Duty
@@ -52,6 +53,7 @@ class Command(BaseCommand):
             scheduler=scheduler,
             duties=_duties(options, scheduler),
             write=self.stdout.write,
+            on_failure=send_failure,
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import machines
 from machines.engine import Engine, arguments, errors, limits
+from machines.worker.execution.completer import OnFailure, ignore_failure
 from machines.worker.launcher import Launcher
 from machines.worker.options import EXHAUSTED, MAX_CONCURRENCY, MAX_PREFETCH, MAX_PROCESSES, Options
 from machines.worker.registry import Registry
@@ -98,13 +99,16 @@ def run_worker(
     scheduler: Scheduler,
     duties: Mapping[str, Duty],
     write: Callable[[str], object],
+    on_failure: OnFailure = ignore_failure,
 ) -> None:
     """Work until a signal, an order or the end of the queues. ``url``: of Redis, for the helper that renews leases.
 
     Ends the process with the code ``EXHAUSTED`` if too many handlers hang.
     """
     engine = engine.at_once()  # the loops of a worker repeat by themselves, and end when they are asked to
-    launcher = Launcher(engine, registry, options, version=machines.__version__, url=url, duties=duties)
+    launcher = Launcher(
+        engine, registry, options, version=machines.__version__, url=url, duties=duties, on_failure=on_failure
+    )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: launcher.stop())
     for number in (signal.SIGUSR1, signal.SIGTSTP):

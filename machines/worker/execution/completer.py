@@ -6,7 +6,7 @@ import logging
 import queue
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from machines.catalog.redaction import MASK, Redactor
@@ -21,6 +21,8 @@ from .in_flight import InFlightJobs
 from .progress_reporter import ProgressReporter
 
 log = logging.getLogger(__name__)
+failures = logging.getLogger("signalbox.jobs")
+"""Of handlers that failed: one record each, with ``machine``, ``instance``, ``job`` and ``attempt`` as its fields."""
 
 MISSING_DELAY = 5_000  # ms a job whose handler is not here is set aside, so that it does not come straight back
 MOST = 300  # ends in one report: some milliseconds, and jobs that end meanwhile are in the next one
@@ -71,6 +73,13 @@ class HandBack(NamedTuple):
 End = Completion | Failure | HandBack
 
 
+OnFailure = Callable[[Job, BaseException, str], object]
+
+
+def ignore_failure(job: Job, error: BaseException, place: str) -> None:
+    """Report to nobody: a worker without Django has no signals."""
+
+
 class Completer:
     """One thread that reports the jobs that have ended since its last report. It needs no timer: a lone end is reported
     immediately, and under load the calls grow as large as the time they take.
@@ -87,7 +96,10 @@ class Completer:
         progress_reporter: ProgressReporter,
         *,
         backoff: float,
+        on_failure: OnFailure = ignore_failure,
     ) -> None:
+        """Report ends. ``on_failure``: called with each failed attempt once Redis has it, and the job's place."""
+        self._on_failure = on_failure
         self._engine = engine
         self._storage = Storage(engine.client)
         self._in_flight = in_flight
@@ -253,16 +265,25 @@ class Completer:
         self._write([job])
         retry = not isinstance(error, ForeignJob)
         place = self._engine.fail(job.taken, text, kind=kind, trace=trace, kinds=list_bases(error), retry=retry)
-        text = self._redact(job, text)
-        log.warning("%s: attempt %s of %s failed, now %s: %s: %s", job, job.attempt, job.attempts, place, kind, text)
+        self._log_failure(job, error, place)
+        self._on_failure(job, error, place)
         return place
 
-    def _redact(self, job: Job, text: str) -> str:
-        """Redact an error for the log, which must not show sensitive fields of the machine."""
+    def _log_failure(self, job: Job, error: BaseException, place: str) -> None:
+        """Log a failed attempt with its traceback, for Sentry and the like. Of a machine with sensitive fields the
+        exception has no text, and no other one that it came from: the log must not show their values."""
         try:
-            return Redactor(self._engine.sensitive(job.taken.machine)).redact_text(text)
+            hidden = not Redactor(self._engine.sensitive(job.taken.machine)).open
         except errors.SignalboxError:
-            return MASK
+            hidden = True
+        if hidden:
+            kind, trace = type(error), error.__traceback__
+            error = type(kind.__name__, (Exception,), {"__module__": kind.__module__})(MASK).with_traceback(trace)
+        words = (job, job.attempt, job.attempts, place, type(error).__name__, format_error(error))
+        about = {name: getattr(job, name) for name in ("machine", "instance", "attempt")}
+        failures.error(
+            "%s: attempt %s of %s failed, now %s: %s: %s", *words, exc_info=error, extra=about | {"job": job.id}
+        )
 
     def _write(self, jobs: list[Job]) -> None:
         """Send what handlers left to be written with the ends of their jobs, in one round trip."""

@@ -1,0 +1,112 @@
+"""A handler that dies is seen by whoever watches: in the log with its traceback, by signals, on the Errors page."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from machines import signals
+from machines.engine import Refused
+from machines.failures.duties import FailureFollower
+from machines.models import FailureGroup
+from tests.engine.builders import machine
+from tests.pages.conftest import as_, user_of
+from tests.pages.reading import read
+from tests.worker.builders import Launcher, options, registry_of
+
+__all__ = ["as_", "user_of"]
+
+
+def work(*, sensitive: bool = False, on_error: bool = False) -> dict:
+    invoke = {"src": "run", "queue": "work", "retry": {"attempts": 2, "backoff": "1ms", "jitter": False}}
+    states = {"Busy": {"invoke": invoke | ({"onError": "Failed"} if on_error else {})}, "Failed": {}}
+    card = {"type": "string", "default": "", "sensitive": sensitive}
+    return machine("work", states, context={"type": "object", "properties": {"card": card}})
+
+
+def break_down(job):
+    raise KeyError(f"card {job.data['card']} is void")
+
+
+@pytest.fixture
+def fail(engine, db):
+    """Publishes a machine, and has a worker run its handler until the job is dead."""
+
+    def failed(**kind) -> None:
+        engine.publish(work(**kind))
+        engine.create("work", "w-1", {"card": "4711"})
+        given = options(drain=True)
+        Launcher(engine, registry_of(run=break_down), given, on_failure=signals.send_failure).run()
+
+    return failed
+
+
+def test_each_attempt_that_dies_is_one_record_with_its_traceback_and_fields(fail, caplog):
+    fail()
+    first, second = (record for record in caplog.records if record.name == "signalbox.jobs")
+    assert (first.levelno, first.machine, first.instance, first.attempt, second.attempt) == (
+        logging.ERROR, "work", "w-1", 1, 2,
+    )  # fmt: skip
+    assert first.job == second.job
+    kind, error, trace = first.exc_info
+    assert (kind, error.args) == (KeyError, ("card 4711 is void",))
+    while trace.tb_next:
+        trace = trace.tb_next
+    assert trace.tb_frame.f_code.co_name == "break_down"
+
+
+def test_of_a_machine_with_sensitive_fields_the_record_has_frames_and_no_text(fail, caplog):
+    fail(sensitive=True)
+    assert "4711" not in caplog.text
+    record = next(record for record in caplog.records if record.name == "signalbox.jobs")
+    assert record.exc_info[0].__name__ == "KeyError"
+    assert "in break_down" in caplog.text
+
+
+def test_signals_are_sent_and_a_receiver_that_raises_costs_no_job(fail, engine):
+    seen = []
+
+    def receive(signal, sender, **facts):
+        seen.append((signal, sender, facts["machine"], facts["instance"], facts["attempt"], facts["place"]))
+        raise RuntimeError("the receiver is broken")
+
+    signals.job_failed.connect(receive)
+    signals.job_dead.connect(receive)
+    try:
+        fail(on_error=True)
+    finally:
+        signals.job_failed.disconnect(receive)
+        signals.job_dead.disconnect(receive)
+    assert [found[1:] for found in seen] == [
+        ("run", "work", "w-1", 1, "delayed"),
+        ("run", "work", "w-1", 2, "dead"),
+        ("run", "work", "w-1", 2, "dead"),
+    ]
+    assert [found[0] for found in seen] == [signals.job_failed, signals.job_failed, signals.job_dead]
+    assert engine.get("work", "w-1").state == "Failed"
+
+
+def test_an_event_that_is_refused_sends_a_signal_before_it_raises(engine, db):
+    seen = []
+
+    def receive(sender, **facts):
+        seen.append((sender, facts["instance"], facts["event"], facts["error"].code))
+
+    engine.publish(work())
+    engine.create("work", "w-1")
+    signals.instance_refused.connect(receive)
+    try:
+        with pytest.raises(Refused):
+            engine.fire("work", "w-1", "nothing")
+    finally:
+        signals.instance_refused.disconnect(receive)
+    assert seen == [("work", "w-1", "nothing", "SB431")]
+
+
+def test_with_on_error_the_errors_page_shows_message_and_traceback(fail, engine, as_):
+    fail(on_error=True)
+    FailureFollower(engine).look()
+    page = read(as_("supervisor").get(f"/errors/{FailureGroup.objects.get().pk}/"))
+    assert "card 4711 is void" in page.text
+    assert "in break_down" in page.one("pre", aria_label="Traceback").text
