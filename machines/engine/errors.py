@@ -34,7 +34,7 @@ After any of them no key in Redis has changed, with one exception:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 NARROWER = {
@@ -229,8 +229,8 @@ class Refused(SignalboxError):
         return super().facts() | {"explanation": self.explanation.as_dict()}
 
 
-refusal_listeners: list[Callable[[Refused], object]] = []
-"""Called with each Refused that a call of this process gets, before it is raised. A listener raises nothing."""
+refusal_listeners: list[Any] = []
+"""Functions that are called with each Refused of this process, before it is raised. They raise nothing."""
 
 
 class UnknownEvent(Refused):

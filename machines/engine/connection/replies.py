@@ -249,8 +249,11 @@ def read_explanation(machine: str, id: str, text: str) -> Explanation:
 
 def build_refusal(why: Explanation) -> Refused:
     """Build the error for an explanation of an event that no transition took."""
-    kind = TooMuchWork if why.exhausted else UnknownEvent if why.why == "unknown event" else Refused
-    refusal = kind(why)
+    refusal = Refused(why)
+    if why.exhausted:
+        refusal = TooMuchWork(why)
+    elif why.why == "unknown event":
+        refusal = UnknownEvent(why)
     for listen in refusal_listeners:
         listen(refusal)
     return refusal
