@@ -13,7 +13,7 @@ from django.apps import apps  # noqa: E402
 from django.core.exceptions import ImproperlyConfigured  # noqa: E402
 
 from machines.integrations.binding.bound_state import BoundState  # noqa: E402
-from machines.integrations.binding.errors import CreationWaits, MirrorReadOnly, NotSaved  # noqa: E402
+from machines.integrations.binding.errors import ColumnGone, CreationWaits, MirrorReadOnly, NotSaved  # noqa: E402
 from machines.integrations.binding.field import MachineField, RevisionField  # noqa: E402
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoundState",
+    "ColumnGone",
     "CreationWaits",
     "MachineField",
     "MirrorReadOnly",

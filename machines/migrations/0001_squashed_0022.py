@@ -464,7 +464,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('key', models.CharField(max_length=200)),
-                ('kind', models.CharField(choices=[('create', 'Create'), ('fire', 'Fire'), ('delete', 'Delete')], max_length=6)),
+                ('kind', models.CharField(choices=[('create', 'Create'), ('fire', 'Fire'), ('follow', 'Follow'), ('delete', 'Delete')], max_length=6)),
                 ('field', models.CharField(help_text='such as shop.Order.status', max_length=200)),
                 ('machine', models.CharField(max_length=64)),
                 ('instance', models.CharField(max_length=200)),

@@ -17,7 +17,7 @@ ORDER: dict[str, Any] = {
             "after": {"30d": "expired"},
             "on": {
                 "pay": {
-                    "target": "paid", "guard": "event.amount >= total", "actions": {"set": {"paid": "event.amount"}}
+                    "target": "paid", "guard": "event.amount >= total"
                 },
                 "cancel": "cancelled",
                 "note": {"actions": {"log": "'noted'"}},
@@ -48,8 +48,33 @@ PARCEL: dict[str, Any] = {
     "initial": "here",
     "states": {"here": {"on": {"move": "there"}}, "there": {"on": {"move": "here"}}},
 }
+BILL: dict[str, Any] = {
+    "id": "bill",
+    "initial": "open",
+    "context": {
+        "type": "object",
+        "properties": {"total": {"type": "integer"}, "off": {"type": "number"}, "paid": {"type": "integer"}},
+    },
+    "index": ["total"],
+    "events": {"pay": {"payload": {"amount": {"type": "integer"}}}, "ask": {}, "send": {}},
+    "states": {
+        "open": {
+            "on": {
+                "pay": {
+                    "target": "paid",
+                    "guard": "event.amount >= total",
+                    "actions": {"set": {"paid": "event.amount"}},
+                },
+                "ask": {"target": "asked"},
+            }
+        },
+        "asked": {"on": {"pay": {"target": "paid", "guard": "event.amount >= total"}}},
+        "paid": {"on": {"send": "sent"}},
+        "sent": {"type": "final"},
+    },
+}
 
 
 def publish(engine: Engine) -> None:
-    for definition in (ORDER, PARCEL):
+    for definition in (ORDER, PARCEL, BILL):
         engine.publish(definition)

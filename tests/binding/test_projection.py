@@ -208,7 +208,7 @@ def test_the_command_mends_what_differs(machines_there):
 
 
 def test_the_command_names_the_machines_that_are_bound(machines_there):
-    with pytest.raises(CommandError, match="bound machines: order, parcel"):
+    with pytest.raises(CommandError, match="bound machines: bill, order, parcel"):
         call_command("machine", "reconcile", "nothing")
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 from django.db import models
 
 from machines.engine import limits
 
+from ..row_values import list_changes, make_plain
 from .errors import NotAttachable
-from .libraries import plain
 
 MAX_TEXT = 500  # characters of a text; what is longer is cut
 TYPES: dict[type[models.Field[Any, Any]], str] = {
@@ -43,8 +39,7 @@ class Row:
 
     def list_changes(self, data: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
         """Return what has to be written into data that an instance has; None unsets."""
-        wanted = {name: self.data.get(name) for name in names}
-        return {name: value for name, value in wanted.items() if not _is_same(value, data.get(name))}
+        return list_changes({name: self.data.get(name) for name in names}, data)
 
 
 def check_columns(model: type[models.Model], names: Iterable[str]) -> tuple[str, ...]:
@@ -81,34 +76,5 @@ def declare_context(model: type[models.Model], names: Iterable[str]) -> dict[str
 
 
 def read_row(state: Any, names: Iterable[str], values: Iterable[Any]) -> Row:
-    data = {name: _make_plain(value) for name, value in zip(names, values, strict=True)}
+    data = {name: make_plain(value, most=MAX_TEXT) for name, value in zip(names, values, strict=True)}
     return Row(state, {name: value for name, value in data.items() if value is not None})
-
-
-def _make_plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
-    value = plain(value)
-    match value:
-        case None | bool():
-            return value
-        case int():
-            return int(value)
-        case Decimal() | float():
-            return float(value) if math.isfinite(value) else None
-        case datetime.datetime():
-            at = value.astimezone(datetime.UTC) if value.tzinfo else value
-            return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        case datetime.timedelta():
-            return value.total_seconds()
-        case datetime.date() | datetime.time():
-            return value.isoformat()
-        case UUID():
-            return str(value)
-    return str(value)[:MAX_TEXT]
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Compare values; fractions lose their last digits in Redis."""
-    if isinstance(one, float) and isinstance(other, float | int):
-        return math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12)
-    return bool(one == other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from django.core import checks
@@ -9,6 +10,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db import models, router
 
 from machines.catalog import builtin_machines
+from machines.catalog.outlines import outline_from
 from machines.conf import conf
 from machines.conf.table import find_problems
 from machines.connections import get_engine, get_prefix
@@ -16,6 +18,7 @@ from machines.engine import SignalboxError
 from machines.engine.limits import check_machine_name
 
 from . import registry
+from .errors import ColumnGone
 from .models import OutboxEntry
 
 if TYPE_CHECKING:
@@ -24,7 +27,13 @@ if TYPE_CHECKING:
 
 def check_field(field: MachineField) -> list[checks.CheckMessage]:
     """Check one field without a server: its machine's name, its ids, its outbox, and that the machine has one field."""
-    return [*check_name(field), *_check_ids(field), *_check_shared(field), *_check_outbox(field)]
+    return [
+        *check_name(field),
+        *_check_ids(field),
+        *_check_followed(field),
+        *_check_shared(field),
+        *_check_outbox(field),
+    ]
 
 
 def check_machines(**_: Any) -> list[checks.CheckMessage]:
@@ -46,7 +55,26 @@ def check_machines(**_: Any) -> list[checks.CheckMessage]:
                 id="signalbox.W041",
             )
         ]
-    return [_report_unknown(field, published) for field in fields if field.machine not in published]
+    unknown = [_report_unknown(field, published) for field in fields if field.machine not in published]
+    known = (field for field in fields if field.follows and field.machine in published)
+    return [*unknown, *(warning for field in known for warning in _check_declared(field))]
+
+
+def _check_declared(field: MachineField) -> list[checks.CheckMessage]:
+    """Warn of columns that a field follows and no guard of the published definition can read."""
+    data = outline_from(json.dumps(get_engine().definition(field.machine))).data
+    missing = [name for name in field.follows if name not in {one.name for one in data}]
+    if not missing:
+        return []
+    return [
+        checks.Warning(
+            f"{field.label} follows {', '.join(missing)}, which the published definition of {field.machine!r} does not"
+            " declare",
+            hint="Declare the field in `context`, or remove it from follows=. New rows get no instance until then.",
+            obj=field,
+            id="signalbox.W039",
+        )
+    ]
 
 
 def _report_unknown(field: MachineField, published: Any) -> checks.CheckMessage:
@@ -78,6 +106,15 @@ def _check_ids(field: MachineField) -> list[checks.CheckMessage]:
         return []
     message = f"{field.model._meta.label} has no single unique column {field.id_from!r} for the ids of its instances"
     return [checks.Error(message, hint=hint, obj=field, id="signalbox.E044")]
+
+
+def _check_followed(field: MachineField) -> list[checks.CheckMessage]:
+    try:
+        field.list_followed()
+    except ColumnGone as error:
+        hint = "Until then its events are refused, its rows are not saved, and what waits in the outbox stays there."
+        return [checks.Error(error.message, hint=hint, obj=field, id="signalbox.E038")]
+    return []
 
 
 def _check_shared(field: MachineField) -> list[checks.CheckMessage]:

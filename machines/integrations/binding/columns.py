@@ -73,10 +73,14 @@ def parse_id(field: MachineField, id: str) -> Any:
     return value if value is not None and str(value) == id else None
 
 
+def parse_ids(field: MachineField, ids: Iterable[str]) -> list[Any]:
+    """Return the values of the row's identifying column, without ids that no row can have."""
+    return [value for id in ids if (value := parse_id(field, id)) is not None]
+
+
 def read(field: MachineField, ids: Iterable[str], using: str) -> dict[str, Columns]:
     """Read the columns of those rows that exist."""
-    values = [value for id in ids if (value := parse_id(field, id)) is not None]
-    found = rows(field, using).filter(**{f"{field.id_field.attname}__in": values})
+    found = rows(field, using).filter(**{f"{field.id_field.attname}__in": parse_ids(field, ids)})
     listed = found.values_list(field.id_field.attname, field.attname, field.revision_name)
     return {str(value): Columns(str(state), revision) for value, state, revision in listed}
 

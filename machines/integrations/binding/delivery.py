@@ -46,7 +46,8 @@ from machines.instances import actions as instances
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded, TooFast
 
-from . import columns, registry
+from . import columns, following, registry
+from .errors import ColumnGone
 from .models import OutboxEntry
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ TURNS = 20  # attempts in which an instance that others move is read again
 AWAY = 1.0  # seconds for which a process leaves sending to others after Redis did not answer
 SAID = 2000  # characters of a message
 DOOR = "program"  # of the audit
-LATER = (EngineUnavailable, EngineFault, Suspended, TooFast, UnknownMachine)
+LATER = (EngineUnavailable, EngineFault, Suspended, TooFast, UnknownMachine, ColumnGone)
 """What may pass: the entry is tried again."""
 
 State, Kind = OutboxEntry.State, OutboxEntry.Kind
@@ -203,18 +204,14 @@ def send(claim: Claim) -> None:
 def _carry_out(claim: Claim) -> Ended | None:
     """Send it; None where another process has it by now."""
     entry = claim.entry
-    if entry.kind == Kind.CREATE:
-        return _create(claim)
-    if entry.kind == Kind.DELETE:
-        with contextlib.suppress(UnknownInstance):
-            get_engine().delete(entry.machine, entry.instance, reason=entry.reason)
-        return Ended("applied")
+    if entry.kind != Kind.FIRE:
+        return {Kind.CREATE: _create, Kind.FOLLOW: _follow, Kind.DELETE: _delete}[Kind(entry.kind)](claim)
     is_old = entry.tried_at is not None and timezone.now() - entry.tried_at > REMEMBERED
     if is_old and (found := _find_in_history(entry)) is not None:
         return found
     for expect in _expectations(claim):
         try:
-            after = _fire(entry, expect)
+            after = _fire(claim, expect)
         except Conflict:
             if entry.expect is not None:
                 raise
@@ -229,24 +226,54 @@ def _carry_out(claim: Claim) -> Ended | None:
     return None
 
 
+def _delete(claim: Claim) -> Ended:
+    entry = claim.entry
+    with contextlib.suppress(UnknownInstance):
+        get_engine().delete(entry.machine, entry.instance, reason=entry.reason)
+    return Ended("applied")
+
+
+def _follow(claim: Claim) -> Ended:
+    """Bring an instance up to its row; one that is missing is created from it, or is gone for good."""
+    try:
+        there, _ = following.follow(claim.field, claim.entry.instance, claim.using)
+    except UnknownInstance:
+        ensure_instance(claim.field, claim.entry.instance, claim.using)
+        return Ended("applied")
+    return Ended("applied", there.state, there.revision)
+
+
 def _create(claim: Claim) -> Ended:
     entry = claim.entry
     try:
-        made = _create_in_state(
-            entry.machine, entry.instance, entry.payload, entry.event, key=entry.key, reason=entry.reason
-        )
+        made = _create_from(claim.field, entry, claim.using)
     except InstanceExists:
         there = get_engine().get(entry.machine, entry.instance)
         return _judge_found(entry, there)
     return Ended("applied", made.state, made.revision)
 
 
+def _create_from(field: MachineField, entry: OutboxEntry, using: str) -> Instance:
+    """Create the instance of an entry, with the entry's key, so that the entry finds its own work later."""
+    id = entry.instance
+    return _create_in_state(field, id, using, entry.payload, entry.event, key=entry.key, reason=entry.reason)
+
+
 def _create_in_state(
-    machine: str, id: str, data: Mapping[str, Any], state: str, *, key: str | None = None, reason: str = ""
+    field: MachineField,
+    id: str,
+    using: str,
+    given: Mapping[str, Any],
+    state: str,
+    *,
+    key: str | None = None,
+    reason: str = "",
 ) -> Instance:
-    """Create an instance in the state that its row had before, "" for the initial one. Raises BadInput where the
-    machine does not have it: nothing is created then, and the row keeps it."""
-    engine = get_engine()
+    """Create an instance with the data ``given`` and the columns that the field follows, in the state that its row had
+    before, "" for the initial one. Raises BadInput where the machine does not have it: nothing is created then, and the
+    row keeps it."""
+    engine, machine = get_engine(), field.machine
+    data = dict(given) | following.read_set(field, [id], using).get(id, {})
     if state and outline_of(machine, engine.live(machine).version).state(state) is None:
         raise BadInput(
             f"the row is in {state!r}, which {machine} does not have: publish a definition with that state, or write"
@@ -283,7 +310,10 @@ def _expectations(claim: Claim) -> Iterator[int | None]:
         yield get_engine().get(entry.machine, entry.instance).revision if entry.expect is None else entry.expect
 
 
-def _fire(entry: OutboxEntry, expect: int | None) -> Instance:
+def _fire(claim: Claim, expect: int | None) -> Instance:
+    entry = claim.entry
+    if claim.field.follows:
+        _, expect = following.follow(claim.field, entry.instance, claim.using, expect)
     machine, id, event, payload = entry.machine, entry.instance, entry.event, entry.payload
     if entry.user_id:
         return instances.fire(
@@ -314,9 +344,9 @@ def ensure_instance(field: MachineField, id: str, using: str) -> bool:
     entry = waiting.order_by("pk").first()
     with contextlib.suppress(InstanceExists):
         if entry is None:
-            _create_in_state(field.machine, id, field.creation_data(row), columns.earlier_state(field, row))
-        else:  # with the key of the entry, which finds its own work later
-            _create_in_state(field.machine, id, entry.payload, entry.event, key=entry.key, reason=entry.reason)
+            _create_in_state(field, id, using, field.creation_data(row), columns.earlier_state(field, row))
+        else:
+            _create_from(field, entry, using)
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from machines.engine import BadInput, SignalboxError, UnknownInstance
@@ -32,6 +33,23 @@ class NotSaved(BadInput):
         self.field = field
         super().__init__(
             f"this row of {field.rpartition('.')[0]} is not saved: save it first, then its instance exists"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"field": self.field}
+
+
+class ColumnGone(BadInput):
+    """A field follows a column that its model does not have. Nothing was sent. ``field``: ``shop.Order.status``."""
+
+    code = "SB496"
+
+    def __init__(self, field: str, column: str, known: Iterable[str]) -> None:
+        self.field = field
+        model = field.rpartition(".")[0]
+        super().__init__(
+            f"{field} follows {column!r}, which {model} does not have: correct follows=, or bring the column back;"
+            f" it has {', '.join(known)}"
         )
 
     def facts(self) -> dict[str, Any]:

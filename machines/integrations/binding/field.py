@@ -14,7 +14,7 @@ from machines.engine import BadInput
 from . import row_signals
 from .bound_state import BoundState
 from .columns import Mirrored, MirroredRevision, check_id
-from .errors import MirrorReadOnly, NotSaved
+from .errors import ColumnGone, MirrorReadOnly, NotSaved
 
 ON_DELETE = ("keep", "delete")
 OPTIONS = ("verbose_name", "max_length", "db_index", "db_column", "db_comment", "help_text", "db_tablespace")
@@ -31,6 +31,16 @@ def demand_no_update(query: Any, columns: Collection[str], label: str) -> None:
         raise MirrorReadOnly(
             label, "updated", column="the columns", hint=f"leave {' and '.join(columns)} out of update_fields"
         )
+
+
+def read_follows(given: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+    """Return data field -> column of what was given as ``follows=``. Raises TypeError."""
+    found = dict(given) if isinstance(given, Mapping) else {name: name for name in given}
+    if isinstance(given, str) or not all(isinstance(name, str) for pair in found.items() for name in pair):
+        raise TypeError(
+            f'follows takes names of columns, such as ["total"], or {{"data field": "column"}}, not {given!r}'
+        )
+    return found
 
 
 class BoundRevision(int):
@@ -149,7 +159,8 @@ class MachineField(models.CharField):
     """Shows the state of the instance that belongs to a row, as text.
 
     ``machine``: its name. ``id_from``: the unique field whose value, as text, is the instance's id, by default the
-    primary key. ``data``: ``data(row)`` returns the data that the instance is created with. ``on_delete``: whether
+    primary key. ``follows``: columns whose values the instance has as data, today's with each event: their names, or
+    {data field: name}. ``data``: ``data(row)`` returns what else the instance is created with. ``on_delete``: whether
     deleting the row keeps the instance ("keep") or deletes it ("delete"). ``databases``: aliases whose rows workers
     look after, by default the one that the router writes to.
 
@@ -164,6 +175,7 @@ class MachineField(models.CharField):
         machine: str,
         *,
         id_from: str = "pk",
+        follows: Sequence[str] | Mapping[str, str] = (),
         data: Callable[[Any], Mapping[str, Any]] | None = None,
         on_delete: str = "keep",
         databases: Sequence[str] = (),
@@ -174,6 +186,7 @@ class MachineField(models.CharField):
         if foreign := [name for name in options if name not in (*OPTIONS, "default", "blank", "editable", "name")]:
             raise TypeError(f"MachineField takes {', '.join(OPTIONS)} of Django's options, not {', '.join(foreign)}")
         self.machine, self.id_from, self.data = machine, id_from, data
+        self.follows = read_follows(follows)
         self.on_delete, self._databases = on_delete, tuple(databases)
         fixed = {"default": "", "blank": True, "editable": False}
         super().__init__(**{"max_length": 255, "db_index": True} | options | fixed)
@@ -236,6 +249,16 @@ class MachineField(models.CharField):
     def creation_data(self, row: models.Model) -> dict[str, Any]:
         """Return the data that the instance of a row is created with."""
         return dict(self.data(row)) if self.data is not None else {}
+
+    def list_followed(self) -> list[models.Field[Any, Any]]:
+        """List the columns of ``follows``, in its order. Raises ColumnGone."""
+        if not self.follows:
+            return []
+        known = {column.name: column for column in self.model._meta.concrete_fields}
+        for name in self.follows.values():
+            if name not in known:
+                raise ColumnGone(self.label, name, known)
+        return [known[name] for name in self.follows.values()]
 
     # Writing
 

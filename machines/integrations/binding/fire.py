@@ -15,7 +15,7 @@ from machines.engine import Instance, UnknownInstance, arguments, limits
 from machines.instances import actions as instances
 from machines.people.actor import Actor
 
-from . import columns, delivery, outbox, reading
+from . import columns, delivery, following, outbox, reading
 from .errors import CreationWaits
 from .models import OutboxEntry
 
@@ -54,7 +54,7 @@ def fire(field: MachineField, row: Model, event: Event) -> Instance | OutboxEntr
     id, using = field.instance_id(row), alias_of(row)
     if connections[using].in_atomic_block:
         return _put(field, row, id, using, event)
-    after = read(field, row, lambda id: _send(field, id, event))
+    after = read(field, row, lambda id: _send(field, row, id, using, event))
     write_through(field, row, after, using)
     return after
 
@@ -104,15 +104,20 @@ def alias_of(row: Model) -> str:
     return row._state.db or router.db_for_write(type(row), instance=row)
 
 
-def _send(field: MachineField, id: str, event: Event) -> Instance:
+def _send(field: MachineField, row: Model, id: str, using: str, event: Event) -> Instance:
+    """Send an event to an instance that has today's values of the row."""
+    expect = event.expect
+    if field.follows:
+        there, expect = following.follow(field, id, using, expect)
+        columns.remember(field, row, there.state, there.revision)
     if event.user is not None:
         return instances.fire(
             Actor(event.user, delivery.DOOR), field.machine, id, event.name, event.payload,
-            expect=event.expect, key=event.key, reason=event.reason,
+            expect=expect, key=event.key, reason=event.reason,
         )  # fmt: skip
     return get_engine().fire(
         field.machine, id, event.name, event.payload,
-        expect=event.expect, key=event.key, actor=event.actor, reason=event.reason,
+        expect=expect, key=event.key, actor=event.actor, reason=event.reason,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from machines.catalog.models import DocumentField
 
 
 class OutboxEntry(models.Model):
-    """A creation, an event or a deletion. Written by this room alone, in the transaction of the row.
+    """A creation, an event, a change of the row or a deletion. Written by this room alone, in the row's transaction.
 
     ``key`` is the idempotency key it is sent with. ``outcome``: "applied", "exists" (an instance of this id was there),
     "no_field" (the project has no field for it), "approval" (a second person was asked), or the code of the error;
@@ -21,6 +21,7 @@ class OutboxEntry(models.Model):
     class Kind(models.TextChoices):
         CREATE = "create"
         FIRE = "fire"
+        FOLLOW = "follow"
         DELETE = "delete"
 
     class State(models.TextChoices):

@@ -1,4 +1,4 @@
-"""Puts creations, events and deletions into the outbox, in the transaction of the row they belong to."""
+"""Puts creations, events, changes and deletions of rows into the outbox, in the transaction of the row."""
 
 from __future__ import annotations
 
@@ -44,6 +44,13 @@ def put_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:
 def put_event(field: MachineField, row: Model, id: str, using: str, *, key: str | None, **asked: Any) -> OutboxEntry:
     """Have an event sent after the commit."""
     made = _put(field, id, using, kind=OutboxEntry.Kind.FIRE, key=key, **asked)
+    _send_after_commit(field, made, using, row)
+    return made
+
+
+def put_change(field: MachineField, row: Model, using: str) -> OutboxEntry:
+    """Have the instance brought up to its row after the commit, with the values that the row has then."""
+    made = _put(field, _id_of(field, row), using, kind=OutboxEntry.Kind.FOLLOW)
     _send_after_commit(field, made, using, row)
     return made
 

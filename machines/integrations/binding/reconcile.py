@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from machines.catalog.queries import every_outline, outline_of, stored_current
-from machines.engine import Engine, Instance, SignalboxError, UnknownInstance, UnknownMachine
+from machines.engine import BadPayload, Conflict, Engine, Instance, SignalboxError, UnknownInstance, UnknownMachine
 from machines.engine.definitions import Outline
 
-from . import columns, outbox
+from . import columns, following, outbox
+from .errors import ColumnGone
 
 if TYPE_CHECKING:
     from .columns import Columns
@@ -22,21 +23,22 @@ log = logging.getLogger(__name__)
 
 PAGE = 500  # rows, or instances, of one page
 EXAMPLES = 5  # of each kind of difference
-EQUAL, BEHIND, AHEAD, EDITED, MISSING, GONE, ROWLESS, UNREAD, NO_ID = KINDS = (
-    "equal", "behind", "ahead", "edited", "missing", "gone", "without a row", "not read", "no id",
+EQUAL, BEHIND, AHEAD, EDITED, OUTDATED, MISSING, GONE, ROWLESS, UNREAD, NO_ID = KINDS = (
+    "equal", "behind", "ahead", "edited", "outdated", "missing", "gone", "without a row", "not read", "no id",
 )  # fmt: skip
 MEANINGS = {
     EQUAL: "the row says what the instance says",
     BEHIND: "the row was at an earlier revision",
     AHEAD: "the row was at a later revision: Redis went back, or the instance was made anew",
     EDITED: "the row said another state at the same revision: it was edited by hand",
+    OUTDATED: "the instance had other values than the columns that it follows: update() or SQL changed them",
     MISSING: "the row had no instance yet",
     GONE: "the instance has ended and was let go, or was deleted: the row keeps its state",
     ROWLESS: "the instance has no row",
     UNREAD: "the instance could not be read",
     NO_ID: "the row's value of the id field can be no instance's id: it has no instance",
 }
-MENDED = (BEHIND, AHEAD, EDITED, MISSING)
+MENDED = (BEHIND, AHEAD, EDITED, OUTDATED, MISSING)
 
 
 @dataclass
@@ -84,17 +86,47 @@ def mend(
     """Compare these rows with their instances and write what differs, unless it moved meanwhile; return the kind of
     each row's difference. A ``report`` gets that, too; a dry run writes nothing."""
     found, kinds = report or Report(), {}
-    for (id, seen), live in zip(rows.items(), engine.get_many(field.machine, rows), strict=True):
-        kind = kinds[id] = classify(field, seen, live)
-        text = _describe(id, seen, live)
-        found.add(kind, text)
+    instances = engine.get_many(field.machine, rows)
+    followed = _read_followed(field, rows, using, found)
+    for (id, seen), live in zip(rows.items(), instances, strict=True):
+        changes: Mapping[str, Any] = {}
+        kind = classify(field, seen, live)
+        if isinstance(live, Instance) and (changes := following.list_differences(field, live, followed.get(id, {}))):
+            kind = OUTDATED if kind == EQUAL else kind
+        kinds[id] = kind
+        found.add(kind, _describe(id, seen, live, changes))
         if isinstance(live, Instance) and kind in MENDED and not isinstance(found, DryRun):
-            if kind == BEHIND:
-                done = columns.advance(field, id, live.state, live.revision, using)
-            else:
-                done = columns.replace(field, id, live.state, live.revision, using, seen=seen)
-            found.mended += done or _has_moved(field, id, seen, using)
+            done = _write_columns(field, kind, live, using, seen) or _has_moved(field, id, seen, using)
+            found.mended += done and (not changes or _bring_up(field, id, using, found))
     return kinds
+
+
+def _write_columns(field: MachineField, kind: str, live: Instance, using: str, seen: Columns) -> bool:
+    """Write the two columns of a row; tell whether they say what the instance says."""
+    if kind == OUTDATED:
+        return True
+    if kind == BEHIND:
+        return columns.advance(field, live.id, live.state, live.revision, using)
+    return columns.replace(field, live.id, live.state, live.revision, using, seen=seen)
+
+
+def _read_followed(field: MachineField, ids: Iterable[str], using: str, report: Report) -> dict[str, dict[str, Any]]:
+    try:
+        return following.read(field, ids, using)
+    except ColumnGone as error:  # states and revisions are compared without it
+        if error.message not in report.errors:
+            report.errors.append(error.message)
+        return {}
+
+
+def _bring_up(field: MachineField, id: str, using: str, report: Report) -> bool:
+    """Write the columns that a field follows into an instance; tell whether it has them now."""
+    try:
+        following.follow(field, id, using)
+    except (BadPayload, Conflict) as error:
+        report.errors.append(f"{id}: {error.message}")
+        return False
+    return True
 
 
 def _has_moved(field: MachineField, id: str, seen: Columns, using: str) -> bool:
@@ -102,11 +134,12 @@ def _has_moved(field: MachineField, id: str, seen: Columns, using: str) -> bool:
     return columns.read(field, [id], using).get(id) != seen
 
 
-def _describe(id: str, seen: Columns, live: Instance | SignalboxError) -> str:
+def _describe(id: str, seen: Columns, live: Instance | SignalboxError, changes: Iterable[str]) -> str:
     if isinstance(live, SignalboxError):
         text = "no instance" if isinstance(live, UnknownInstance) else live.message
     else:
         text = f"{live.state}, revision {live.revision}"
+        text += f"; outdated: {', '.join(changes)}" if changes else ""
     return f"{id}: the row says {seen.state or 'nothing'}, revision {seen.revision}; the engine: {text}"
 
 

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from django.db import connections
 from django.db.models import Model
 from django.db.models.signals import class_prepared, post_delete, post_save, pre_save
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+BEFORE = "_signalbox_before"  # on a row, while it is saved: name of a field -> what the columns that it follows were
 RESTORED = "_signalbox_restored"  # on a row that a fixture brings, while it is saved
 _UID = "machines.integrations.binding"
 
@@ -35,14 +37,15 @@ def _connect_model(sender: type[Model], **_: Any) -> None:
     if not fields or sender._meta.abstract or sender.__module__ == "__fake__":
         return
     pre_save.connect(_check_saved, sender=sender, dispatch_uid=_UID)
-    post_save.connect(_create_instances, sender=sender, dispatch_uid=_UID)
+    post_save.connect(_follow_save, sender=sender, dispatch_uid=_UID)
     post_delete.connect(_leave_instances, sender=sender, dispatch_uid=_UID)
 
 
 def _check_saved(
     instance: Model, raw: bool, using: str, update_fields: Collection[str] | None = None, **_: Any
 ) -> None:
-    """Refuse ids that no instance can have, and other ids than before. A fixture brings its rows as they are."""
+    """Refuse ids that no instance can have, and other ids than before; note what followed columns are before the save.
+    A fixture brings its rows as they are."""
     from . import registry
 
     if raw:
@@ -54,6 +57,16 @@ def _check_saved(
             field.demand_id(instance)
             if not (field.id_field.primary_key or instance._state.adding):
                 _demand_same_id(field, instance, using)
+        followed = [
+            column.attname
+            for column in field.list_followed()
+            if update_fields is None or {column.name, column.attname} & set(update_fields)
+        ]
+        if followed and instance.pk is not None:
+            row = columns.rows(field, using).filter(pk=instance.pk)
+            if connections[using].in_atomic_block and connections[using].features.has_select_for_update:
+                row = row.select_for_update()  # else another transaction may change them in between
+            instance.__dict__.setdefault(BEFORE, {})[field.name] = row.values(*followed).first()
 
 
 def _demand_same_id(field: MachineField, row: Model, using: str) -> None:
@@ -69,13 +82,24 @@ def _demand_same_id(field: MachineField, row: Model, using: str) -> None:
         )
 
 
-def _create_instances(instance: Model, created: bool, raw: bool, using: str, **_: Any) -> None:
-    """Have instances created once the row is committed. Rows of a fixture have theirs already, or get one later."""
+def _follow_save(instance: Model, created: bool, raw: bool, using: str, **_: Any) -> None:
+    """Have the instance of a new row created once it is committed, and that of a changed one brought up to it. Rows of
+    a fixture have theirs already, or get one later."""
     from . import outbox, registry
 
     instance.__dict__.pop(RESTORED, None)
-    for field in registry.fields_of(type(instance)) if created and not raw else ():
-        outbox.put_creation(field, instance, using)
+    before = instance.__dict__.pop(BEFORE, {})
+    for field in registry.fields_of(type(instance)) if not raw else ():
+        if created:
+            outbox.put_creation(field, instance, using)
+        elif any(_is_changed(instance, name, value) for name, value in (before.get(field.name) or {}).items()):
+            outbox.put_change(field, instance, using)
+
+
+def _is_changed(row: Model, name: str, before: Any) -> bool:
+    """Tell whether a save changed a column. What an expression made of it is not known before it is read."""
+    value, column = getattr(row, name), row._meta.get_field(name)
+    return hasattr(value, "resolve_expression") or column.to_python(value) != before
 
 
 def _leave_instances(instance: Model, using: str, **_: Any) -> None:

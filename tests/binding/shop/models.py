@@ -63,3 +63,15 @@ class Entry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.token}"
+
+
+class Bill(models.Model):
+    """Its machine decides by columns that it follows."""
+
+    total = models.IntegerField(default=0)
+    discount = models.DecimalField(max_digits=6, decimal_places=2, null=True)
+    note = models.CharField(max_length=20, default="")
+    state = MachineField("bill", follows={"total": "total", "off": "discount"})
+
+    def __str__(self) -> str:
+        return f"bill {self.pk}"
