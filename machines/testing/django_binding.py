@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from machines.engine import Engine
 
@@ -32,7 +33,46 @@ def bind(engine: Engine, url: str, prefix: str) -> Iterator[None]:
     from machines.connections import use_engine
 
     given = {**getattr(settings, "SIGNALBOX", {}), "REDIS_URL": url, "PREFIX": prefix, "TEST_PREFIX": "shared"}
-    with override_settings(SIGNALBOX=given), use_engine(engine):
+    with override_settings(SIGNALBOX=given), use_engine(engine), _send_in_tests():
+        yield
+
+
+@contextlib.contextmanager
+def _send_in_tests() -> Iterator[None]:
+    """Have the transaction that Django puts around a test count as none: what rows ask for is sent at once, or when the
+    transaction of the code under test ends. The database still forgets it after the test."""
+    from django.db import connections
+    from django.db.backends.base.base import BaseDatabaseWrapper
+
+    from machines.integrations.binding import columns, delivery, outbox
+
+    def is_in_transaction(using: str) -> bool:
+        return any(not block._from_testcase for block in connections[using].atomic_blocks)
+
+    def send(connection: Any) -> None:
+        if not connection.in_atomic_block or is_in_transaction(connection.alias):
+            return
+        held, connection.run_on_commit = connection.run_on_commit, []
+        for hook in held:
+            if getattr(hook[1], "func", None) is delivery.send_soon:
+                hook[1]()
+            else:
+                connection.run_on_commit.append(hook)
+
+    def send_after_commit(field: Any, entry: Any, using: str, row: Any) -> None:
+        put(field, entry, using, row)
+        send(connections[using])
+
+    def savepoint_commit(connection: Any, sid: str) -> None:
+        release(connection, sid)
+        send(connection)
+
+    put, release = outbox._send_after_commit, BaseDatabaseWrapper.savepoint_commit
+    with (
+        mock.patch.object(columns, "is_in_transaction", is_in_transaction),
+        mock.patch.object(outbox, "_send_after_commit", send_after_commit),
+        mock.patch.object(BaseDatabaseWrapper, "savepoint_commit", savepoint_commit),
+    ):
         yield
 
 

@@ -67,6 +67,7 @@ class Captures(TestCase):
         self.assertEqual(sum(get_engine().counts("order").values()), 0)
 """
 WITH_KIT = """
+from django.db import transaction
 from django.test import TestCase, TransactionTestCase
 from machines.testing import SignalboxMixin
 from shop.models import Order
@@ -76,21 +77,45 @@ class Rows(SignalboxMixin, TestCase):
         super().setUp()
         self.order = Order.objects.create(id=1)
 
+    def test_at_once(self):
+        self.assertEqual(self.order.status.fire("pay").state, "Paid")
+        self.assertEqual(self.order.status, "Paid")
+        self.signalbox.assert_state("order", "1", "Paid")
+
+    def test_after_the_transaction_of_the_code(self):
+        called = []
+        with transaction.atomic():
+            transaction.on_commit(lambda: called.append(1))
+            other = Order.objects.create(id=2)
+            with transaction.atomic():
+                pending = other.status.fire("pay")
+            self.assertTrue(pending.waits)
+            with self.assertRaisesRegex(AssertionError, "2 entries wait in the outbox; call signalbox.update_rows()"):
+                self.signalbox.assert_state("order", "2", "Paid")
+            with self.assertRaises(Exception) as raised:
+                self.signalbox.fire("order", "2", "pay")
+            self.assertIn("2 entries wait in the outbox; call signalbox.update_rows()", raised.exception.__notes__)
+        self.assertEqual(other.status, "Paid")
+        self.assertEqual(Order.objects.get(status="Paid"), other)
+        self.assertEqual(called, [])  # other hooks wait for a commit, as Django has it
+
+    def test_not_after_a_rollback(self):
+        with self.assertRaises(ZeroDivisionError), transaction.atomic():
+            self.order.status.fire("pay")
+            1 / 0
+        self.signalbox.assert_state("order", "1", "New")
+
     def test_old(self):
-        with self.assertRaisesRegex(AssertionError, "1 entry waits in the outbox; call signalbox.update_rows()"):
-            self.signalbox.assert_state("order", "1", "New")
-        with self.assertRaises(Exception) as raised:
-            self.signalbox.fire("order", "1", "pay")
-        self.assertIn("1 entry waits in the outbox; call signalbox.update_rows()", raised.exception.__notes__)
-        self.signalbox.update_rows()
         self.signalbox.advance("30d")
         self.signalbox.update_rows()
         self.order.refresh_from_db()
         self.assertEqual(self.order.status, "Old")
 
     def test_errors(self):
-        self.signalbox.update_rows()
-        self.order.status.fire("pay", expect=9)
+        with self.assertRaisesRegex(Exception, "revision 1, not 9"):
+            self.order.status.fire("pay", expect=9)
+        with transaction.atomic(savepoint=False):
+            self.order.status.fire("pay", expect=9)
         with self.assertRaisesRegex(Exception, "revision 1, not 9"):
             self.signalbox.update_rows(reraise=True)
         self.assertIn("outbox: fire pay failed: ", self.signalbox.describe("order", "1"))

@@ -12,6 +12,7 @@ from machines.engine.errors import BadInput
 KINDS: Mapping[str, frozenset[str]] = {
     "event": frozenset({"payload", "groups"}),
     "advance": frozenset(),
+    "edit": frozenset(),
     "job": frozenset({"done", "failed", "kind", "attempts"}),
     "child": frozenset({"done", "failed", "event", "payload"}),
     "message": frozenset({"payload", "from"}),
@@ -46,7 +47,7 @@ def _read(where: str, given: Any) -> dict[str, Any]:
         raise build_input_error(
             where, f"is an event, a pair of event and payload, or an object, not {arguments.show(given)}"
         )
-    kind = next((kind for kind in ("job", "child", "message", "advance", "event") if kind in given), None)
+    kind = next((kind for kind in ("job", "child", "message", "advance", "edit", "event") if kind in given), None)
     if kind is None:
         raise build_input_error(
             where, f"has one of {', '.join(KINDS)}; it has {', '.join(map(str, given)) or 'nothing'}"
@@ -90,6 +91,8 @@ def _read_other(where: str, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_values(where: str, given: dict[str, Any]) -> dict[str, Any]:
+    if "edit" in given:
+        arguments.encode_fields(f"{where}.edit", given["edit"], limits.MAX_DATA)
     for name in ("payload", "done", "from"):
         if name in given:
             arguments.encode_document(f"{where}.{name}", given[name], MAX_TEXT)

@@ -48,10 +48,12 @@ class Simulator:
         data: Mapping[str, Any] | None,
         id: str,
         now: int,
-        parent: Mapping[str, Any] | None,
+        parent: Mapping[str, Any] | None = None,
         seconds: float | None = None,
+        snapshot: Mapping[str, Any] | None = None,
     ) -> list[SimulatedStep]:
-        """Create an instance and give it the inputs. ``seconds``: that it may take. Raises BadInput, BadPayload."""
+        """Create an instance, or take that of a ``snapshot``, and give it the inputs. ``seconds``: that it may take.
+        Raises BadInput, BadPayload."""
         inputs = read_inputs(events)
         arguments.encode_fields("data", data, limits.MAX_DATA)
         begin: dict[str, Any] = {"id": arguments.check_instance(id), "now": now, "data": dict(data or {})}
@@ -59,7 +61,7 @@ class Simulator:
             begin["parent"] = _check_parent(parent)
         found: list[SimulatedStep] = []
         until = None if seconds is None else time.monotonic() + seconds
-        for record in self._walk(begin, inputs):
+        for record in self._walk(begin, inputs, snapshot):
             if until is not None and time.monotonic() > until:
                 raise _refuse_length(f"takes more than {seconds:g} s: make it shorter")
             if len(found) == MAX_STEPS:
@@ -67,8 +69,10 @@ class Simulator:
             found.append(record)
         return found
 
-    def _walk(self, begin: Mapping[str, Any], inputs: list[dict[str, Any]]) -> Iterator[SimulatedStep]:
-        done, snapshot, script = 0, None, begin
+    def _walk(
+        self, begin: Mapping[str, Any], inputs: list[dict[str, Any]], snapshot: Mapping[str, Any] | None
+    ) -> Iterator[SimulatedStep]:
+        done, script = 0, begin
         while snapshot is None or done < len(inputs):
             chosen = inputs[done : done + TOGETHER]
             script = {"id": begin["id"], "now": begin["now"], "snapshot": snapshot} if snapshot else begin

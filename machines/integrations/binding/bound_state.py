@@ -59,13 +59,15 @@ class BoundState(str):
         expect: int | None = None,
         key: str | None = None,
         reason: str = "",
+        check: bool = False,
     ) -> Instance | OutboxEntry:
         """Send an event to the instance and return it as it is afterwards; the row's columns follow.
 
         With a ``user`` their permissions, groups and approvals hold, and the audit has an entry. Without one it is a
         program, called ``actor``. Inside a transaction the event is kept in the outbox and sent after the commit: the
-        entry is returned, and nothing is sent where the transaction is rolled back. Raises what ``Engine.fire`` raises;
-        with a user Forbidden, NotAllowed and ApprovalNeeded as well; NotSaved.
+        entry is returned, and nothing is sent where the transaction is rolled back. With ``check`` the row is then
+        locked, and what the event would meet at this moment is raised here, such as Refused. Raises what
+        ``Engine.fire`` raises; with a user Forbidden, NotAllowed and ApprovalNeeded as well; NotSaved.
         """
         self._demand_thread("fire")
         from . import fire
@@ -73,7 +75,7 @@ class BoundState(str):
         if user is not None and actor:
             raise TypeError("fire() takes a user or an actor: the audit and the history name one who fired")
         asked = fire.Event(event, dict(payload or {}), user, actor, expect, key, reason)
-        return fire.fire(self.field, self.row, asked)
+        return fire.fire(self.field, self.row, asked, check=check)
 
     def explain(self, event: str, payload: Mapping[str, Any] | None = None, *, user: Any = None) -> Explanation:
         """Compute what ``fire`` would do now, and why; change nothing. For a ``user``, without what is hidden from

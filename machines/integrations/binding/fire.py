@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from django.db import connections, router
+from django.db import router
 from django.db.models import Model
 
 from machines.connections import get_engine
@@ -15,7 +15,7 @@ from machines.engine import Instance, UnknownInstance, arguments, limits
 from machines.instances import actions as instances
 from machines.people.actor import Actor
 
-from . import columns, delivery, following, outbox, reading
+from . import columns, delivery, following, outbox, previews, reading
 from .errors import CreationWaits
 from .models import OutboxEntry
 
@@ -49,11 +49,11 @@ class Event:
         arguments.check_reason(self.reason)
 
 
-def fire(field: MachineField, row: Model, event: Event) -> Instance | OutboxEntry:
-    """Fire, and write the columns; or put the event into the outbox."""
+def fire(field: MachineField, row: Model, event: Event, *, check: bool = False) -> Instance | OutboxEntry:
+    """Fire, and write the columns; or put the event into the outbox, with ``check`` if it would be taken now."""
     id, using = field.instance_id(row), alias_of(row)
-    if connections[using].in_atomic_block:
-        return _put(field, row, id, using, event)
+    if columns.is_in_transaction(using):
+        return _put(field, row, id, using, event, check)
     after = read(field, row, lambda id: _send(field, row, id, using, event))
     write_through(field, row, after, using)
     return after
@@ -66,7 +66,7 @@ def read(field: MachineField, row: Model, ask: Callable[[str], Answer]) -> Answe
     try:
         return ask(id)
     except UnknownInstance:
-        if connections[using].in_atomic_block:
+        if columns.is_in_transaction(using):
             if getattr(row, field.revision_name):
                 raise
             raise CreationWaits(field.machine, id) from None
@@ -121,16 +121,19 @@ def _send(field: MachineField, row: Model, id: str, using: str, event: Event) ->
     )  # fmt: skip
 
 
-def _put(field: MachineField, row: Model, id: str, using: str, event: Event) -> OutboxEntry:
-    """Put an event into the outbox. Raises Forbidden and UnknownEvent at once; the rules of transitions and approvals
-    hold when it is sent."""
+def _put(field: MachineField, row: Model, id: str, using: str, event: Event, check: bool) -> OutboxEntry:
+    """Put an event into the outbox. Raises Forbidden and UnknownEvent at once, with ``check`` all that it would meet
+    now; the rules of transitions and approvals hold when it is sent."""
     event.check()
     name, user_id = event.actor, ""
     if event.user is not None:
         actor = Actor(event.user, delivery.DOOR)
         actor.demand("fire", field.machine, action="fire", instance=id, target=event.name, reason=event.reason)
         name, user_id = actor.name, actor.id
-    reading.demand_listener(field.machine, id, event.name, str(getattr(row, field.attname)))
+    if check:
+        previews.demand_taken(field, row, id, using, event)
+    else:
+        reading.demand_listener(field.machine, id, event.name, str(getattr(row, field.attname)))
     return outbox.put_event(
         field, row, id, using, key=event.key, event=event.name, payload=event.payload, expect=event.expect,
         actor=name, user_id=user_id, reason=event.reason,

@@ -1,5 +1,5 @@
--- needs: arguments, configurations, core, json, memory_instances, payloads, permits, previews, replies, reserved_events
--- needs: sends, steps, timers, values, work_budget
+-- needs: arguments, configurations, core, json, memory_instances, payloads, permits, previews, repairs, replies
+-- needs: reserved_events, sends, steps, timers, values, work_budget
 -- Simulates one instance: it takes a list of inputs in memory, and each leads to a record of what happened. Jobs, messages
 -- and log entries are recorded and go nowhere.
 local simulations = {}
@@ -271,6 +271,15 @@ function handlers.event(run, input, emit)
     return emit(record, explanation)
 end
 
+-- Changes data, as the repair does.
+function handlers.edit(run, input, emit)
+    local _, record, explanation = take(run, '(edit)', input.edit, function(ctx)
+        local why = repairs.patch_data(ctx, json.encode(input.edit, DEPTH))
+        return not why, why
+    end)
+    return emit(record, explanation)
+end
+
 -- Finds an awaited job by its invoke, or by its handler.
 local function find_job(run, name)
     for _, part in ipairs({ 'invoke', 'src' }) do
@@ -424,7 +433,7 @@ function handlers.advance(run, input, emit, is_over)
     return nil
 end
 
-local KINDS = { 'job', 'child', 'message', 'advance', 'event' }
+local KINDS = { 'job', 'child', 'message', 'advance', 'edit', 'event' }
 
 local function find_handler(input)
     for _, kind in ipairs(KINDS) do
@@ -436,7 +445,7 @@ end
 -- `emit`: gets the JSON of each record.
 function simulations.take_input(run, input, emit, is_over)
     local handler = type(input) == 'table' and find_handler(input)
-    if not handler then return 'an input has one of event, advance, job, child, message' end
+    if not handler then return 'an input has one of event, advance, edit, job, child, message' end
     return handler(run, input, function(record, explanation)
         if not record then return 'the instance is in a configuration that the definition does not have' end
         emit(run.is_brief and record or encode(run, record, explanation))
