@@ -105,7 +105,9 @@ def update_rows(engine: Engine, *, reraise: bool = False) -> None:
     try:
         for field in registry.list_fields():
             for using in field.databases():
-                outbox.put_missing(field, using)
+                after = None
+                while (after := outbox.create_missing(field, using, after=after)[1]) is not None:
+                    pass
         for using in registry.list_aliases():
             while delivery.send_due(using):
                 pass

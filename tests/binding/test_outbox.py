@@ -10,6 +10,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connection, transaction
 from django.utils import timezone
 
+from machines.connections import get_throttle
 from machines.engine import BadInput
 from machines.integrations.binding import delivery, outbox, outbox_sender
 from machines.models import Approval, AuditEntry, OutboxEntry
@@ -146,7 +147,8 @@ def test_rows_of_bulk_create_get_their_instances_from_a_worker(machines_there):
     while worker.once():
         pass
     assert list(Order.objects.values_list("status", "status_revision")) == [("new", 1)] * 3
-    assert outbox.put_missing(Order._meta.get_field("status"), "default") == (0, None)
+    assert outbox.create_missing(Order._meta.get_field("status"), "default") == (0, None)
+    assert not OutboxEntry.objects.exists()
 
 
 def test_data_that_cannot_be_made_holds_up_no_other_row(machines_there, monkeypatch, caplog):
@@ -155,19 +157,63 @@ def test_data_that_cannot_be_made_holds_up_no_other_row(machines_there, monkeypa
     field = Order._meta.get_field("status")
     monkeypatch.setattr(field, "data", lambda row: {"total": 1 // row.total})
     Order.objects.bulk_create([Order(total=0), Order(total=1)])
-    assert outbox.put_missing(field, "default")[0] == 1
+    assert outbox.create_missing(field, "default")[0] == 1
     assert "ZeroDivisionError" in caplog.text
 
 
-def test_rows_whose_creation_failed_do_not_hide_those_behind_them(machines_there):
+def test_rows_whose_creation_fails_do_not_hide_those_behind_them(machines_there, monkeypatch, deliver, caplog):
     from .shop.models import Order
 
     field = Order._meta.get_field("status")
+    monkeypatch.setattr(field, "data", lambda row: {"total": "much"} if row.number < "2" else {"total": 1})
     Order.objects.bulk_create([Order(number=str(n)) for n in range(4)])
-    count, after = outbox.put_missing(field, "default", most=2)
+    count, after = outbox.create_missing(field, "default", most=2)
     assert count == 2
-    assert outbox.put_missing(field, "default", after=after, most=2)[0] == 2
-    assert outbox.put_missing(field, "default", most=9)[0] == 0
+    assert outbox.create_missing(field, "default", after=after, most=2)[0] == 2
+    assert outbox.create_missing(field, "default", most=9)[0] == 0
+    deliver()
+    assert list(Order.objects.order_by("number").values_list("status", flat=True)) == ["", "", "new", "new"]
+    assert list(OutboxEntry.objects.values_list("state", "outcome")) == [("failed", "SB410")] * 2
+
+
+def test_many_rows_take_one_call_and_a_few_queries_a_page(machines_there, monkeypatch, django_assert_max_num_queries):
+    from .shop.models import Order
+
+    monkeypatch.setattr(outbox.create_missing, "__kwdefaults__", {"after": None, "most": 100})
+    Order.objects.bulk_create([Order(total=n) for n in range(1000)])
+    worker, calls = outbox_sender.OutboxSender(), []
+    caller = delivery.get_engine()._caller
+    many = caller.many
+    monkeypatch.setattr(caller, "many", lambda sent: calls.append(len(sent)) or many(sent))
+    with django_assert_max_num_queries(100):
+        while worker.once():
+            pass
+    assert calls == [100] * 10
+    assert set(Order.objects.values_list("status", "status_revision")) == {("new", 1)}
+
+
+def test_an_instance_that_another_worker_created_is_taken(machines_there, deliver):
+    from .shop.models import Order
+
+    (row,) = Order.objects.bulk_create([Order(total=3)])
+    machines_there.create("order", str(row.pk), {"total": 3})
+    assert outbox.create_missing(Order._meta.get_field("status"), "default") == (1, None)
+    deliver()
+    row.refresh_from_db()
+    assert (row.status, OutboxEntry.objects.get().outcome) == ("new", "exists")
+
+
+def test_rows_of_a_machine_that_is_not_published_wait_for_it(engine):
+    from .shop.models import Order
+
+    Order.objects.bulk_create([Order(total=3)])
+    worker = outbox_sender.OutboxSender()
+    assert worker.once() is False
+    machines.publish(engine)
+    worker._swept = -float("inf")
+    get_throttle().forget("bind.sweep", "turn")
+    worker.once()
+    assert Order.objects.get().status == "new"
 
 
 # Fields that were renamed or removed

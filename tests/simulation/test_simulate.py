@@ -2,7 +2,7 @@
 
 import pytest
 
-from machines.engine import BadInput, BadPayload, DefinitionError
+from machines.engine import BadInput, BadPayload, DefinitionError, Suspended, UnknownInstance
 from tests.cases import for_each
 from tests.engine.builders import counter, door, errand, fields, machine
 
@@ -253,3 +253,38 @@ def test_a_record_is_plain_data(engine):
     import json
 
     assert json.loads(json.dumps(run(engine, "pay")[0].as_dict()))["state"] == "Cart"
+
+
+# A copy of an instance that is there
+
+
+def test_a_copy_takes_events_and_the_instance_stays(engine):
+    engine.publish(ORDER)
+    engine.create("order", "x", {"n": 3})
+    before = engine.get("order", "x")
+    edited, refused, taken = engine.preview_events("order", "x", [{"edit": {"n": 0}}, "pay", ("add", {"qty": 2})])
+    assert (edited.event, edited.outcome, edited.data, edited.revision) == ("(edit)", "taken", {"n": 0}, 2)
+    assert (refused.outcome, refused.explanation.candidates[0].because[0].values) == ("refused", {"n": 0})
+    assert (taken.outcome, taken.data) == ("taken", {"n": 2})
+    assert engine.get("order", "x") == before
+
+
+def test_with_data_an_instance_is_created_first(engine):
+    engine.publish(ORDER)
+    created, paid = engine.preview_events("order", "new", ["pay"], {"n": 1})
+    assert (created.event, paid.state) == ("(create)", "Paying")
+    with pytest.raises(UnknownInstance):
+        engine.preview_events("order", "new", ["pay"])
+
+
+def test_what_cannot_be_tried_says_why(engine):
+    engine.publish(ORDER)
+    engine.create("order", "x")
+    (failed,) = engine.preview_events("order", "x", [{"edit": {"m": 1}}])
+    assert (failed.outcome, failed.error) == ("failed", "no data field 'm'")
+    for wrong in ({"edit": 3}, {"edit": {"n": 1}, "payload": {}}):
+        with pytest.raises(BadInput):
+            engine.preview_events("order", "x", [wrong])
+    engine.suspend("order", "x", actor="ann", reason="a test")
+    with pytest.raises(Suspended):
+        engine.preview_events("order", "x", ["pay"])

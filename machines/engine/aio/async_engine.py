@@ -788,6 +788,20 @@ class AsyncEngine(AsyncCalls):
         EngineUnavailable."""
         return await self._call(Engine.explain_many, machine, ids, event, payload)
 
+    async def create_many(
+        self,
+        machine: str,
+        instances: Mapping[str, Mapping[str, Any] | None],
+        *,
+        actor: str = "",
+        reason: str = "",
+        now: int | None = None,
+    ) -> list[Instance | SignalboxError]:
+        """Create instances, id -> data, each as ``create`` does; return, in order, the instance or its error. One that
+        fails does not stop the others. Raises UnknownMachine; EngineUnavailable where no partition answers, after which
+        some may have been created."""
+        return await self._call(Engine.create_many, machine, instances, actor=actor, reason=reason, now=now)
+
     async def force(
         self,
         machine: str,
@@ -1439,11 +1453,11 @@ class AsyncEngine(AsyncCalls):
 
         ``definition``: a definition, or the name of a published machine. ``events``: each is the name of an event, a
         pair of name and payload, or an object: ``{"event", "payload", "groups"}``; ``{"advance": ms, "5m" or "next"}``,
-        which winds the clock and fires the timers that become due; ``{"job": invoke, "done": result}`` or ``{"job",
-        "failed": error, "kind", "attempts"}``; ``{"child": invoke, "done"}``, ``{"child", "failed"}`` or ``{"child",
-        "event", "payload"}``; ``{"message": event, "payload", "from": {"machine", "id"}}``. ``now``: ms at which the
-        clock begins. ``parent``: ``{"machine", "id", "invoke"}`` of an instance that invoked this one. ``seconds``: how
-        long it may take.
+        which winds the clock and fires the timers that become due; ``{"edit": data}``, as the repair; ``{"job": invoke,
+        "done": result}`` or ``{"job", "failed": error, "kind", "attempts"}``; ``{"child": invoke, "done"}``,
+        ``{"child", "failed"}`` or ``{"child", "event", "payload"}``; ``{"message": event, "payload", "from":
+        {"machine", "id"}}``. ``now``: ms at which the clock begins. ``parent``: ``{"machine", "id", "invoke"}`` of an
+        instance that invoked this one. ``seconds``: how long it may take.
 
         An event that is refused is a record like any other. Raises DefinitionError, BadPayload for data that does not
         fit, BadInput for an input that makes no sense where it stands, UnknownMachine.
@@ -1451,3 +1465,20 @@ class AsyncEngine(AsyncCalls):
         return await self._call(
             Engine.simulate, definition, events, data, id=id, now=now, parent=parent, seconds=seconds
         )
+
+    async def preview_events(
+        self,
+        machine: str,
+        id: str,
+        events: Iterable[Any],
+        data: Mapping[str, Any] | None = None,
+        *,
+        now: int | None = None,
+    ) -> list[SimulatedStep]:
+        """Give events, as ``simulate`` takes them, to a copy in memory of an instance as it is now; change nothing, and
+        return a record for each step. With ``data``, to an instance that is created with it. Which jobs wait is not
+        known to the copy.
+
+        Raises UnknownInstance, Suspended, BadPayload for data that does not fit, BadInput.
+        """
+        return await self._call(Engine.preview_events, machine, id, events, data, now=now)

@@ -1,4 +1,4 @@
-"""The methods of the engine that read several instances in one round trip."""
+"""The methods of the engine that read or create several instances in one round trip."""
 
 from __future__ import annotations
 
@@ -8,17 +8,24 @@ from typing import Any
 from machines.engine import arguments, limits
 from machines.engine.connection import replies
 from machines.engine.connection.calls import Caller, require_any, translate
+from machines.engine.connection.redirects import get_root
 from machines.engine.connection.replies import Status
-from machines.engine.errors import SignalboxError
+from machines.engine.errors import BadInput, SignalboxError
 from machines.engine.publishing.catalog import Catalog
 from machines.engine.records import Explanation, Instance
 
+from .replication import Replication, mark
+
 
 class BulkReadMethods:
-    """Reads of several instances, each at a moment of its own: a part of ``Engine``."""
+    """Calls about several instances, each at a moment of its own: a part of ``Engine``."""
 
     _caller: Caller
     _catalog: Catalog
+    _replication: Replication
+
+    def _deliver(self, root: str, now: int | None) -> None:
+        raise NotImplementedError
 
     def _instance(self, machine: str, id: str, root: str, reply: Sequence[Any], expect: int | None) -> Instance:
         raise NotImplementedError
@@ -39,6 +46,41 @@ class BulkReadMethods:
         words = (arguments.check_event(event), arguments.encode_fields("payload", payload, limits.MAX_PAYLOAD), "")
         _, answers = self._ask(machine, "sb_explain", asked, words)
         return [self._explain_one(machine, id, reply) for id, reply in zip(asked, answers, strict=True)]
+
+    def create_many(
+        self,
+        machine: str,
+        instances: Mapping[str, Mapping[str, Any] | None],
+        *,
+        actor: str = "",
+        reason: str = "",
+        now: int | None = None,
+    ) -> list[Instance | SignalboxError]:
+        """Create instances, id -> data, each as ``create`` does; return, in order, the instance or its error. One that
+        fails does not stop the others. Raises UnknownMachine; EngineUnavailable where no partition answers, after which
+        some may have been created."""
+        ends = (arguments.check_actor(actor), arguments.check_reason(reason), arguments.encode_whole("now", now))
+        results: dict[str, Instance | SignalboxError] = {}
+        calls: dict[str, tuple[str, str, Sequence[Any]]] = {}
+        for id, data in instances.items():
+            try:
+                words = (arguments.check_instance(id), arguments.encode_fields("data", data, limits.MAX_DATA), "", "")
+            except BadInput as error:
+                results[id] = error
+            else:
+                calls[id] = "sb_create", self._catalog.partition(machine, id).root, (*words, *ends)
+        wanted = self._replication.choose(None)
+        answers, counts = self._replication.many(wanted, list(calls.values()))
+        require_any(answers)
+        sending = set()
+        for (id, (_, root, _)), reply, count in zip(calls.items(), answers, counts, strict=True):
+            made = self._read_one(machine, id, root, reply)
+            results[id] = mark(made, wanted, count) if isinstance(made, Instance) else made
+            if isinstance(made, Instance) and replies.has_messages(reply):
+                sending.add(get_root(reply, root))
+        for root in sending:
+            self._deliver(root, now)
+        return [results[id] for id in instances]
 
     def _ask(
         self, machine: str, function: str, ids: Sequence[str], words: Sequence[str]

@@ -30,12 +30,9 @@ from machines.catalog.queries import get_version
 from machines.connections import get_engine
 from machines.engine import (
     BadPayload,
-    Conflict,
     EngineUnavailable,
     Instance,
     LookupFailed,
-    NotAllowed,
-    Refused,
     SignalboxError,
     UnknownMachine,
 )
@@ -44,13 +41,13 @@ from machines.instances.event_forms import EventAction, EventForm, fill_event_fo
 from machines.instances.queries import redactor_of
 from machines.people import permissions
 from machines.people.actor import Actor
-from machines.people.errors import ApprovalNeeded, TooFast
+from machines.people.errors import ApprovalNeeded
 
 from . import fire, reading, registry
+from .errors import status_of
 
 STEPS = 25  # of the history
 FOLDER = "admin/machines/bound"
-STATUSES = ((NotAllowed, 403), (TooFast, 429), (EngineUnavailable, 503), (Refused, 409), (Conflict, 409))
 
 
 class MachineAdminMixin:
@@ -124,7 +121,7 @@ class MachineAdminMixin:
                 return self._page(request, row, form, status=400)
             return self._send(request, row, instance, form)
         except (EngineUnavailable, LookupFailed) as error:
-            return self._page(request, row, error=error, status=503 if isinstance(error, EngineUnavailable) else 404)
+            return self._page(request, row, error=error, status=status_of(error) or 400)
 
     def _send(self, request: HttpRequest, row: Model, seen: Instance, form: EventForm) -> HttpResponse:
         field, actor, event = self._bound_field(), Actor.of(request), form.outline.name
@@ -142,8 +139,7 @@ class MachineAdminMixin:
         except SignalboxError as error:
             if isinstance(error, BadPayload):
                 form.blame(error.field, f"{redactor_of(actor, field.machine).error(error)} ({error.code})")
-            status = next((number for kind, number in STATUSES if isinstance(error, kind)), 400)
-            return self._page(request, row, form, error, status=status)
+            return self._page(request, row, form, error, status=status_of(error) or 400)
         else:
             fire.write_through(field, row, after, fire.alias_of(row))
             message = f"Fired {event}: {after.state}, revision {after.revision}."

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import connections
 from django.db.models import Model, QuerySet
 
-from machines.engine import limits
+from machines.engine import Instance, limits
 
 if TYPE_CHECKING:
     from .field import MachineField
@@ -122,6 +122,19 @@ def replace(field: MachineField, id: str, state: str, revision: int, using: str,
     found = rows(field, using).filter(**{field.id_field.attname: value}, **same)
     text = Mirrored(column_text(field, state))
     return found.update(**{field.attname: text, field.revision_name: MirroredRevision(revision)}) > 0
+
+
+def advance_many(field: MachineField, made: Iterable[Instance], using: str) -> None:
+    """Write the states of many instances; one statement for each state and revision."""
+    found: dict[tuple[str, int], list[str]] = {}
+    for one in made:
+        found.setdefault((one.state, one.revision), []).append(one.id)
+    for (state, revision), ids in found.items():
+        behind = {f"{field.id_field.attname}__in": parse_ids(field, ids), f"{field.revision_name}__lt": revision}
+        text = Mirrored(column_text(field, state))
+        rows(field, using).filter(**behind).update(
+            **{field.attname: text, field.revision_name: MirroredRevision(revision)}
+        )
 
 
 def remember(field: MachineField, row: Model, state: str, revision: int, *, anyhow: bool = False) -> None:

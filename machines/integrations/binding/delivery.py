@@ -190,7 +190,7 @@ def send(claim: Claim) -> None:
     except LATER as error:
         _postpone(claim, error)
     except SignalboxError as error:
-        _end(claim, Ended(error.code, message=_redact_message(claim.entry.machine, error), error=error))
+        _end(claim, Ended(error.code, message=redact_message(claim.entry.machine, error), error=error))
     except Exception as error:
         log.exception("%s could not be sent; it is tried again", claim.entry)
         _postpone(claim, error)
@@ -370,7 +370,7 @@ def _find_in_history(entry: OutboxEntry) -> Ended | None:
 # The outcome
 
 
-def _redact_message(machine: str, error: SignalboxError) -> str:
+def redact_message(machine: str, error: SignalboxError) -> str:
     """Return the message without values of sensitive fields."""
     try:
         return redaction.strict_redactor(machine).error(error)

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from machines.engine import BadInput, SignalboxError, UnknownInstance
+from machines.engine import (
+    BadInput,
+    Conflict,
+    EngineUnavailable,
+    InstanceExists,
+    LookupFailed,
+    NeedsApproval,
+    NotAllowed,
+    Refused,
+    SignalboxError,
+    Suspended,
+    UnknownInstance,
+)
 
 
 class MirrorReadOnly(BadInput):
@@ -67,3 +79,26 @@ class CreationWaits(UnknownInstance):
             self,
             f"machine {machine!r} has no instance {id!r} yet: its creation waits for the commit of the transaction",
         )
+
+
+STATUSES: dict[type[SignalboxError], int] = {
+    CreationWaits: 409,
+    LookupFailed: 404,
+    NotAllowed: 403,
+    Refused: 409,
+    Conflict: 409,
+    Suspended: 409,
+    InstanceExists: 409,
+    NeedsApproval: 409,
+    BadInput: 400,
+    EngineUnavailable: 503,
+}
+"""Error -> its status over HTTP; the first that fits."""
+
+
+def status_of(error: SignalboxError) -> int | None:
+    """Return the status of an error for whoever asked for an event; None where it is the site's own fault."""
+    from machines.people.errors import Forbidden, TooFast  # their models are loaded by now
+
+    known = {Forbidden: 403, TooFast: 429, **STATUSES}
+    return next((status for kind, status in known.items() if isinstance(error, kind)), None)

@@ -14,9 +14,10 @@ from django.db.models import Model, QuerySet
 from django.utils import timezone
 
 from machines.conf.database import delete_some
-from machines.engine import BadInput
+from machines.connections import get_engine
+from machines.engine import BadInput, Instance, SignalboxError
 
-from . import columns, delivery
+from . import columns, delivery, following
 from .models import OutboxEntry
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ log = logging.getLogger(__name__)
 KEEP_DONE = timedelta(days=7)
 KEEP_FAILED = timedelta(days=90)
 PRUNE = 500  # rows that a pass removes at most
-SWEEP = 200  # rows without an instance that a pass looks after
+SWEEP = 1000  # rows without an instance that one call looks after
 
 
 def put_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:
@@ -62,11 +63,12 @@ def put_deletion(field: MachineField, id: str, using: str) -> OutboxEntry:
     return made
 
 
-def put_missing(field: MachineField, using: str, *, after: Any = None, most: int = SWEEP) -> tuple[int, Any]:
-    """Have instances created for rows that no signal announced, as ``bulk_create`` makes them; return how many, and
-    after which row to go on, None for the first.
+def create_missing(field: MachineField, using: str, *, after: Any = None, most: int = SWEEP) -> tuple[int, Any]:
+    """Create the instances of rows that no signal announced, as ``bulk_create`` makes them; return how many rows were
+    looked after, and after which row to go on, None for the first. One call of Redis for all.
 
-    A row whose creation was tried is left alone: the outbox holds the outcome.
+    A row whose creation was tried is left alone: the outbox holds the outcome. Raises UnknownMachine,
+    EngineUnavailable.
     """
     name = field.id_field.attname
     new = columns.rows(field, using).filter(**{field.attname: "", field.revision_name: 0}).order_by(name)
@@ -79,18 +81,26 @@ def put_missing(field: MachineField, using: str, *, after: Any = None, most: int
     tried = OutboxEntry.objects.using(using).filter(machine=field.machine, instance__in=list(found), kind="create")
     for id in tried.values_list("instance", flat=True):
         found.pop(id, None)
-    return sum(_put_missing(field, id, row, using) for id, row in found.items()), last
+    given = {id: data for id, row in found.items() if (data := _make_data(field, id, row)) is not None}
+    followed = following.read_set(field, given, using)
+    wanted = {id: data | followed.get(id, {}) for id, data in given.items()}
+    answers = dict(zip(wanted, get_engine().create_many(field.machine, wanted) if wanted else (), strict=True))
+    columns.advance_many(field, (one for one in answers.values() if isinstance(one, Instance)), using)
+    failed = [id for id, answer in answers.items() if isinstance(answer, SignalboxError)]
+    for id, seen in columns.read(field, failed, using).items():
+        if not seen.revision:  # the outbox tries again where that helps, and keeps the outcome
+            _put(field, id, using, kind=OutboxEntry.Kind.CREATE, payload=given[id])
+    return len(wanted), last
 
 
-def _put_missing(field: MachineField, id: str, row: Model, using: str) -> bool:
-    """Put one creation; what the project's own ``data`` raises must not hold up the rows behind it."""
+def _make_data(field: MachineField, id: str, row: Model) -> dict[str, Any] | None:
+    """Return the data of a creation; what the project's own ``data`` raises must not hold up the rows behind it."""
     try:
-        payload = json.loads(json.dumps(field.creation_data(row)))
+        data: dict[str, Any] = json.loads(json.dumps(field.creation_data(row)))
     except Exception:
         log.exception("the data of %s %s could not be made: its instance is not created", field.label, id)
-        return False
-    _put(field, id, using, kind=OutboxEntry.Kind.CREATE, payload=payload)
-    return True
+        return None
+    return data
 
 
 def ensure_creation(field: MachineField, row: Model, using: str) -> OutboxEntry:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from machines.engine import BadInput, BadPayload, EngineFault, Instance, Suspended, UnknownInstance, UnknownMachine
+from machines.engine import (
+    BadInput,
+    BadPayload,
+    EngineFault,
+    Instance,
+    InstanceExists,
+    Suspended,
+    UnknownInstance,
+    UnknownMachine,
+)
 from tests.engine.builders import machine, publish
 
 STATES = {"shut": {"on": {"open": {"target": "open", "guard": "event.by == 'me'"}}}, "open": {}}
@@ -53,3 +62,22 @@ def test_a_foreign_key_among_them_spoils_only_its_own_answer(engine, door):
     odd, sound = engine.get_many(door, ["odd", "a"])
     assert isinstance(odd, EngineFault)
     assert isinstance(sound, Instance)
+
+
+def test_each_is_created_as_alone_and_one_that_fails_stops_no_other(engine, door):
+    made, there, odd, last = engine.create_many(door, {"c": None, "a": {}, "d": {"x": 1}, "e": {}}, actor="ann")
+    assert (made, last) == (engine.get(door, "c"), engine.get(door, "e"))
+    assert (type(there), type(odd)) == (InstanceExists, BadPayload)
+    assert (made.state, engine.history(door, "c")[0].actor) == ("shut", "ann")
+    assert engine.create_many(door, {}) == []
+    with pytest.raises(UnknownMachine):
+        engine.create_many("nothing", {"a": {}})
+
+
+def test_messages_of_what_is_created_are_delivered(engine):
+    publish(engine, machine("door", {"shut": {"on": {"ring": "open"}}, "open": {}}, accepts={"from": ["*"]}))
+    engine.create("door", "front")
+    ring = {"send": {"event": "ring", "to": {"machine": "door", "id": "'front'"}}}
+    publish(engine, machine("bell", {"on": {"entry": [ring]}}))
+    engine.create_many("bell", {"b": {}})
+    assert engine.get("door", "front").state == "open"
