@@ -6,6 +6,7 @@ need is imported when a test asks for one.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,6 +75,18 @@ def signalbox(request: pytest.FixtureRequest, signalbox_url: str) -> Iterator[Si
             from .coverage import note
 
             note(request.config, kit)
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """Say of a row's state why it is not what a test without the fixture expects."""
+    bound = sys.modules.get("machines.integrations.binding.bound_state")
+    state = next((one for one in (left, right) if bound is not None and isinstance(one, bound.BoundState)), None)
+    if state is None:
+        return None
+    from .report import explain_waiting
+
+    lines = explain_waiting(state)
+    return [f"{left!r} {op} {right!r}", *lines] if lines else None
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -64,6 +64,19 @@ def describe_outbox(machine: str, id: str) -> list[str]:
     ]
 
 
+def explain_waiting(state: Any) -> list[str]:
+    """Say what a row's state waits for in a test whose transaction is never committed; empty where it waits for
+    nothing."""
+    entries = [] if state.row.pk is None else list_entries(state.field.machine, state.id)
+    waiting = ", ".join(f"{entry.kind} {entry.event}".strip() for entry in entries if entry.waits)
+    if not waiting:
+        return []
+    return [
+        f"the outbox has: {waiting}. It is sent after the commit, and this test runs in a transaction that has none:",
+        "use the fixture `signalbox`, which sends at once, or mark the test with django_db(transaction=True)",
+    ]
+
+
 def list_active(configuration: Iterable[str], outline: Outline) -> set[str]:
     """List the names and paths of the active states: the leaves of a configuration, and the states around them."""
     active = [state for leaf in configuration for state in outline.lineage(leaf)]

@@ -163,6 +163,42 @@ def manage(pytester, *args: str) -> None:
     assert "\nOK" in done.stderr
 
 
+PLAIN = """
+import pytest
+from shop.models import Order
+
+@pytest.mark.django_db
+def test_plain():
+    order = Order.objects.create()
+    order.status.fire("pay")
+    assert order.status == "Paid"
+
+@pytest.mark.django_db
+def test_with_the_fixture(signalbox):
+    order = Order.objects.create()
+    order.status.fire("pay")
+    assert order.status == "Paid"
+
+@pytest.mark.django_db(transaction=True)
+def test_other(signalbox):
+    order = Order.objects.create()
+    assert order.status == "Paid"
+"""
+
+
+def test_a_plain_test_says_what_its_row_waits_for_and_the_fixture_takes_it_at_once(pytester, monkeypatch, live):
+    write(pytester.path, {"test_plain.py": PLAIN, "pytest.ini": "[pytest]\nDJANGO_SETTINGS_MODULE = settings\n"})
+    done = run(pytester, monkeypatch, "test_plain.py")
+    done.assert_outcomes(passed=1, failed=2)
+    done.stdout.fnmatch_lines([
+        "*AssertionError: assert '' == 'Paid'*",
+        "*the outbox has: create, fire pay. It is sent after the commit, and this test runs in a transaction*",
+        "*use the fixture `signalbox`, which sends at once, or mark the test with django_db(transaction=True)*",
+    ])  # fmt: skip
+    assert done.stdout.str().count("the outbox has") == 1
+    live()
+
+
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_the_tests_of_django_have_keys_of_their_own_and_remove_them(pytester, live, processes):
     write(pytester.path, {"shop/tests.py": WITHOUT_KIT})

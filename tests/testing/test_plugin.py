@@ -29,7 +29,7 @@ def test_the_examples_of_the_page_work_in_a_django_project(pytester, monkeypatch
     assert len(files) == 12
     ini = "[pytest]\nDJANGO_SETTINGS_MODULE = settings\n"
     write(pytester.path, {**files, "settings.py": SETTINGS, "shop/__init__.py": "", "pytest.ini": ini})
-    run(pytester, monkeypatch).assert_outcomes(passed=12)
+    run(pytester, monkeypatch).assert_outcomes(passed=13)
 
 
 def test_a_project_without_django_over_several_processes(pytester, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
+from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -81,19 +82,29 @@ def create_missing(field: MachineField, using: str, *, after: Any = None, most: 
     tried = OutboxEntry.objects.using(using).filter(machine=field.machine, instance__in=list(found), kind="create")
     for id in tried.values_list("instance", flat=True):
         found.pop(id, None)
-    given = {id: data for id, row in found.items() if (data := _make_data(field, id, row)) is not None}
-    followed = following.read_set(field, given, using)
-    wanted = {id: data | followed.get(id, {}) for id, data in given.items()}
-    answers = dict(zip(wanted, get_engine().create_many(field.machine, wanted) if wanted else (), strict=True))
-    columns.advance_many(field, (one for one in answers.values() if isinstance(one, Instance)), using)
-    failed = [id for id, answer in answers.items() if isinstance(answer, SignalboxError)]
+    given = {id: data for id, row in found.items() if (data := make_data(field, id, row)) is not None}
+    failed = [id for id, answer in create_many(field, given, using).items() if isinstance(answer, SignalboxError)]
     for id, seen in columns.read(field, failed, using).items():
         if not seen.revision:  # the outbox tries again where that helps, and keeps the outcome
             _put(field, id, using, kind=OutboxEntry.Kind.CREATE, payload=given[id])
-    return len(wanted), last
+    return len(given), last
 
 
-def _make_data(field: MachineField, id: str, row: Model) -> dict[str, Any] | None:
+def create_many(
+    field: MachineField, given: Mapping[str, dict[str, Any]], using: str
+) -> dict[str, Instance | SignalboxError]:
+    """Create instances, id -> data beside the columns that are followed, and write the columns of their rows. Raises
+    UnknownMachine, EngineUnavailable."""
+    if not given:
+        return {}
+    followed = following.read_set(field, given, using)
+    wanted = {id: data | followed.get(id, {}) for id, data in given.items()}
+    answers = dict(zip(wanted, get_engine().create_many(field.machine, wanted), strict=True))
+    columns.advance_many(field, (one for one in answers.values() if isinstance(one, Instance)), using)
+    return answers
+
+
+def make_data(field: MachineField, id: str, row: Model) -> dict[str, Any] | None:
     """Return the data of a creation; what the project's own ``data`` raises must not hold up the rows behind it."""
     try:
         data: dict[str, Any] = json.loads(json.dumps(field.creation_data(row)))

@@ -240,22 +240,27 @@ class Reconcile:
             self.report.recreated += 1
 
     def _create(self, ids: list[str], using: str) -> list[str]:
-        """Create instances at once: an entry of the outbox for each, then they are sent. Return those that were."""
-        field, made = self._field, []
-        values = [columns.parse_id(field, id) for id in ids]
-        for row in columns.rows(field, using).filter(**{f"{field.id_field.attname}__in": values}) if ids else ():
-            try:
-                entry = outbox.ensure_creation(field, row, using)
-            except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
-                text = f"data= of the field raised {type(error).__name__}: {error}"
-                self.report.errors.append(f"{getattr(row, field.id_field.attname)}: {text}")
-                continue
-            entry.refresh_from_db(using=using)
-            if entry.state == entry.State.DONE:
-                made.append(entry.instance)
-            else:
-                self.report.errors.append(f"{entry.instance}: {entry.message or 'its creation waits in the outbox'}")
-        return made
+        """Create instances at once and return those that were: a page in one call; where that fails, and for rows with
+        a state of another library, by an entry of the outbox each."""
+        field = self._field
+        found = columns.rows(field, using).filter(**{f"{field.id_field.attname}__in": columns.parse_ids(field, ids)})
+        rows = {str(getattr(row, field.id_field.attname)): row for row in (found if ids else ())}
+        plain = {id: row for id, row in rows.items() if not columns.earlier_state(field, row)}
+        given = {id: data for id, row in plain.items() if (data := outbox.make_data(field, id, row)) is not None}
+        answers = outbox.create_many(field, given, using)
+        made = [id for id, answer in answers.items() if isinstance(answer, Instance)]
+        return made + [id for id, row in rows.items() if id not in made and self._create_one(id, row, using)]
+
+    def _create_one(self, id: str, row: Any, using: str) -> bool:
+        try:
+            entry = outbox.ensure_creation(self._field, row, using)
+        except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+            self.report.errors.append(f"{id}: data= of the field raised {type(error).__name__}: {error}")
+            return False
+        entry.refresh_from_db(using=using)
+        if entry.state != entry.State.DONE:
+            self.report.errors.append(f"{id}: {entry.message or 'its creation waits in the outbox'}")
+        return bool(entry.state == entry.State.DONE)
 
     def _instances(self) -> Iterator[int]:
         """Find instances without a row; where the field says so they are deleted."""
