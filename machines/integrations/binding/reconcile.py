@@ -247,7 +247,10 @@ class Reconcile:
         rows = {str(getattr(row, field.id_field.attname)): row for row in (found if ids else ())}
         plain = {id: row for id, row in rows.items() if not columns.earlier_state(field, row)}
         given = {id: data for id, row in plain.items() if (data := outbox.make_data(field, id, row)) is not None}
-        answers = outbox.create_many(field, given, using)
+        try:
+            answers = outbox.create_many(field, given, using)
+        except ColumnGone:  # the report names it
+            return []
         made = [id for id, answer in answers.items() if isinstance(answer, Instance)]
         return made + [id for id, row in rows.items() if id not in made and self._create_one(id, row, using)]
 
