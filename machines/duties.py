@@ -21,7 +21,7 @@ from machines.failures import digest as error_digest
 from machines.failures import duties as failure_retention
 from machines.failures.duties import FailureFollower, PacedActions
 from machines.integrations.attached.duty import ReconcileDuty
-from machines.integrations.binding.outbox_sender import OutboxSender
+from machines.integrations.binding.outbox import OutboxSender
 from machines.integrations.binding.projection import Projection
 from machines.people import last_seen
 from machines.retention import tables

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from machines.engine import Conflict, Refused
 from machines.fields import ColumnGone, MachineField
-from machines.integrations.binding import checks, delivery, outbox_sender
+from machines.integrations.binding import checks, delivery, outbox
 from machines.integrations.binding.reconcile import DryRun, Reconcile
 from machines.models import OutboxEntry
 from tests.conftest import NOWHERE, configure
@@ -167,7 +167,7 @@ def test_of_many_that_change_one_row_the_last_value_stays(machines_there):
         thread.start()
     for thread in threads:
         thread.join()
-    worker = outbox_sender.OutboxSender()
+    worker = outbox.OutboxSender()
     OutboxEntry.objects.filter(state="waiting").update(due=timezone.now())
     while worker.once():
         pass

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from machines.connections import get_throttle
 from machines.engine import BadInput
-from machines.integrations.binding import delivery, outbox, outbox_sender
+from machines.integrations.binding import delivery, outbox
 from machines.models import Approval, AuditEntry, OutboxEntry
 from machines.people.errors import Forbidden
 from machines.signals import delivered
@@ -143,7 +143,7 @@ def test_rows_of_bulk_create_get_their_instances_from_a_worker(machines_there):
     from .shop.models import Order
 
     Order.objects.bulk_create([Order(total=n) for n in range(3)])
-    worker = outbox_sender.OutboxSender()
+    worker = outbox.OutboxSender()
     while worker.once():
         pass
     assert list(Order.objects.values_list("status", "status_revision")) == [("new", 1)] * 3
@@ -181,7 +181,7 @@ def test_many_rows_take_one_call_and_a_few_queries_a_page(machines_there, monkey
 
     monkeypatch.setattr(outbox.create_missing, "__kwdefaults__", {"after": None, "most": 100})
     Order.objects.bulk_create([Order(total=n) for n in range(1000)])
-    worker, calls = outbox_sender.OutboxSender(), []
+    worker, calls = outbox.OutboxSender(), []
     caller = delivery.get_engine()._caller
     many = caller.many
     monkeypatch.setattr(caller, "many", lambda sent: calls.append(len(sent)) or many(sent))
@@ -207,7 +207,7 @@ def test_rows_of_a_machine_that_is_not_published_wait_for_it(engine):
     from .shop.models import Order
 
     Order.objects.bulk_create([Order(total=3)])
-    worker = outbox_sender.OutboxSender()
+    worker = outbox.OutboxSender()
     assert worker.once() is False
     machines.publish(engine)
     worker._swept = -float("inf")
@@ -233,7 +233,7 @@ def test_an_entry_of_a_field_that_was_renamed_is_delivered_by_its_machine(machin
 
 def test_an_entry_whose_field_was_removed_fails_and_says_why(machines_there, caplog):
     made = waiting(field="shop.Invoice.status", machine="invoice", made_at=timezone.now() - timedelta(hours=2))
-    outbox_sender.OutboxSender().once()
+    outbox.OutboxSender().once()
     told = "the project has no field shop.Invoice.status, and none with the machine 'invoice'"
     assert (entry(made).state, entry(made).outcome, entry(made).message) == ("failed", "no_field", told)
     assert told in caplog.text
@@ -250,8 +250,8 @@ def test_an_entry_of_a_field_that_this_release_does_not_know_yet_waits_an_hour(m
 
 def test_entries_of_the_last_field_of_a_project_fail_too(machines_there, monkeypatch):
     made = waiting(field="shop.Order.status", made_at=timezone.now() - timedelta(hours=2))
-    monkeypatch.setattr(outbox_sender.registry, "list_fields", list)
-    outbox_sender.OutboxSender().once()
+    monkeypatch.setattr(outbox.registry, "list_fields", list)
+    outbox.OutboxSender().once()
     assert entry(made).outcome == "no_field"
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from typing import Any
 
-from machines.engine.connection.replies import read_explanation
+from machines.engine.connection.replies import build_refusal, read_explanation
+from machines.engine.errors import BadPayload, NotAllowed
 from machines.engine.records import Explanation, Timer
 
 TAKEN, REFUSED, FAILED, IGNORED, WAITED = "taken", "refused", "failed", "ignored", "waited"
@@ -71,6 +72,15 @@ class SimulatedStep:
     def state(self) -> str:
         """Return the configuration as one line of text."""
         return ", ".join(self.configuration)
+
+    def demand_taken(self, machine: str, id: str) -> None:
+        """Raise what ``Engine.fire`` would have raised: Refused, UnknownEvent, NotAllowed, BadPayload."""
+        if self.outcome == NOT_ALLOWED and self.not_allowed is not None:
+            raise NotAllowed(machine, id, self.event, **self.not_allowed)
+        if self.outcome == BAD_PAYLOAD:
+            raise BadPayload(str(self.error))
+        if self.outcome != TAKEN and self.explanation is not None:
+            raise build_refusal(self.explanation)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON-able data."""

@@ -97,7 +97,7 @@ STATUSES: dict[type[SignalboxError], int] = {
 
 
 def status_of(error: SignalboxError) -> int | None:
-    """Return the status of an error for whoever asked for an event; None where it is the site's own fault."""
+    """Return the status of an error of a request; None where it is the site's own fault."""
     from machines.people.errors import Forbidden, TooFast  # their models are loaded by now
 
     known = {Forbidden: 403, TooFast: 429, **STATUSES}

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from django.db import router
+from django.db import connections, router
 from django.db.models import Model
 
 from machines.connections import get_engine
-from machines.engine import Instance, UnknownInstance, arguments, limits
+from machines.engine import Conflict, Instance, UnknownInstance, arguments, limits
 from machines.instances import actions as instances
+from machines.instances.queries import redacting
+from machines.people import transition_groups
 from machines.people.actor import Actor
+from machines.people.limits import guesses
 
-from . import columns, delivery, following, outbox, previews, reading
+from . import columns, delivery, following, outbox, reading
 from .errors import CreationWaits
 from .models import OutboxEntry
 
@@ -131,10 +135,63 @@ def _put(field: MachineField, row: Model, id: str, using: str, event: Event, che
         actor.demand("fire", field.machine, action="fire", instance=id, target=event.name, reason=event.reason)
         name, user_id = actor.name, actor.id
     if check:
-        previews.demand_taken(field, row, id, using, event)
+        demand_taken(field, row, id, using, event)
     else:
         reading.demand_listener(field.machine, id, event.name, str(getattr(row, field.attname)))
     return outbox.put_event(
         field, row, id, using, key=event.key, event=event.name, payload=event.payload, expect=event.expect,
         actor=name, user_id=user_id, reason=event.reason,
     )  # fmt: skip
+
+
+if TYPE_CHECKING:
+    from .field import MachineField
+
+
+def demand_taken(field: MachineField, row: Model, id: str, using: str, event: Event) -> None:
+    """Lock the row until the end of the transaction, and raise what the event would meet if the transaction committed
+    now: after what waits in the outbox, with the columns that the field follows. Raises Refused, NotAllowed,
+    BadPayload, Conflict, Suspended, EngineUnavailable."""
+    if connections[using].features.has_select_for_update:
+        columns.rows(field, using).select_for_update().filter(pk=row.pk).values_list("pk").first()
+    if columns.earlier_state(field, row):
+        return  # its instance begins in the state that another library left: there is nothing to try the event on
+    waiting = list(outbox.entries(field, id, using).filter(state=OutboxEntry.State.WAITING))
+    created = _find_creation_data(field, row, id, using, waiting)
+    inputs: list[dict[str, Any]] = []
+    if created is None and field.follows:
+        inputs = [{"edit": found} for found in following.read(field, [id], using).values()]
+    inputs += [{"event": one.event, "payload": one.payload} for one in waiting if one.kind == OutboxEntry.Kind.FIRE]
+    asked: dict[str, Any] = {"event": event.name, "payload": event.payload}
+    with _asking(field, id, event, asked):
+        if event.expect is not None and created is None and not waiting:
+            seen = get_engine().get(field.machine, id).revision
+            if seen != event.expect:
+                raise Conflict(field.machine, id, expected=event.expect, actual=seen)
+        steps = get_engine().preview_events(field.machine, id, [*inputs, asked], created)
+        steps[-1].demand_taken(field.machine, id)
+
+
+def _find_creation_data(
+    field: MachineField, row: Model, id: str, using: str, waiting: list[OutboxEntry]
+) -> dict[str, Any] | None:
+    """Return the data of an instance that is not created yet; None where it is there."""
+    if getattr(row, field.revision_name):
+        return None
+    given = next((one.payload for one in waiting if one.kind == OutboxEntry.Kind.CREATE), None)
+    data = field.creation_data(row) if given is None else dict(given)
+    return data | following.read_set(field, [id], using).get(id, {})
+
+
+@contextlib.contextmanager
+def _asking(field: MachineField, id: str, event: Event, asked: dict[str, Any]) -> Iterator[None]:
+    """Ask for the person behind the event: with their groups, one guess at hidden values, and without these values."""
+    if event.user is None:
+        yield
+        return
+    actor, groups = Actor(event.user, delivery.DOOR), transition_groups.groups_of(event.user)
+    guesses.spend_explanation(actor, field.machine, id, event.name, event.payload)
+    if groups is not None:
+        asked["groups"] = sorted(groups)
+    with redacting(actor, field.machine):
+        yield

@@ -3,11 +3,12 @@
 -- flags:   no-writes
 -- KEYS:    1 root of a partition, for the routing and the names of keys; nothing needs to exist there
 -- ARGV:    1 program (JSON, as for sb_publish) · 2 script (JSON): id, now (ms), data, optionally parent {machine, id, invoke,
---          depth}, snapshot of an earlier call, and inputs: {event, payload, groups} · {advance: ms or "next"} · {edit: data} · {job: invoke,
---          done: result} · {job, failed: error, kind, attempts} · {child: invoke, done | failed | event, payload} ·
---          {message: event, payload, from: {machine, id}}; at most 1000. In place of inputs `expand`, a list of snapshots,
---          with alphabet ({event, payload}, ...), results (invoke -> results of its job or child), properties (expression
---          trees) and first (number of the input of the first snapshot to begin with)
+--          depth}, snapshot of an earlier call, and inputs: {event, payload, groups} · {advance: ms or "next"} ·
+--          {edit: data} · {job: invoke, done: result} · {job, failed: error, kind, attempts} ·
+--          {child: invoke, done | failed | event, payload} · {message: event, payload, from: {machine, id}}; at most 1000.
+--          In place of inputs `expand`, a list of snapshots, with alphabet ({event, payload}, ...), results (invoke ->
+--          results of its job or child), properties (expression trees) and first (number of the input of the first
+--          snapshot to begin with)
 -- Returns: {OK, JSON, record (JSON), ...}: {done: inputs that are over, snapshot to continue from, or absent when the instance
 --          could not begin}; then a record for each step, in some ms; for expand {done: snapshots,
 --          following: the input with which the last one goes on} and for each the JSON of what it is and of what each
