@@ -10,7 +10,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db import models, router
 
 from machines.catalog import builtin_machines
-from machines.catalog.outlines import outline_from
+from machines.catalog.queries import outline_from
 from machines.conf import conf
 from machines.conf.table import find_problems
 from machines.connections import get_engine, get_prefix

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from machines.catalog.outlines import outline_of
+from machines.catalog.queries import outline_of
 from machines.connections import get_engine
 from machines.engine import Conflict, Instance
 
