@@ -125,7 +125,7 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 
 # Nothing inline, nothing from elsewhere. Scripts and styles carry the answer's nonce; 'self' stays for the modules they
 # import and for Django's admin. dashboard/serving/middleware/content_security_policy.py sets the other headers.
-CONTENT_SECURITY_POLICY = {"DIRECTIVES": DIRECTIVES | {"upgrade-insecure-requests": BEHIND_TLS}}
+SECURE_CSP = DIRECTIVES | {"upgrade-insecure-requests": BEHIND_TLS}
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"  # ids and filters stand in addresses

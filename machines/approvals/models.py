@@ -69,9 +69,9 @@ class Approval(models.Model):
         return f"{self.action} on {self.subject} requested by {self.asker} ({self.state})"
 
     @classmethod
-    def from_db(cls, db: Any, field_names: Any, values: Any) -> Approval:
+    def from_db(cls, db: Any, field_names: Any, values: Any, **options: Any) -> Approval:
         """Read a request as it is now. What time alone has changed, a worker writes down later: reads write nothing."""
-        found: Approval = super().from_db(db, field_names, values)
+        found: Approval = super().from_db(db, field_names, values, **options)
         if not {"state", "expires_at", "decided_at"} <= found.__dict__.keys():
             return found
         now = timezone.now()

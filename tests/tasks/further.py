@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django_tasks import task
+from tests.tasks.framework import task
 
 
 @task

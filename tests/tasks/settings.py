@@ -1,8 +1,11 @@
 """Settings of a process that enqueues or runs the tasks of these tests."""
 
+from importlib.util import find_spec
+
 from dashboard.settings import *  # noqa: F403
 
-INSTALLED_APPS = [*INSTALLED_APPS, "django_tasks", "tests.tasks.app"]  # noqa: F405
+FRAMEWORK = [] if find_spec("django.tasks") else ["django_tasks"]
+INSTALLED_APPS = [*INSTALLED_APPS, *FRAMEWORK, "tests.tasks.app"]  # noqa: F405
 SIGNALBOX = SIGNALBOX | {"TASK_RESULTS": 600}  # noqa: F405
 TASKS = {
     "default": {
@@ -14,5 +17,5 @@ TASKS = {
         "BACKEND": "machines.tasks.SignalboxBackend",
         "OPTIONS": {"attempts": 1},
     },
-    "elsewhere": {"BACKEND": "django_tasks.backends.dummy.DummyBackend"},
+    "elsewhere": {"BACKEND": f"{FRAMEWORK[0] if FRAMEWORK else 'django.tasks'}.backends.dummy.DummyBackend"},
 }

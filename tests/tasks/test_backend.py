@@ -7,13 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import transaction
-from django_tasks.base import TaskResultStatus
-from django_tasks.exceptions import InvalidTaskError
-from django_tasks.signals import task_enqueued
 
 from machines.engine import BadPayload
 from machines.integrations.tasks.backend import convert_priority
 from machines.integrations.tasks.builtin_machine import MACHINE
+from tests.tasks.framework import InvalidTask, TaskResultStatus, task_enqueued
 
 
 def list_jobs(engine, queue="default", place="ready"):
@@ -82,18 +80,18 @@ def test_arguments_that_are_no_json_are_refused_and_nothing_is_enqueued(engine, 
 
 
 def test_what_is_no_task_for_workers_is_refused(engine, tasks):
-    with pytest.raises(InvalidTaskError, match="Queue 'post' is not valid"):
+    with pytest.raises(InvalidTask, match="Queue 'post' is not valid"):
         tasks.add.using(queue_name="post")
-    with pytest.raises(InvalidTaskError, match="undecorated is no task for workers"):
+    with pytest.raises(InvalidTask, match="undecorated is no task for workers"):
         tasks.renamed.enqueue()
-    with pytest.raises(InvalidTaskError, match="ten years at most"):
+    with pytest.raises(InvalidTask, match="ten years at most"):
         tasks.add.using(run_after=datetime.now(UTC) + timedelta(days=5000)).enqueue(1)
     assert list_jobs(engine) == []
 
 
 def test_a_queue_with_a_name_that_none_can_have(tasks, settings):
     settings.TASKS = {"default": settings.TASKS["default"] | {"QUEUES": []}}
-    with pytest.raises(InvalidTaskError, match="queue 'no queue'"):
+    with pytest.raises(InvalidTask, match="queue 'no queue'"):
         tasks.add.using(queue_name="no queue")
 
 

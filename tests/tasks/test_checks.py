@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 from django.core.checks import run_checks
-from django_tasks.checks import check_tasks as framework_check
 
 from machines.integrations.tasks import checks
+from machines.integrations.tasks.framework import PACKAGE
+from tests.tasks.settings import FRAMEWORK
 
 BACKEND = "machines.tasks.SignalboxBackend"
+framework_check = import_module(f"{PACKAGE}.checks").check_tasks
 
 
 def list_findings(settings, **entry):
@@ -18,7 +22,7 @@ def list_findings(settings, **entry):
 
 @pytest.fixture
 def installed(settings):
-    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, "django_tasks"]
+    settings.INSTALLED_APPS = [*settings.INSTALLED_APPS, *FRAMEWORK]
 
 
 def test_nothing_is_wrong(settings, installed):
@@ -29,7 +33,7 @@ def test_nothing_is_wrong(settings, installed):
 def test_no_tasks_at_all(settings):
     del settings.TASKS
     assert checks.check_tasks(None) == []
-    settings.TASKS = {"default": {"BACKEND": "django_tasks.backends.dummy.DummyBackend"}}
+    settings.TASKS = {"default": {"BACKEND": f"{PACKAGE}.backends.dummy.DummyBackend"}}
     assert checks.check_tasks(None) == []
 
 
@@ -53,6 +57,7 @@ def test_an_entry_that_does_not_fit(settings, installed, entry, said):
     assert said in found.msg
 
 
+@pytest.mark.skipif(not FRAMEWORK, reason="the framework is Django's own: there is no app to install")
 def test_the_app_of_the_backport_is_missing(settings):
     (warning, error) = list_findings(settings, QUEUES=["1 2"])
     assert warning[0] == "signalbox.W048"

@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 
 import pytest
-from django_tasks import default_task_backend
-from django_tasks.exceptions import InvalidTaskError, TaskResultDoesNotExist
 
 from machines.integrations.tasks import builtin_machine
 from machines.integrations.tasks.builtin_machine import MACHINE
 from machines.worker.registry import ForeignJob
+from tests.tasks.framework import InvalidTask, TaskResultDoesNotExist, default_task_backend
 
 UNUSED = "this"  # a module of Python that prints when it is imported
 ADD = "tests.tasks.app.tasks.add"
@@ -57,8 +56,8 @@ def test_a_function_that_is_no_declared_task_is_not_run(forge, run, path):
 def test_a_declared_task_is_not_run_with_what_no_backend_wrote(engine, forge, run, tasks, payload):
     job = forge(ADD, payload)
     (ran,) = run()
-    assert (ran.outcome, type(ran.error)) == ("dead", InvalidTaskError)
-    with pytest.raises((InvalidTaskError, TaskResultDoesNotExist)):
+    assert (ran.outcome, type(ran.error)) == ("dead", InvalidTask)
+    with pytest.raises((InvalidTask, TaskResultDoesNotExist)):
         default_task_backend.get_result(job.id)
 
 
@@ -71,7 +70,7 @@ def test_a_record_that_no_worker_wrote_is_no_result(engine, forge, tasks, text):
 
 def test_the_result_of_a_task_that_nobody_declared(forge):
     job = forge("x", make(f"{UNUSED}.s"))
-    with pytest.raises(InvalidTaskError, match="is no task that is declared here"):
+    with pytest.raises(InvalidTask, match="is no task that is declared here"):
         default_task_backend.get_result(job.id)
     assert UNUSED not in sys.modules
 
@@ -87,6 +86,6 @@ def test_a_job_of_another_machine_is_no_task(engine, forge, run, tasks):
 
 def test_a_task_of_another_backend_is_refused(engine, tasks):
     assert tasks.foreign.enqueue().backend == "elsewhere"
-    with pytest.raises(InvalidTaskError, match=r"foreign is declared for TASKS\['elsewhere'\], another backend"):
+    with pytest.raises(InvalidTask, match=r"foreign is declared for TASKS\['elsewhere'\], another backend"):
         tasks.foreign.using(backend="default").enqueue()
     assert engine.machines() == {}

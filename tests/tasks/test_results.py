@@ -5,13 +5,17 @@ from __future__ import annotations
 import time
 
 import pytest
-from django_tasks import default_task_backend
-from django_tasks.base import TaskResultStatus
-from django_tasks.exceptions import TaskResultDoesNotExist, TaskResultMismatch
-from django_tasks.signals import task_finished, task_started
 
 from machines.integrations.tasks.builtin_machine import MACHINE
 from tests.configuration import configure
+from tests.tasks.framework import (
+    TaskResultDoesNotExist,
+    TaskResultMismatch,
+    TaskResultStatus,
+    default_task_backend,
+    task_finished,
+    task_started,
+)
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import importlib
 
 import pytest
 from django.urls import reverse
-from django_tasks.base import TaskResultStatus
 
 from machines.integrations.tasks.builtin_machine import MACHINE
 from tests.installation.processes import eventually
+from tests.tasks.framework import TaskResultStatus
 
 
 def test_a_worker_runs_tasks_of_all_kinds_and_queues(engine, tasks, start):

@@ -1,6 +1,6 @@
-"""Middleware: adds the Content-Security-Policy (django-csp) and two more headers to every response.
+"""Middleware: adds the Content-Security-Policy and two more headers to every response.
 
-The policy of Signalbox's own site is ``settings.CONTENT_SECURITY_POLICY``, made of ``DIRECTIVES``; in a project that
+The policy of Signalbox's own site is ``settings.SECURE_CSP``, made of ``DIRECTIVES``; in a project that
 includes the pages, ``DIRECTIVES`` hold for them alone. The nonce, ``request.csp_nonce``, is made when a template asks
 for it, so that answers without script or style name none. The pages of Django's admin use libraries that write markup
 as text: there, and nowhere else, trusted types are not asked for.
@@ -13,30 +13,36 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from asgiref.sync import iscoroutinefunction
-from csp.constants import NONCE, NONE, SELF
-from csp.middleware import CSPMiddleware, PolicyParts
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.utils.deprecation import MiddlewareMixin
+
+try:
+    from django.utils.csp import CSP, LazyNonce, build_policy
+except ModuleNotFoundError:  # Django 5.2
+    from .csp_backport import CSP, LazyNonce, build_policy
 
 DIRECTIVES: dict[str, Any] = {
-    "default-src": [NONE],
-    "script-src": [SELF, NONCE],
-    "script-src-attr": [NONE],
-    "style-src": [SELF, NONCE],
-    "style-src-attr": [NONE],
-    "object-src": [NONE],
-    "img-src": [SELF, "data:"],
-    "font-src": [SELF],
-    "connect-src": [SELF],
-    "form-action": [SELF],
-    "base-uri": [NONE],
-    "frame-ancestors": [NONE],
+    "default-src": [CSP.NONE],
+    "script-src": [CSP.SELF, CSP.NONCE],
+    "script-src-attr": [CSP.NONE],
+    "style-src": [CSP.SELF, CSP.NONCE],
+    "style-src-attr": [CSP.NONE],
+    "object-src": [CSP.NONE],
+    "img-src": [CSP.SELF, "data:"],
+    "font-src": [CSP.SELF],
+    "connect-src": [CSP.SELF],
+    "form-action": [CSP.SELF],
+    "base-uri": [CSP.NONE],
+    "frame-ancestors": [CSP.NONE],
     "require-trusted-types-for": ["'script'"],
     "trusted-types": ["signalbox"],
 }
 FILES = ("script-src", "style-src", "img-src", "font-src")
 """Directives about static files, which a project may serve from another origin."""
 ADMIN = "/admin/"
+DEBUG_PAGES = (404, 500)
+"""Django's pages for developers have their styles and scripts inside."""
 NOT_IN_THE_ADMIN = {"require-trusted-types-for": None, "trusted-types": None}
 # What this site never asks of a browser, so that no frame or script can either.
 PERMISSIONS = ", ".join(
@@ -49,8 +55,8 @@ PERMISSIONS = ", ".join(
 ALWAYS = {"Permissions-Policy": PERMISSIONS, "Cross-Origin-Resource-Policy": "same-origin"}
 
 
-class ContentSecurityPolicy(CSPMiddleware):
-    """Runs the middleware of django-csp without a thread for each request: neither half of it waits for anything."""
+class ContentSecurityPolicy(MiddlewareMixin):
+    """Answers without a thread for each request: neither half of it waits for anything."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if iscoroutinefunction(self):
@@ -62,27 +68,27 @@ class ContentSecurityPolicy(CSPMiddleware):
         self.process_request(request)
         return self.process_response(request, await self.get_response(request))
 
+    def process_request(self, request: HttpRequest) -> None:
+        request.csp_nonce = request._csp_nonce = LazyNonce()  # type: ignore[attr-defined]
+
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         for name, value in ALWAYS.items():
             response.headers.setdefault(name, value)
-        return super().process_response(request, response)
+        if not (settings.DEBUG and response.status_code in DEBUG_PAGES):
+            policy = build_policy(self.get_directives(request), request._csp_nonce)  # type: ignore[attr-defined]
+            response.headers.setdefault("Content-Security-Policy", policy)
+        return response
 
-    def get_policy_parts(self, request: HttpRequest, response: HttpResponse, report_only: bool = False) -> PolicyParts:
-        parts = super().get_policy_parts(request, response, report_only)
-        if request.path_info.startswith(ADMIN):
-            parts.replace = NOT_IN_THE_ADMIN | (parts.replace or {})
-        return parts
+    def get_directives(self, request: HttpRequest) -> dict[str, Any]:
+        directives: dict[str, Any] = settings.SECURE_CSP
+        return directives | NOT_IN_THE_ADMIN if request.path_info.startswith(ADMIN) else directives
 
 
 class PagePolicy(ContentSecurityPolicy):
     """The policy of our pages in a project, whatever policy the project has for its own."""
 
-    def get_policy_parts(self, request: HttpRequest, response: HttpResponse, report_only: bool = False) -> PolicyParts:
-        if report_only:
-            return PolicyParts(config={})
-        return PolicyParts(
-            config=_make_directives(settings.STATIC_URL or ""), nonce=getattr(request, "_csp_nonce", None)
-        )
+    def get_directives(self, request: HttpRequest) -> dict[str, Any]:
+        return _make_directives(settings.STATIC_URL or "")
 
 
 @lru_cache(maxsize=8)

@@ -146,6 +146,7 @@ _WRITE = re.compile(r'write "(\w+)": ("[^"\\…]*")')
 _QUOTED = re.compile(r'"([^"\\…]+)"')
 _CALLED = re.compile(r'called "([^"\\…]+)"')
 _SAFE = re.compile(r"[\w .-]+")  # stands in quotes of JSON and bare in YAML as it is
+_TRAILING_COMMA = re.compile(r",\s*[}\]]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
@@ -242,9 +243,10 @@ def _make_final(finding: Finding, places: Places, at: Range) -> Fix | None:
 def _fix_comma(finding: Finding, places: Places, at: Range) -> Fix | None:
     """Fix JSON with one comma too many, or one too few."""
     text = places.text
+    comma = text.rfind(",", 0, at[0] + 1)  # Python names the comma itself from 3.13 on, the bracket after it before
+    if (found := _TRAILING_COMMA.match(text, comma)) and found.end() > at[0]:
+        return Fix("Remove the comma", ((comma, comma + 1, ""),))
     before = len(text[: at[0]].rstrip())
-    if text[before - 1 : before] == "," and text[at[0] : at[0] + 1] in ("}", "]"):
-        return Fix("Remove the comma", ((before - 1, before, ""),))
     if "',' delimiter" in finding.message and before:
         return Fix("Add a comma", ((before, before, ","),))
     return None

@@ -13,6 +13,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from machines.engine.engine import Engine
@@ -83,7 +84,7 @@ def _write(owner: type, method: Method, imports: dict[str, str]) -> str:
         _collect(method, annotation, imports)
     part = PARTS.get(method.__globals__.get(signature.return_annotation, object))
     head = f"    {'' if part else 'async '}def {method.__name__}(self{_write_parameters(parameters)})"
-    doc = f'        """{method.__doc__ or ""}"""\n'
+    doc = _write_docstring(method.__doc__ or "")
     target = f"{owner.__name__}.{method.__name__}"
     if part:
         return f"{head} -> {part}:\n{doc}        return {part}(self, {target})\n"
@@ -93,6 +94,12 @@ def _write(owner: type, method: Method, imports: dict[str, str]) -> str:
     free = any(one.kind is one.VAR_KEYWORD and "Unpack" not in one.annotation for one in parameters)
     mark = "  # type: ignore[arg-type]" if free else ""
     return f"{head} -> {signature.return_annotation}:\n{doc}        {give}await self._call({passed}){mark}\n"
+
+
+def _write_docstring(doc: str) -> str:
+    """Write a docstring with the indentation of its source, which Python removes from 3.13 on."""
+    end = "\n" if doc.rstrip(" ").endswith("\n") else ""
+    return indent(f'"""{inspect.cleandoc(doc)}{end}"""\n', " " * 8)
 
 
 def _write_parameters(parameters: list[inspect.Parameter]) -> str:

@@ -43,6 +43,24 @@ def read_follows(given: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     return found
 
 
+class UpsertGuard:
+    """Sees the fields of an upsert: Django asks each column where it builds the statement."""
+
+    model: type[models.Model]
+    name: str
+    _refuse: Callable[[str], MirrorReadOnly]
+
+    def get_placeholder_sql(self, value: Any, compiler: Any, connection: Any) -> tuple[str, Sequence[Any]]:
+        if not is_historical(self.model):
+            demand_no_update(compiler.query, [self.name], self._refuse("updated").field)
+        return compiler.compile(value) if hasattr(value, "as_sql") else ("%s", [value])
+
+    def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
+        """Do the same before Django 6.1."""
+        self.get_placeholder_sql(None, compiler, connection)
+        return "%s"
+
+
 class BoundRevision(int):
     """A revision as a row has it; copied or pickled, it is a plain number."""
 
@@ -98,7 +116,7 @@ class RevisionAttribute(MirrorAttribute):
         return int(value) if isinstance(value, int) else value
 
 
-class RevisionField(models.BigIntegerField):
+class RevisionField(UpsertGuard, models.BigIntegerField):
     """The revision of the instance that the state belongs to. ``save()`` leaves it as the database has it."""
 
     descriptor_class = RevisionAttribute
@@ -133,12 +151,6 @@ class RevisionField(models.BigIntegerField):
     def get_prep_value(self, value: Any) -> Any:
         return super().get_prep_value(int(value) if isinstance(value, int) else value)
 
-    def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
-        """Note the fields of an upsert: Django asks where it builds the statement, which is where they are seen."""
-        if not is_historical(self.model):
-            demand_no_update(compiler.query, [self.name], self._refuse("updated").field)
-        return "%s"
-
 
 class StateAttribute(MirrorAttribute):
     """The attribute with the state: reads as a BoundState."""
@@ -155,7 +167,7 @@ class StateAttribute(MirrorAttribute):
         return str(value)
 
 
-class MachineField(models.CharField):
+class MachineField(UpsertGuard, models.CharField):
     """Shows the state of the instance that belongs to a row, as text.
 
     ``machine``: its name. ``id_from``: the unique field whose value, as text, is the instance's id, by default the
@@ -288,12 +300,6 @@ class MachineField(models.CharField):
 
     def get_prep_value(self, value: Any) -> Any:
         return super().get_prep_value(str(value) if isinstance(value, str) else value)
-
-    def get_placeholder(self, value: Any, compiler: Any, connection: Any) -> str:
-        """Note the fields of an upsert: Django asks where it builds the statement, which is where they are seen."""
-        if not is_historical(self.model):
-            demand_no_update(compiler.query, [self.name], self.label)
-        return "%s"
 
     def value_to_string(self, obj: models.Model) -> str:
         return str(self.value_from_object(obj))

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 FILES = ("requirements.txt", "requirements-dev.txt", "requirements-parquet.txt")
 MODULES = {
-    "django-guardian": "guardian", "dj-database-url": "dj_database_url", "django-csp": "csp", "django-ninja": "ninja",
+    "django-guardian": "guardian", "dj-database-url": "dj_database_url", "django-ninja": "ninja",
 }  # fmt: skip
 """Package -> the module that it brings, where that has another name."""
 

@@ -123,4 +123,4 @@ def test_behind_tls_they_are_of_this_host_alone_and_browsers_stay_with_it(settin
     assert (found["SESSION_COOKIE_SECURE"], found["CSRF_COOKIE_SECURE"]) == ("True", "True")
     assert (found["SESSION_COOKIE_PATH"], found["SESSION_COOKIE_DOMAIN"]) == ("/", "None")
     assert int(found["SECURE_HSTS_SECONDS"]) >= 31_536_000
-    assert "'upgrade-insecure-requests': True" in found["CONTENT_SECURITY_POLICY"]
+    assert "'upgrade-insecure-requests': True" in found["SECURE_CSP"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from django_tasks import TaskContext, task
-
 from machines.tasks import get_job
+from tests.tasks.framework import TaskContext, task
 
 calls: list[str] = []
 
