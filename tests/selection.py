@@ -171,7 +171,11 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say what did not run: by the reason that a test gave, and by the kind that a quick run leaves out."""
+    """Say on which further versions tests ran, and what did not run: by the reason that a test gave, and by the kind
+    that a quick run leaves out."""
+    for report in terminalreporter.stats.get("passed", ()):
+        for name, value in report.user_properties:
+            terminalreporter.write_line(f"{name} {value}")
     reasons = Counter(reason(report) for report in terminalreporter.stats.get("skipped", ()))
     left_out = config.stash.get(LEFT_OUT, {})
     if not reasons and not left_out:

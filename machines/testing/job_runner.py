@@ -93,7 +93,7 @@ class JobRunner:
             result = _call(handler, job)
         except LeaseLost as error:
             return self._fail(job, error) if error.job != taken.id else JobRun(taken, "lost", error=error)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             return self._fail(job, _leave_out_own_frames(error))
         try:
             self._write(job)
@@ -104,7 +104,7 @@ class JobRunner:
             return self._fail(job, error, result)
         return JobRun(taken, "completed", result)
 
-    def _fail(self, job: Job, error: Exception, result: Any = None) -> JobRun:
+    def _fail(self, job: Job, error: BaseException, result: Any = None) -> JobRun:
         """Report the failure as a worker does, and print its traceback, which pytest shows with a failed test."""
         text, trace, kind = format_error(error), format_trace(error), type(error).__name__
         try:
@@ -132,7 +132,7 @@ class JobRunner:
         )
 
 
-def _leave_out_own_frames(error: Exception) -> Exception:
+def _leave_out_own_frames(error: BaseException) -> BaseException:
     """Begin the traceback of an exception with the handler."""
     frame = error.__traceback__
     while frame is not None and frame.tb_frame.f_code.co_filename == __file__:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 from django.tasks import Task, TaskResult
@@ -38,7 +37,6 @@ class ImmediateBackend(SignalboxBackend):
 
     def enqueue(self, task: Task, args: Any, kwargs: Any) -> TaskResult:
         result = super().enqueue(task, args, kwargs)
-        with contextlib.suppress(SystemExit):
-            JobRunner(get_engine(), None).run([MACHINE], None, 100, False)
+        JobRunner(get_engine(), None).run([MACHINE], None, 100, False)
         result.refresh()
         return result

@@ -17,5 +17,9 @@ TASKS = {
         "BACKEND": "machines.tasks.SignalboxBackend",
         "OPTIONS": {"attempts": 1},
     },
+    "committed": {
+        "BACKEND": "machines.tasks.SignalboxBackend",
+        "OPTIONS": {"on_commit": True},
+    },
     "elsewhere": {"BACKEND": f"{FRAMEWORK[0] if FRAMEWORK else 'django.tasks'}.backends.dummy.DummyBackend"},
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from django.db import transaction
@@ -96,12 +97,32 @@ def test_a_queue_with_a_name_that_none_can_have(tasks, settings):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_task_that_waits_for_the_commit(engine, tasks):
+def test_a_task_waits_for_the_commit_as_django_documents_it(engine, tasks):
     with transaction.atomic():
-        transaction.on_commit(lambda: tasks.add.enqueue(1))
+        transaction.on_commit(partial(tasks.add.enqueue, 1))
         assert list_jobs(engine) == []
     assert len(list_jobs(engine)) == 1
     with transaction.atomic():
-        transaction.on_commit(lambda: tasks.add.enqueue(2))
+        transaction.on_commit(partial(tasks.add.enqueue, 2))
         transaction.set_rollback(True)
     assert len(list_jobs(engine)) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_with_the_option_enqueue_itself_waits_for_the_commit(engine, tasks):
+    add, heard = tasks.add.using(backend="committed"), []
+    task_enqueued.connect(lambda task_result, **_: heard.append(task_result.id), weak=False, dispatch_uid="test")
+    try:
+        with transaction.atomic():
+            result = add.enqueue(1)
+            assert (result.id, result.status, list_jobs(engine), heard) == ("", TaskResultStatus.READY, [], [])
+        assert [job.id for job in list_jobs(engine)] == [result.id] == heard
+        with transaction.atomic():
+            add.enqueue(2)
+            transaction.set_rollback(True)
+        with pytest.raises(BadPayload, match="send it as text"), transaction.atomic():
+            add.enqueue(2**60)  # at the call, and not after the commit
+        assert len(list_jobs(engine)) == 1
+        assert add.enqueue(3).id == list_jobs(engine)[1].id, "without a transaction it is put at once"
+    finally:
+        task_enqueued.disconnect(dispatch_uid="test")

@@ -45,6 +45,7 @@ def test_no_tasks_at_all(settings):
         ({"OPTIONS": {"attempts": 0}}, "attempts is a whole number from 1 to 100, not 0"),
         ({"OPTIONS": {"stop": "ValueError"}}, "stop is a list of at most"),
         ({"OPTIONS": {"jitter": 1}}, "jitter is True or False"),
+        ({"OPTIONS": {"on_commit": "default"}}, "on_commit is True or False"),
         ({"OPTIONS": {"modules": "shop.mail"}}, "modules is a list of names"),
         ({"OPTIONS": {"modules": ["shop.mail"]}}, "there is no module 'shop.mail'"),
         ({"OPTIONS": [1]}, "OPTIONS is a dict, not list"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from machines.integrations.tasks.framework import PACKAGE
 from tests.docs.test_examples import block
 from tests.installation.processes import ROOT
 
@@ -35,9 +36,13 @@ def test_the_page_holds_in_a_fresh_project(python, redis_url: str, prefix: str, 
     python("-m", "django", "startproject", "shop", ".")
     python("manage.py", "startapp", "orders")
     settings = block(PAGE, "python", "INSTALLED_APPS +=").replace("redis://localhost:6379/0", redis_url)
+    declared = block(PAGE, "python", "@task(queue_name")
+    if PACKAGE == "django_tasks":
+        settings = settings.replace('"guardian"]', f'"guardian", "{PACKAGE}"]')
+        declared = declared.replace("from django.tasks", f"from {PACKAGE}")
     with (tmp_path / "shop" / "settings.py").open("a") as file:
         file.write(settings.replace("shop:", prefix) + 'INSTALLED_APPS += ["orders"]\n')
-    (tmp_path / "orders" / "tasks.py").write_text(block(PAGE, "python", "@task(queue_name"))
+    (tmp_path / "orders" / "tasks.py").write_text(declared)
     assert "no issues" in python("manage.py", "check")
     assert "0-1 READY" in python("manage.py", "shell", "-c", block(PAGE, "python", "result = send_receipts.enqueue"))
     assert "1 completed" in python("manage.py", "worker", "--drain")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -12,11 +12,14 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
+from django.db import transaction
 from django.utils import timezone
 from django.utils.module_loading import autodiscover_modules, import_string
 
 from machines.connections import get_engine
-from machines.engine import Job, errors, limits
+from machines.engine import SignalboxError, errors, limits
+from machines.engine.jobs.enqueue import build_arguments
+from machines.engine.jobs.records import Enqueue
 
 from . import builtin_machine, declarations, results
 from .builtin_machine import MACHINE
@@ -50,7 +53,8 @@ class SignalboxBackend(BaseTaskBackend):
         declarations.add(task)
 
     def enqueue(self, task: Task, args: Any, kwargs: Any) -> TaskResult:
-        """Put a task on its queue, now: within a transaction use ``transaction.on_commit``.
+        """Put a task on its queue: now, or with the option ``on_commit`` when the transaction around the call commits;
+        until then its result has no id.
 
         Raises InvalidTask, and TypeError or BadPayload for arguments that are no JSON; then nothing is enqueued.
         """
@@ -59,24 +63,35 @@ class SignalboxBackend(BaseTaskBackend):
             path = declarations.get_path(task)
             raise InvalidTask(f"{path} is declared for TASKS[{declared!r}], another backend: workers do not have it")
         result = results.make_result(task, self.alias, args, kwargs)
-        job = self._put(task, results.describe_task(result))
-        results.set_fields(result, id=job.id)
-        task_enqueued.send(type(self), task_result=result)
+        job = self._make_job(task, results.describe_task(result))
+        if self.job_options.on_commit:
+            build_arguments(job)  # what does not fit is refused here, not after the commit
+            transaction.on_commit(partial(self._put, result, job))
+        else:
+            self._put(result, job)
         return result
 
-    def _put(self, task: Task, payload: dict[str, Any]) -> Job:
-        arguments = {
-            "queue": task.queue_name,
-            "priority": convert_priority(task.priority),
-            "delay": get_delay(task),
+    def _make_job(self, task: Task, payload: dict[str, Any]) -> Enqueue:
+        return Enqueue(
+            MACHINE,
+            declarations.get_handler_name(payload["task"]),
+            payload,
+            task.queue_name,
+            priority=convert_priority(task.priority),
+            delay=get_delay(task),
             **self.job_options.job,
-        }
-        engine, src = get_engine(), declarations.get_handler_name(payload["task"])
-        try:
-            return engine.enqueue(MACHINE, src, payload, **arguments)
-        except errors.UnknownMachine:
+        )
+
+    def _put(self, result: TaskResult, job: Enqueue) -> None:
+        engine = get_engine()
+        (put,) = engine.enqueue_many([job])
+        if isinstance(put, errors.UnknownMachine):
             builtin_machine.publish(engine)
-            return engine.enqueue(MACHINE, src, payload, **arguments)
+            (put,) = engine.enqueue_many([job])
+        if isinstance(put, SignalboxError):
+            raise put
+        results.set_fields(result, id=put.id)
+        task_enqueued.send(type(self), task_result=result)
 
     def get_result(self, result_id: str) -> TaskResult:
         """Return the result of a task. Raises TaskResultDoesNotExist where it has expired, or the job was

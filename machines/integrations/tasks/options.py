@@ -13,7 +13,8 @@ from machines.engine.jobs.records import Enqueue
 from .builtin_machine import MACHINE
 
 OF_JOBS = ("attempts", "backoff", "lease", "timeout", "jitter", "stop")
-MODULES = "modules"
+MODULES, ON_COMMIT = "modules", "on_commit"
+KNOWN = (*OF_JOBS, MODULES, ON_COMMIT)
 NO_RESULT = "ResultRefused"  # an exception that another attempt would raise again
 
 
@@ -23,28 +24,31 @@ class InvalidOptions(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``job``: arguments of ``Engine.enqueue``; ``modules``: those that declare tasks, beside ``tasks`` of each app."""
+    """``job``: arguments of ``Engine.enqueue``; ``modules``: those that declare tasks, beside ``tasks`` of each app;
+    ``on_commit``: whether tasks wait for the transaction around ``enqueue``."""
 
     job: Mapping[str, Any] = field(default_factory=dict)
     modules: tuple[str, ...] = ()
+    on_commit: bool = False
 
 
 def read_options(given: object) -> Options:
     """Return the options of a backend, checked. Raises InvalidOptions."""
     if not isinstance(given, Mapping):
         raise InvalidOptions(f"OPTIONS is a dict, not {type(given).__name__}")
-    if unknown := sorted(str(name) for name in given if name not in (*OF_JOBS, MODULES)):
-        raise InvalidOptions(f"OPTIONS has no {', '.join(unknown)}; it has {', '.join((*OF_JOBS, MODULES))}")
+    if unknown := sorted(str(name) for name in given if name not in KNOWN):
+        raise InvalidOptions(f"OPTIONS has no {', '.join(unknown)}; it has {', '.join(KNOWN)}")
     modules = given.get(MODULES, ())
     if not isinstance(modules, list | tuple) or not all(isinstance(name, str) for name in modules):
         raise InvalidOptions("OPTIONS: modules is a list of names of modules")
     job = {name: given[name] for name in OF_JOBS if name in given}
-    if not isinstance(job.get("jitter", True), bool):
-        raise InvalidOptions("OPTIONS: jitter is True or False")
+    for name in ("jitter", ON_COMMIT):
+        if not isinstance(given.get(name, True), bool):
+            raise InvalidOptions(f"OPTIONS: {name} is True or False")
     try:
         build_arguments(Enqueue(MACHINE, "task", **job))
         job["stop"] = (*job.get("stop", ()), NO_RESULT)
         build_arguments(Enqueue(MACHINE, "task", **job))
     except SignalboxError as error:
         raise InvalidOptions(f"OPTIONS: {error}") from None
-    return Options(job, tuple(modules))
+    return Options(job, tuple(modules), given.get(ON_COMMIT, False))

@@ -20,11 +20,11 @@ OF_THIS_RUN = re.compile(r"PYTHON|DJANGO_|REDIS_URL|DATABASE_URL|SIGNALBOX_|PYTE
 class Environment:
     """A virtual environment, and an empty folder that its programs run in."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, python: str = sys.executable) -> None:
         self.home = folder / "home"
         self.home.mkdir(parents=True)
         self.bin = folder / "venv" / "bin"
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+        subprocess.run([python, "-m", "venv", "--without-pip", folder / "venv"], check=True)
         self._pins = folder / "pins.txt"
         pins = re.findall(r"^([\w.-]+(?:\[[\w,]+\])?==[^\s;]+)", (ROOT / "requirements.lock").read_text(), re.M)
         self._pins.write_text("\n".join(re.sub(r"\[.*\]", "", pin) for pin in pins))
@@ -34,16 +34,19 @@ class Environment:
         """The environment of this run without what would lead a program back to the checkout."""
         return {name: value for name, value in os.environ.items() if not OF_THIS_RUN.match(name)}
 
-    def install(self, wheel: Path, extra: str = "") -> None:
-        """Install the wheel with an extra, and the versions that are tested."""
+    def install(self, wheel: Path, extra: str = "", *others: str) -> None:
+        """Install the wheel with an extra, and the versions that are tested; and others, without these versions."""
         wanted = f"signalbox[{extra}] @ {wheel.as_uri()}" if extra else str(wheel)
+        for other in others:
+            name = re.split(r"[~=<>]", other)[0]
+            self._pins.write_text(re.sub(rf"^{name}==.*$", "", self._pins.read_text(), flags=re.M))
         command = [sys.executable, "-m", "pip", "--python", self.bin / "python", "install", "-q", "-c", self._pins]
-        done = subprocess.run([*command, wanted], capture_output=True, text=True)
+        done = subprocess.run([*command, wanted, *others], capture_output=True, text=True)
         if done.returncode != 0 and not IN_CI and re.search(UNREACHABLE, done.stderr):
             pytest.skip("pip reaches no index here, and has not kept the packages of an earlier run")
         assert done.returncode == 0, done.stdout + done.stderr
 
-    def run(self, *command: str, code: int = 0, **variables: str) -> str:
+    def run(self, *command: str | Path, code: int = 0, **variables: str) -> str:
         """Run a program of the environment; return what it said. ``code``: how it is to end."""
         done = subprocess.run(
             [self.bin / command[0], *command[1:]],
@@ -51,7 +54,7 @@ class Environment:
             env=self.variables | variables,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=600,
         )
         said = done.stdout + done.stderr
         assert done.returncode == code, said

@@ -1,0 +1,88 @@
+"""The essential part of the suite on each further Python that this machine has, with a further Django.
+
+The suite itself runs on one Python and the locked Django. Here the wheel is installed as a user would, which shows that
+pip finds a set of versions at all, and then migrations, checks, pages, model field, worker and tasks are tested there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.installation.packages.conftest import Environment
+from tests.installation.processes import ROOT
+
+RELEASES = {"3.11": "5.2", "3.12": "6.0", "3.13": "6.1", "3.14": "6.1"}
+"""Python -> the Django that is tried on it."""
+TOOLS = ("pytest-django==4.14.0", "pytest-asyncio==1.5.0", "pytest-timeout==2.4.0", "hypothesis==6.170.15")
+ESSENTIAL = (
+    "tests/installation/test_migrations.py",
+    "tests/engine/aio/test_surface.py",
+    "tests/studio/test_checking.py",
+    "tests/binding/test_field.py",
+    "tests/binding/test_protection.py",
+    "tests/security/requests/test_headers.py",
+    "tests/tasks",
+)
+DIFFERENT = {
+    "DummyBackendTestCase::test_refresh_result",
+    "DummyBackendTestCase::test_refresh_result_async",
+    "ImmediateBackendTestCase::test_cannot_get_result",
+    "ImmediateBackendTestCase::test_cannot_pass_run_after",
+    "ImmediateBackendTestCase::test_cannot_refresh_result",
+}
+"""Tests of Django that only its own two backends pass: docs/tasks.md says why."""
+Say = Callable[[str, object], None]
+
+
+def find_python(version: str) -> str:
+    """Find a Python on PATH or of pyenv. Skips the test where there is none, or it is the one that runs."""
+    if version == f"3.{sys.version_info[1]}":
+        pytest.skip(f"Python {version} runs the whole suite")
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    for folder in (*os.environ["PATH"].split(os.pathsep), *pyenv.glob(f"versions/{version}*/bin")):
+        program = Path(folder) / f"python{version}"
+        if program.exists() and subprocess.run([program, "-c", "import venv"], capture_output=True).returncode == 0:
+            return str(program)
+    pytest.skip(f"this machine has no Python {version}, so nothing was tested on it")
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("version", RELEASES)
+def test_what_is_essential_holds_on_python(
+    version: str, wheel: Path, tmp_path: Path, redis_url: str, prefix: str, record_property: Say
+):
+    environment = Environment(tmp_path, find_python(version))
+    environment.install(wheel, "demo,test", f"django~={RELEASES[version]}.0", *TOOLS)
+    django = environment.run("python", "-m", "django", "--version").strip()
+    paths = [ROOT / path for path in ESSENTIAL]
+    command = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    said = environment.run(*command, f"--rootdir={ROOT}", "-c", ROOT / "pyproject.toml", *paths, PYTHONPATH=str(ROOT))
+    ran = f"Django {django} on Python {version}: {said.splitlines()[-1]}"
+    if RELEASES[version] != "5.2":
+        variables = {"REDIS_URL": redis_url, "SIGNALBOX_PREFIX": prefix, "DJANGO_SETTINGS_MODULE": "dashboard.settings"}
+        tests = fetch_djangos_tests(django, environment.home)
+        said = environment.run(*command, "-p", "no:signalbox", tests, code=1, PYTHONPATH=str(ROOT), **variables)
+        assert set(re.findall(r"^(?:SUB)?FAILED.*?\.py::(\S+)", said, re.M)) == DIFFERENT, said
+        ran += f"; of its own tests of tasks {said.splitlines()[-1]}"
+    record_property("ran on", ran)
+
+
+def fetch_djangos_tests(django: str, folder: Path) -> Path:
+    """Unpack ``tests/tasks`` of Django's source, with Signalbox in the place of its two backends."""
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary=django", "-d", folder]
+    subprocess.run([*command, f"django=={django}"], check=True, capture_output=True)
+    with tarfile.open(folder / f"django-{django}.tar.gz") as source:
+        inside = f"django-{django}/tests/tasks/"
+        source.extractall(folder, [one for one in source if one.name.startswith(inside)], filter="data")
+    for file in (folder / inside).glob("test_*.py"):
+        text = re.sub(r"django\.tasks\.backends\.(dummy|immediate)", "tests.tasks.djangos_backends", file.read_text())
+        file.write_text(text)
+    return folder / inside
