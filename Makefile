@@ -16,7 +16,7 @@ test test-all engine-on-redis: export PYTHONDONTWRITEBYTECODE :=
 test test-all engine-on-redis: export PYTHONPYCACHEPREFIX := $(CURDIR)/.venv/pycache
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all fuzz check bench bench-queues bench-room bench-cluster conformance screenshots wheel audit lock format lint types engine-on-redis
+.PHONY: help demo test test-all fuzz check bench bench-queues bench-room bench-cluster conformance screenshots wheel release audit lock format lint types engine-on-redis
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
@@ -60,7 +60,11 @@ bench-cluster: ## one server and a cluster of 3 + 3 nodes: steps, find, failover
 	@.ci/venv requirements-dev.txt && exec $(PY) -m benchmarks.cluster $(ARGS)
 
 wheel: ## the package: dist/signalbox-*.whl and the sdist
-	@.ci/venv requirements-dev.txt && rm -rf dist && exec $(PY) -m hatchling build -d dist $(ARGS)
+	@.ci/build dist
+
+release: ## dist/ as it is published: wheel, sdist, SBOM, attestation, table of upgrades
+	@git diff --quiet HEAD || { echo "release: commit first; a release is a commit" >&2; exit 1; }
+	@.ci/build dist && .ci/release dist
 
 conformance: ## play a folder of SCXML cases, SUITE=path, and write docs/conformance.md
 	@.ci/venv requirements-dev.txt && exec $(PY) -m tests.conformance "$(SUITE)" $(ARGS)
