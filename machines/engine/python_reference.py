@@ -26,7 +26,8 @@ FIELDS = Path(__file__).resolve().parents[1] / "fields.py"
 HOOKS = frozenset(
     [
         "check", "contribute_to_class", "deconstruct", "facts", "formfield", "from_db_value", "get_db_prep_save",
-        "get_internal_type", "get_prep_value", "pre_save", "to_python", "value_to_string",
+        "get_internal_type", "get_placeholder", "get_placeholder_sql", "get_prep_value",
+        "pre_save", "to_python", "value_to_string",
     ]
 )  # fmt: skip
 """Methods that Django, or the base class of errors, calls: no part of the page."""

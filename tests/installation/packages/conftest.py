@@ -40,7 +40,18 @@ class Environment:
         for other in others:
             name = re.split(r"[~=<>]", other)[0]
             self._pins.write_text(re.sub(rf"^{name}==.*$", "", self._pins.read_text(), flags=re.M))
-        command = [sys.executable, "-m", "pip", "--python", self.bin / "python", "install", "-q", "-c", self._pins]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            self.bin / "python",
+            "install",
+            "-q",
+            "--no-compile",
+            "-c",
+            self._pins,
+        ]
         done = subprocess.run([*command, wanted, *others], capture_output=True, text=True)
         if done.returncode != 0 and not IN_CI and re.search(UNREACHABLE, done.stderr):
             pytest.skip("pip reaches no index here, and has not kept the packages of an earlier run")

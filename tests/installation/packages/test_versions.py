@@ -29,7 +29,8 @@ ESSENTIAL = (
     "tests/binding/test_field.py",
     "tests/binding/test_protection.py",
     "tests/security/requests/test_headers.py",
-    "tests/tasks",
+    *("tests/tasks/test_backend.py", "tests/tasks/test_checks.py", "tests/tasks/test_page.py"),
+    *("tests/tasks/test_payloads.py", "tests/tasks/test_results.py", "tests/tasks/test_worker.py"),
 )
 DIFFERENT = {
     "DummyBackendTestCase::test_refresh_result",
@@ -54,7 +55,7 @@ def find_python(version: str) -> str:
     pytest.skip(f"this machine has no Python {version}, so nothing was tested on it")
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("version", RELEASES)
 def test_what_is_essential_holds_on_python(
     version: str, wheel: Path, tmp_path: Path, redis_url: str, prefix: str, record_property: Say
