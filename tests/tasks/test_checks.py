@@ -31,7 +31,7 @@ def test_nothing_is_wrong(settings, installed):
 
 
 def test_no_tasks_at_all(settings):
-    del settings.TASKS
+    settings.TASKS = {}
     assert checks.check_tasks(None) == []
     settings.TASKS = {"default": {"BACKEND": f"{PACKAGE}.backends.dummy.DummyBackend"}}
     assert checks.check_tasks(None) == []

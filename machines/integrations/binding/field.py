@@ -43,6 +43,17 @@ def read_follows(given: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     return found
 
 
+class Unchanged:
+    """Stands for the value that the column has. It is no expression of Django, which from 6.0 on would read the column
+    back into the row."""
+
+    def __init__(self, column: str) -> None:
+        self._column = column
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, Sequence[Any]]:
+        return connection.ops.quote_name(self._column), ()
+
+
 class UpsertGuard:
     """Sees the fields of an upsert: Django asks each column where it builds the statement."""
 
@@ -137,7 +148,7 @@ class RevisionField(UpsertGuard, models.BigIntegerField):
         if is_historical(type(row)):
             return super().pre_save(row, add)
         if not add:
-            return models.F(self.attname)
+            return Unchanged(self.column)
         if row.__dict__.get(self.attname):
             raise self._refuse("given to a new row")
         return MirroredRevision(0)
@@ -279,7 +290,7 @@ class MachineField(UpsertGuard, models.CharField):
         if is_historical(type(row)):
             return super().pre_save(row, add)
         if not add:
-            return models.F(self.attname)
+            return Unchanged(self.column)
         if row.__dict__.get(self.attname):
             hint = f"fire an event once it is saved: row.{self.name}.fire('<event>')"
             copied = "a copy made with pk=None keeps the state of the old row, so make a new object instead"
