@@ -25,10 +25,8 @@ def shown_address(url: str) -> dict[str, str]:
         origin = f"{parts.scheme}://{host}" + (f":{parts.port}" if parts.port else "")
     except ValueError:
         origin = ""
-    return {
-        "url": origin,
-        "fingerprint": salted_hmac("machines.webhooks.address", url, algorithm="sha1").hexdigest()[:16],
-    }
+    digest = salted_hmac("machines.webhooks.address", url, algorithm="sha1").hexdigest()
+    return {"url": origin, "fingerprint": digest[:16]}
 
 
 OF_REVISIONS = frozenset(["before", "after", "pinned", "text"])  # facts beside which ``version`` was a revision
