@@ -144,8 +144,10 @@ def redact_rows(actor: Actor, machine: str, rows: Sequence[Row]) -> list[Row]:
     if not redactor.open:
         return [replace(row, verdict=_mask(row.verdict), outcome=_mask(row.outcome)) for row in rows]
     if isinstance(redactor, RevealAudit):
-        told = {row.item.id: [note for note in (row.verdict, row.outcome) if note] for row in rows}
-        redactor.note_all({id: {"error"} for id, notes in told.items() if any(n.why != _drop_reason(n) for n in notes)})
+        shown = {row.item.id: [note for note in (row.verdict, row.outcome) if note] for row in rows}
+        redactor.note_all(
+            {id: {"error"} for id, notes in shown.items() if any(n.why != _drop_reason(n) for n in notes)}
+        )
     return list(rows)
 
 

@@ -15,7 +15,7 @@ from machines.connections import get_engine
 from machines.engine import Conflict, Instance, UnknownInstance, arguments, limits
 from machines.instances import actions as instances
 from machines.instances.queries import redacting
-from machines.people import permissions
+from machines.people import transition_groups
 from machines.people.actor import Actor
 from machines.people.limits import spend_explanation
 
@@ -189,7 +189,7 @@ def _asking(field: MachineField, id: str, event: Event, asked: dict[str, Any]) -
     if event.user is None:
         yield
         return
-    actor, groups = Actor(event.user, delivery.DOOR), permissions.groups_of(event.user)
+    actor, groups = Actor(event.user, delivery.DOOR), transition_groups.groups_of(event.user)
     spend_explanation(actor, field.machine, id, event.name, event.payload)
     if groups is not None:
         asked["groups"] = sorted(groups)
