@@ -30,8 +30,6 @@ FORBIDDEN = [
         "machines.formats.javascript",
         "machines.formats",
         "machines.formats.javascript",
-        "machines.formats.names",
-        "machines.formats.report",
         "machines.formats.text",
     ),
     ("dashboard.shared", "dashboard", "dashboard.shared", "dashboard.models", "dashboard.site"),

@@ -18,7 +18,7 @@ from machines import formats
 from machines.engine.definitions import CompiledDefinition, Finding, InvokeOutline, make_finding, render
 from machines.engine.errors import DefinitionError
 from machines.formats.text import describe_unreadable
-from machines.formats.yaml_nodes import LOADER
+from machines.formats.yaml import LOADER
 
 from . import submissions
 from .builtin_machines import NAMES as BUILT_IN

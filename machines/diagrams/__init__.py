@@ -87,13 +87,11 @@ from __future__ import annotations
 
 from .event_words import EventWords
 from .layout.dot import dot
-from .layout.folding import effective, foldable, top_level
 from .layout.levels import LayoutFailed
-from .part_changes import list_changed_parts
-from .part_index import active, index
+from .layout.state_tree import effective, foldable, top_level
+from .part_index import active, index, list_changed_parts
 from .part_names import edge_id, fold_id, queue_id, state_id
-from .svg.drawing import DRAWING, Diagram, draw
-from .svg.export import lit, standalone
+from .svg.drawing import DRAWING, Diagram, draw, lit, standalone
 
 __all__ = [
     "DRAWING",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .layout.folding import fold
-from .layout.state_tree import Tree
+from .layout.state_tree import Tree, fold
 from .part_names import edge_id, queue_id, state_id
-from .svg.controls import marks_of
+from .svg.drawing import marks_of
 
 if TYPE_CHECKING:
     from machines.engine.definitions import Outline
@@ -68,3 +67,18 @@ def active(outline: Outline, configuration: Iterable[str]) -> list[str]:
     tree = Tree(outline)
     found = {name for leaf in configuration for name in tree.ancestors(leaf)}
     return [state.name for state in outline.states if state.name in found]
+
+
+def list_changed_parts(index: Mapping[str, Any], parts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Return id of a part -> "added", "removed", "renamed" or "changed".
+
+    ``index``: that of the drawing, from ``index()``; ``parts``: ``old_parts`` or ``new_parts`` of a DefinitionDiff, for
+    a drawing of that version. A part that stands for several things (of a drawing with folds) is "changed" unless
+    all of them are the same.
+    """
+    found: dict[str, set[str]] = {}
+    for kind in ("states", "transitions", "queues"):
+        for name, id in index[kind].items():
+            found.setdefault(id, set()).add(parts[kind].get(name, ""))
+    marked = {id: verbs for id, verbs in found.items() if verbs != {""}}
+    return {id: verbs.pop() if len(verbs) == 1 else "changed" for id, verbs in marked.items()}

@@ -14,8 +14,7 @@ from machines.engine.definitions.findings import Finding, make_finding
 from machines.engine.errors import DefinitionError
 
 from . import python_statemachine
-from .guessing import format_of_text, may_be_xstate
-from .registry import DIAGRAMS, FORMATS, READERS, SUFFIXES, WRITERS, Base
+from .registry import DIAGRAMS, FORMATS, READERS, SUFFIXES, WRITERS, Base, format_of_text, may_be_xstate
 from .text import decode
 
 __all__ = [
@@ -92,15 +91,10 @@ def guess(text: str | bytes, name: str = "") -> str:
     return named if named and look in ("", "yaml", "scxml", *DIAGRAMS) else look
 
 
-def join_formats(formats: dict[str, Any]) -> str:
-    """Return the names of READERS or WRITERS as they appear in a sentence: ``json, yaml or scxml``."""
-    *most, last = formats
-    return f"{', '.join(most)} or {last}" if most else last
-
-
 def _unknown(format: object, known: dict[str, Any], done: str) -> Finding:
     if isinstance(format, str) and format in FORMATS:
-        return make_finding("SB130", "", f"{FORMATS[format]} cannot be {done}", f"use {join_formats(known)}")
+        *most, last = known
+        return make_finding("SB130", "", f"{FORMATS[format]} cannot be {done}", f"use {', '.join(most)} or {last}")
     if format == python_statemachine.FORMAT:
         return make_finding("SB130", "", "classes of python-statemachine are no text", python_statemachine.HINT)
     shown = repr(format) if isinstance(format, str) and len(format) <= 40 else "of that name"

@@ -1,4 +1,4 @@
-"""Turns conditions that are only names, or are written freely, into expressions and the data fields that they read.
+"""Turns what other tools name or write freely into names, expressions and data fields of ours.
 
 Diagrams and classes of other libraries contain ``[is paid]`` and ``conditions: is_paid``. The code for such a name is
 somewhere else. Here it becomes a data field of that name, which is false until it is set.
@@ -13,7 +13,7 @@ from typing import Any
 from machines.engine import expressions, limits
 from machines.engine.definitions.report import quote
 
-from .names import field_name
+from .text import field_name
 
 Complain = Callable[[str, str, str], None]  # code, message, hint
 
@@ -23,8 +23,10 @@ _NO_ARGUMENTS = re.compile(r"\b([A-Za-z_]\w*)\(\s*\)")
 _LISTED = re.compile(r"['\"]?[A-Za-z_]\w*['\"]?(?:\s*,\s*['\"]?[A-Za-z_]\w*['\"]?)+")
 _OPERATORS = ((re.compile(r"&&"), " and "), (re.compile(r"\|\|"), " or "), (re.compile(r"!(?!=)"), " not "))
 _WORDS = ((re.compile(r"\bAND\b"), "and"), (re.compile(r"\bOR\b"), "or"), (re.compile(r"\bNOT\b"), "not"))
-_SPACES = re.compile(r"\s+")
 _ONLY_NAMES = re.compile(r"(?:[\s()]*\b[A-Za-z_]\w*\b)+[\s()]*")  # with and, or, not between them
+_NAMED_CALL = re.compile(r"(?P<name>[^\s(]+)\s*\((?P<arguments>.*)\)")
+_NOT_A_WORD = re.compile(r"[\s*\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
+_NOT_A_HANDLER = re.compile(r"[^A-Za-z0-9_.-]+")
 _SET_IT = "set it with an action or when an instance is created, or write an expression"
 
 
@@ -72,8 +74,10 @@ class Conditions:
         if found and found[2] not in expressions.FUNCTIONS and found[2] != "In" and text.count("(") == 1:
             field = self.name_field(found[2], complain)
             return f"not {field}" if found[1] else field
-        written = _as_ours(text)
-        for candidate in dict.fromkeys((text, written)):
+        ours = _NO_ARGUMENTS.sub(lambda match: match[0] if match[1] in expressions.FUNCTIONS else match[1], text)
+        for pattern, word in (*_OPERATORS, *_WORDS):
+            ours = pattern.sub(word, ours)
+        for candidate in dict.fromkeys((text, " ".join(ours.split()))):
             if self._take(candidate, complain):
                 return candidate
         return self.name_field(text, complain)
@@ -116,8 +120,48 @@ class Conditions:
         return taken
 
 
-def _as_ours(text: str) -> str:
-    text = _NO_ARGUMENTS.sub(lambda match: match[0] if match[1] in expressions.FUNCTIONS else match[1], text)
-    for pattern, word in (*_OPERATORS, *_WORDS):
-        text = pattern.sub(word, text)
-    return _SPACES.sub(" ", text).strip()
+def event_name(text: str, complain: Complain) -> str:
+    """Return an event's name, without the brackets of a call and without spaces."""
+    call = _NAMED_CALL.fullmatch(text)
+    name = _word(call["name"] if call else text, limits.MAX_EVENT_NAME - 1)
+    if limits.is_reserved_event(name):
+        name = f"_{name}"
+    if name != text:
+        complain("SB223", f"the event name {quote(text)} is not allowed here; it is now {quote(name)}", "")
+    return name
+
+
+def handler_name(text: str, complain: Complain) -> str:
+    call = _NAMED_CALL.fullmatch(text)
+    plain = call["name"] if call else text
+    name = _NOT_A_HANDLER.sub("_", plain).strip("-._")[: limits.MAX_NAME - 1] or "work"
+    name = name if limits.check_handler_name(name) is None else f"_{name}"
+    if name != text:
+        complain("SB223", f"the handler name {quote(text)} is not allowed here; it is now {quote(name)}", "")
+    return name
+
+
+def machine_name(text: str) -> str:
+    """Return a text as a machine's name; empty if no character of the text is valid in a name."""
+    name = _NOT_A_HANDLER.sub("-", text).strip("-.")[: limits.MAX_NAME - 1]
+    return name if not name or limits.check_machine_name(name) is None else f"_{name}"
+
+
+def message_of(text: str, complain: Complain) -> dict[str, Any]:
+    """Turn an action that is only a name into a message of that name, for another program to act on."""
+    call = _NAMED_CALL.fullmatch(text)
+    kind = _word(call["name"] if call else text, limits.MAX_EVENT_NAME - 1)
+    emit: dict[str, Any] = {"type": f"_{kind}" if limits.is_reserved_event(kind) else kind}
+    if call and call["arguments"].strip():
+        emit["data"] = {"arguments": repr(call["arguments"].strip())}
+    complain(
+        "SB220",
+        f"the action {quote(text)} is only a name; it is now a message of that name",
+        'write out what it does, such as {"set": {"field": "expression"}}',
+    )
+    return {"emit": emit}
+
+
+def _word(text: str, length: int) -> str:
+    word = _NOT_A_WORD.sub("_", text.strip()).strip("_")[:length] or "_"
+    return word if limits.check_event_name(word) is None else "_"

@@ -1,14 +1,18 @@
-"""Decodes bytes to text, and names places in a text."""
+"""What the formats share: decoding bytes to text, places in a text, findings about it, names that are still free."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from machines.engine import limits
-from machines.engine.definitions.findings import Finding, make_finding
+from machines.engine.definitions.findings import CODES, Finding, make_finding
 
 MAX_FINDINGS = 100  # in one text: each costs a walk to its line
+_NOT_A_FIELD = re.compile(r"[^A-Za-z0-9_]+")
 _BOM = "\ufeff"
 
 
@@ -63,3 +67,82 @@ def _encoding_hint(raw: bytes) -> str:
 
 def _too_large() -> Finding:
     return make_finding("SB111", "", f"the text is larger than {limits.MAX_DEFINITION} bytes")
+
+
+class Report:
+    """Collects findings. Errors and warnings have separate limits, so that many warnings cannot hide an error."""
+
+    def __init__(self) -> None:
+        self._found: dict[Finding, None] = {}
+        self._counts: Counter[str] = Counter()
+
+    def add(self, code: str, where: str | Callable[[], str], message: str, hint: str = "") -> None:
+        """Add a finding.
+
+        ``where`` may be a function. It walks through the text, so it is called only while there is room.
+        """
+        if self._counts[CODES[code].severity] < MAX_FINDINGS:
+            self._keep(make_finding(code, where if isinstance(where, str) else where(), message, hint))
+
+    def extend(self, findings: list[Finding]) -> None:
+        for found in findings:
+            self._keep(found)
+
+    def _keep(self, found: Finding) -> None:
+        if found not in self._found:
+            self._found[found] = None
+            self._counts[found.severity] += 1
+
+    @property
+    def findings(self) -> list[Finding]:
+        """Return the findings, in the order of their places in the text."""
+        return sorted(self._found, key=lambda found: _position(found.path))
+
+
+def _position(path: str) -> tuple[int, ...]:
+    """Return the numbers of ``line 3, column 7``. Findings without a place come first."""
+    return tuple(int(word) for word in path.replace(",", "").split() if word.isdigit())
+
+
+def shorten_transitions(state: dict[str, Any]) -> None:
+    """Replace each list of one transition of a state by that transition."""
+    for home in (state.get("on", {}), state.get("after", {})):
+        home.update({key: single(found) for key, found in home.items()})
+    state.update({key: single(state[key]) for key in ("always", "onDone") if key in state})
+
+
+def single(found: list[Any]) -> Any:
+    """Return the one item of a list; a list of none or of several as it is."""
+    return found[0] if len(found) == 1 else found
+
+
+def field_name(text: str, otherwise: str) -> str:
+    """Return the text if it is a valid field name, else a similar name; ``otherwise`` if no character is left."""
+    if limits.check_field_name(text) is None:
+        return text
+    name = _NOT_A_FIELD.sub("_", text).lstrip("_0123456789")[: limits.MAX_FIELD_NAME - 8] or otherwise
+    return name if limits.check_field_name(name) is None else f"{name}_"
+
+
+class Names:
+    """Names that are taken. Each stem continues its own numbers, so many names of one stem do not take longer."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(taken)
+        self._last: Counter[str] = Counter()
+
+    def free(self, stem: str, first: int = 1) -> str:
+        """Take and return the first free name of ``stem1``, ``stem2``, ..."""
+        number = self._last[stem] + 1 if stem in self._last else first
+        while f"{stem}{number}" in self._taken:
+            number += 1
+        self._last[stem] = number
+        self._taken.add(f"{stem}{number}")
+        return f"{stem}{number}"
+
+    def take(self, name: str) -> str:
+        """Take the name and return it, or ``name_2``, ``name_3``, ... if it is taken."""
+        if name in self._taken:
+            return self.free(f"{name}_", first=2)
+        self._taken.add(name)
+        return name

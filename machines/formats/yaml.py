@@ -3,12 +3,15 @@
 YAML 1.1, which PyYAML reads by default, takes the key ``on`` for true and ``12:30`` for a number.
 Here only ``true`` and ``false`` are truth values, so a state's ``on:`` is what it says.
 Values are built here, from the parser's nodes: no constructor of the library is ever called.
+
+A definition is written such that readers of YAML 1.1 and 1.2 understand the same.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import yaml
@@ -16,9 +19,10 @@ import yaml
 from machines.engine import limits
 from machines.engine.definitions.findings import Finding, make_finding
 from machines.engine.definitions.report import quote
+from machines.engine.errors import DefinitionError
 
+from . import json
 from .text import MAX_FINDINGS
-from .yaml_nodes import COLLECTION, LOADER, PLAIN, QUOTED
 
 MAX_NODES = 200_000  # after aliases are expanded; a definition of 1 MiB has fewer
 
@@ -29,6 +33,7 @@ _INT = re.compile(r"[-+]?[0-9]+")
 _OTHER_INT = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+PLAIN, QUOTED, COLLECTION = "plain", "quoted", "collection"  # stand for the tag of nodes that have none
 
 
 def read(text: str) -> tuple[Any, list[Finding]]:
@@ -189,3 +194,66 @@ def _make_finding(error: yaml.MarkedYAMLError) -> Finding:
 
 def _first_line(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+class _Plain(yaml.resolver.BaseResolver):
+    """Records only whether a scalar was plain or quoted; ``_Builder`` decides what it means."""
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
+        if kind is yaml.ScalarNode:
+            return PLAIN if implicit[0] else QUOTED
+        return COLLECTION
+
+
+class SlowLoader(yaml.reader.Reader, yaml.scanner.Scanner, yaml.parser.Parser, yaml.composer.Composer, _Plain):
+    def __init__(self, stream: str) -> None:
+        yaml.reader.Reader.__init__(self, stream)
+        yaml.scanner.Scanner.__init__(self)
+        yaml.parser.Parser.__init__(self)
+        yaml.composer.Composer.__init__(self)
+        _Plain.__init__(self)
+
+
+def _fast_loader() -> Any:
+    """Return the same loader on libyaml, which is five times faster; None if the wheel was built without it."""
+    parser = getattr(getattr(yaml, "cyaml", None), "CParser", None)
+    return type("_FastLoader", (parser, _Plain), {"__init__": _begin(parser)}) if parser else None
+
+
+def _begin(parser: Any) -> Callable[[Any, str], None]:
+    def begin(self: Any, stream: str) -> None:
+        parser.__init__(self, stream)
+        _Plain.__init__(self)
+
+    return begin
+
+
+LOADER: Any = _fast_loader() or SlowLoader
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes no anchors, and quotes every text that some reader would read as another type."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        return super().increase_indent(flow, indentless=False)
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None if is_plain_text(text) and text.isprintable() else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
+def write(definition: dict[str, Any]) -> tuple[str, list[Finding]]:
+    """Write the definition in its own order. Nothing is lost."""
+    json.write(definition)  # refuses what is not JSON: it is not a definition, and PyYAML might still write it
+    try:
+        text = yaml.dump(definition, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1 << 30)
+    except yaml.YAMLError as error:
+        raise DefinitionError([make_finding("SB110", "", f"this cannot be written as YAML: {error}")]) from error
+    return text, []

@@ -62,7 +62,7 @@ def run_paths(
     """Find runs that take every transition, and write them. Raises CommandError where none is found."""
     require_kit("machine paths")
     from machines.testing.paths.generation import find_paths
-    from machines.testing.scenarios import writer
+    from machines.testing.scenarios import document
 
     definitions, machine = find_definitions(name)
     with open_server(url) as server:
@@ -75,7 +75,7 @@ def run_paths(
         command.stderr.write(note)
     if not found.scenarios:
         raise CommandError("nothing was written: no run was found")
-    write = writer.write_yaml if format == "yaml" else writer.write_pytest
+    write = document.write_yaml if format == "yaml" else document.write_pytest
     text = write(machine, found.scenarios, notes)
     if output is None:
         command.stdout.write(text, ending="")
@@ -179,8 +179,8 @@ def require_kit(what: str) -> None:
 @contextlib.contextmanager
 def open_server(url: str) -> Iterator[str]:
     """Give the URL of a server, of one that is started here where none is named. Raises CommandError."""
-    from machines.testing.server import NoServer
-    from machines.testing.server import open_server as serve
+    from machines.testing.fixtures import NoServer
+    from machines.testing.fixtures import open_server as serve
 
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="signalbox-")))

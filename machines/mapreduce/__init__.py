@@ -9,14 +9,23 @@
     run.map()
     run.reduce(timeout=60)
 
-- ``definitions``: the two machines it consists of, a run and a chunk
-- ``run``: what callers hold; ``publishing``: the machines come with the first run
+- ``definitions``: the two machines it consists of, a run and a chunk; ``builtin_machines`` publishes them
+- ``run``: what callers hold; ``actions``: what people do with a run
 - ``functions``: which function may map or reduce; ``handlers``: the jobs of the workers
-- ``pages``, ``plan``, ``store``: items in pages, which chunk they belong to, and where they are kept
+- ``store``: items in pages, which chunk they belong to, and where they are kept
 """
 
-from .errors import AlreadyStarted, MapFailed, NotFinished, ReduceFailed, RunFailed, UnregisteredFunction
-from .functions import FunctionError, mapper, reducer
+from .functions import (
+    AlreadyStarted,
+    FunctionError,
+    MapFailed,
+    NotFinished,
+    ReduceFailed,
+    RunFailed,
+    UnregisteredFunction,
+    mapper,
+    reducer,
+)
 from .run import MapReduce, Progress, Run
 
 __all__ = [

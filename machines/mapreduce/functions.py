@@ -1,4 +1,4 @@
-"""The registry of functions that may map and reduce.
+"""The registry of functions that may map and reduce, and the errors of a run.
 
 Only a name goes to Redis, and a worker looks it up in its own list: nothing is ever imported or evaluated because a
 key says so. Functions come into the list where they are defined, in an app's ``handlers.py``::
@@ -20,8 +20,7 @@ from typing import Any, TypeVar, overload
 
 from machines.engine import limits
 from machines.engine.arguments import show
-
-from .errors import UnregisteredFunction
+from machines.engine.errors import BadInput, SignalboxError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 BUILTINS: tuple[Callable[..., Any], ...] = (sum, len, min, max, sorted, any, all)
@@ -92,3 +91,62 @@ mappers = Functions("mapper")
 reducers = Functions("reducer")
 mapper = mappers.register
 reducer = reducers.register
+
+
+class UnregisteredFunction(BadInput):
+    code = "SB470"
+
+
+class AlreadyStarted(SignalboxError):
+    code = "SB471"
+
+    def __init__(self, run: str, state: str) -> None:
+        self.run = run
+        super().__init__(
+            f"run {run} is {state}: it takes no more items (those of a call that was still adding when the run was "
+            f"started may or may not be part of it)"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"run": self.run}
+
+
+class NotFinished(SignalboxError):
+    """``done`` of ``total`` chunks are mapped."""
+
+    code = "SB472"
+
+    def __init__(self, run: str, state: str, done: int, total: int) -> None:
+        self.run = run
+        self.done = done
+        self.total = total
+        hint = "; call map() first" if state == "collecting" else ""
+        super().__init__(f"run {run} is {state}: {done} of {total} chunks are mapped{hint}")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"run": self.run, "done": self.done, "total": self.total}
+
+
+class RunFailed(SignalboxError):
+    """``error`` and ``kind``: text and class of the last attempt's exception; ``chunk``: where, if it was a map."""
+
+    code = "SB473"
+
+    def __init__(self, run: str, error: str, kind: str = "", chunk: int | None = None) -> None:
+        self.run = run
+        self.error = error
+        self.kind = kind
+        self.chunk = chunk
+        what = f"run {run} failed" if chunk is None else f"chunk {chunk} of run {run} failed"
+        super().__init__(f"{what}: {kind}: {error}" if kind else f"{what}: {error}")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"run": self.run, "error": self.error, "kind": self.kind, "chunk": self.chunk}
+
+
+class MapFailed(RunFailed):
+    code = "SB474"
+
+
+class ReduceFailed(RunFailed):
+    code = "SB475"

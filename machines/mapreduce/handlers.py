@@ -15,11 +15,9 @@ from machines.connections import get_engine
 from machines.engine import Engine, arguments, errors
 from machines.worker import Job, handler
 
-from . import plan
 from .functions import Functions, mappers, reducers
-from .pages import encode
 from .run import MAX_CHUNKS
-from .store import CHUNK, RUN, Store
+from .store import CHUNK, RUN, Store, bounds, encode
 
 SMALL = 4 * 1024  # bytes of JSON: a result up to that stands in the run's data, too, for people to see
 LATER = 5_000  # ms a job is set aside that cannot be done now, or not by this worker
@@ -37,13 +35,13 @@ def split(job: Job) -> dict[str, int]:
     for chunk in range(chunks):
         job.progress(chunk, chunks, "chunks at work")
         if chunk not in finished:
-            _set_to_work(engine, job, chunk, plan.bounds(chunk, chunks, items))
+            _set_to_work(engine, job, chunk, *bounds(chunk, chunks, items))
     return {"items": items, "chunks": chunks}
 
 
-def _set_to_work(engine: Engine, job: Job, chunk: int, bounds: tuple[int, int]) -> None:
+def _set_to_work(engine: Engine, job: Job, chunk: int, start: int, stop: int) -> None:
     id = chunk_id(job.instance, chunk)
-    data = {"run": job.instance, "chunk": chunk, "start": bounds[0], "stop": bounds[1], "map": job.data["map"]}
+    data = {"run": job.instance, "chunk": chunk, "start": start, "stop": stop, "map": job.data["map"]}
     try:
         engine.create(CHUNK, id, data, actor=job.actor)
         return
@@ -135,10 +133,8 @@ def _fire_event(
 
 
 def _delete(engine: Engine, job: Job, machine: str, id: str) -> None:
-    try:
+    with suppress(errors.UnknownInstance):
         engine.delete(machine, id, actor=job.actor, reason="the run is removed")
-    except errors.UnknownInstance:
-        return
 
 
 def _fits(text: str, result: object) -> bool:

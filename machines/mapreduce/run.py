@@ -13,10 +13,8 @@ from machines.catalog import builtin_machines
 from machines.engine import Engine, Instance, arguments, limits
 from machines.engine.errors import BadInput, EngineUnavailable, InstanceExists, Refused, SignalboxError, Suspended
 
-from .errors import AlreadyStarted, MapFailed, NotFinished, ReduceFailed, RunFailed
-from .functions import mappers, reducers
-from .pages import split_pages
-from .store import CHUNK, RUN, Store
+from .functions import AlreadyStarted, MapFailed, NotFinished, ReduceFailed, RunFailed, mappers, reducers
+from .store import CHUNK, RUN, Store, split_pages
 
 MAX_CHUNKS = 500  # a suspended run keeps a thousand messages: what all its chunks tell it has to fit twice
 PAUSE, LONGEST_PAUSE = 0.02, 0.5  # seconds between two looks whether a run has ended

@@ -2,10 +2,10 @@
 
 from machines.engine.connection.client import connect
 
+from .base import Changed, Full, Gone, Lost, Overflow, Taken
 from .bus import Bus, Dead, Gap, Lag, Message, Stream, Subscription
 from .cardinality import Cardinality, Count
 from .cas import Record, Records
-from .errors import Changed, Full, Gone, Lost, Overflow, Taken
 from .ids import Blocks, Decoded, Snowflakes, decode
 from .locks import HeldLock, Holder, Lock, Locks
 from .scoreboard import Place, Scoreboard

@@ -1,19 +1,30 @@
-"""The base of all patterns: one client, one prefix, one way to call the functions library."""
+"""The base of all patterns: one client, one prefix, one way to call the functions library, checks and errors.
+
+Errors have a stable ``code``. Arguments are checked before anything is sent; a check raises BadInput with what is
+allowed.
+"""
 
 from __future__ import annotations
 
+import json
+import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from machines.engine.connection.calls import Arg, Caller, translate
 from machines.engine.connection.client import Client
 from machines.engine.connection.replies import Status, refuse
-from machines.engine.errors import BadInput
+from machines.engine.errors import BadInput, LookupFailed, SignalboxError
 from machines.engine.keys import PREFIX
 from machines.engine.pattern_keys import PatternKeys
 
-from . import arguments
-
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+_PREFIX_FORM = re.compile(r"[A-Za-z0-9_.-]{1,64}:")
+MAX_KEY = 512  # characters: a user name, an address, a digest
+MAX_EXACT = 2**53  # up to here Lua, JavaScript and JSON readers count whole numbers exactly
+MAX_NOW = 10**14  # ms: the year 5138
+ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 OK = Status.OK.value  # looking up the member of an enum costs more than the comparison
 
 
@@ -22,7 +33,7 @@ class Pattern:
     other that decodes its responses. Safe to share between threads. Opens no connection by itself."""
 
     def __init__(self, redis: Client, prefix: str = PREFIX) -> None:
-        if not isinstance(prefix, str) or not arguments.PREFIX.fullmatch(prefix):
+        if not isinstance(prefix, str) or not _PREFIX_FORM.fullmatch(prefix):
             expected = "1 to 64 letters, digits, '_', '.' or '-', and a ':' at the end"
             raise BadInput(f"a prefix is {expected}, not {prefix!r:.80}", code="SB401")
         _check_client(redis)
@@ -58,3 +69,134 @@ def _check_client(redis: Any) -> None:
     given = given or getattr(getattr(redis, "connection_pool", None), "connection_kwargs", {})
     if not given.get("decode_responses"):
         raise BadInput("redis is a client made with decode_responses=True: patterns read texts", code="SB408")
+
+
+class PatternError(SignalboxError):
+    """A pattern refused; nothing was changed."""
+
+    code = "SB489"
+
+
+class Changed(PatternError):
+    """Another client wrote first. ``expected`` and ``actual``: revisions, None where there are none. ``tried``:
+    number of tries. ``found``: the current contents, where the refusal carries them."""
+
+    code = "SB481"
+
+    def __init__(
+        self, what: str, *, expected: int | None, actual: int | None, tried: int = 1, found: Any = None
+    ) -> None:
+        self.what, self.expected, self.actual, self.tried, self.found = what, expected, actual, tried, found
+        subject = f"{what} is at revision {actual}, not {expected}" if (expected, actual) != (None, None) else what
+        often = f", {tried} times in a row" if tried > 1 else ""
+        super().__init__(f"{subject}: someone else wrote it first{often}")
+
+    def facts(self) -> dict[str, Any]:
+        return super().facts() | {"expected": self.expected, "actual": self.actual}
+
+
+class Gone(LookupFailed):
+    """The object does not exist: it has expired, was revoked, or never existed."""
+
+    code = "SB482"
+
+
+class Overflow(BadInput):
+    """A number would leave the range of exact integers. Nothing was changed."""
+
+    code = "SB483"
+
+
+class Full(PatternError):
+    """There is no room for another item, and nothing may be removed to make room."""
+
+    code = "SB484"
+
+
+class Taken(PatternError):
+    """Another client holds the object. ``retry_after``: seconds until it is free at the latest, if not renewed."""
+
+    code = "SB485"
+
+    def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
+        self.retry_after = retry_after
+        super().__init__(message)
+
+
+class Lost(PatternError):
+    """The object is no longer held: its time ran out, or another client holds it now."""
+
+    code = "SB486"
+
+
+def check_name(value: Any, what: str = "a name") -> str:
+    """Return a name, which is part of a hash tag: no braces, no colon."""
+    if not isinstance(value, str) or not NAME.fullmatch(value):
+        expected = "1 to 64 letters, digits, '_', '.' or '-', the first no digit, '.' or '-'"
+        raise BadInput(f"{what} is {expected}, not {value!r:.80}", code="SB401")
+    return value
+
+
+def check_key(value: Any, what: str = "a key", *, most: int = MAX_KEY) -> str:
+    """Return a key of the caller's own data, which stands behind the hash tag."""
+    if not isinstance(value, str) or not 0 < len(value) <= most or _is_broken(value):
+        raise BadInput(f"{what} is a text of 1 to {most} characters, not {value!r:.80}", code="SB401")
+    return value
+
+
+def check_whole(value: Any, what: str, least: int, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise BadInput(f"{what} is a whole number from {least} to {most}, not {value!r:.80}", code="SB402")
+    return value
+
+
+def check_number(value: Any, what: str, least: float, most: float) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or not least <= value <= most:
+        raise BadInput(f"{what} is a number from {least:g} to {most:g}, not {value!r:.80}", code="SB402")
+    return float(value)
+
+
+def check_seconds(value: Any, what: str, *, most: float, least: float = 0.001) -> int:
+    """Return a duration in seconds as whole ms."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or not least <= value <= most:
+        raise BadInput(f"{what} is in seconds, from {least:g} to {most:g}, not {value!r:.80}", code="SB402")
+    return round(float(value) * 1000)
+
+
+def check_flag(value: Any, what: str) -> bool:
+    if not isinstance(value, bool):
+        raise BadInput(f"{what} is True or False, not {value!r:.80}", code="SB402")
+    return value
+
+
+def check_now(value: Any) -> str:
+    """Return ms since the epoch as text, "" for the server's own clock."""
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MAX_NOW:
+        raise BadInput(f"now is in ms since the epoch, not {value!r:.80}", code="SB402")
+    return str(value)
+
+
+def encode_document(value: Any, what: str, *, most: int) -> str:
+    """Return a value as JSON text of at most ``most`` bytes. Raises BadInput for what JSON cannot represent, NaN and
+    infinity included."""
+    try:
+        text = repr(value) if type(value) is int else ENCODER.encode(value)
+        size = len(text) if text.isascii() else len(text.encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"{what} cannot be represented as JSON: {error}", code="SB408") from error
+    if size > most:
+        raise BadInput(f"{what} has {size} bytes as JSON; {most} is the most", code="SB411")
+    return text
+
+
+def _is_broken(text: str) -> bool:
+    """Tell whether a text holds half of a surrogate pair, which UTF-8 cannot encode."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False

@@ -41,9 +41,8 @@ from machines.engine.errors import BadInput
 from machines.engine.keys import PREFIX
 from machines.engine.pattern_keys import StreamKeys
 
-from . import arguments
-from .base import OK, Pattern
-from .errors import Full, Gone
+from . import base
+from .base import OK, Full, Gone, Pattern
 from .subscriber import Subscriber
 
 MAX_BODY = 65_536  # bytes of a message as JSON
@@ -114,15 +113,15 @@ class Bus(Pattern):
     def publish(self, topic: str, message: Any) -> int:
         """Publish a message, any JSON of at most 64 KiB; return the number of receivers. Raises BadInput,
         EngineUnavailable."""
-        channel = self._keys.topic(arguments.check_name(topic, "a topic")).channel
-        text = arguments.encode_document(message, "a message", most=MAX_BODY)
+        channel = self._keys.topic(base.check_name(topic, "a topic")).channel
+        text = base.encode_document(message, "a message", most=MAX_BODY)
         return int(self._caller.raw("SPUBLISH", channel, text))
 
     def subscribe(self, *topics: str) -> Subscription:
         """Return a subscription, a context manager that subscribes on entering. Entering raises EngineUnavailable."""
         if not 0 < len(topics) <= MAX_TOPICS:
             raise BadInput(f"a subscription has 1 to {MAX_TOPICS} topics, not {len(topics)}", code="SB402")
-        channels = {self._keys.topic(arguments.check_name(topic, "a topic")).channel: topic for topic in topics}
+        channels = {self._keys.topic(base.check_name(topic, "a topic")).channel: topic for topic in topics}
         return Subscription(self._caller.client, channels)
 
 
@@ -154,7 +153,7 @@ class Subscription:
     def get(self, timeout: float = 0.0) -> Message | Gap | None:
         """Return the next message, or None after ``timeout`` seconds. Messages that are not JSON are skipped. A lost
         connection raises nothing: it is restored, and then a Gap is returned."""
-        until = time.monotonic() + arguments.check_number(timeout, "timeout", 0, MAX_BLOCK)
+        until = time.monotonic() + base.check_number(timeout, "timeout", 0, MAX_BLOCK)
         while True:
             left = max(0.0, until - time.monotonic())
             try:
@@ -217,10 +216,10 @@ class Stream(Pattern):
         self, redis: Client, topic: str, *, prefix: str = PREFIX, most: int = 100_000, tries: int = 16
     ) -> None:
         super().__init__(redis, prefix)
-        self.topic = arguments.check_name(topic, "a topic")
+        self.topic = base.check_name(topic, "a topic")
         self.keys = self._keys.stream(topic)
-        self._most = arguments.check_whole(most, "most", 1, MAX_MOST)
-        self._tries = arguments.check_whole(tries, "tries", 0, MAX_MOST)
+        self._most = base.check_whole(most, "most", 1, MAX_MOST)
+        self._tries = base.check_whole(tries, "tries", 0, MAX_MOST)
         self._cursors: dict[str, str] = {}  # group -> where idle messages are looked for next
 
     def append(self, message: Any) -> str:
@@ -229,7 +228,7 @@ class Stream(Pattern):
 
         Raises Full, and removes nothing, when a group still needs the oldest; BadInput, EngineUnavailable.
         """
-        text = arguments.encode_document(message, "a message", most=MAX_BODY)
+        text = base.encode_document(message, "a message", most=MAX_BODY)
         reply = self._ask("sb_bus_append", self.keys.root, self._most, text, also=FULL)
         if reply[0] != OK:
             why = f"group {reply[2]!r} is not done with the oldest" if reply[2] else "nothing can be dropped"
@@ -260,7 +259,7 @@ class Stream(Pattern):
 
         Waits up to ``block`` seconds for a message. Raises Gone when there is no such group.
         """
-        until = time.monotonic() + arguments.check_number(block, "block", 0, MAX_BLOCK)
+        until = time.monotonic() + base.check_number(block, "block", 0, MAX_BLOCK)
         while True:
             _, _, _, last, found, *_ = self._read(group, reader, count, idle)
             left = until - time.monotonic()
@@ -286,7 +285,7 @@ class Stream(Pattern):
 
     def dead(self, count: int = 100) -> list[Dead]:
         """Read the dead messages, newest first."""
-        asked = arguments.check_whole(count, "count", 1, 1000)
+        asked = base.check_whole(count, "count", 1, 1000)
         rows = [(id, read_pairs(fields)) for id, fields in self._ask("sb_bus_look", self.keys.root, "dead", asked)[1]]
         return [
             Dead(id, found["group"], found["id"], int(found["deliveries"]), _json(found.get("body")))
@@ -307,10 +306,10 @@ class Stream(Pattern):
         words: list[Arg] = [
             _name(group),
             _name(reader, "a reader"),
-            arguments.check_whole(count, "count", 1, MAX_COUNT),
+            base.check_whole(count, "count", 1, MAX_COUNT),
         ]
         words += [
-            arguments.check_seconds(idle, "idle", most=MAX_IDLE),
+            base.check_seconds(idle, "idle", most=MAX_IDLE),
             self._cursors.get(group, ""),
             self._tries,
             *self._FOREIGN,
@@ -345,7 +344,7 @@ class AttachedStream(Stream):
 
     def __init__(self, redis: Client, root: str, *, prefix: str = PREFIX, most: int) -> None:
         super().__init__(redis, "attached", prefix=prefix, most=most, tries=0)
-        self.topic = arguments.check_key(root, "a stream's root")
+        self.topic = base.check_key(root, "a stream's root")
         self.keys = StreamKeys(root)
 
     def append(self, message: Any) -> str:
@@ -354,8 +353,8 @@ class AttachedStream(Stream):
     def begin(self, name: str, start: str, position: int | None = None, *, anew: bool = False) -> bool:
         """Create a group that starts at ``"0"``, ``"$"`` or after an id, up to which the stream ever got
         ``position`` messages. ``anew``: also in place of an existing group."""
-        arguments.check_flag(anew, "anew")
-        known = "" if position is None else arguments.check_whole(position, "position", 0, arguments.MAX_EXACT)
+        base.check_flag(anew, "anew")
+        known = "" if position is None else base.check_whole(position, "position", 0, base.MAX_EXACT)
         self._cursors.pop(name, None)
         return self._group("anew" if anew else "make", name, start if start in ("0", "$") else _id(start), known)
 
@@ -388,7 +387,7 @@ class StreamPage:
 
 
 def _name(value: Any, what: str = "a group") -> str:
-    return arguments.check_key(value, f"{what}'s name", most=MAX_NAME)
+    return base.check_key(value, f"{what}'s name", most=MAX_NAME)
 
 
 def _id(value: Any) -> str:

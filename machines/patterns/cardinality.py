@@ -33,7 +33,7 @@ from machines.engine.connection.client import Client
 from machines.engine.errors import BadInput
 from machines.engine.keys import PREFIX
 
-from . import arguments
+from . import base
 from .base import Pattern
 
 MAX_MEMBERS = 1000  # of one call
@@ -64,9 +64,9 @@ class Cardinality(Pattern):
 
     def __init__(self, redis: Client, name: str, *, prefix: str = PREFIX, exact: int = 1000, keep: int = 40) -> None:
         super().__init__(redis, prefix)
-        self._root = self._keys.distinct(arguments.check_name(name, "the name of a count")).root
-        self._exact = arguments.check_whole(exact, "exact", 0, MAX_SET)
-        self._keep = arguments.check_whole(keep, "keep", 1, MAX_KEEP)
+        self._root = self._keys.distinct(base.check_name(name, "the name of a count")).root
+        self._exact = base.check_whole(exact, "exact", 0, MAX_SET)
+        self._keep = base.check_whole(keep, "keep", 1, MAX_KEEP)
 
     def add(self, *members: str, part: str = "", now: int | None = None) -> int:
         """Add 1 to 1000 members; return how many were new today: exact while the day is, else the growth of the
@@ -77,8 +77,8 @@ class Cardinality(Pattern):
         if not 1 <= len(members) <= MAX_MEMBERS:
             raise BadInput(f"there are 1 to {MAX_MEMBERS} members, not {len(members)}", code="SB402")
         for member in members:
-            arguments.check_key(member, "a member")
-        words: tuple[str | int, ...] = (_part(part), self._exact, self._keep, arguments.check_now(now), *members)
+            base.check_key(member, "a member")
+        words: tuple[str | int, ...] = (_part(part), self._exact, self._keep, base.check_now(now), *members)
         return int(self._ask("sb_distinct", self._root, *words)[1])
 
     def count(self, period: str = "day", *, parts: Sequence[str] = ("",), at: int | None = None) -> Count:
@@ -92,8 +92,8 @@ class Cardinality(Pattern):
         most = min(self._keep + 1, MAX_DAYS) // PERIODS[period]
         if most == 0:
             raise BadInput(f"days are kept for {self._keep} more; a {period} needs {PERIODS[period]}", code="SB402")
-        arguments.check_whole(n, f"n, with days that are kept for {self._keep} more,", 1, most)
-        reply = self._ask("sb_distinct_count", self._root, period, n, arguments.check_now(at), *_parts(parts))
+        base.check_whole(n, f"n, with days that are kept for {self._keep} more,", 1, most)
+        reply = self._ask("sb_distinct_count", self._root, period, n, base.check_now(at), *_parts(parts))
         return read_counts(reply[1:])
 
 
@@ -104,7 +104,7 @@ def read_counts(words: Sequence[Any]) -> list[Count]:
 
 
 def _part(value: Any) -> str:
-    return "" if value == "" else arguments.check_key(value, "a part")
+    return "" if value == "" else base.check_key(value, "a part")
 
 
 def _parts(values: Any) -> list[str]:

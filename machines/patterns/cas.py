@@ -35,15 +35,14 @@ from machines.engine.connection.replies import Status
 from machines.engine.errors import BadInput, EngineFault
 from machines.engine.keys import PREFIX
 
-from . import arguments
-from .base import Pattern
-from .errors import Changed, Overflow
+from . import base
+from .base import Changed, Overflow, Pattern
 
 RETRIES = 8
 MAX_RETRIES = 10_000
 MAX_VALUE = 2**20  # bytes of JSON, and of what a string or hash holds before and after together
 MAX_TTL = 366 * 86_400.0  # seconds
-MAX_GENERATION = arguments.MAX_EXACT - 1
+MAX_GENERATION = base.MAX_EXACT - 1
 PAUSES = (0.0002, 0.002)  # seconds: the longest first pause, and the longest pause; each may be twice the previous one
 AT_ONCE = 3  # tries without a pause: a refusal carries the current value, which other writers still have to read
 # How the keys of a machine begin, for any prefix; {user:7}:cart may belong to any program.
@@ -83,13 +82,13 @@ class Records(Pattern):
 
     def __init__(self, redis: Client, name: str, *, prefix: str = PREFIX, ttl: float | None = None) -> None:
         super().__init__(redis, prefix)
-        self.name = arguments.check_name(name, "a collection's name")
+        self.name = base.check_name(name, "a collection's name")
         self._of = self._keys.record(self.name)
-        self._ttl = "" if ttl is None else str(arguments.check_seconds(ttl, "ttl", most=MAX_TTL))
+        self._ttl = "" if ttl is None else str(base.check_seconds(ttl, "ttl", most=MAX_TTL))
 
     def get(self, key: str) -> Record:
         """Read a record; generation 0 where there is none."""
-        where = self._of.one(arguments.check_key(key, "a record's key"))
+        where = self._of.one(base.check_key(key, "a record's key"))
         text, generation = self._caller.raw("HMGET", where, "value", "generation")
         return Record(None, 0) if text is None and generation is None else self._record(key, generation, text)
 
@@ -135,8 +134,8 @@ class Records(Pattern):
         return ("delete", "") if value is DELETE else ("put", _text(key, value))
 
     def _write(self, key: str, act: str, text: str, expect: int | None, now: int | None) -> Record:
-        expected = "" if expect is None else str(arguments.check_whole(expect, "expect", 0, MAX_GENERATION))
-        words = (act, arguments.check_key(key, "a record's key"), expected, text, self._ttl, arguments.check_now(now))
+        expected = "" if expect is None else str(base.check_whole(expect, "expect", 0, MAX_GENERATION))
+        words = (act, base.check_key(key, "a record's key"), expected, text, self._ttl, base.check_now(now))
         reply = self._ask("sb_swap_record", self._of.root, *words, also=(Status.CONFLICT, Status.FULL))
         if reply[0] == Status.FULL:
             raise Overflow(f"{self._what(key)} has no larger generation left: the newest is at 2^53")
@@ -148,7 +147,7 @@ class Records(Pattern):
 
     def _record(self, key: str, generation: Any, text: Any) -> Record:
         try:
-            return Record(json.loads(text), arguments.check_whole(int(generation), "a generation", 1, MAX_GENERATION))
+            return Record(json.loads(text), base.check_whole(int(generation), "a generation", 1, MAX_GENERATION))
         except (TypeError, ValueError, RecursionError, BadInput) as error:
             raise EngineFault(f"{self._what(key)} is damaged, another program wrote its key: {error}") from error
 
@@ -195,7 +194,7 @@ class Values(Pattern):
         return (True, after) if reply[0] == Status.OK else (False, _read(reply[1], reply[2:]))
 
     def _foreign(self, key: Any) -> str:
-        given = arguments.check_key(key)
+        given = base.check_key(key)
         if given.startswith(self._ours) or PARTITION.match(given):
             message = "one of Signalbox's own, which only its functions write"
             raise BadInput(f"the key {given!r:.80} is {message}", code="SB401")
@@ -223,7 +222,7 @@ def _tries(function: Any, retries: Any) -> int:
         raise BadInput(
             f"a function takes what is there and returns what is to be there, not {function!r:.80}", code="SB408"
         )
-    return arguments.check_whole(retries, "retries", 0, MAX_RETRIES)
+    return base.check_whole(retries, "retries", 0, MAX_RETRIES)
 
 
 def _pauses(retries: int) -> Iterator[float]:
@@ -244,7 +243,7 @@ def _wait(pause: float) -> None:
 
 
 def _text(key: str, value: Any) -> str:
-    return arguments.encode_document(value, f"the value of {key!r:.80}", most=MAX_VALUE)
+    return base.encode_document(value, f"the value of {key!r:.80}", most=MAX_VALUE)
 
 
 def _kind(contents: Contents) -> str:

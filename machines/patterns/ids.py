@@ -35,16 +35,15 @@ from machines.engine.ids.codec import Decoded, decode
 from machines.engine.ids.generator import Claims, Generator, NoNode, Range
 from machines.engine.keys import PREFIX
 
-from . import arguments
-from .base import Pattern
-from .errors import Overflow, Taken
+from . import base
+from .base import Overflow, Pattern, Taken
 
 __all__ = ["Blocks", "Decoded", "Range", "Snowflakes", "decode"]
 
 MAX_MANY = 1_000_000
 MAX_LEASE = 3600.0  # seconds
 MIN_LEASE = 0.1
-DIGITS = len(str(arguments.MAX_EXACT))
+DIGITS = len(str(base.MAX_EXACT))
 
 
 class Snowflakes(Pattern):
@@ -66,8 +65,8 @@ class Snowflakes(Pattern):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(redis, prefix)
-        self.name = arguments.check_name(name, "the name of a generator")
-        ms = arguments.check_seconds(lease, "lease", least=MIN_LEASE, most=MAX_LEASE)
+        self.name = base.check_name(name, "the name of a generator")
+        ms = base.check_seconds(lease, "lease", least=MIN_LEASE, most=MAX_LEASE)
         if not callable(clock) or not (now is None or callable(now)):
             raise BadInput("now and clock are functions without arguments that tell the time", code="SB402")
         claims = Claims(self._caller, self.name, prefix, now=now)
@@ -83,7 +82,7 @@ class Snowflakes(Pattern):
 
     def many(self, n: int) -> list[str]:
         """Make ``n`` ids, 1 to 1,000,000, in order. All or, with the errors of ``next``, none."""
-        arguments.check_whole(n, "n", 1, MAX_MANY)
+        base.check_whole(n, "n", 1, MAX_MANY)
         try:
             return self._generator.many(n)
         except NoNode as error:
@@ -108,8 +107,8 @@ class Blocks(Pattern):
 
     def __init__(self, redis: Client, name: str, *, size: int = 1000, prefix: str = PREFIX) -> None:
         super().__init__(redis, prefix)
-        self.name = arguments.check_name(name, "the name of a sequence")
-        self._size = arguments.check_whole(size, "size", 1, MAX_MANY)
+        self.name = base.check_name(name, "the name of a sequence")
+        self._size = base.check_whole(size, "size", 1, MAX_MANY)
         self._root = self._keys.block(self.name).root
         self._known = 1  # the first number that, as far as this process knows, was not handed out
         self._begin()
@@ -139,7 +138,7 @@ class Blocks(Pattern):
     def many(self, n: int) -> list[int]:
         """Return ``n`` numbers, 1 to 1,000,000, in order, first those of the current block. All or, with the errors
         of ``next``, none."""
-        arguments.check_whole(n, "n", 1, MAX_MANY)
+        base.check_whole(n, "n", 1, MAX_MANY)
         with self._taking:
             made = list(islice(self._numbers, n))
             missing = n - len(made)

@@ -49,9 +49,8 @@ from machines.engine.connection.calls import translate
 from machines.engine.connection.replies import Status
 from machines.engine.errors import BadInput, EngineFault, EngineUnavailable, SignalboxError
 
-from . import arguments
-from .base import Pattern
-from .errors import Lost, Overflow, Taken
+from . import base
+from .base import Lost, Overflow, Pattern, Taken
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +93,7 @@ class Locks(Pattern):
 
     def peek(self, name: str, *, now: int | None = None) -> Holder | None:
         """Return the current holder, to show to people: by the time of an acquire the holder may be another."""
-        return _holder(self._ask("sb_lock_peek", self._root(name), arguments.check_now(now)))
+        return _holder(self._ask("sb_lock_peek", self._root(name), base.check_now(now)))
 
     def peeks(self, names: Iterable[str]) -> dict[str, Holder | None]:
         """Return the holders of many locks, in one round trip."""
@@ -112,7 +111,7 @@ class Locks(Pattern):
     def _take(self, name: str, token: str, ms: int, owner: str, now: int | None) -> int:
         """Take a lock for Lock. Return the fence, or raise Taken."""
         also = (Status.CONFLICT, Status.FULL)
-        reply = self._ask("sb_lock", self._root(name), token, ms, owner, arguments.check_now(now), also=also)
+        reply = self._ask("sb_lock", self._root(name), token, ms, owner, base.check_now(now), also=also)
         if reply[0] == Status.FULL:
             raise Overflow(f"the lock {name} has no larger fence left: its last one is at 2^53")
         if reply[0] == Status.OK:
@@ -123,27 +122,27 @@ class Locks(Pattern):
 
     def _keep(self, name: str, token: str, ms: int, now: int | None) -> None:
         """Renew a lock for HeldLock. Raises Lost."""
-        reply = self._ask("sb_lock_renew", self._root(name), token, ms, arguments.check_now(now), also=(Status.LOST,))
+        reply = self._ask("sb_lock_renew", self._root(name), token, ms, base.check_now(now), also=(Status.LOST,))
         if reply[0] == Status.LOST:
             held = bool(reply[1] or reply[2])
             raise Lost(_by(name, int(reply[1]), str(reply[2])) if held else f"the time of the lock {name} is over")
 
     def _leave(self, name: str, token: str, now: int | None) -> bool:
         """Release a lock for HeldLock. Return whether it was still held."""
-        reply = self._ask("sb_lock_release", self._root(name), token, arguments.check_now(now), also=(Status.LOST,))
+        reply = self._ask("sb_lock_release", self._root(name), token, base.check_now(now), also=(Status.LOST,))
         return bool(reply[0] == Status.OK)
 
     def _root(self, name: str) -> str:
-        return self._keys.lock(arguments.check_name(name, "a lock's name")).root
+        return self._keys.lock(base.check_name(name, "a lock's name")).root
 
 
 class Lock:
     """One lock, not yet taken; ``with`` takes it without waiting. For one thread at a time."""
 
     def __init__(self, locks: Locks, name: str, ttl: float, owner: str, *, clock: Callable[[], float] = CLOCK) -> None:
-        self.name = arguments.check_name(name, "a lock's name")
-        self.owner = arguments.check_key(owner, "an owner", most=MAX_OWNER)
-        self._ms = arguments.check_seconds(ttl, "ttl", least=MIN_TTL, most=MAX_TTL)
+        self.name = base.check_name(name, "a lock's name")
+        self.owner = base.check_key(owner, "an owner", most=MAX_OWNER)
+        self._ms = base.check_seconds(ttl, "ttl", least=MIN_TTL, most=MAX_TTL)
         self._locks = locks
         self._clock = clock
         self._held: HeldLock | None = None
@@ -151,7 +150,7 @@ class Lock:
     def acquire(self, *, wait: float = 0.0, now: int | None = None) -> HeldLock:
         """Acquire the lock; try again for ``wait`` seconds while another client has it. Raises Taken, EngineUnavailable
         (the lock may then be held, without a holder, until its time is over)."""
-        until = self._clock() + arguments.check_number(wait, "wait", 0, MAX_WAIT)
+        until = self._clock() + base.check_number(wait, "wait", 0, MAX_WAIT)
         if self._held is not None and not self._held.over:
             message = f"the lock {self.name} is held by this very object: it is not reentrant"
             raise Taken(message, retry_after=self._held.left)
@@ -243,7 +242,7 @@ class HeldLock:
 
     def wait(self, seconds: float) -> bool:
         """Wait so many seconds, or until the lock is lost; return whether it is still held."""
-        until = self._clock() + arguments.check_number(seconds, "seconds", 0, MAX_WAIT)
+        until = self._clock() + base.check_number(seconds, "seconds", 0, MAX_WAIT)
         with self._changed:
             while not self.over and (pause := min(until - self._clock(), self.left)) > 0:
                 self._changed.wait(pause)

@@ -37,13 +37,12 @@ from machines.engine.errors import BadInput
 from machines.engine.keys import PREFIX
 from machines.engine.pattern_keys import BoardKeys
 
-from . import arguments
-from .base import Pattern
-from .errors import Overflow
+from . import base
+from .base import Overflow, Pattern
 
 MAX_MOST = 10_000  # members of a board
 MAX_AT_ONCE = 1000  # members of one call, places of one answer
-MAX_SCORE = arguments.MAX_EXACT - 1  # the largest score: above it, whole numbers are not exact
+MAX_SCORE = base.MAX_EXACT - 1  # the largest score: above it, whole numbers are not exact
 MAX_AROUND = 500  # places on either side
 MAX_KEEP = 400  # periods
 MAX_UNION = 20_000  # members that are added up for several periods: some 20 ms
@@ -77,16 +76,16 @@ class Scoreboard(Pattern):
         keep: int = 0,
     ) -> None:
         super().__init__(redis, prefix)
-        self._root = self._keys.board(arguments.check_name(name, "the name of a board")).root
-        self._most = arguments.check_whole(most, "most", 1, MAX_MOST)
-        self._keep = arguments.check_whole(keep, "keep", 0, MAX_KEEP)
+        self._root = self._keys.board(base.check_name(name, "the name of a board")).root
+        self._most = base.check_whole(most, "most", 1, MAX_MOST)
+        self._keep = base.check_whole(keep, "keep", 0, MAX_KEEP)
         if period is not None and (half_life is not None or period not in PERIODS):
             raise BadInput(
                 f"a period is one of {', '.join(PERIODS)}, and then nothing fades; not {period!r:.80}", code="SB402"
             )
         if keep and period is None:
             raise BadInput("keep is a number of past periods; this board has no periods", code="SB402")
-        half = 0 if half_life is None else arguments.check_seconds(half_life, "half_life", least=1, most=MAX_HALF_LIFE)
+        half = 0 if half_life is None else base.check_seconds(half_life, "half_life", least=1, most=MAX_HALF_LIFE)
         self._kind = (period or ("fade" if half else "all"), half, self._keep)
 
     def add(self, member: str, points: float, *, now: int | None = None) -> Place | None:
@@ -108,39 +107,37 @@ class Scoreboard(Pattern):
         """Remove members from the present period and all that are kept; return how many were on any board."""
         if not 1 <= len(members) <= MAX_AT_ONCE:
             raise BadInput(f"there are 1 to {MAX_AT_ONCE} members, not {len(members)}", code="SB402")
-        given = [arguments.check_key(member, "a member") for member in members]
-        return int(
-            self._ask("sb_board", self._root, *self._kind, arguments.check_now(now), "remove", self._most, *given)[1]
-        )
+        given = [base.check_key(member, "a member") for member in members]
+        return int(self._ask("sb_board", self._root, *self._kind, base.check_now(now), "remove", self._most, *given)[1])
 
     def reset(self, *, now: int | None = None) -> int:
         """Empty the present period and all that are kept; return how many places there were."""
-        return int(self._ask("sb_board", self._root, *self._kind, arguments.check_now(now), "reset", self._most)[1])
+        return int(self._ask("sb_board", self._root, *self._kind, base.check_now(now), "reset", self._most)[1])
 
     def top(self, n: int = 10, *, span: int = 1, at: int | None = None) -> list[Place]:
         """Return the first ``n`` places, 1 to 1000. ``span``: number of periods added up, ending with that of ``at``
         (ms; now)."""
-        count = arguments.check_whole(n, "n", 1, MAX_AT_ONCE)
+        count = base.check_whole(n, "n", 1, MAX_AT_ONCE)
         if self._kind[0] != "all":
             return self._read("top", count, "", span, at)
         self._check_span(span)
-        arguments.check_now(at)
+        base.check_now(at)
         scores = BoardKeys(self._root).scores("all")
         return _rank(self._caller.raw("ZREVRANGE", scores, 0, count, "WITHSCORES"), count)
 
     def place(self, member: str, *, span: int = 1, at: int | None = None) -> Place | None:
         """Return the place of a member, None where it is not on the board."""
-        found = self._read("around", 0, arguments.check_key(member, "a member"), span, at)
+        found = self._read("around", 0, base.check_key(member, "a member"), span, at)
         return found[0] if found else None
 
     def around(self, member: str, n: int = 5, *, span: int = 1, at: int | None = None) -> list[Place]:
         """Return the member with ``n`` places before and behind it, 0 to 500; empty where it is not on the board."""
-        count = arguments.check_whole(n, "n", 0, MAX_AROUND)
-        return self._read("around", count, arguments.check_key(member, "a member"), span, at)
+        count = base.check_whole(n, "n", 0, MAX_AROUND)
+        return self._read("around", count, base.check_key(member, "a member"), span, at)
 
     def _change(self, what: str, scores: Mapping[str, float], now: int | None) -> tuple[int, Place | None]:
         pairs = _pairs(scores)
-        words: tuple[str | int, ...] = (*self._kind, arguments.check_now(now), what, self._most, *pairs)
+        words: tuple[str | int, ...] = (*self._kind, base.check_now(now), what, self._most, *pairs)
         reply = self._ask("sb_board", self._root, *words, also=(Status.BAD_ARGUMENT,))
         if reply[0] == Status.BAD_ARGUMENT:
             raise Overflow(str(reply[1])) if reply[2:] == ["overflow"] else BadInput(str(reply[1]))
@@ -148,7 +145,7 @@ class Scoreboard(Pattern):
         return int(reply[1]), place
 
     def _check_span(self, span: int) -> None:
-        arguments.check_whole(span, f"span, of a board that keeps {self._keep} past periods,", 1, self._keep + 1)
+        base.check_whole(span, f"span, of a board that keeps {self._keep} past periods,", 1, self._keep + 1)
 
     def _read(self, what: str, count: int, member: str, span: int, at: int | None) -> list[Place]:
         self._check_span(span)
@@ -156,7 +153,7 @@ class Scoreboard(Pattern):
             raise BadInput(
                 f"{span} periods of {self._most} members are more than the {MAX_UNION} that are added up", code="SB402"
             )
-        words = (*self._kind, arguments.check_now(at), what, count, span, member)
+        words = (*self._kind, base.check_now(at), what, count, span, member)
         reply = self._ask("sb_ranks", self._root, *words)
         rows = zip(reply[1::4], reply[2::4], reply[3::4], reply[4::4], strict=True)
         return [Place(int(rank), str(name), float(score), tied == 1) for rank, name, score, tied in rows]
@@ -182,6 +179,6 @@ def _pairs(scores: Any) -> list[str]:
         raise BadInput(f"there are 1 to {MAX_AT_ONCE} members, each with its points", code="SB402")
     found: list[str] = []
     for member, points in scores.items():
-        score = arguments.check_number(points, "a score", -MAX_SCORE, MAX_SCORE)
-        found += [arguments.check_key(member, "a member"), repr(score)]
+        score = base.check_number(points, "a score", -MAX_SCORE, MAX_SCORE)
+        found += [base.check_key(member, "a member"), repr(score)]
     return found

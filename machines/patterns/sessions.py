@@ -41,9 +41,8 @@ from machines.engine.connection.replies import Status, read_whole
 from machines.engine.errors import BadInput, EngineFault
 from machines.engine.keys import PREFIX, choose_partition
 
-from . import arguments
-from .base import OK, Pattern
-from .errors import Changed, Full, Gone
+from . import base
+from .base import OK, Changed, Full, Gone, Pattern
 
 MAX_TTL = 366 * 86_400  # seconds
 MAX_GRACE = 3600  # seconds
@@ -89,16 +88,16 @@ class Sessions(Pattern):
         partitions: int = 1,
     ) -> None:  # fmt: skip
         super().__init__(redis, prefix)
-        self.name = arguments.check_name(name)
-        self._ttl = arguments.check_seconds(ttl, "ttl", most=MAX_TTL)
-        self._lifetime = 0 if lifetime is None else arguments.check_seconds(lifetime, "lifetime", most=MAX_TTL)
-        self._max_bytes = arguments.check_whole(max_bytes, "max_bytes", 2, MAX_STATE)
-        self._most = arguments.check_whole(most, "most", 1, MAX_EACH)
-        self._partitions = arguments.check_whole(partitions, "partitions", 1, MAX_PARTITIONS)
+        self.name = base.check_name(name)
+        self._ttl = base.check_seconds(ttl, "ttl", most=MAX_TTL)
+        self._lifetime = 0 if lifetime is None else base.check_seconds(lifetime, "lifetime", most=MAX_TTL)
+        self._max_bytes = base.check_whole(max_bytes, "max_bytes", 2, MAX_STATE)
+        self._most = base.check_whole(most, "most", 1, MAX_EACH)
+        self._partitions = base.check_whole(partitions, "partitions", 1, MAX_PARTITIONS)
         self._roots = [self._keys.session(name, part).root for part in range(partitions)]
         self._slides, self._drops = (
-            int(arguments.check_flag(sliding, "sliding")),
-            int(arguments.check_flag(drop, "drop")),
+            int(base.check_flag(sliding, "sliding")),
+            int(base.check_flag(drop, "drop")),
         )
 
     def create(
@@ -109,8 +108,8 @@ class Sessions(Pattern):
         Raises Full where the subject has ``most`` sessions and none may be dropped, BadInput, EngineUnavailable.
         """
         part = self._part(subject)
-        text, at = self._text({} if state is None else state), arguments.check_now(now)
-        held = self._ttl if ttl is None else arguments.check_seconds(ttl, "ttl", most=MAX_TTL)
+        text, at = self._text({} if state is None else state), base.check_now(now)
+        held = self._ttl if ttl is None else base.check_seconds(ttl, "ttl", most=MAX_TTL)
         options = (held, self._slides, self._lifetime, self._most, self._drops, at)
         for _ in range(3):  # a handle is already taken once in a billion times
             handle, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
@@ -124,7 +123,7 @@ class Sessions(Pattern):
 
     def get(self, token: str, *, now: int | None = None) -> Session:
         """Return the session of a token; a use prolongs a sliding session. Raises Gone, EngineUnavailable."""
-        return self._by_token("sb_session_get", token, arguments.check_now(now))
+        return self._by_token("sb_session_get", token, base.check_now(now))
 
     def put(
         self, token: str, state: Mapping[str, Any], *, expect: int | None = None, now: int | None = None
@@ -133,8 +132,8 @@ class Sessions(Pattern):
 
         Raises Gone, Changed, BadInput, EngineUnavailable. Counts as a use.
         """
-        text, at = self._text(state), arguments.check_now(now)
-        seen = "" if expect is None else str(arguments.check_whole(expect, "expect", 0, arguments.MAX_EXACT - 1))
+        text, at = self._text(state), base.check_now(now)
+        seen = "" if expect is None else str(base.check_whole(expect, "expect", 0, base.MAX_EXACT - 1))
         return self._by_token("sb_session_put", token, text, seen, at, expect=expect)
 
     def rotate(self, token: str, *, grace: float = 0.0, now: int | None = None) -> Session:
@@ -143,7 +142,7 @@ class Sessions(Pattern):
 
         Of several that rotate one token, one gets a session, the others Gone.
         """
-        parting, at, secret = _parting(grace), arguments.check_now(now), secrets.token_urlsafe(32)
+        parting, at, secret = _parting(grace), base.check_now(now), secrets.token_urlsafe(32)
         return self._by_token("sb_session_rotate", token, "", _digest(secret), parting, at, secret=secret)
 
     def rotate_handle(self, subject: str, handle: str, *, grace: float = 0.0, now: int | None = None) -> Session:
@@ -152,7 +151,7 @@ class Sessions(Pattern):
         part, parting, at, secret = (
             self._part(subject),
             _parting(grace),
-            arguments.check_now(now),
+            base.check_now(now),
             secrets.token_urlsafe(32),
         )
         words = (_handle(handle), "", subject, _digest(secret), parting, at)
@@ -163,29 +162,29 @@ class Sessions(Pattern):
 
     def revoke(self, token: str, *, now: int | None = None) -> bool:
         """End the session of a token; return whether it was valid until now."""
-        part, at = self._parse_token(token), arguments.check_now(now)
+        part, at = self._parse_token(token), base.check_now(now)
         return part is not None and self._revoke(part[0], "one", part[1], part[2], "", at) == 1
 
     def revoke_handle(self, subject: str, handle: str, *, now: int | None = None) -> bool:
         """End a session by its handle; return False where the subject has no such session."""
-        return self._revoke(self._part(subject), "one", _handle(handle), "", subject, arguments.check_now(now)) == 1
+        return self._revoke(self._part(subject), "one", _handle(handle), "", subject, base.check_now(now)) == 1
 
     def revoke_all(self, subject: str, *, but: str | None = None, now: int | None = None) -> int:
         """End all sessions of a subject; return how many. ``but``: the handle of one to keep, such as the caller's
         own."""
         spared = "" if but is None else _handle(but)
-        return self._revoke(self._part(subject), "all", spared, "", subject, arguments.check_now(now))
+        return self._revoke(self._part(subject), "all", spared, "", subject, base.check_now(now))
 
     def of(self, subject: str, *, now: int | None = None) -> list[Held]:
         """List the sessions of a subject, the first to end in front. Prolongs nothing."""
-        reply = self._ask("sb_session_list", self._root(self._part(subject)), subject, arguments.check_now(now))
+        reply = self._ask("sb_session_list", self._root(self._part(subject)), subject, base.check_now(now))
         return _list_held(subject, reply)
 
     def of_each(self, subjects: Sequence[str], *, now: int | None = None) -> dict[str, list[Held]]:
         """List the sessions of several subjects, in one round trip."""
         if not isinstance(subjects, list | tuple):
             raise BadInput(f"subjects are a list of subjects, not {subjects!r:.80}", code="SB408")
-        at = arguments.check_now(now)
+        at = base.check_now(now)
         calls = [("sb_session_list", self._root(self._part(one)), (one, at)) for one in subjects]
         replies = self._caller.many(calls)
         return {one: _list_held(one, reply) for one, reply in zip(subjects, replies, strict=True)}
@@ -214,7 +213,7 @@ class Sessions(Pattern):
         return int(self._ask("sb_session_revoke", self._root(part), *words)[1])
 
     def _part(self, subject: str) -> int:
-        return choose_partition(arguments.check_key(subject, "a subject"), self._partitions)
+        return choose_partition(base.check_key(subject, "a subject"), self._partitions)
 
     def _root(self, part: int) -> str:
         return self._roots[part]
@@ -222,7 +221,7 @@ class Sessions(Pattern):
     def _text(self, state: Any) -> str:
         if not isinstance(state, Mapping):
             raise BadInput(f"state is a JSON object, not {state!r:.80}", code="SB408")
-        return arguments.encode_document(dict(state), "state", most=self._max_bytes)
+        return base.encode_document(dict(state), "state", most=self._max_bytes)
 
 
 def _session(reply: Sequence[Any], token: str) -> Session:
@@ -266,4 +265,4 @@ def _handle(value: Any) -> str:
 
 
 def _parting(grace: Any) -> int:
-    return arguments.check_seconds(grace, "grace", least=0, most=MAX_GRACE)
+    return base.check_seconds(grace, "grace", least=0, most=MAX_GRACE)

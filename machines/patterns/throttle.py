@@ -28,7 +28,7 @@ from typing import Any
 from machines.engine.connection.client import Client
 from machines.engine.keys import PREFIX
 
-from . import arguments
+from . import base
 from .base import Pattern
 
 MAX_LIMIT = 1_000_000
@@ -78,9 +78,9 @@ class Throttle(Pattern):
     def take_all(self, limits: Sequence[tuple[str, str, int]], *, per: float) -> list[Verdict]:
         """Take one under each limit, ``(name, key, limit)``, in one round trip; a verdict for each, in order. One that
         refuses gives nothing back of the others. Raises as ``take`` does."""
-        ms = arguments.check_seconds(per, "per", most=MAX_PER)
+        ms = base.check_seconds(per, "per", most=MAX_PER)
         sent = [
-            (self._keys.pace(*_check_name(name, key)).run, (arguments.check_whole(limit, "limit", 1, MAX_LIMIT), ms))
+            (self._keys.pace(*_check_name(name, key)).run, (base.check_whole(limit, "limit", 1, MAX_LIMIT), ms))
             for name, key, limit in limits
         ]
         started = time.monotonic()
@@ -104,14 +104,12 @@ class Throttle(Pattern):
     ) -> Verdict:
         """Return what ``take`` (or ``count``, with ``window``) would find, and take nothing: ``remaining`` is
         available now, ``allowed`` tells whether one call would be."""
-        arguments.check_whole(limit, "limit", 1, MAX_LIMIT)
-        ms = arguments.check_seconds(per, "per", most=MAX_PER)
+        base.check_whole(limit, "limit", 1, MAX_LIMIT)
+        ms = base.check_seconds(per, "per", most=MAX_PER)
         _check_name(name, key)
-        arguments.check_flag(window, "window")
+        base.check_flag(window, "window")
         at = self._keys.window(name, key).count if window else self._keys.pace(name, key).run
-        return _verdict(
-            self._ask("sb_throttle", at, "window" if window else "pace", limit, ms, 0, arguments.check_now(now))
-        )
+        return _verdict(self._ask("sb_throttle", at, "window" if window else "pace", limit, ms, 0, base.check_now(now)))
 
     def forget(self, name: str, key: str) -> None:
         """Reset both limits."""
@@ -122,11 +120,11 @@ class Throttle(Pattern):
             self._advances.drop(at)
 
     def _ask_for(self, kind: str, at: str, limit: int, per: float, cost: int, ahead: int, now: int | None) -> Verdict:
-        arguments.check_whole(limit, "limit", 1, MAX_LIMIT)
-        ms = arguments.check_seconds(per, "per", most=MAX_PER)
-        arguments.check_whole(cost, "cost", 1, limit)
-        arguments.check_whole(ahead, "ahead", 1, limit)
-        moment = arguments.check_now(now)
+        base.check_whole(limit, "limit", 1, MAX_LIMIT)
+        ms = base.check_seconds(per, "per", most=MAX_PER)
+        base.check_whole(cost, "cost", 1, limit)
+        base.check_whole(ahead, "ahead", 1, limit)
+        moment = base.check_now(now)
         if cost > 1 or moment:
             return _verdict(self._ask("sb_throttle", at, kind, limit, ms, cost, moment))
         return self._find_known(at, (limit, ms)) or self._one(kind, at, (limit, ms), ahead)
@@ -151,7 +149,7 @@ def _verdict(reply: list[Any]) -> Verdict:
 
 
 def _check_name(name: str, key: str) -> tuple[str, str]:
-    return arguments.check_name(name, "a limit's name"), arguments.check_key(key, "the key of what is limited")
+    return base.check_name(name, "a limit's name"), base.check_key(key, "the key of what is limited")
 
 
 class RefusalCache:

@@ -35,9 +35,8 @@ from machines.engine.connection.replies import Status
 from machines.engine.errors import BadInput, EngineFault
 from machines.engine.keys import PREFIX, choose_partition
 
-from . import arguments
-from .base import OK, Pattern
-from .errors import Changed, Full, Lost, Overflow
+from . import base
+from .base import OK, Changed, Full, Lost, Overflow, Pattern
 
 MAX_PARTITIONS = 64
 MAX_MOST = 10_000_000
@@ -46,7 +45,7 @@ MAX_NAMES = 20_000  # counters and fields of an entry
 MAX_VALUE = 65_536  # bytes of JSON of one field
 MAX_MARK = 1_048_576  # bytes
 MAX_LEASE = 86_400  # s
-MAX_COUNT = arguments.MAX_EXACT - 1
+MAX_COUNT = base.MAX_EXACT - 1
 REFUSALS = (Status.CONFLICT, Status.FULL, Status.OVERFLOW, Status.FAULT)
 
 Counts = Mapping[str, int]
@@ -121,9 +120,9 @@ class WriteBuffer(Pattern):
         self, redis: Client, name: str, *, prefix: str = PREFIX, partitions: int = 1, most: int = 100_000
     ) -> None:
         super().__init__(redis, prefix)
-        self.name = arguments.check_name(name, "a write buffer's name")
-        self.partitions = arguments.check_whole(partitions, "partitions", 1, MAX_PARTITIONS)
-        self._most = arguments.check_whole(most, "most", 1, MAX_MOST)
+        self.name = base.check_name(name, "a write buffer's name")
+        self.partitions = base.check_whole(partitions, "partitions", 1, MAX_PARTITIONS)
+        self._most = base.check_whole(most, "most", 1, MAX_MOST)
 
     def add(
         self,
@@ -136,7 +135,7 @@ class WriteBuffer(Pattern):
         """Add a write in one call. ``now``: ms since the epoch, in place of the server's clock; a write older than a
         field's own does not replace it. Raises BadInput, Overflow or Full, and nothing is changed."""
         words = _words(Write(entity, _check_mapping(counters), _check_mapping(fields)))
-        self._add(choose_partition(entity, self.partitions), [arguments.check_now(now), self._most, 0, *words])
+        self._add(choose_partition(entity, self.partitions), [base.check_now(now), self._most, 0, *words])
 
     def add_many(
         self, writes: Iterable[Write], *, marks: Marks | None = None, part: int | None = None, now: int | None = None
@@ -160,7 +159,7 @@ class WriteBuffer(Pattern):
             sent.setdefault(home, []).extend(words)
         if marks:
             sent.setdefault(part or 0, [])
-        moving, moment = _marks({} if marks is None else marks), arguments.check_now(now)
+        moving, moment = _marks({} if marks is None else marks), base.check_now(now)
         for home, words in sent.items():
             self._add(home, [moment, self._most, len(marks or {}), *moving, *words])
 
@@ -170,7 +169,7 @@ class WriteBuffer(Pattern):
         if names is None:
             found: dict[str, str] = self._caller.command("HGETALL", key)
             return found
-        wanted = [arguments.check_key(name, "a mark") for name in _check_values(names, "names")]
+        wanted = [base.check_key(name, "a mark") for name in _check_values(names, "names")]
         texts = self._caller.command("HMGET", key, *wanted) if wanted else []
         return {name: text for name, text in zip(wanted, texts, strict=True) if text is not None}
 
@@ -190,10 +189,10 @@ class WriteBuffer(Pattern):
         A batch that was claimed more than five times is retried with growing pauses of up to ten minutes.
         """
         words = (
-            arguments.check_now(now),
-            arguments.check_whole(limit, "limit", 1, 1_000),
-            arguments.check_seconds(lease, "lease", most=MAX_LEASE),
-            arguments.check_seconds(gather, "gather", most=MAX_LEASE, least=0),
+            base.check_now(now),
+            base.check_whole(limit, "limit", 1, 1_000),
+            base.check_seconds(lease, "lease", most=MAX_LEASE),
+            base.check_seconds(gather, "gather", most=MAX_LEASE, least=0),
         )
         parts = list(range(self.partitions)) if part is None else [self._check_part(part)]
         first = random.randrange(len(parts))  # noqa: S311  spreading load, not a secret
@@ -237,7 +236,7 @@ class WriteBuffer(Pattern):
 
     def stats(self, *, now: int | None = None) -> Stats:
         """Read the size of the buffer in one round trip."""
-        moment = arguments.check_now(now)
+        moment = base.check_now(now)
         roots = [self._root_of(part).root for part in range(self.partitions)]
         replies = self._caller.many([("sb_buffer_look", root, (moment,)) for root in roots])
         for reply in replies:
@@ -246,7 +245,7 @@ class WriteBuffer(Pattern):
         return _stats(replies)
 
     def _check_part(self, part: Any) -> int:
-        return arguments.check_whole(part, "part", 0, self.partitions - 1)
+        return base.check_whole(part, "part", 0, self.partitions - 1)
 
     def _root_of(self, part: int) -> Any:
         return self._keys.buffer(self.name, part)
@@ -276,7 +275,7 @@ class WriteBuffer(Pattern):
             raise BadInput(f"a batch comes from claim(), not {batch!r:.80}", code="SB408")
         root = self._root_of(batch.part).root
         reply = self._ask(
-            "sb_buffer_settle", root, how, batch.id, batch.token, arguments.check_now(now), also=(Status.LOST,)
+            "sb_buffer_settle", root, how, batch.id, batch.token, base.check_now(now), also=(Status.LOST,)
         )
         if reply[0] == Status.LOST:
             raise Lost(f"batch {batch.id} of {self.name} was claimed by another flusher, or is settled")
@@ -301,11 +300,11 @@ def _words(write: Write) -> list[Arg]:
     count = len(write.counters) + len(write.fields)
     if not 1 <= count <= MAX_NAMES:
         raise BadInput(f"a write has 1 to {MAX_NAMES} counters and fields, not {count}", code="SB402")
-    words: list[Arg] = [arguments.check_key(write.entity, "an entity"), len(write.counters), len(write.fields)]
+    words: list[Arg] = [base.check_key(write.entity, "an entity"), len(write.counters), len(write.fields)]
     for name, added in write.counters.items():
-        words += [arguments.check_key(name, "a counter"), arguments.check_whole(added, name, -MAX_COUNT, MAX_COUNT)]
+        words += [base.check_key(name, "a counter"), base.check_whole(added, name, -MAX_COUNT, MAX_COUNT)]
     for name, value in write.fields.items():
-        words += [arguments.check_key(name, "a field"), arguments.encode_document(value, name, most=MAX_VALUE)]
+        words += [base.check_key(name, "a field"), base.encode_document(value, name, most=MAX_VALUE)]
     return words
 
 
@@ -317,13 +316,13 @@ def _marks(marks: Marks) -> list[Arg]:
         if not isinstance(moved, tuple) or len(moved) != 2:
             raise BadInput(f"a mark moves from one text to another, a tuple of two, not {moved!r:.80}", code="SB408")
         seen, new = moved
-        arguments.check_key(new, "a mark's text", most=MAX_MARK)
+        base.check_key(new, "a mark's text", most=MAX_MARK)
         if seen is not None and not isinstance(seen, str):
             raise BadInput(f"a mark was seen as a text or None, not {seen!r:.80}", code="SB403")
         if seen == new:
             raise BadInput(f"the mark {name!r:.80} does not move: each call has to move its marks", code="SB403")
         digest = "" if seen is None else hashlib.sha1(seen.encode(), usedforsecurity=False).hexdigest()
-        words += [arguments.check_key(name, "a mark"), digest, new]
+        words += [base.check_key(name, "a mark"), digest, new]
     return words
 
 

@@ -10,7 +10,7 @@ longer: see ``guardian``.
 """
 
 from .cluster import Cluster
-from .errors import FolderInUse, ServerError, ServerFailed
+from .folder import FolderInUse, ServerError, ServerFailed
 from .guarded import Guarded
 from .node import Node
 from .server import Server

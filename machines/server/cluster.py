@@ -24,9 +24,7 @@ from typing import Any, Self
 
 import redis
 
-from . import binary
-from .errors import ServerFailed
-from .folder import Lock
+from .folder import Lock, ServerFailed, find_program
 from .node import HOST, READY_WITHIN, Node
 
 SLOTS = 16384
@@ -77,7 +75,7 @@ class Cluster:
 
     def start(self) -> Self:
         """Return when all slots are served and all replicas follow."""
-        binary.find(self.program)
+        find_program(self.program)
         with contextlib.ExitStack() as undo:
             lock = Lock(self.folder)
             undo.callback(lock.release)

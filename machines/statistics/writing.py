@@ -23,7 +23,7 @@ from machines.connections import is_spread
 from machines.engine.errors import EngineFault, EngineUnavailable, SignalboxError
 from machines.engine.limits import check_machine_name
 from machines.patterns import Batch, Entry, Lost, Stats, WriteBuffer
-from machines.patterns.arguments import MAX_EXACT, MAX_NOW
+from machines.patterns.base import MAX_EXACT, MAX_NOW
 from machines.people import last_seen
 from machines.statistics import recording
 

@@ -20,6 +20,11 @@ from machines.engine.jobs import enqueue as enqueue_calls
 _WEEKS = re.compile(r"\b(\d{1,6}(?:\.\d{1,3})?) ?w(?:eeks?)?\b")
 Duration = str | int | float | timedelta
 Moment = int | datetime
+_MANY: dict[str, Callable[[Any], Any]] = {
+    "fire_many": fire_arguments.read_call,
+    "fire_revisions": fire_arguments.read_call,
+    "enqueue_many": enqueue_calls.read_item,
+}
 
 
 class Clock:
@@ -69,6 +74,14 @@ class ClockedCalls:
 
     clock: Clock
 
+    @classmethod
+    def at(cls, clock: Clock, url: str, **options: Any) -> Self:
+        """Connect as ``from_url`` does."""
+        engine: Any = cls
+        engine = engine.from_url(url, **options)
+        engine.clock = clock
+        return engine
+
     @functools.cached_property
     def false_guards(self) -> Counter[tuple[str, str]]:
         """Machine and transition -> how often an explanation named its guard as false."""
@@ -93,41 +106,9 @@ class ClockedCalls:
 class ClockedEngine(ClockedCalls, Engine):
     """An engine whose calls happen at the time of ``clock``, unless a call says ``now``."""
 
-    @classmethod
-    def at(cls, clock: Clock, url: str, **options: Any) -> Self:
-        """Connect as ``from_url`` does."""
-        engine = cls.from_url(url, **options)
-        engine.clock = clock
-        return engine
-
-    def fire_many(self, calls: Iterable[Any], **options: Any) -> Any:
-        return super().fire_many([self.stamp(call, fire_arguments.read_call) for call in calls], **options)
-
-    def fire_revisions(self, calls: Iterable[Any], **options: Any) -> Any:
-        return super().fire_revisions([self.stamp(call, fire_arguments.read_call) for call in calls], **options)
-
-    def enqueue_many(self, items: Iterable[Any], **options: Any) -> Any:
-        return super().enqueue_many([self.stamp(item, enqueue_calls.read_item) for item in items], **options)
-
 
 class ClockedAsyncEngine(ClockedCalls, AsyncEngine):
     """The same for asyncio."""
-
-    @classmethod
-    def at(cls, clock: Clock, url: str, **options: Any) -> Self:
-        """Make an engine as ``from_url`` does."""
-        engine = cls.from_url(url, **options)
-        engine.clock = clock
-        return engine
-
-    async def fire_many(self, calls: Iterable[Any], **options: Any) -> Any:
-        return await super().fire_many([self.stamp(call, fire_arguments.read_call) for call in calls], **options)
-
-    async def fire_revisions(self, calls: Iterable[Any], **options: Any) -> Any:
-        return await super().fire_revisions([self.stamp(call, fire_arguments.read_call) for call in calls], **options)
-
-    async def enqueue_many(self, items: Iterable[Any], **options: Any) -> Any:
-        return await super().enqueue_many([self.stamp(item, enqueue_calls.read_item) for item in items], **options)
 
 
 def _at_clock(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -145,10 +126,20 @@ def _at_clock(method: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _stamp_each(method: Callable[..., Any], read: Callable[[Any], Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def call(self: ClockedCalls, items: Iterable[Any], **options: Any) -> Any:
+        return method(self, [self.stamp(item, read) for item in items], **options)
+
+    return call
+
+
 def _clock_methods(engine: type, clocked: type) -> None:
-    """Have every public method of an engine that takes ``now`` use the clock."""
+    """Have every public method of an engine that takes ``now``, or calls that take it, use the clock."""
     for name, method in inspect.getmembers(engine, inspect.isfunction):
-        if not name.startswith("_") and "now" in inspect.signature(method).parameters:
+        if name in _MANY:
+            setattr(clocked, name, _stamp_each(method, _MANY[name]))
+        elif not name.startswith("_") and "now" in inspect.signature(method).parameters:
             setattr(clocked, name, _at_clock(method))
 
 

@@ -17,8 +17,13 @@ from machines.worker.failure import format_error, format_trace, list_bases
 from machines.worker.job import Job
 from machines.worker.registry import ForeignJob, Handler, Registry, discover, handlers
 
+from .assertions import list_jobs
+from .django_binding import is_django_project
+
 WORKER = "test"
 Handlers = Mapping[str, Callable[..., Any]]
+OPEN = ("ready", "delayed", "leased")
+MOST_JOBS = 1000  # taken from a queue to find one of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,13 @@ class JobRunner:
         ``given``: handlers by name that replace all registered ones.
         """
         self._engine = engine
-        self._registry = _make_registry(given) if given is not None else _find_registered()
+        self._registry = handlers
+        if given is not None:
+            self._registry = Registry()
+            for name, function in given.items():
+                self._registry.handler(name)(function)
+        elif is_django_project():
+            self._registry = discover()  # of every installed app
 
     def run(self, machines: list[str], queue: str | None, limit: int, reraise: bool) -> list[JobRun]:
         """Run ready jobs until there are none. Raises AssertionError where there are more than ``limit``, or one has no
@@ -150,20 +161,6 @@ class _Progress:
         self._engine.progress(job.taken, done, total, note)
 
 
-def _make_registry(given: Handlers) -> Registry:
-    registry = Registry()
-    for name, function in given.items():
-        registry.handler(name)(function)
-    return registry
-
-
-def _find_registered() -> Registry:
-    """Return the handlers that the process has imported; in a Django project those of every installed app."""
-    from .django_binding import is_django_project
-
-    return discover() if is_django_project() else handlers
-
-
 def _call(handler: Handler, job: Job) -> Any:
     """Call a handler. A coroutine runs on an event loop of its own; in a Django project the code that it runs by
     ``sync_to_async`` uses this thread, and so the database connection of the test."""
@@ -203,3 +200,46 @@ def _call_in_thread(call: Callable[[], Any]) -> Any:
     if raised:
         raise raised[0]
     return found[0]
+
+
+class Impossible(AssertionError):
+    """A step cannot be done: there is no such job, or no such instance. The text says what there is."""
+
+
+def list_open(engine: Engine, machine: str = "") -> list[TakenJob]:
+    """List the jobs that wait or run, of one machine or of all."""
+    names = [machine] if machine else sorted(engine.machines())
+    return [job for name in names for job in list_jobs(engine, name) if job.place in OPEN]
+
+
+def take_job(engine: Engine, now: int, name: str, machine: str = "", owner: tuple[str, str] = ("", "")) -> TakenJob:
+    """Lease the one job of the invoke or handler ``name``. ``machine``: whose job it is, or any; ``owner``: machine and
+    id of the instance whose job goes before those of others; an empty id is any. Raises Impossible."""
+    wanted = _find(engine, name, machine, owner)
+    if wanted.place == "delayed":
+        raise Impossible(f"the job {wanted.src!r} becomes ready in {wanted.due - now} ms; let that time pass before")
+    found = None
+    for job in engine.take(wanted.machine, wanted.queue, WORKER, count=MOST_JOBS):
+        if job.id == wanted.id:
+            found = job
+        else:
+            engine.hand_back(job)
+    if found is None:
+        raise Impossible(f"the job {wanted.src!r} cannot be taken now: it runs, or its queue is held back")
+    return found
+
+
+def _find(engine: Engine, name: str, machine: str, owner: tuple[str, str]) -> TakenJob:
+    jobs = [job for job in list_open(engine, machine) if name in (job.invoke, job.src)]
+    own = [job for job in jobs if job.machine == owner[0] and owner[1] in ("", job.instance)]
+    found = own or jobs
+    exact = [job for job in found if job.invoke == name] or found
+    if len(exact) == 1:
+        return exact[0]
+    if exact:
+        which = ", ".join(f"{job.invoke or job.src} of {job.machine} {job.instance}" for job in exact)
+        raise Impossible(f"{len(exact)} jobs are named {name!r}: {which}; name the invoke, or whose job it is")
+    waiting = ", ".join(
+        job.src if job.machine == owner[0] else f"{job.src} of {job.machine}" for job in list_open(engine)
+    )
+    raise Impossible(f"no job {name!r} waits; jobs that wait: {waiting or 'none'}")

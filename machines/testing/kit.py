@@ -14,12 +14,10 @@ from machines.catalog.definition_files import compile_file, find_files
 from machines.conf.testing_keys import remove_keys
 from machines.engine import AsyncEngine, DefinitionError, Engine, Instance, PublishedMachine, UnknownInstance
 
-from .assertions import Assertions
+from .assertions import Assertions, describe_history, describe_instance, describe_outbox
 from .clock import Clock, ClockedAsyncEngine, ClockedEngine, Duration, Moment, read_duration, read_moment
 from .django_binding import bind, list_app_folders, update_rows
-from .job_ends import take_job
-from .job_runner import Handlers, JobRun, JobRunner
-from .report import describe_history, describe_instance, describe_outbox
+from .job_runner import Handlers, JobRun, JobRunner, take_job
 
 MOST_TIMES = 100_000  # due times that one call of advance passes
 MOST_RUNS = 1_000  # jobs that one call of run_jobs runs

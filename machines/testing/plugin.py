@@ -57,7 +57,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 def signalbox_url(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Yield the URL of the server of this run, of each process of pytest-xdist its own: a Valkey that lives as long as
     the run, or the server that SIGNALBOX_TEST_URL or the option ``signalbox_url`` names."""
-    from .server import serve
+    from .fixtures import serve
 
     with serve(pytestconfig.getini("signalbox_url"), lambda: tmp_path_factory.mktemp("signalbox")) as url:
         yield url
@@ -72,7 +72,7 @@ def signalbox(request: pytest.FixtureRequest, signalbox_url: str) -> Iterator[Si
     with open_kit(signalbox_url, folders=folders, base=request.path.parent, root=request.config.rootpath) as kit:
         yield kit
         if request.config.getoption("--signalbox-coverage"):
-            from .coverage import note
+            from .fixtures import note
 
             note(request.config, kit)
 
@@ -83,7 +83,7 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
     state = next((one for one in (left, right) if bound is not None and isinstance(one, bound.BoundState)), None)
     if state is None:
         return None
-    from .report import explain_waiting
+    from .assertions import explain_waiting
 
     lines = explain_waiting(state)
     return [f"{left!r} {op} {right!r}", *lines] if lines else None
@@ -91,7 +91,7 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if session.config.getoption("--signalbox-coverage"):
-        from .coverage import write
+        from .fixtures import write
 
         write(session.config)
 
@@ -99,7 +99,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_testnodedown(node: Any) -> None:
     """Take over what a process of pytest-xdist covered."""
     if node.config.getoption("--signalbox-coverage"):
-        from .coverage import take_over
+        from .fixtures import take_over
 
         take_over(node.config, getattr(node, "workeroutput", {}))
 

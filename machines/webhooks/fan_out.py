@@ -21,7 +21,7 @@ from machines.connections import get_engine, get_throttle
 from machines.engine import Engine, EngineFault, LookupFailed, SignalboxError
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.engine.messages.emitted import LogEntry, Place, read_entry
-from machines.patterns.arguments import MAX_NOW
+from machines.patterns.base import MAX_NOW
 from machines.patterns.bus import StreamPage
 
 from . import sender

@@ -18,7 +18,7 @@ from machines.conf import conf
 from machines.conf.database import DatabaseRetry
 from machines.connections import get_throttle
 from machines.engine import EngineUnavailable, rates
-from machines.patterns.arguments import MAX_KEY
+from machines.patterns.base import MAX_KEY
 
 from .apprise_post import get_scheme, is_apprise
 from .http_post import PostResult, post

@@ -17,8 +17,9 @@ from typing import Any
 
 import redis
 
-from machines.server import Guarded, binary
+from machines.server import Guarded
 from machines.server.cluster import free_ports
+from machines.server.folder import find_program
 from tests.conftest import program as program_called
 from tests.engine.connection.test_tls import sign
 from tests.installation.processes import ROOT, eventually
@@ -63,7 +64,7 @@ class RedisServer:
             sign(folder)
             listens = TLS.format(port=self.port, folder=folder)
         (folder / "redis.conf").write_text(f"{config}\n{listens}bind 127.0.0.1\n", encoding="utf-8")
-        self._program = binary.find(program_called(program))
+        self._program = find_program(program_called(program))
 
     def url(self, account: str, secrets: Path) -> str:
         """The URL that make-secrets wrote for an account, with this server in place of that of compose."""

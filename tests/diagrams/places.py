@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from machines.diagrams.layout import sizes
-from machines.diagrams.layout.geometry import Box, Layout, Point
+from machines.diagrams.layout import labels
+from machines.diagrams.layout.curves import Box, Layout, Point
 from machines.diagrams.layout.labels import state_name
 from machines.diagrams.layout.routes import Wire, homes, wires
 from machines.diagrams.layout.state_tree import Tree
@@ -76,7 +76,7 @@ def _touches(tree: Tree, layout: Layout, wire: Wire, node: str, other: str, poin
 def below_heading(tree: Tree, layout: Layout, name: str) -> float:
     state = tree.state(name)
     assert state is not None
-    high = sizes.heading_size(state_name(state), tree.details(state))[1]
+    high = labels.heading_size(state_name(state), tree.details(state))[1]
     return layout.boxes[state_id(state.index)].top + high
 
 

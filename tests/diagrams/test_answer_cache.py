@@ -10,9 +10,8 @@ import pytest
 
 from machines import diagrams
 from machines.diagrams.layout import label_places, levels
-from machines.diagrams.layout.answer_cache import Answer, AnswerCache
-from machines.diagrams.layout.geometry import Box, Curve
-from machines.diagrams.layout.graphviz import Graphviz, graphviz_host
+from machines.diagrams.layout.curves import Box, Curve
+from machines.diagrams.layout.graphviz import Answer, AnswerCache, Graphviz, graphviz_host
 from machines.diagrams.svg.elements import element, serialize, text, title
 from machines.engine.definitions import Outline, outline
 from tests.cases import for_each

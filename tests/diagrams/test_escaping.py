@@ -7,7 +7,7 @@ import re
 
 from machines import diagrams
 from machines.diagrams.layout.graphviz import graphviz_host
-from machines.diagrams.layout.text import BACKSLASH
+from machines.diagrams.layout.labels import BACKSLASH
 from machines.engine.definitions import outline
 from tests.cases import for_each
 

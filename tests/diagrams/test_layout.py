@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from machines import diagrams
-from machines.diagrams.layout import levels, sizes
-from machines.diagrams.layout.geometry import Box, Layout
+from machines.diagrams.layout import levels
+from machines.diagrams.layout.curves import Box, Layout
 from machines.diagrams.layout.graphviz import LayoutFailed, graphviz_host
 from machines.diagrams.layout.label_places import FAR, label_box, trace
-from machines.diagrams.layout.labels import transition_lines
+from machines.diagrams.layout.labels import SMALL_LINE, label_size, transition_lines
 from machines.diagrams.layout.routes import wires
 from machines.diagrams.layout.state_tree import Tree
 from machines.engine.definitions import Outline, outline
@@ -123,9 +123,9 @@ def test_the_label_of_a_line_to_itself_stands_clear_of_the_line_to_a_queue() -> 
     places = levels.lay_out(Tree(made, full=True))
     (loop,) = (t for t in made.states[0].transitions if not t.targets)
     label = places.curves[f"edge-{loop.id}"].label
-    _, height = sizes.label_size(transition_lines(loop, made.states[0]))
+    _, height = label_size(transition_lines(loop, made.states[0]))
     assert label is not None
-    assert height == 4 * sizes.SMALL_LINE
+    assert height == 4 * SMALL_LINE
     feed = places.curves["feeds-1-jobs"].points
     assert all(y > label[1] + height / 2 for _, y in feed)
     assert overlapping(places.boxes) == []
@@ -136,9 +136,7 @@ def test_labels_stand_at_their_lines_and_clear_of_states_and_of_each_other(count
     made = flat(count)
     tree = Tree(made)
     places = levels.lay_out(tree)
-    labels = {
-        wire.id: label_box(places.curves[wire.id], sizes.label_size(wire.lines)) for wire in wires(tree) if wire.lines
-    }
+    labels = {wire.id: label_box(places.curves[wire.id], label_size(wire.lines)) for wire in wires(tree) if wire.lines}
     assert overlapping(places.boxes | {f"label of {id}": box for id, box in labels.items()}) == []
     for id, box in labels.items():
         assert min(_away(box, point) for point in trace(places.curves[id])) <= FAR
@@ -160,9 +158,7 @@ def test_a_line_that_runs_through_a_label_is_drawn_below_it() -> None:
         if wire.lines
         for id, curve in places.curves.items()
         if drawn.index(id) > drawn.index(wire.id)
-        and any(
-            _away(label_box(places.curves[wire.id], sizes.label_size(wire.lines)), point) == 0 for point in trace(curve)
-        )
+        and any(_away(label_box(places.curves[wire.id], label_size(wire.lines)), point) == 0 for point in trace(curve))
     ]
     assert over == []
 

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from machines import diagrams
 from machines.diagrams.layout import levels
-from machines.diagrams.layout.folding import fold
 from machines.diagrams.layout.graphviz import graphviz_host
-from machines.diagrams.layout.state_tree import Tree
+from machines.diagrams.layout.state_tree import Tree, fold
 from machines.engine.definitions import Outline, outline
 from tests.definitions.strategies import charts
 

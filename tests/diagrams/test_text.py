@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from machines.diagrams.layout.text import columns, drawable, shorten, wrap
+from machines.diagrams.layout.labels import columns, drawable, shorten, wrap
 from tests.cases import for_each
 
 

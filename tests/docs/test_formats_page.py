@@ -8,7 +8,7 @@ from pathlib import Path
 
 from machines.engine.definitions import CODES
 from machines.formats import FORMATS, READERS, SUFFIXES, WRITERS
-from machines.formats.xstate.dialect import INVOKE_KEYS, MACHINE_KEYS, STATE_KEYS, VERBS
+from machines.formats.xstate.context import INVOKE_KEYS, MACHINE_KEYS, STATE_KEYS, VERBS
 from tests.cases import for_each
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ import pytest
 from dashboard.examples.patterns import SECTIONS
 from machines import patterns
 from machines.engine.errors import SignalboxError
-from machines.patterns import errors
+from machines.patterns import base
 from machines.server import Server
 from tests.cases import for_each
 
@@ -37,9 +37,9 @@ def test_a_pattern_has_its_module_and_its_tests(name):
 
 
 def test_every_error_stands_with_its_code():
-    raised = {member for _, member in inspect.getmembers(errors, inspect.isclass) if issubclass(member, SignalboxError)}
+    raised = {member for _, member in inspect.getmembers(base, inspect.isclass) if issubclass(member, SignalboxError)}
     rows = set(re.findall(r"^\| `(\w+)` \| `(SB\d{3})` \|", PARTS["Errors"], re.MULTILINE))
-    assert {(one.__name__, one.code) for one in raised if one.__module__ == errors.__name__} <= rows
+    assert {(one.__name__, one.code) for one in raised if one.__module__ == base.__name__} <= rows
     known = {one.code for one in raised} | {"SB401", "SB402", "SB403", "SB408", "SB411", "SB500", "SB510"}
     assert {code for _, code in rows} <= known
 

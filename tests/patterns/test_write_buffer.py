@@ -14,7 +14,7 @@ import pytest
 from machines.engine import BadInput
 from machines.engine.keys import choose_partition
 from machines.patterns import Changed, Full, Write, WriteBuffer
-from machines.patterns.errors import Lost, Overflow
+from machines.patterns.base import Lost, Overflow
 from tests.engine.dumps import keys_left, unchanged
 from tests.engine.instances.racing import in_threads
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from machines.testing.paths.generation import find_paths
-from machines.testing.scenarios import files, runner, writer
+from machines.testing.scenarios import document, files, runner
 from tests.testing.projects import run, write
 
 from .samples import EXAMPLES, LEDGER, ORDER, compile_all, read
@@ -25,7 +25,7 @@ def load_examples():
 
 def run_all(redis_url, definitions, paths) -> set[str]:
     """Run what was found, as a file of YAML; return the transitions that the scenarios name."""
-    file = read(writer.write_yaml(paths.machine, paths.scenarios, ["a note"]))
+    file = read(document.write_yaml(paths.machine, paths.scenarios, ["a note"]))
     failed = [one.failure.text for one in runner.run_files(redis_url, [file], definitions) if not one.passed]
     assert failed == []
     return {name for scenario in file.scenarios for step in scenario.steps for name in step.then.transitions}

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from machines.testing.scenarios import schema
 from machines.testing.scenarios.document import Given, Message, Refusal, Then, When, format_delay
-from machines.testing.scenarios.names import check_names
+from machines.testing.scenarios.files import check_names
 from machines.testing.scenarios.reader import read_text
 from tests.cases import for_each
 

@@ -15,7 +15,7 @@ from dashboard.shared.times.times import format_until
 from machines.connections import get_pattern
 from machines.engine.keys import choose_partition
 from machines.patterns import Batch, Cardinality, Gone, Records, Scoreboard, Sessions, Write, WriteBuffer
-from machines.patterns.arguments import check_key
+from machines.patterns.base import check_key
 
 from .section import Form, Section, Table, View, connect, read_choice, read_number
 

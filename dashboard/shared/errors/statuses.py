@@ -19,7 +19,7 @@ from machines.catalog.mirrors import MethodFailed, MethodRefused
 from machines.catalog.offload import AtOnce, NoHelper, Overrun
 from machines.catalog.publishing import Diverged
 from machines.engine import errors
-from machines.patterns.errors import PatternError
+from machines.patterns.base import PatternError
 from machines.people.errors import (
     ApprovalNeeded,
     DraftChanged,

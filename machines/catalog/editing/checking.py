@@ -1,7 +1,7 @@
 """One look at a text that somebody is writing: findings with places and fixes, names, parts, and the diagram.
 
 Works on anything: half a definition, another format, a paste of something else. Nothing is kept between two calls but
-what a diagram needs: the levels that were laid out (``machines.diagrams.layout.answer_cache``) and the last drawings.
+what a diagram needs: the levels that were laid out (``machines.diagrams.layout.graphviz``) and the last drawings.
 
 A fix changes the text so that a finding is mended, where there is one right way, or few. It is offered and never
 applied by itself. Names are replaced in the place that the finding names and nowhere else.

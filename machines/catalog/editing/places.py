@@ -19,7 +19,7 @@ import yaml
 
 from machines.engine import definitions
 from machines.engine.expressions import FUNCTIONS
-from machines.formats.yaml_nodes import LOADER
+from machines.formats.yaml import LOADER
 
 Path = tuple[str | int, ...]
 Range = tuple[int, int]

@@ -1,6 +1,4 @@
-"""The pieces of a line put together.
-
-Lines end where they lead to.
+"""Where everything is, and the pieces of a line put together. Axes are those of SVG: y grows downwards.
 
 Between two neighbours of one row that are not equally high, and now and then where a line crosses several levels,
 Graphviz draws past the node it was to reach. Such a line is led on to the nearest place of the border it missed.
@@ -15,18 +13,26 @@ to it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from machines.diagrams.part_names import state_id
 
-from . import sizes
-from .geometry import Block, Box, Curve, Point, between
+from . import labels
 from .labels import state_name
 from .routes import Level, Piece, Route, Routes
 from .state_tree import Tree
 
 ARROW = 7.0  # length of a head: the line ends before it
+NEAR = 2.0  # pixels nobody sees
+HEAD = 8.0  # pixels of an arrow's head
+REACH = 26.0  # how far the line goes out
+TURN = 8.0  # half of the distance between its ends
+AIR = 10.0  # between two
+LIFT = 3.0  # between a label and a line below it
+OVER = 29.0  # how far a label may stand out above its state: less than rows are apart
+Point = tuple[float, float]
 
 
 def join(tree: Tree, route: Route, pieces: Mapping[tuple[Level, str], Curve], boxes: Mapping[str, Box]) -> Curve | None:
@@ -48,7 +54,7 @@ def join(tree: Tree, route: Route, pieces: Mapping[tuple[Level, str], Curve], bo
 def _heading_end(tree: Tree, route: Route, boxes: Mapping[str, Box]) -> float:
     state = tree.state(route.pieces[route.top].level)
     assert state is not None
-    return boxes[state_id(state.index)].top + sizes.heading_size(state_name(state), tree.details(state))[1]
+    return boxes[state_id(state.index)].top + labels.heading_size(state_name(state), tree.details(state))[1]
 
 
 def _from(curve: Curve, y: float) -> Curve:
@@ -68,10 +74,6 @@ def _up_to(curve: Curve, y: float) -> Curve:
 def _straight(start: Point, end: Point) -> tuple[Point, Point, Point]:
     """Return the rest of a piece of curve after its first point."""
     return between(start, end, 1 / 3), between(start, end, 2 / 3), end
-
-
-NEAR = 2.0  # pixels nobody sees
-HEAD = 8.0  # pixels of an arrow's head
 
 
 def touching(tree: Tree, routes: Routes, boxes: Mapping[str, Box], curves: Mapping[str, Curve]) -> dict[str, Curve]:
@@ -115,19 +117,11 @@ def _nearest(box: Box, point: Point) -> Point:
     return min(max(x, box.left), box.right), min(max(y, box.top), box.bottom)
 
 
-REACH = 26.0  # how far the line goes out
-TURN = 8.0  # half of the distance between its ends
-
-AIR = 10.0  # between two
-LIFT = 3.0  # between a label and a line below it
-OVER = 29.0  # how far a label may stand out above its state: less than rows are apart
-
-
 def stack(block: Block, node: str, pieces: Iterable[Piece]) -> None:
     """Move the node's lines to itself, if there is room for them all."""
     box = block.boxes[node]
     loops = [(piece, *_size(piece)) for piece in pieces if piece.tail == piece.head == node]
-    y = box.top + sizes.NAME_LINE + 2 * sizes.HEADING_PAD + AIR
+    y = box.top + labels.NAME_LINE + 2 * labels.HEADING_PAD + AIR
     if y + sum(height + AIR for _, _, height in loops) > box.bottom:
         return
     for piece, width, height in loops:
@@ -153,7 +147,7 @@ def raise_loops(block: Block, node: str, pieces: Iterable[Piece]) -> None:
 
 def _size(piece: Piece) -> tuple[float, float]:
     width, height = piece.wire.size
-    return width + sizes.LABEL_GAP, max(height, 2 * TURN)
+    return width + labels.LABEL_GAP, max(height, 2 * TURN)
 
 
 def loop(box: Box, y: float, width: float, label: float | None = None) -> Curve:
@@ -162,3 +156,86 @@ def loop(box: Box, y: float, width: float, label: float | None = None) -> Curve:
     out = box.right + REACH
     points = ((box.right, y - TURN), (out, y - TURN), (out, y + TURN), (box.right + HEAD, y + TURN))
     return Curve(points, (box.right, y + TURN), (out + width / 2, y if label is None else label))
+
+
+if TYPE_CHECKING:
+    from .routes import Wire
+
+
+def between(start: Point, end: Point, part: float) -> Point:
+    """Return the point that lies ``part`` of the way from one to the other."""
+    return start[0] + (end[0] - start[0]) * part, start[1] + (end[1] - start[1]) * part
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Centre and size of a node or a cluster."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def shift(self, x: float, y: float) -> Box:
+        return Box(self.x + x, self.y + y, self.width, self.height)
+
+    @property
+    def left(self) -> float:
+        return self.x - self.width / 2
+
+    @property
+    def right(self) -> float:
+        return self.x + self.width / 2
+
+    @property
+    def top(self) -> float:
+        return self.y - self.height / 2
+
+    @property
+    def bottom(self) -> float:
+        return self.y + self.height / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A cubic Bézier spline (1 + 3n points), the tip of its arrow, and the centre of its label."""
+
+    points: tuple[Point, ...]
+    tip: Point
+    label: Point | None
+
+    def shift(self, x: float, y: float) -> Curve:
+        def move(point: Point) -> Point:
+            return point[0] + x, point[1] + y
+
+        return Curve(tuple(map(move, self.points)), move(self.tip), move(self.label) if self.label else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """``boxes`` by the id of a node or cluster, ``curves`` by that of an edge. ``crossed``: a curve whose label others
+    run through -> those. ``wires``: the lines that were laid out, in the order they are drawn."""
+
+    width: float
+    height: float
+    boxes: dict[str, Box]
+    curves: dict[str, Curve]
+    crossed: dict[str, set[str]] = field(default_factory=dict)
+    wires: Sequence[Wire] = ()
+
+
+@dataclass(slots=True)
+class Block:
+    """``curves`` by the id of their wire. ``gates``: port -> (how far from the left edge, whether at the bottom)."""
+
+    width: float
+    height: float
+    boxes: dict[str, Box] = field(default_factory=dict)
+    curves: dict[str, Curve] = field(default_factory=dict)
+    gates: dict[str, tuple[float, bool]] = field(default_factory=dict)
+
+    def shift(self, x: float, y: float) -> Block:
+        """Return the same block elsewhere, in a larger one."""
+        boxes = {id: box.shift(x, y) for id, box in self.boxes.items()}
+        curves = {id: curve.shift(x, y) for id, curve in self.curves.items()}
+        return Block(self.width, self.height, boxes, curves, self.gates)

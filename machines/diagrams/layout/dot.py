@@ -11,11 +11,14 @@ import graphviz
 
 from machines.diagrams.part_names import queue_id, start_id, state_id
 
-from . import sizes
+from . import labels
 from .labels import (
     Line,
     event_text,
     history_title,
+    literal,
+    literal_lines,
+    literal_title,
     state_name,
     state_title,
     transition_kind,
@@ -24,14 +27,13 @@ from .labels import (
 )
 from .routes import Wire, feeds, has_start, wires
 from .state_tree import Tree, main_line
-from .text import literal, literal_lines, literal_title
 
 if TYPE_CHECKING:
     from machines.engine.definitions import Outline, StateOutline
 
 POINTS = 72  # to the inch, which is what Graphviz counts node sizes in
 LINE_HEIGHT = 1.2  # of the font size: Graphviz's own
-LABEL_FONT = sizes.SMALL_LINE / LINE_HEIGHT
+LABEL_FONT = labels.SMALL_LINE / LINE_HEIGHT
 LABEL_COLUMN = 0.6 * LABEL_FONT
 GRAPH = {
     "rankdir": "TB",
@@ -47,6 +49,7 @@ NODE = {"shape": "box", "style": "rounded", "fontname": "Helvetica", "fontsize":
 EDGE = {"fontname": "Courier", "fontsize": f"{LABEL_FONT:.3f}", "arrowsize": "0.7"}
 CLUSTER = {"labeljust": "l", "labelloc": "t", "fontname": "Courier", "fontsize": f"{LABEL_FONT:.3f}"}
 DOT = {"shape": "circle", "style": "filled", "fillcolor": "black", "fixedsize": "true", "label": ""}
+HISTORY = {"shallow": "H", "deep": "H*"}
 
 
 def dot(outline: Outline, **graph: str) -> str:
@@ -67,7 +70,7 @@ class _Source:
         drawing = graphviz.Digraph(outline.id, graph_attr=attributes, node_attr=NODE, edge_attr=EDGE)
         drawing.attr("graph", tooltip=literal(outline.description or outline.id))
         if has_start(tree):
-            _dot(drawing, start_id(), sizes.START)
+            _dot(drawing, start_id(), labels.START)
         self._inside(drawing, None)
         for wire in wires(tree):
             self._wire(drawing, wire)
@@ -97,12 +100,12 @@ class _Source:
                 tooltip=literal_title(state_title(state)),
             )
             if state.type != "parallel":
-                _dot(cluster, start_id(state.index), sizes.SMALL_START)
+                _dot(cluster, start_id(state.index), labels.SMALL_START)
             self._inside(cluster, state)
 
     def _state(self, drawing: graphviz.Digraph, state: StateOutline) -> None:
         name, details, around = state_name(state), self._tree.details(state), self._tree.parent(state)
-        width, height = sizes.state_size(name, details)
+        width, height = labels.state_size(name, details)
         drawing.node(
             state_id(state.index),
             label=literal_lines([*name, *(line.text for line in details)]),
@@ -117,7 +120,7 @@ class _Source:
 
     def _queue(self, drawing: graphviz.Digraph, state: StateOutline, queue: str) -> None:
         """Write a queue, which stands beside the first state that feeds it."""
-        width, height = sizes.queue_size(queue)
+        width, height = labels.queue_size(queue)
         drawing.node(
             queue_id(queue),
             label=literal(queue),
@@ -200,7 +203,7 @@ def _dot(drawing: graphviz.Digraph, id: str, radius: float) -> None:
 
 
 def _history(drawing: graphviz.Digraph, state: StateOutline) -> None:
-    size = inches(2 * sizes.HISTORY)
+    size = inches(2 * labels.HISTORY)
     drawing.node(
         state_id(state.index),
         label=HISTORY[state.history],
@@ -214,9 +217,6 @@ def _history(drawing: graphviz.Digraph, state: StateOutline) -> None:
     )
 
 
-HISTORY = {"shallow": "H", "deep": "H*"}
-
-
 def _row(drawing: graphviz.Digraph, rank: str, nodes: Sequence[str]) -> None:
     if nodes:
         with drawing.subgraph() as row:
@@ -227,8 +227,8 @@ def _row(drawing: graphviz.Digraph, rank: str, nodes: Sequence[str]) -> None:
 
 def _label(lines: Sequence[Line]) -> str:
     """Return the label: its first line is filled with spaces to the width the drawing needs."""
-    width, _ = sizes.label_size(lines)
-    return literal_lines(_fill_lines([line.text for line in lines], width + sizes.LABEL_GAP))
+    width, _ = labels.label_size(lines)
+    return literal_lines(_fill_lines([line.text for line in lines], width + labels.LABEL_GAP))
 
 
 def _fill_lines(lines: Sequence[str], width: float) -> list[str]:

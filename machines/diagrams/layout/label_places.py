@@ -13,8 +13,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
 
-from . import sizes
-from .geometry import Box, Curve, Point
+from . import labels
+from .curves import Box, Curve, Point
 from .routes import Wire
 
 FAR = 14.0  # pixels from a label to its line, beyond which the eye loses it
@@ -25,6 +25,8 @@ MOST_TRIED = 12_000  # places for all labels together: with many labels to move,
 LEAST_PARTS = 7
 Bounds = tuple[float, float, float, float]  # left, right, top, bottom
 ON_NODE, ON_LABEL, ON_LINE = 1000, 300, 10  # costs of a place
+T = TypeVar("T")
+_Map = dict[tuple[int, int], list[T]]  # what stands in each cell
 
 
 def place_labels(
@@ -56,7 +58,7 @@ def label_box(curve: Curve, size: tuple[float, float]) -> Box:
 
 def _words_box(label: Box) -> Box:
     """Return the box of the words, without the room for a flow number, which is often empty."""
-    return Box(label.x - sizes.FLOW_ROOM / 2, label.y, max(1.0, label.width - sizes.FLOW_ROOM), label.height)
+    return Box(label.x - labels.FLOW_ROOM / 2, label.y, max(1.0, label.width - labels.FLOW_ROOM), label.height)
 
 
 def _move(id: str, curve: Curve, size: tuple[float, float], near: _Neighbours, parts: Sequence[float]) -> Curve:
@@ -75,8 +77,8 @@ def _move(id: str, curve: Curve, size: tuple[float, float], near: _Neighbours, p
 def _candidates(points: list[Point], size: tuple[float, float], parts: Sequence[float]) -> Iterator[tuple[float, Box]]:
     for order, part in enumerate(parts):
         x, y = points[round(part * (len(points) - 1))]
-        middle = sizes.FLOW_ROOM / 2  # of the words, from that of the label
-        aside = size[0] / 2 + sizes.LABEL_GAP - middle
+        middle = labels.FLOW_ROOM / 2  # of the words, from that of the label
+        aside = size[0] / 2 + labels.LABEL_GAP - middle
         for extra, across, down in (
             (0, 0.0, 0.0),
             (1, aside, 0.0),
@@ -111,10 +113,6 @@ def _compute_weights(count: int) -> list[tuple[float, float, float, float]]:
         u = 1 - t
         found.append((u * u * u, 3 * u * u * t, 3 * u * t * t, t * t * t))
     return found
-
-
-T = TypeVar("T")
-_Map = dict[tuple[int, int], list[T]]  # what stands in each cell
 
 
 class _Neighbours:

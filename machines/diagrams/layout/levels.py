@@ -6,16 +6,14 @@ level, each asking less of it; a grid is what remains.
 
 from __future__ import annotations
 
-from machines.diagrams.part_names import queue_id, start_id, state_id
+import math
+from collections.abc import Mapping
 
-from . import sizes
-from .answer_cache import Answer, AnswerCache
-from .curves import join, raise_loops, stack, touching
-from .fallback_grid import grid, straight
-from .geometry import Block, Curve, Layout
-from .graphviz import LayoutFailed, graphviz_host
-from .graphviz_input import Cell, Sketch
-from .graphviz_output import read
+from machines.diagrams.part_names import START, queue_id, start_id, state_id
+
+from . import labels
+from .curves import REACH, Block, Box, Curve, Layout, Point, between, join, loop, raise_loops, stack, touching
+from .graphviz import Answer, AnswerCache, Cell, LayoutFailed, Sketch, graphviz_host, read
 from .label_places import place_labels
 from .labels import state_name
 from .routes import Level, Piece, Routes, port_id
@@ -32,6 +30,9 @@ TRIES: tuple[tuple[dict[str, str], int], ...] = (
 FUEL = sum(fuel for _, fuel in TRIES)  # for all levels together
 ANSWERS = AnswerCache(room=4 << 20)  # of this process
 TOO_MANY = 1500  # transitions; beyond this no try has ever succeeded
+GAP = 130.0
+ROW = 40.0  # the same for marks and ports
+POINT = Cell(1, 1)
 
 
 def lay_out(tree: Tree, fuel: int = FUEL) -> Layout:
@@ -131,20 +132,20 @@ class _Levels:
         if state is None:
             return self._mark(node)
         if state.type == "history":
-            return Cell(2 * sizes.HISTORY, 2 * sizes.HISTORY)
+            return Cell(2 * labels.HISTORY, 2 * labels.HISTORY)
         group = "main" if state.name in self._main else ""
         if not self._tree.is_cluster(state):
             folded = self._tree.is_folded(state)
-            width, height = sizes.state_size(state_name(state), self._tree.details(state), grip=folded)
-            stack = sizes.STACK if folded else 0
+            width, height = labels.state_size(state_name(state), self._tree.details(state), grip=folded)
+            stack = labels.STACK if folded else 0
             return Cell(width + stack, height + stack, group=group)
         block = self._blocks[state.name]
         return Cell(block.width, block.height, block.gates, group=group)
 
     def _mark(self, node: str) -> Cell:
         if node in self._beside:
-            return Cell(*sizes.queue_size(node.removeprefix(queue_id(""))), beside=self._neighbour(node))
-        radius = sizes.START if node == start_id() else sizes.SMALL_START
+            return Cell(*labels.queue_size(node.removeprefix(queue_id(""))), beside=self._neighbour(node))
+        radius = labels.START if node == start_id() else labels.SMALL_START
         return Cell(2 * radius, 2 * radius)
 
     def _neighbour(self, node: str) -> str:
@@ -162,10 +163,10 @@ class _Levels:
         state = self._tree.state(level)
         if state is None:
             return block
-        wide, high = sizes.heading_size(state_name(state), self._tree.details(state))
-        width = max(wide, block.width + 2 * sizes.CLUSTER_PAD)
-        framed = block.shift((width - block.width) / 2, high + sizes.CLUSTER_PAD)
-        framed.width, framed.height = width, block.height + high + 2 * sizes.CLUSTER_PAD
+        wide, high = labels.heading_size(state_name(state), self._tree.details(state))
+        width = max(wide, block.width + 2 * labels.CLUSTER_PAD)
+        framed = block.shift((width - block.width) / 2, high + labels.CLUSTER_PAD)
+        framed.width, framed.height = width, block.height + high + 2 * labels.CLUSTER_PAD
         middle = framed.height / 2 + high / 2
         framed.gates = {id: (box.x, box.y > middle) for id, box in framed.boxes.items() if id in ports}
         return framed
@@ -201,3 +202,63 @@ def _add_missing_lines(block: Block, sketch: Sketch) -> Block:
         if piece.wire.id not in block.curves:
             block.curves[piece.wire.id] = straight(sketch, piece, block.boxes)
     return block
+
+
+def grid(sketch: Sketch) -> Block:
+    """Place nodes in document order, row by row; start marks and ports in rows of their own above and below."""
+    cells = sketch.cells
+    starts = {id: cell for id, cell in cells.items() if id.startswith(START)}
+    queues = {id: cell for id, cell in cells.items() if id.startswith("queue-")}
+    states = {id: cell for id, cell in cells.items() if id not in starts | queues}
+    block = Block(0, 0)
+    _rows(block, {id: cells.get(id, POINT) for id in (*starts, *sketch.first)}, abreast=True)
+    _rows(block, states)
+    _rows(block, queues)
+    _rows(block, dict.fromkeys(sketch.last, POINT), abreast=True)
+    for piece in sketch.pieces:
+        block.curves[piece.wire.id] = straight(sketch, piece, block.boxes)
+    return block
+
+
+def _rows(block: Block, cells: Mapping[str, Cell], *, abreast: bool = False) -> None:
+    """Put the cells below what is there, each in the middle of a place as large as the largest of them."""
+    if not cells:
+        return
+    across = len(cells) if abreast else math.ceil(math.sqrt(len(cells)))
+    wide = max(cell.width for cell in cells.values()) + (ROW if abreast else GAP)
+    high = max(cell.height for cell in cells.values()) + (ROW if abreast else GAP)
+    for number, (id, cell) in enumerate(cells.items()):
+        x, y = (number % across + 0.5) * wide, block.height + (number // across + 0.5) * high
+        block.boxes[id] = Box(x, y, cell.width, cell.height)
+    block.width = max(block.width, min(across, len(cells)) * wide)
+    block.height += math.ceil(len(cells) / across) * high
+
+
+def straight(sketch: Sketch, piece: Piece, boxes: Mapping[str, Box]) -> Curve:
+    """Draw a line from border to border, through whatever stands in between."""
+    source = _gate(sketch, piece, piece.tail, piece.tail_gate, boxes)
+    target = _gate(sketch, piece, piece.head, piece.head_gate, boxes)
+    return loop(source, source.y, 2 * REACH) if piece.tail == piece.head else _line(source, target)
+
+
+def _gate(sketch: Sketch, piece: Piece, node: str, gate: bool, boxes: Mapping[str, Box]) -> Box:
+    """Return the node, or the place in its border where the line passes."""
+    box = boxes[node]
+    if not gate or port_id(piece.wire) not in sketch.cells[node].gates:
+        return box
+    x, low = sketch.cells[node].gates[port_id(piece.wire)]
+    return Box(box.left + x, box.bottom if low else box.top, 1, 1)
+
+
+def _line(source: Box, target: Box) -> Curve:
+    start, tip = _border(source, target), _border(target, source)
+    end = between(start, tip, 0.97)
+    points = (start, between(start, end, 1 / 3), between(start, end, 2 / 3), end)
+    return Curve(points, tip, between(start, tip, 0.5))
+
+
+def _border(box: Box, other: Box) -> Point:
+    """Return where the line between two centres leaves the first box."""
+    dx, dy = other.x - box.x, other.y - box.y
+    reach = max(abs(dx) / (box.width / 2), abs(dy) / (box.height / 2), 1e-9)
+    return box.x + dx / reach, box.y + dy / reach

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 from machines.diagrams.part_names import edge_id, feeds_id, queue_id, start_id, state_id
 
-from .labels import Line, short_lines, transition_lines
-from .sizes import label_size
+from .labels import Line, label_size, short_lines, transition_lines
 from .state_tree import Tree
 
 if TYPE_CHECKING:

@@ -1,35 +1,48 @@
-"""The SVG of a machine: Graphviz's places, our parts."""
+"""The SVG of a machine: Graphviz's places, our parts, and the grips and marks on top of them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from machines.diagrams.layout import sizes
+from machines.diagrams.layout import labels
+from machines.diagrams.layout.curves import Box
 from machines.diagrams.layout.dot import dot
-from machines.diagrams.layout.folding import fold
+from machines.diagrams.layout.labels import drawable, state_name
 from machines.diagrams.layout.levels import FUEL, lay_out
 from machines.diagrams.layout.routes import Wire
-from machines.diagrams.layout.state_tree import Tree
-from machines.diagrams.layout.text import drawable
-from machines.diagrams.part_names import queue_id, start_id, state_id
+from machines.diagrams.layout.state_tree import Tree, fold
+from machines.diagrams.part_names import fold_id, mark_id, queue_id, start_id, state_id
 
-from .clusters import draw_cluster
-from .controls import draw_controls
-from .edges import draw_feed, draw_plain, draw_transition
-from .elements import Element, element, serialize, title
-from .nodes import draw_history, draw_queue, draw_start, draw_state
+from .elements import OUTLINED, Element, element, serialize, text, title
+from .nodes import (
+    draw_cluster,
+    draw_feed,
+    draw_history,
+    draw_plain,
+    draw_queue,
+    draw_start,
+    draw_state,
+    draw_transition,
+)
 
 if TYPE_CHECKING:
-    from machines.engine.definitions import Outline
+    from machines.engine.definitions import Outline, StateOutline
 
 DRAWING = 6
 """Number of the way diagrams are drawn; kept with each cached SVG, so that a new way redraws the old ones."""
 
 FOLDED_FUEL = FUEL // 4  # a drawing that a person waits for
 SANS = "Helvetica, Arial, 'Liberation Sans', sans-serif"
+REACH = 24.0  # what a finger hits of a grip
+SIGN = 3.5  # half the length of its strokes
+IN = 4.0  # how far a mark stands from the corner
+STYLESHEET = Path(__file__).parents[2] / "static" / "signalbox" / "admin" / "diagram.css"
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,7 @@ class _Drawing:
 
     def svg(self) -> str:
         root = self._root()
-        place = f"translate({sizes.MARGIN:g} {sizes.MARGIN:g})"
+        place = f"translate({labels.MARGIN:g} {labels.MARGIN:g})"
         self._edges(element(root, "g", class_="edges", transform=place))
         self._clusters(element(root, "g", class_="clusters", transform=place))
         self._nodes(element(root, "g", class_="nodes", transform=place))
@@ -77,7 +90,7 @@ class _Drawing:
         return serialize(root)
 
     def _root(self) -> Element:
-        width, height = (round(size + 2 * sizes.MARGIN) for size in (self._layout.width, self._layout.height))
+        width, height = (round(size + 2 * labels.MARGIN) for size in (self._layout.width, self._layout.height))
         root = element(
             None,
             "svg",
@@ -154,3 +167,80 @@ class _Drawing:
         for state in self._outline.states:
             if state.type != "history":
                 draw_controls(group, state, self._layout.boxes[state_id(state.index)], self._tree)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """``kind`` is late or failing; ``states``: those it tells of, more than its own where that is folded."""
+
+    id: str
+    kind: str
+    states: tuple[str, ...]
+
+
+def marks_of(tree: Tree, state: StateOutline) -> Iterator[Mark]:
+    """Draw marks: failing, wherever instances are counted; late, where there is a service level."""
+    if not tree.is_cluster(state):
+        yield Mark(mark_id("failing", state.index), "failing", (state.name,))
+    late = tuple(each.name for each in tree.list_represented(state) if each.sla)
+    if late:
+        yield Mark(mark_id("late", state.index), "late", late)
+
+
+def draw_controls(parent: Element, state: StateOutline, box: Box, tree: Tree) -> None:
+    if tree.can_fold(state):
+        _grip(parent, state, box, tree)
+    foot = box.top + labels.heading_size(state_name(state), tree.details(state))[1] if tree.is_cluster(state) else None
+    for mark in marks_of(tree, state):
+        _mark(parent, state, mark, box, box.bottom if foot is None else foot)
+
+
+def _grip(parent: Element, state: StateOutline, box: Box, tree: Tree) -> None:
+    folded = tree.is_folded(state)
+    group = element(parent, "g", id=fold_id(state.index), class_="fold", data_fold=drawable(state.name))
+    title(group, f"{'unfold' if folded else 'fold'} {state.name}")
+    x, y = box.right - labels.PAD - SIGN, box.top + labels.GRIP_MIDDLE + (labels.NODE_DROP if folded else 0)
+    for kind, size in (("reach", REACH), ("grip", labels.GRIP)):
+        element(
+            group, "rect", class_=kind, x=x - size / 2, y=y - size / 2, width=size, height=size, rx=3.0, fill="none"
+        )
+    stroke = f"M{x - SIGN:.1f},{y:.1f}H{x + SIGN:.1f}"
+    upright = f"M{x:.1f},{y - SIGN:.1f}V{y + SIGN:.1f}" if folded else ""
+    element(group, "path", class_="sign", d=stroke + upright, **OUTLINED)
+
+
+def _mark(parent: Element, state: StateOutline, mark: Mark, box: Box, foot: float) -> None:
+    """Draw a mark below the state, in a cluster below its heading: what is late at the right, what fails at the
+    left."""
+    late = mark.kind == "late"
+    group = element(
+        parent,
+        "g",
+        id=mark.id,
+        class_=f"mark {mark.kind}",
+        data_of=drawable(state.name),
+        data_states=json.dumps(mark.states),
+    )
+    x, anchor = (box.right - IN, "end") if late else (box.left + IN, "start")
+    text(group, "", x, foot + 12, class_="told", text_anchor=anchor, font_size=labels.SMALL + 2)
+
+
+def lit(svg: str, ids: Iterable[str], mark: str = "current") -> str:
+    """Return the same drawing with the class ``mark`` on the parts with these ids. Ids that are not there are passed
+    over."""
+    for id in ids:
+        svg = re.sub(rf'(<g id="{re.escape(id)}" class="[^"]*)"', rf'\1 {mark}"', svg, count=1)
+    return svg
+
+
+def standalone(svg: str) -> str:
+    """Return an SVG document that brings its stylesheet along, follows light and dark, and has a background."""
+    head, rest = svg.split(">", 1)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}>{_style()}{rest}\n'
+
+
+@cache
+def _style() -> str:
+    css = STYLESHEET.read_text(encoding="utf-8")
+    ground = ":root { color-scheme: light dark; background: Canvas; color: CanvasText; }"
+    return f"<style><![CDATA[\n{ground}\n{css}]]></style>"

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from machines.diagrams.layout.text import drawable
+from machines.diagrams.layout.labels import drawable
 from machines.engine.definitions import Finding, InvokeOutline, Outline, StateOutline, TransitionOutline, outline
 from machines.engine.definitions.findings import make_finding
 
-from .omissions import omissions
+from .dot import omissions
 
 # A character is written as #code, unless it has no special meaning in Mermaid's grammar and in Markdown,
 # which Mermaid looks for in labels.

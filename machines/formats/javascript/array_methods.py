@@ -11,9 +11,8 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from . import calls, code, inlining
-from .code import ABSENT, Code
-from .kinds import ANY, ARRAY, BOOLEAN, NONE, NUMBER
+from . import calls, code, scope
+from .code import ABSENT, ANY, ARRAY, BOOLEAN, NONE, NUMBER, Code
 from .operators import as_condition
 from .parsing import FUNCTIONS, Node, arguments_of, bare, is_function, list_parts, part
 from .scope import Action, Function, function_of
@@ -45,10 +44,9 @@ def call(translator: Translator, node: Node) -> Code:
     function = _function(translator, bare(arguments[0]))
     if function is None or not function.parameters:
         return _refuse(translator, node, name)
-    owner = bare(part(callee, "object"))
-    found = (
-        _translate_without_loop(translator, name, function, owner) if function.body.type != "statement_block" else None
-    )
+    owner, found = bare(part(callee, "object")), None
+    if function.body.type != "statement_block":
+        found = _translate_without_loop(translator, name, function, owner)
     if found is None and translator.scope.loops is not None:
         further = translator.values(arguments[1:])
         found = _loop(translator, node, name, function, translator.value(owner), further)
@@ -87,7 +85,8 @@ def _elements(translator: Translator, owner: Node) -> list[Code] | None:
 
 def _unroll(translator: Translator, name: str, function: Function, elements: list[Code]) -> Code | None:
     """Unroll a method call over the elements. Return None where the function changes something."""
-    inner = [translator.inner(function.script, _bind(translator, function, one)) for one in elements]
+    parameter = function.parameters[0]
+    inner = [translator.inner(function.script, {**translator.locals, parameter: one}) for one in elements]
     for one in inner:
         one.nested = translator.nested
     if name == "map":
@@ -107,10 +106,6 @@ def _choose(name: str, asked: list[Code], elements: list[Code]) -> Code:
     for condition, element in zip(reversed(asked), reversed(elements), strict=True):
         found = code.choose(condition, element, found)
     return found
-
-
-def _bind(translator: Translator, function: Function, element: Code) -> dict[str, Code]:
-    return {**translator.locals, function.parameters[0]: element}
 
 
 def _translate_comparisons(translator: Translator, name: str, function: Function, owner: Node) -> Code | None:
@@ -187,15 +182,18 @@ def _loop(
         return None
     if len(further) != (name == "reduce") or len(function.parameters) > 3 + (name == "reduce"):
         return None
-    result, item, index = (_helper(translator, f"loop{len(loops) + 1}_{kind}") for kind in ("result", "item", "index"))
+    helpers = result, item, index = [f"loop{len(loops) + 1}_{kind}" for kind in ("result", "item", "index")]
+    for helper in helpers:
+        translator.scope.declare_helper(helper)
     given = [Code(result, kinds=ANY)] if name == "reduce" else []
     values = [*given, Code(item, kinds=ANY), Code(index, kinds=NUMBER), owner]
     locals = {**translator.locals, **dict(zip(function.parameters, values, strict=False))}
     inner = translator.inner(function.script, locals, loops=False)
     inner.nested = translator.nested + 1
-    body = inlining.find_value(inner, function.body) if function.body.type == "statement_block" else None
     asked = name not in ("map", "reduce")
-    if body is None:
+    if function.body.type == "statement_block":
+        body = scope.find_value(inner, list_parts(function.body))
+    else:
         body = inner.condition(function.body) if asked else inner.value(function.body)
     value = as_condition(body) if asked else body
     if inner.effects:
@@ -216,7 +214,7 @@ def finish_loops(loops: list[list[Action]], assignment: Action) -> list[Action]:
 
 def _write(name: str, result: str, item: str, index: str, value: Code, further: list[Code]) -> tuple[Any, Action, Code]:
     """Return what the result is before the loop, the action for each element, and the value of the call."""
-    listed, last = Code(result, kinds=ARRAY), Code(f"{result}[0]", kinds=ANY)
+    listed, held, last = Code(result, kinds=ARRAY), Code(result, kinds=BOOLEAN), Code(f"{result}[0]", kinds=ANY)
     if name == "map":
         return [], {"append": {result: value.text}}, listed
     if name == "filter":
@@ -224,10 +222,9 @@ def _write(name: str, result: str, item: str, index: str, value: Code, further: 
     if name == "reduce":
         return further[0].text, {"set": {result: value.text}}, Code(result, kinds=ANY)
     if name == "some":
-        return False, _if(_unless(result, value), {"set": {result: True}}), Code(result, kinds=BOOLEAN)
+        return False, _if(code.both(code.opposite(held), value), {"set": {result: True}}), held
     if name == "every":
-        held = code.both(Code(result, kinds=BOOLEAN), code.opposite(value))
-        return True, _if(held, {"set": {result: False}}), Code(result, kinds=BOOLEAN)
+        return True, _if(code.both(held, code.opposite(value)), {"set": {result: False}}), held
     kept = Code(f"len({result})", kinds=NUMBER)
     nothing = code.compare(kept, "==", code.number(0))
     taken = {"append": {result: item if name == "find" else index}}
@@ -236,17 +233,8 @@ def _write(name: str, result: str, item: str, index: str, value: Code, further: 
     return [], _if(code.both(nothing, value), taken), code.choose(nothing, code.number(-1), last)
 
 
-def _unless(result: str, value: Code) -> Code:
-    return code.both(code.opposite(Code(result, kinds=BOOLEAN)), value)
-
-
 def _if(condition: Code, action: Action) -> Action:
     return {"if": [{"guard": condition.text, "do": [action]}]}
-
-
-def _helper(translator: Translator, name: str) -> str:
-    translator.scope.declare_helper(name)
-    return name
 
 
 def _is_always_asked(translator: Translator, node: Node) -> bool:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from machines.engine.expressions import FUNCTIONS
 
-from . import changes, code, inlining, platform
-from .code import Code
-from .kinds import ANY, ARRAY, BOOLEAN, NONE, NUMBER, OBJECT, STRING
+from . import changes, code, platform, scope
+from .code import ANY, ARRAY, BOOLEAN, NONE, NUMBER, OBJECT, STRING, Code
 from .operators import as_condition, as_number, as_text, element_kinds
 from .parsing import Node, arguments_of, bare, is_function, part
 
@@ -21,6 +20,42 @@ Build = Callable[..., Code]
 
 ZERO = code.number(0)
 ONE = code.number(1)
+_MANY = 100
+_KINDS = {"integer": "number"}  # this is the only kind with another name in JSON Schema
+_OF_XML = ("getElementsByTagName", "getElementById", "getAttribute", "querySelector", "hasAttribute", "item")
+# ECMAScript's equivalents of our functions, for both directions: our name, fewest and most values, result kinds.
+SAME_FUNCTIONS: dict[str, tuple[str, int, int, frozenset[str]]] = {
+    "parseInt": ("parse_int", 1, 2, NUMBER | NONE),
+    "parseFloat": ("parse_float", 1, 1, NUMBER | NONE),
+    "isNaN": ("is_nan", 1, 1, BOOLEAN),
+    "Array.isArray": ("is_list", 1, 1, BOOLEAN),
+    "JSON.stringify": ("json", 1, 1, STRING),
+    "JSON.parse": ("parse_json", 1, 1, ANY),
+    "Math.random": ("random", 0, 0, NUMBER),
+}
+SAME_METHODS: dict[str, tuple[str, int, int, frozenset[str]]] = {
+    "charAt": ("char_at", 2, 2, STRING),
+    "hasOwnProperty": ("has", 2, 2, BOOLEAN),
+    "includes": ("contains", 2, 2, BOOLEAN),
+    "indexOf": ("index_of", 2, 3, NUMBER),
+    "join": ("joined", 1, 2, STRING),
+    "lastIndexOf": ("last_index_of", 2, 2, NUMBER),
+    "repeat": ("repeated", 2, 2, STRING),
+    "substring": ("substring", 2, 3, STRING),
+    "toFixed": ("fixed", 1, 2, STRING),
+    "toLowerCase": ("lower", 1, 1, STRING),
+    "toUpperCase": ("upper", 1, 1, STRING),
+    "trim": ("strip", 1, 1, STRING),
+}
+SAME_OF_NUMBERS = {
+    "Math.abs": "abs",
+    "Math.ceil": "ceil",
+    "Math.exp": "exp",
+    "Math.log": "log",
+    "Math.sign": "sign",
+    "Math.sqrt": "sqrt",
+    "Math.trunc": "int",
+}
 
 
 def call(translator: Translator, node: Node) -> Code:
@@ -33,14 +68,17 @@ def call(translator: Translator, node: Node) -> Code:
         return _function(translator, node, translator.of(callee), arguments)
     if callee.type in ("member_expression", "subscript_expression"):
         return _method(translator, node, callee, arguments)
-    if is_function(callee):
-        return inlining.call_value(translator, node, callee, arguments)
-    return translator.refuse(node, "this call")
+    if not is_function(callee):
+        return translator.refuse(node, "this call")
+    function = scope.function_of(translator.script, callee)
+    if function is None:
+        return translator.refuse(node, "a function with anything but names as its parameters")
+    return scope.call(translator, node, function, arguments)
 
 
 def _function(translator: Translator, node: Node, name: str, arguments: list[Node]) -> Code:
     if name in translator.scope.functions:
-        return inlining.call(translator, node, translator.scope.functions[name], arguments)
+        return scope.call(translator, node, translator.scope.functions[name], arguments)
     if name == "In":
         return platform.in_state(translator, node, arguments)
     if name in _FUNCTIONS:
@@ -111,7 +149,7 @@ def _is_clock(translator: Translator, owner: Node, name: str) -> bool:
 def new(translator: Translator, node: Node) -> Code:
     name, arguments = translator.of(part(node, "constructor")), arguments_of(node)
     if name in translator.scope.functions:
-        return inlining.construct(translator, node, translator.scope.functions[name], arguments)
+        return scope.construct(translator, node, translator.scope.functions[name], arguments)
     if name == "Object" and not arguments:
         return Code("{}", kinds=OBJECT)
     if name == "Array" and len(arguments) != 1:
@@ -175,19 +213,9 @@ def _of_text(name: str, kinds: frozenset[str] = STRING) -> Build:
     return lambda owner, *values: code.call(name, owner, *(as_text(value) for value in values), kinds=kinds)
 
 
-def _numeric(value: Code) -> Code:
-    """Translate Number(x), which is 0 for an absent value."""
-    return as_number(value)
-
-
-def _concatenate(owner: Code, *values: Code) -> Code:
+def _of_list(name: str, owner: Code, *values: Code) -> Code:
     kinds = owner.kinds if owner.kinds and owner.kinds <= ARRAY | STRING else ARRAY | STRING
-    return code.call("concat", owner, *values, kinds=kinds)
-
-
-def _slice(owner: Code, *positions: Code) -> Code:
-    kinds = owner.kinds if owner.kinds and owner.kinds <= ARRAY | STRING else ARRAY | STRING
-    return code.call("slice", owner, *positions or [ZERO], kinds=kinds)
+    return code.call(name, owner, *values, kinds=kinds)
 
 
 def _substring(owner: Code, start: Code, length: Code | None = None) -> Code:
@@ -202,10 +230,6 @@ def _split(owner: Code, separator: Code | None = None) -> Code:
     if separator.text == "''":
         return code.call("characters", owner, kinds=ARRAY)
     return code.call("split", owner, separator, kinds=ARRAY)
-
-
-def _item(owner: Code, index: Code = ZERO) -> Code:
-    return code.call("item", owner, index, kinds=element_kinds(owner.kinds))
 
 
 def _at(owner: Code, index: Code) -> Code:
@@ -223,45 +247,6 @@ def _whole(value: Code) -> Code:
     )
 
 
-_MANY = 100
-_KINDS = {"integer": "number"}  # this is the only kind with another name in JSON Schema
-_OF_XML = ("getElementsByTagName", "getElementById", "getAttribute", "querySelector", "hasAttribute", "item")
-
-# ECMAScript's equivalents of our functions, for both directions: our name, fewest and most values, result kinds.
-SAME_FUNCTIONS: dict[str, tuple[str, int, int, frozenset[str]]] = {
-    "parseInt": ("parse_int", 1, 2, NUMBER | NONE),
-    "parseFloat": ("parse_float", 1, 1, NUMBER | NONE),
-    "isNaN": ("is_nan", 1, 1, BOOLEAN),
-    "Array.isArray": ("is_list", 1, 1, BOOLEAN),
-    "JSON.stringify": ("json", 1, 1, STRING),
-    "JSON.parse": ("parse_json", 1, 1, ANY),
-    "Math.random": ("random", 0, 0, NUMBER),
-}
-SAME_METHODS: dict[str, tuple[str, int, int, frozenset[str]]] = {
-    "charAt": ("char_at", 2, 2, STRING),
-    "hasOwnProperty": ("has", 2, 2, BOOLEAN),
-    "includes": ("contains", 2, 2, BOOLEAN),
-    "indexOf": ("index_of", 2, 3, NUMBER),
-    "join": ("joined", 1, 2, STRING),
-    "lastIndexOf": ("last_index_of", 2, 2, NUMBER),
-    "repeat": ("repeated", 2, 2, STRING),
-    "substring": ("substring", 2, 3, STRING),
-    "toFixed": ("fixed", 1, 2, STRING),
-    "toLowerCase": ("lower", 1, 1, STRING),
-    "toUpperCase": ("upper", 1, 1, STRING),
-    "trim": ("strip", 1, 1, STRING),
-}
-SAME_OF_NUMBERS = {
-    "Math.abs": "abs",
-    "Math.ceil": "ceil",
-    "Math.exp": "exp",
-    "Math.log": "log",
-    "Math.sign": "sign",
-    "Math.sqrt": "sqrt",
-    "Math.trunc": "int",
-}
-
-
 def _alike(same: dict[str, tuple[str, int, int, frozenset[str]]]) -> dict[str, tuple[int, int, Build]]:
     return {name: (least, most, _gives(ours, kinds)) for name, (ours, least, most, kinds) in same.items()}
 
@@ -270,7 +255,7 @@ _FUNCTIONS: dict[str, tuple[int, int, Build]] = {
     **_alike(SAME_FUNCTIONS),
     **{name: (1, 1, _number(ours)) for name, ours in SAME_OF_NUMBERS.items()},
     "isFinite": (1, 1, _is_finite),
-    "Number": (1, 1, _numeric),
+    "Number": (1, 1, as_number),
     "String": (1, 1, as_text),
     "Boolean": (1, 1, _boolean),
     "Array": (0, _MANY, code.array),
@@ -294,11 +279,13 @@ _FUNCTIONS: dict[str, tuple[int, int, Build]] = {
 }
 _METHODS: dict[str, tuple[int, int, Build]] = {
     **_alike(SAME_METHODS),
-    "concat": (1, _MANY, _concatenate),
-    "slice": (1, 3, _slice),
+    "concat": (1, _MANY, partial(_of_list, "concat")),
+    "slice": (1, 3, lambda owner, *positions: _of_list("slice", owner, *positions or [ZERO])),
     "substr": (2, 3, _substring),
-    "charCodeAt": (1, 2, lambda owner, at=ZERO: code.call("char_code", owner, at, kinds=NUMBER | NONE)),
-    "codePointAt": (1, 2, lambda owner, at=ZERO: code.call("char_code", owner, at, kinds=NUMBER | NONE)),
+    **dict.fromkeys(
+        ("charCodeAt", "codePointAt"),
+        (1, 2, lambda owner, at=ZERO: code.call("char_code", owner, at, kinds=NUMBER | NONE)),
+    ),
     "at": (2, 2, _at),
     "startsWith": (2, 2, _of_text("startswith", BOOLEAN)),
     "endsWith": (2, 2, _of_text("endswith", BOOLEAN)),

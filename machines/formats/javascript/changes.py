@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from . import checking, code, operators, platform
-from .code import ATOM, Code
-from .kinds import ARRAY, NUMBER, TABLES
+from machines.engine import expressions
+from machines.engine.definitions.checks.types import Inference
+
+from . import code, operators, platform
+from .code import ARRAY, ATOM, NUMBER, TABLES, Code
 from .parsing import Node, bare, part
 from .scope import Action
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
 _LOGICAL = {"&&=": "&&", "||=": "||", "??=": "??"}
 MAX_KEYS = 20  # of a place inside a value
 _ARITHMETIC = ("+=", "-=", "*=", "/=", "%=", "**=")
+_ZERO, _LAST = code.number(0), code.number(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +60,16 @@ def spot(translator: Translator, node: Node) -> Spot:
 
 
 def _variable(translator: Translator, node: Node) -> str:
-    if node.type == "identifier":
-        name = translator.of(node)
-        if name in platform.SYSTEM and name not in translator.locals:
-            raise NoSpot(f"{name} is read-only")
-        if name in translator.locals or name in translator.scope.functions:
-            raise NoSpot(f"{name} cannot be assigned to here")
-        if translator.scope.variable(name) is None:
-            raise NoSpot(f"{name} is not declared")
-        return name
-    raise NoSpot(f"{' '.join(translator.of(node).split())[:60]} is no place to assign to")
+    name = translator.of(node)
+    if node.type != "identifier":
+        raise NoSpot(f"{' '.join(name.split())[:60]} is no place to assign to")
+    if name in platform.SYSTEM and name not in translator.locals:
+        raise NoSpot(f"{name} is read-only")
+    if name in translator.locals or name in translator.scope.functions:
+        raise NoSpot(f"{name} cannot be assigned to here")
+    if translator.scope.variable(name) is None:
+        raise NoSpot(f"{name} is not declared")
+    return name
 
 
 def assign(translator: Translator, where: Spot, value: Code) -> Action:
@@ -111,7 +115,7 @@ def _change(translator: Translator, node: Node, target: Node, value: Code) -> No
         translator.warn(node, f"this fails whenever it runs: {why}")
         translator.effects.append(failing(str(why)))
         return
-    action = assign(translator, where, checking.finish(translator, node, value))
+    action = assign(translator, where, finish(translator, node, value))
     (field,) = action["set"]
     if any(field in effect.get("set", ()) for effect in translator.effects):
         translator.refuse(node, f"changing {where.name} twice in one expression")
@@ -153,11 +157,9 @@ def update(translator: Translator, node: Node) -> Code:
 def delete(translator: Translator, node: Node, target: Node) -> Code:
     try:
         where = spot(translator, target)
-    except NoSpot:
-        where = Spot("")
-    if not where.keys:
+        *above, last = where.keys
+    except (NoSpot, ValueError):
         return translator.refuse(node, "delete of anything but a property")
-    *above, last = where.keys
     owner = Spot(where.name, tuple(above))
     without = code.call("without", read(translator, owner), last)
     translator.effects.append(assign(translator, owner, without))
@@ -167,51 +169,36 @@ def delete(translator: Translator, node: Node, target: Node) -> Code:
 # -- methods that change the list they belong to ------------------------------------------------------
 
 
-def _push(owner: Code, *values: Code) -> tuple[Code, Code]:
-    return code.call("concat", owner, code.array(*values), kinds=ARRAY), _longer(owner, values)
+def _join(*lists: Code) -> Code:
+    return code.call("concat", *lists, kinds=ARRAY)
 
 
-def _unshift(owner: Code, *values: Code) -> tuple[Code, Code]:
-    return code.call("concat", code.array(*values), owner, kinds=ARRAY), _longer(owner, values)
+def _slice(owner: Code, *positions: Code) -> Code:
+    return code.call("slice", owner, *positions, kinds=ARRAY)
 
 
 def _longer(owner: Code, values: tuple[Code, ...]) -> Code:
     return code.calculate(code.call("len", owner, kinds=NUMBER), "+", code.number(len(values)))
 
 
-def _pop(owner: Code) -> tuple[Code, Code]:
-    last = code.call("slice", owner, code.number(-1), kinds=ARRAY)
-    return code.call("slice", owner, code.number(0), code.number(-1), kinds=ARRAY), _first(last)
-
-
-def _shift(owner: Code) -> tuple[Code, Code]:
-    return code.call("slice", owner, code.number(1), kinds=ARRAY), _first(owner)
-
-
 def _first(owner: Code) -> Code:
-    return code.call("item", owner, code.number(0))
-
-
-def _reverse(owner: Code) -> tuple[Code, Code]:
-    turned = code.call("reversed", owner, kinds=ARRAY)
-    return turned, turned
+    return code.call("item", owner, _ZERO)
 
 
 def _splice(owner: Code, start: Code, count: Code, *values: Code) -> tuple[Code, Code]:
     stop = code.calculate(operators.as_number(start), "+", operators.as_number(count))
-    before = code.call("slice", owner, code.number(0), start, kinds=ARRAY)
-    after = code.call("slice", owner, stop, kinds=ARRAY)
+    before, after = _slice(owner, _ZERO, start), _slice(owner, stop)
     parts = [before, code.array(*values), after] if values else [before, after]
-    return code.call("concat", *parts, kinds=ARRAY), code.call("slice", owner, start, stop, kinds=ARRAY)
+    return _join(*parts), _slice(owner, start, stop)
 
 
 # name: fewest arguments, most, and a function that builds (the new list, the call's value)
 METHODS: dict[str, tuple[int, int, Callable[..., tuple[Code, Code]]]] = {
-    "push": (1, 100, _push),
-    "unshift": (1, 100, _unshift),
-    "pop": (0, 0, _pop),
-    "shift": (0, 0, _shift),
-    "reverse": (0, 0, _reverse),
+    "push": (1, 100, lambda owner, *values: (_join(owner, code.array(*values)), _longer(owner, values))),
+    "unshift": (1, 100, lambda owner, *values: (_join(code.array(*values), owner), _longer(owner, values))),
+    "pop": (0, 0, lambda owner: (_slice(owner, _ZERO, _LAST), _first(_slice(owner, _LAST)))),
+    "shift": (0, 0, lambda owner: (_slice(owner, code.number(1)), _first(owner))),
+    "reverse": (0, 0, lambda owner: (code.call("reversed", owner, kinds=ARRAY),) * 2),
     "splice": (2, 100, _splice),
 }
 
@@ -234,7 +221,26 @@ def method(translator: Translator, node: Node, owner: Node, name: str, values: l
 def assign_text(translator: Translator, node: Node, value: Code) -> Action:
     """Translate ``<assign location="...">``. Where nothing can be assigned, the action fails when it runs."""
     try:
-        return assign(translator, spot(translator, node), checking.finish(translator, node, value))
+        return assign(translator, spot(translator, node), finish(translator, node, value))
     except NoSpot as why:
         translator.warn(node, f"this fails whenever it runs: {why}")
         return failing(str(why))
+
+
+def wrong(found: Code) -> str:
+    """Return why the code can never have a value; an empty text if it might have one."""
+    read = expressions.read(found.text)
+    if read.problems:
+        return ""
+    said: list[str] = []
+    Inference({}, None, lambda code, message: said.append(message) if code == "SB112" else None).types(read.tree)
+    return said[0] if said else ""
+
+
+def finish(translator: Translator, node: Node, found: Code) -> Code:
+    """Return the code, or code that fails and gives the reason. Code too large for one expression is reported."""
+    for problem in expressions.read(found.text).problems[:1]:
+        where = partial(translator.script.where, node)
+        translator.scope.report.add("SB145", where, f"too much for one expression: {problem.message}", "take steps")
+    why = wrong(found)
+    return translator.fails(node, why) if why else found

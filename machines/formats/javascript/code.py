@@ -1,14 +1,49 @@
-"""Pieces of our expression language, put together with brackets only where they are needed."""
+"""Pieces of our expression language, put together with brackets only where they are needed.
+
+Each knows the kinds of value that it may have, as far as the text shows: so ``x + 1`` can stay ``x + 1``.
+"""
 
 from __future__ import annotations
 
 import keyword
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .kinds import ANY, ARRAY, BOOLEAN, NONE, NUMBER, OBJECT, STRING, Kinds, kinds_of
+Kinds = frozenset[str]
 
+NONE = frozenset(["none"])  # undefined and null: machines have only one of them
+BOOLEAN = frozenset(["boolean"])
+NUMBER = frozenset(["number"])
+STRING = frozenset(["string"])
+ARRAY = frozenset(["array"])
+OBJECT = frozenset(["object"])
+TABLES = ARRAY | OBJECT
+ANY = NONE | BOOLEAN | NUMBER | STRING | TABLES
+NOTHING: Kinds = frozenset()  # of an expression that never has a value
 CHOICE, OR, AND, NOT, COMPARISON, SUM, PRODUCT, SIGN, POWER, ATOM = range(10)
+
+
+def kinds_of(value: Any) -> Kinds:
+    """Return the kinds of a JSON value."""
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return BOOLEAN
+    if isinstance(value, int | float):
+        return NUMBER
+    return STRING if isinstance(value, str) else ARRAY if isinstance(value, list) else OBJECT
+
+
+def only(kinds: Kinds, allowed: Kinds) -> bool:
+    """Return whether every present value is of the allowed kinds. An absent value fails in both languages."""
+    return kinds - NONE <= allowed
+
+
+def same_primitive(a: Kinds, b: Kinds) -> bool:
+    """Return whether == and === mean the same here: both sides have one kind, or both are objects."""
+    kinds = (a | b) - NONE
+    return len(kinds) <= 1 or kinds <= TABLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +71,7 @@ def literal(value: Any) -> Code:
     if isinstance(value, list):
         return array(*(literal(item) for item in value))
     if isinstance(value, dict):
-        items = (f"{key!r}: {literal(item).text}" for key, item in value.items())
-        return Code("{" + ", ".join(items) + "}", ATOM, OBJECT)
+        return table((key, literal(item)) for key, item in value.items())
     if isinstance(value, int | float) and not isinstance(value, bool):
         return number(value)
     return Code(repr(value), ATOM, kinds_of(value))
@@ -45,6 +79,10 @@ def literal(value: Any) -> Code:
 
 def array(*items: Code) -> Code:
     return Code("[" + ", ".join(item.text for item in items) + "]", ATOM, ARRAY)
+
+
+def table(items: Iterable[tuple[str, Code]]) -> Code:
+    return Code("{" + ", ".join(f"{key!r}: {item.text}" for key, item in items) + "}", ATOM, OBJECT)
 
 
 def number(value: int | float) -> Code:

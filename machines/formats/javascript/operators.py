@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import code, platform
-from .code import ABSENT, Code
-from .kinds import ANY, NONE, NUMBER, STRING, TABLES, Kinds, only, same_primitive
+from .code import ABSENT, ANY, NONE, NUMBER, STRING, TABLES, Code, Kinds, only, same_primitive
 from .parsing import Node, bare, part
 
 if TYPE_CHECKING:
@@ -113,14 +112,11 @@ def _equality(translator: Translator, node: Node, operator: str, left: Node, rig
     if asked is not None:
         if asked.text in ("True", "False"):
             return code.literal((asked.text == "True") == operator.startswith("="))
-        return asked if operator.startswith("=") else _other_way(asked)
+        is_same = operator.startswith("=")
+        return asked if is_same else Code(f"{asked.text.removesuffix(' == None')} != None", asked.level, asked.kinds)
     if operator in ("===", "!==") and "null" in (bare(left).type, bare(right).type):
         translator.warn(node, "null and undefined are one value here")
     return equal(operator, translator.value(left), translator.value(right))
-
-
-def _other_way(asked: Code) -> Code:
-    return Code(f"{asked.text.removesuffix(' == None')} != None", asked.level, asked.kinds)
 
 
 def equal(operator: str, left: Code, right: Code) -> Code:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import TYPE_CHECKING
 
-from . import code, literals
-from .code import ABSENT, Code
-from .kinds import ANY, BOOLEAN, NONE, NUMBER, OBJECT, STRING
+from . import code, parsing
+from .code import ABSENT, ANY, BOOLEAN, NONE, NUMBER, OBJECT, STRING, Code
 from .parsing import Node, part
 
 if TYPE_CHECKING:
@@ -29,26 +28,26 @@ ADDRESS = Code("'#_scxml_' + instance.machine + '/' + instance.id", code.SUM, ST
 DATA = Code("filled(event)", kinds=ANY)
 
 
-def _event(translator: Translator) -> Code:
-    """Return the code of ``_event``, which is not bound before the first event."""
-    return Code("trigger and put(trigger, 'data', event)", code.AND, OBJECT | NONE)
-
-
-def _processors(translator: Translator) -> Code:
-    location = f"{{'location': {ADDRESS.text}}}"
-    return Code("{" + ", ".join(f"{name!r}: {location}" for name in PROCESSORS) + "}", kinds=OBJECT)
-
-
-def _name(translator: Translator) -> Code:
-    return code.text(translator.scope.name)
-
+_EVENT = Code("trigger and put(trigger, 'data', event)", code.AND, OBJECT | NONE)  # not bound before the first event
+_PROCESSOR = code.table([("location", ADDRESS)])
 
 SYSTEM: dict[str, Callable[[Translator], Code]] = {
-    "_event": _event,
+    "_event": lambda translator: _EVENT,
     "_sessionid": lambda translator: SESSION,
-    "_name": _name,
-    "_ioprocessors": _processors,
-    "_x": lambda translator: Code("{}", kinds=OBJECT),
+    "_name": lambda translator: code.text(translator.scope.name),
+    "_ioprocessors": lambda translator: code.table((name, _PROCESSOR) for name in PROCESSORS),
+    "_x": lambda translator: code.table(()),
+}
+
+_CONSTANTS = {
+    "PI": 3.141592653589793,
+    "E": 2.718281828459045,
+    "LN2": 0.6931471805599453,
+    "LN10": 2.302585092994046,
+    "LOG2E": 1.4426950408889634,
+    "LOG10E": 0.4342944819032518,
+    "SQRT2": 1.4142135623730951,
+    "SQRT1_2": 0.7071067811865476,
 }
 
 
@@ -64,28 +63,17 @@ def member(translator: Translator, owner: Node, name: str) -> Code | None:
         if _HTTP in name.lower():
             where = partial(translator.script.where, owner)
             translator.scope.report.add("SB142", where, "there is no processor for HTTP here")
-        return Code(f"{{'location': {ADDRESS.text}}}", kinds=OBJECT) if name in PROCESSORS else ABSENT
-    if _is_processor(translator, owner):
+        return _PROCESSOR if name in PROCESSORS else ABSENT
+    key = key_of(translator, owner)
+    if key in PROCESSORS and is_system(translator, part(owner, "object"), "_ioprocessors"):
         return ADDRESS if name == "location" else ABSENT
     if is_system(translator, owner, "Math") and name in _CONSTANTS:
         return code.number(_CONSTANTS[name])
     if is_system(translator, owner, OURS) and name in _OURS:
         return Code(name, kinds=_OURS[name])
-    if _is_event_data(translator, owner) and name != "length":
+    if key == "data" and name != "length" and is_system(translator, part(owner, "object"), "_event"):
         return code.member(Code("event", kinds=ANY), name)
     return None
-
-
-_CONSTANTS = {
-    "PI": 3.141592653589793,
-    "E": 2.718281828459045,
-    "LN2": 0.6931471805599453,
-    "LN10": 2.302585092994046,
-    "LOG2E": 1.4426950408889634,
-    "LOG10E": 0.4342944819032518,
-    "SQRT2": 1.4142135623730951,
-    "SQRT1_2": 0.7071067811865476,
-}
 
 
 def _of_event(translator: Translator, node: Node, name: str) -> Code:
@@ -102,25 +90,16 @@ def key_of(translator: Translator, node: Node) -> str | None:
     if node.type == "member_expression":
         return translator.of(part(node, "property"))
     if node.type == "subscript_expression":
-        key = literals.plain(translator.script, part(node, "index"))
+        key = parsing.plain(translator.script, part(node, "index"))
         return key if isinstance(key, str) else None
     return None
-
-
-def _is_processor(translator: Translator, node: Node) -> bool:
-    key = key_of(translator, node)
-    return key in PROCESSORS and is_system(translator, part(node, "object"), "_ioprocessors")
-
-
-def _is_event_data(translator: Translator, node: Node) -> bool:
-    return key_of(translator, node) == "data" and is_system(translator, part(node, "object"), "_event")
 
 
 def in_state(translator: Translator, node: Node, arguments: list[Node]) -> Code:
     """Translate ``In('name')``. An unknown state is never active, and neither is a history state."""
     if len(arguments) != 1:
         return translator.fails(node, "In() takes the id of one state")
-    name = literals.plain(translator.script, arguments[0])
+    name = parsing.plain(translator.script, arguments[0])
     states = translator.scope.states
     if isinstance(name, str):
         if name in states:
@@ -130,9 +109,8 @@ def in_state(translator: Translator, node: Node, arguments: list[Node]) -> Code:
     if len(states) > MAX_STATES_ASKED:
         return translator.refuse(node, "In() of a calculated name among so many states")
     asked = translator.value(arguments[0])
-    whole = code.literal(False)
-    for state in sorted(states):
-        active = Code(f"In({states[state]!r})", kinds=BOOLEAN)
-        one = code.both(code.compare(asked, "==", code.text(state)), active)
-        whole = one if whole.text == "False" else code.either(whole, one)
-    return whole
+    each = [
+        code.both(code.compare(asked, "==", code.text(state)), Code(f"In({states[state]!r})", kinds=BOOLEAN))
+        for state in sorted(states)
+    ]
+    return reduce(code.either, each) if each else code.literal(False)

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from . import changes, checking, code, inlining, operators, platform
-from .code import Code
-from .kinds import ANY, NUMBER, STRING
+from . import changes, code, operators, platform, scope
+from .code import ANY, NUMBER, STRING, Code
 from .parsing import FUNCTIONS, Node, Script, bare, is_function, list_parts, part
 from .scope import Action, Function, Scope, function_of
 from .translator import Translator
 
 MAX_DEPTH = 25  # blocks inside one another
+_ASSIGNING = ("assignment_expression", "augmented_assignment_expression", "update_expression")
 _APART = (*FUNCTIONS, "function_declaration", "method_definition", "class_declaration")
+_WRAPPERS = ("expression_statement", "variable_declaration", "lexical_declaration", "parenthesized_expression")
+_NAMES = {
+    "try_statement": "try and catch",
+    "switch_statement": "switch",
+    "return_statement": "return",
+    "class_declaration": "a class",
+    "import_statement": "import",
+}
 
 
 def actions(scope: Scope, script: Script, statements: list[Node]) -> list[Action]:
@@ -50,12 +58,6 @@ class _Reader:
         translator.nested = self.nested
         return translator
 
-    def block(self, statement: Node) -> list[Action]:
-        return self.all(list_parts(statement))
-
-    def nothing(self, statement: Node) -> list[Action]:
-        return []
-
     def expression(self, statement: Node) -> list[Action]:
         return self._evaluate(bare(list_parts(statement)[0]))
 
@@ -69,7 +71,7 @@ class _Reader:
         translator = self.translator()
         worth = translator.value(node)
         # The effects end with the statement's own assignment. Changes that its parts make come after it.
-        ordered = translator.effects[-1:] + translator.effects[:-1] if _assigns(node) else translator.effects
+        ordered = translator.effects[-1:] + translator.effects[:-1] if node.type in _ASSIGNING else translator.effects
         return ordered or ([changes.failing(worth)] if "fail(" in worth.text else [])
 
     def _call(self, node: Node) -> list[Action] | None:
@@ -86,7 +88,7 @@ class _Reader:
 
     def _written_out(self, node: Node, function: Function, arguments: list[Node]) -> list[Action]:
         translator = self.translator()
-        opened = inlining.open_function(translator, node, function, arguments)
+        opened = scope.open_function(translator, node, function, arguments)
         if opened is None:
             return []
         inside = _Reader(self.scope, function.script, opened.locals, opened.nested)
@@ -124,7 +126,7 @@ class _Reader:
         found = translator.condition(node) if condition else translator.value(node)
         if translator.effects:
             translator.refuse(node, "changing a variable here", "change it in a statement of its own")
-        return checking.finish(translator, node, found)
+        return changes.finish(translator, node, found)
 
     def for_each(self, statement: Node) -> list[Action]:
         """Translate ``for (x of list)`` and ``for (x in object)``."""
@@ -173,10 +175,6 @@ class _Reader:
         return [changes.failing(code.call("fail", worth))]
 
 
-def _assigns(node: Node) -> bool:
-    return node.type in ("assignment_expression", "augmented_assignment_expression", "update_expression")
-
-
 def _read_counter(script: Script, statement: Node) -> tuple[str, Node, Node, bool] | None:
     """Return name, first value, limit, and whether the limit is included."""
     start = statement.child_by_field_name("initializer")
@@ -206,9 +204,6 @@ def _only(node: Node) -> Node:
             return node
         (node,) = parts
     return node
-
-
-_WRAPPERS = ("expression_statement", "variable_declaration", "lexical_declaration", "parenthesized_expression")
 
 
 def _steps(name: str) -> tuple[str, ...]:
@@ -267,23 +262,12 @@ def _list_assigned(top: Node) -> Iterator[Node]:
 
 _STATEMENTS: dict[str, Callable[[_Reader, Node], list[Action]]] = {
     "expression_statement": _Reader.expression,
-    "variable_declaration": _Reader.declaration,
-    "lexical_declaration": _Reader.declaration,
+    **dict.fromkeys(("variable_declaration", "lexical_declaration"), _Reader.declaration),
     "if_statement": _Reader.condition,
-    "statement_block": _Reader.block,
-    "empty_statement": _Reader.nothing,
-    "function_declaration": _Reader.nothing,
-    "comment": _Reader.nothing,
+    "statement_block": lambda reader, statement: reader.all(list_parts(statement)),
+    **dict.fromkeys(("empty_statement", "function_declaration", "comment"), lambda reader, statement: []),
     "for_in_statement": _Reader.for_each,
     "for_statement": _Reader.count,
-    "while_statement": _Reader.loop,
-    "do_statement": _Reader.loop,
+    **dict.fromkeys(("while_statement", "do_statement"), _Reader.loop),
     "throw_statement": _Reader.throw,
-}
-_NAMES = {
-    "try_statement": "try and catch",
-    "switch_statement": "switch",
-    "return_statement": "return",
-    "class_declaration": "a class",
-    "import_statement": "import",
 }

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from . import array_methods, calls, changes, checking, code, literals, operators, platform
-from .code import ABSENT, Code
-from .kinds import ANY, ARRAY, NOTHING, NUMBER, OBJECT, STRING
+from . import array_methods, calls, changes, code, operators, parsing, platform
+from .code import ABSENT, ANY, ARRAY, NOTHING, NUMBER, OBJECT, STRING, Code
 from .operators import as_condition
 from .parsing import Node, Script, SyntaxProblem, bare, list_parts, part
 from .scope import Action, Scope
@@ -45,14 +44,8 @@ class Translator:
         handler = _HANDLERS.get(node.type)
         if handler is None:
             return self.refuse(node, _NAMES.get(node.type, f"a {node.type.replace('_', ' ')}"))
-        self.depth += 1
-        try:
-            if self.depth > MAX_DEPTH:
-                return self.refuse(node, f"more than {MAX_DEPTH} levels")
-            found = handler(self, node)
-        finally:
-            self.depth -= 1
-        if self.careful and (why := checking.wrong(found)):
+        found = self._descend(node, handler)
+        if self.careful and (why := changes.wrong(found)):
             return self.fails(node, why)
         return found if len(found.text) <= MAX_CODE else self.refuse(node, "so much in one expression")
 
@@ -63,16 +56,18 @@ class Translator:
         """Return an expression that is true for us exactly where ECMAScript treats the value as true."""
         if self.scope.is_stopped:
             return ABSENT
-        node = bare(node)
+        return self._descend(bare(node), Translator._translate_condition)
+
+    def _descend(self, node: Node, translate: Callable[[Any, Node], Code]) -> Code:
         self.depth += 1
         try:
             return (
-                self.refuse(node, f"more than {MAX_DEPTH} levels") if self.depth > MAX_DEPTH else self._translate(node)
+                translate(self, node) if self.depth <= MAX_DEPTH else self.refuse(node, f"more than {MAX_DEPTH} levels")
             )
         finally:
             self.depth -= 1
 
-    def _translate(self, node: Node) -> Code:
+    def _translate_condition(self, node: Node) -> Code:
         if node.type == "binary_expression" and self.operator(node) in ("&&", "||"):
             join = code.both if self.operator(node) == "&&" else code.either
             first, *others = operators.operands(self, self.operator(node), node)
@@ -115,10 +110,10 @@ class Translator:
     # -- one method for each kind of node --------------------------------------------------------
 
     def scalar(self, node: Node) -> Code:
-        value = literals.scalar(self.script, node)
-        if value is literals.UNDEFINED:
+        value = parsing.scalar(self.script, node)
+        if value is parsing.UNDEFINED:
             return ABSENT
-        if value is literals.NOT_PLAIN:
+        if value is parsing.NOT_PLAIN:
             return self.refuse(node, f"the literal {self.of(node)[:40]}")
         return code.literal(value)
 
@@ -128,7 +123,7 @@ class Translator:
             if piece.type == "template_substitution":
                 parts.append(operators.as_text(self.value(list_parts(piece)[0])))
             else:
-                parts.append(code.text(literals.unescape(self.of(piece))))
+                parts.append(code.text(parsing.unescape(self.of(piece))))
         joined = parts[0]
         for text in parts[1:]:
             joined = code.calculate(joined, "+", text, STRING)
@@ -153,12 +148,11 @@ class Translator:
             return self.refuse(node, "an array with holes")
         if not any(item.type == "spread_element" for item in items):
             return code.array(*self.values(items))
-        parts = [code.array()]
-        for item in items:
-            spread = item.type == "spread_element"
-            value = self.value(list_parts(item)[0]) if spread else self.value(item)
-            parts.append(value if spread else code.array(value))
-        return code.call("concat", *parts, kinds=ARRAY)
+        parts = [
+            self.value(list_parts(item)[0]) if item.type == "spread_element" else code.array(self.value(item))
+            for item in items
+        ]
+        return code.call("concat", code.array(), *parts, kinds=ARRAY)
 
     def object(self, node: Node) -> Code:
         pairs, later, parts = [], [], list_parts(node)
@@ -168,12 +162,12 @@ class Translator:
                 pairs.append((self.of(pair), self.name(pair)))
             elif pair.type != "pair":
                 return self.refuse(pair, "a method or a spread in an object")
-            elif (key := literals.key_of(self.script, part(pair, "key"))) is not None:
+            elif (key := parsing.key_of(self.script, part(pair, "key"))) is not None:
                 pairs.append((key, self.value(part(pair, "value"))))
             else:
                 (name,) = list_parts(part(pair, "key"))
                 later.append((self.value(name), self.value(part(pair, "value"))))
-        whole = Code("{" + ", ".join(f"{key!r}: {value.text}" for key, value in pairs) + "}", kinds=OBJECT)
+        whole = code.table(pairs)
         if copied is not None:
             whole = self.value(list_parts(copied)[0])
             later = [*((code.text(key), value) for key, value in pairs), *later]
@@ -198,7 +192,8 @@ class Translator:
         if found is not None:
             return found
         if any(child.type == "optional_chain" for child in node.children):
-            return self._optional(owner, lambda value: self.property(node, value, name))
+            value = self.value(owner)
+            return code.choose(code.compare(value, "==", ABSENT), ABSENT, self.property(node, value, name))
         return self.property(node, self.value(owner), name)
 
     def property(self, node: Node, owner: Code, name: str) -> Code:
@@ -215,21 +210,15 @@ class Translator:
 
     def subscript(self, node: Node) -> Code:
         owner, index = part(node, "object"), part(node, "index")
-        key = literals.plain(self.script, index)
+        key = parsing.plain(self.script, index)
         if isinstance(key, str):
             found = platform.member(self, bare(owner), key)
             return found if found is not None else self.property(node, self.value(owner), key)
-        return self.read_index(self.value(owner), self.value(index), key)
-
-    def read_index(self, owner: Code, index: Code, key: Any) -> Code:
+        whole, position = self.value(owner), self.value(index)
         counts = isinstance(key, int) and not isinstance(key, bool) and key >= 0
-        if counts and owner.kinds and owner.kinds <= ARRAY | STRING:
-            return Code(f"{owner.at(code.ATOM)}[{key}]")
-        return code.call("item", owner, index)
-
-    def _optional(self, owner: Node, access: Callable[[Code], Code]) -> Code:
-        value = self.value(owner)
-        return code.choose(code.compare(value, "==", ABSENT), ABSENT, access(value))
+        if counts and whole.kinds and whole.kinds <= ARRAY | STRING:
+            return Code(f"{whole.at(code.ATOM)}[{key}]")
+        return code.call("item", whole, position)
 
 
 def _unary(translator: Translator, node: Node) -> Code:
@@ -270,13 +259,13 @@ _NAMES = {
 
 def translate(scope: Scope, script: Script, node: Node, *, condition: bool = False) -> tuple[Code, list[Action]]:
     """Translate an expression. Return it with the actions that it causes."""
-    translator = Translator(scope, script)
-    found = translator.condition(node) if condition else translator.value(node)
-    if checking.wrong(found):
+    for careful in (False, True):
         translator = Translator(scope, script)
-        translator.careful = True
+        translator.careful = careful
         found = translator.condition(node) if condition else translator.value(node)
-    return checking.finish(translator, node, found), translator.effects
+        if not changes.wrong(found):
+            break
+    return changes.finish(translator, node, found), translator.effects
 
 
 def fail(problem: SyntaxProblem, text: str) -> Code:

@@ -5,6 +5,6 @@ the document's ``queryLanguage`` is ``DIALECT``, they are our expressions and no
 """
 
 from .reading.document import read
-from .writing.document import write
+from .writing import write
 
 __all__ = ["read", "write"]

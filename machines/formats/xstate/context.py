@@ -1,21 +1,45 @@
-"""The state that all parts of the reader share."""
+"""What all parts of the reader share: its state, names, and the tree of states that targets are looked up in."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from machines.engine import limits
 from machines.engine.definitions.place import Place
 from machines.engine.definitions.report import Path, Report, quote
-
-from .names import field_name
-from .target_tree import Branch, States
+from machines.engine.definitions.scope import Branch, Tree
+from machines.engine.expressions import read as parse_expression
+from machines.formats import text
 
 if TYPE_CHECKING:
     from machines.formats.javascript.scope import Function
 
 NO_CODE = 'write an expression there, such as "failed < 3"'
+_OF_XSTATE = ("xstate.done.", "xstate.error.", "xstate.after.")
+_NOT_A_WORD = re.compile(r"[\s*\x00-\x1f\x7f-\x9f]+")
+_NOT_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+DIALECT = "signalbox"  # the `queryLanguage` of texts whose expressions are ours
+OURS = "signalbox"  # the key below `meta` with what only we understand
+# These keys are kept below `meta`, because no other XState tool knows them.
+MACHINE_KEYS = (
+    *("$schema", "history", "retain", "errors", "machines", "queues", "partitions", "index", "approval", "accepts"),
+    *("schedules", "properties"),
+)
+STATE_KEYS = ("sla",)
+TRANSITION_KEYS = ("allow",)
+INVOKE_KEYS = (
+    *("queue", "retry", "lease", "timeout", "priority", "delay", "unique"),
+    *("autoforward", "finalize", "idlocation"),
+)
+VERBS = ("set", "unset", "append", "raise", "send", "cancel", "enqueue", "emit", "log", "if", "foreach", "block")
+# Events with different names: those of XState 5, of XState 4, and ours.
+DONE_ACTOR, DONE_INVOKE = "xstate.done.actor.", "done.invoke."
+ERROR_ACTOR, ERROR_PLATFORM, ERROR_INVOKE = "xstate.error.actor.", "error.platform.", "error.invoke."
+DONE_STATE_5, DONE_STATE = "xstate.done.state.", "done.state."
+_ESCAPED = re.compile(r"\\(.)|(\.)", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -64,6 +88,16 @@ class Reading:
             if key not in known:
                 self.left_out(place.below(key), f"the key {quote(key)} has no meaning here")
 
+    def restore(self, found: dict[str, Any], keys: Collection[str]) -> dict[str, Any]:
+        """Restore what the writer stored below ``meta`` for lack of another place."""
+        meta = found.get("meta")
+        ours = meta.get(OURS) if self.ours and isinstance(meta, dict) else None
+        if not isinstance(ours, dict):
+            return found
+        others = {key: value for key, value in meta.items() if key != OURS}
+        rest = {key: value for key, value in found.items() if key != "meta"} | ({"meta": others} if others else {})
+        return rest | {key: ours[key] for key in keys if key in ours}
+
     def input_field(self, name: str, place: Place) -> str:
         """Return the data field that replaces an input. It is set when an instance is created."""
         if name not in self.given:
@@ -106,3 +140,157 @@ class Scope:
     def finishing(self, output: str) -> Scope:
         """Return the scope for an event that reports the end of work."""
         return replace(self, output=output)
+
+
+def event_to_send(name: str, path: Path, reading: Reading) -> str:
+    """Return an event name for raise, send and emit. Events that only XState or this engine creates are errors."""
+    if limits.is_reserved_event(name) or name.startswith(_OF_XSTATE):
+        message = f"the event {quote(name)} is the engine's own and cannot be raised, sent or emitted"
+        reading.report.add("SB107", path, message, "write a name of your own")
+    return event_name(name, path, reading)
+
+
+def event_name(name: str, path: Path, reading: Reading) -> str:
+    changed = _NOT_A_WORD.sub("_", name)[: limits.MAX_EVENT_NAME] or "_"
+    return _note_change("event", name, changed, path, reading)
+
+
+def descriptor(name: str, path: Path, reading: Reading) -> str:
+    """Return a descriptor for ``on``. Patterns stay the same, and the engine's own events get the names used here."""
+    for prefix, ours in ((DONE_ACTOR, DONE_INVOKE), (ERROR_ACTOR, ERROR_INVOKE), (ERROR_PLATFORM, ERROR_INVOKE)):
+        if name.startswith(prefix):
+            return ours + name.removeprefix(prefix)
+    for prefix in (DONE_STATE_5, DONE_STATE):
+        if name.startswith(prefix):
+            return _done_state(name.removeprefix(prefix), reading)
+    if name == "*":
+        return name
+    base = name.removesuffix(".*")
+    return event_name(base, path, reading) + name[len(base) :]
+
+
+def _done_state(id: str, reading: Reading) -> str:
+    """Return the name of the event for the end of a state.
+
+    XState uses the state's id, which includes the machine's; here it is the state's own name.
+    """
+    found = reading.states.find_by_id(id)
+    return DONE_STATE + (found.word if found and found.parent else id)
+
+
+def machine_name(name: str, path: Path, reading: Reading) -> str:
+    return _plain(name, "machine", path, reading, limits.check_machine_name)
+
+
+def handler_name(name: str, path: Path, reading: Reading) -> str:
+    return _plain(name, "handler", path, reading, limits.check_handler_name)
+
+
+def field_name(name: str, path: Path, reading: Reading) -> str:
+    return _note_change("data field", name, text.field_name(name, "field"), path, reading)
+
+
+def _plain(name: str, what: str, path: Path, reading: Reading, check: Callable[[object], str | None]) -> str:
+    changed = name if check(name) is None else _NOT_A_NAME.sub("-", name).strip("-.")[: limits.MAX_NAME]
+    if check(changed) is not None:
+        changed = f"_{changed}"[: limits.MAX_NAME]
+    return _note_change(what, name, changed, path, reading)
+
+
+def _note_change(what: str, name: str, changed: str, path: Path, reading: Reading) -> str:
+    if changed != name:
+        message = f"the {what} name {quote(name)} is not allowed here; it is now {quote(changed)}"
+        reading.report.add("SB223", path, message)
+    return changed
+
+
+def unbrace(text: str) -> str | None:
+    """Return the expression between double braces; None for any other text."""
+    trimmed = text.strip()
+    if len(trimmed) >= 4 and trimmed.startswith("{{") and trimmed.endswith("}}"):
+        return trimmed[2:-2].strip()
+    return None
+
+
+def one_or_many(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else [found]
+
+
+def as_list(found: Any) -> list[Any]:
+    return [] if found is None else one_or_many(found)
+
+
+def fields_read(value: Any) -> set[str]:
+    """Return the data fields that a value depends on. In the value, each text is an expression."""
+    if isinstance(value, str):
+        return {use.name for use in parse_expression(value).uses if use.kind == "data"}
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return {name for item in items for name in fields_read(item)}
+
+
+def covering(event: str) -> list[str]:
+    """Return the other descriptors that match this event: shorter names, patterns, and ``*``."""
+    base = event.removesuffix(".*")
+    ends = [place for place, character in enumerate(base) if character == "."]
+    shorter = [base[:end] for end in ends]
+    return [*shorter, *(f"{one}.*" for one in [*shorter, base] if f"{one}.*" != event), "*"] if base else []
+
+
+class States:
+    """The states of a config. ``machine`` is the config's own id."""
+
+    def __init__(self, machine: str, config: dict[str, Any]) -> None:
+        self._tree = Tree(machine, config)
+        self._machine = machine
+        self._ids = {branch.explicit: branch for branch in self._tree.branches if branch.explicit}
+        self.top = self._tree.top
+        self.names = frozenset(branch.name for branch in self._tree.branches)
+
+    def resolve(self, source: Branch, target: str) -> Branch | None:
+        """Find the state of ``#id``, ``#id.child``, ``.child``, or of a sibling of the source."""
+        if target.startswith("#"):
+            return self.find_by_id(target[1:])
+        if target.startswith("."):
+            return _descend(source, target[1:])
+        return _descend(source.parent or source, target)
+
+    def find_by_id(self, id: str) -> Branch | None:
+        """Find a state by an explicit id, or by the default id: the machine's id and the keys down to the state."""
+        if id in self._ids:
+            return self._ids[id]
+        if id == self._machine:
+            return self.top
+        for end in reversed([place for place, character in enumerate(id) if character == "."]):
+            start = self._ids.get(id[:end]) or (self.top if id[:end] == self._machine else None)
+            if start is not None:
+                return _descend(start, id[end + 1 :])
+        return None
+
+
+def is_around(branch: Branch, other: Branch | None) -> bool:
+    """Return whether the other one is this state or is inside it."""
+    return other is not None and (other is branch or other.is_inside(branch))
+
+
+def _descend(branch: Branch | None, path: str) -> Branch | None:
+    if branch is None or not path:
+        return branch
+    found = branch.descend(path)
+    if found is not None or "\\" not in path:
+        return found
+    at: Branch | None = branch
+    for key in split(path):
+        at = at.children.get(key) if at else None
+    return at
+
+
+def split(path: str) -> list[str]:
+    """Split a path into keys. A dot ends a key, and a backslash escapes the next character."""
+    keys, start = [""], 0
+    for match in _ESCAPED.finditer(path):
+        keys[-1] += path[start : match.start()] + (match[1] or "")
+        if match[2]:
+            keys.append("")
+        start = match.end()
+    keys[-1] += path[start:]
+    return keys

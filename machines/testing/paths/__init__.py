@@ -2,6 +2,5 @@
 
 - ``candidates``: what can be done to an instance: events with payloads, results of jobs, time
 - ``explorer``: tries them, and keeps a graph of what led where
-- ``selection``: few runs through that graph
-- ``generation``: those runs as scenarios that pass, and what was not reached
+- ``generation``: few runs through that graph as scenarios that pass, and what was not reached
 """

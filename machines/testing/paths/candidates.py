@@ -16,7 +16,7 @@ from machines.engine import Instance
 from machines.engine.definitions import EventOutline, FieldOutline, Outline, TransitionOutline
 from machines.engine.definitions.outline import is_match
 from machines.testing.scenarios.document import When
-from machines.testing.scenarios.sandbox import Sandbox
+from machines.testing.scenarios.runner import Sandbox
 
 MOST_VALUES = 7  # of one field
 MOST_PAYLOADS = 24  # of one event

@@ -18,7 +18,7 @@ from machines.engine import SignalboxError
 from machines.engine.definitions import Outline, TransitionOutline
 from machines.engine.definitions.outline import is_match
 from machines.testing.scenarios.document import Given, When
-from machines.testing.scenarios.sandbox import Impossible, Sandbox
+from machines.testing.scenarios.runner import Impossible, Sandbox
 
 from .candidates import list_candidates, list_starts
 
@@ -29,6 +29,7 @@ BEGIN = 1_767_258_000_000  # 2026-01-01 09:00 UTC: the time of every run, so tha
 DECADE = 315_360_000  # seconds: a number that near to the present is a time
 
 Key = str
+_ENDS = {"done": "done", "failed": "error"}
 
 
 @dataclass(slots=True)
@@ -240,9 +241,6 @@ def _may_take(when: When, transition: TransitionOutline) -> bool:
         return transition.cause == "after" or "now" in (transition.guard_text or "")
     name = when.name if when.kind == "event" else f"{_ENDS[when.outcome]}.invoke.{when.name}"
     return any(is_match(descriptor, name) for descriptor in transition.events)
-
-
-_ENDS = {"done": "done", "failed": "error"}
 
 
 def _blur(data: Mapping[str, Any], now: int) -> dict[str, Any]:

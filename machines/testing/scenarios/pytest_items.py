@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from machines.testing import coverage
-from machines.testing.classes import find_server
+from machines.testing import fixtures
 from machines.testing.django_binding import list_app_folders
+from machines.testing.fixtures import find_server
 
 from . import files
 from .document import Scenario, ScenarioFile
@@ -53,7 +53,7 @@ class ScenarioItem(pytest.Item):
         with open_sandbox(url, self._definitions, self._file.machine) as sandbox:
             failure = run_scenario(sandbox, self._scenario, self._definitions[self._file.machine].outline)
             if self.config.getoption("--signalbox-coverage"):
-                coverage.note(self.config, sandbox.kit)
+                fixtures.note(self.config, sandbox.kit)
         if failure is not None:
             raise ScenarioFailed(failure)
 

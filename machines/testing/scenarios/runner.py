@@ -1,26 +1,33 @@
-"""Runs scenarios, each on keys of its own, in virtual time."""
+"""Runs scenarios, each on keys of its own, in virtual time, and compares what ``then`` asserts with what happened."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from machines.conf.testing_keys import remove_keys
-from machines.engine import SignalboxError
-from machines.engine.definitions import CompiledDefinition, Outline
+from machines.engine import Engine, Instance, Job, Permit, Refused, SignalboxError
+from machines.engine.definitions import CompiledDefinition, Outline, TransitionOutline
+from machines.engine.messages.delivery import Delivery
+from machines.engine.messages.outbox import OutboxPage
+from machines.testing.assertions import format_value, list_active
 from machines.testing.clock import Clock, ClockedEngine
+from machines.testing.job_runner import Impossible, list_open, take_job
 from machines.testing.kit import Signalbox
 
-from .document import Scenario, ScenarioFile, Step
-from .expectations import explain, find_problems
-from .sandbox import Happened, Impossible, Sandbox
+from .document import Given, Message, Scenario, ScenarioFile, Step, Then, When
 
 Definitions = Mapping[str, CompiledDefinition]
 Finish = Callable[[Signalbox], None]
+FIRST_ID = "1"
+MOST_STEPS = 1000  # of a history, read after each step
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +124,267 @@ def _run_step(sandbox: Sandbox, step: Step, number: int, happened: Happened, out
     lines = [f"{what}: {problems[0]}", *(f"  and {one}" for one in problems[1:]), *explain(happened)]
     lines.append(sandbox.kit.describe(sandbox.machine, sandbox.id))
     return Failure(message, "\n".join(lines), step.line)
+
+
+def find_problems(sandbox: Sandbox, then: Then | None, happened: Happened, outline: Outline) -> list[str]:
+    """Compare the instance and the last step with all that a step expects."""
+    refused = then.refused if then is not None else None
+    if happened.error is not None and refused is None:
+        return [f"it was refused: {happened.error.code} {happened.error}"]
+    if then is None:
+        return []
+    instance = sandbox.read()
+    what = f"it is in {instance.state}, which is "
+    return [
+        *_compare_refusal(then, happened),
+        *_compare_states(instance, then, outline),
+        *_compare_data(instance, then.data),
+        *([] if then.done in (None, instance.done) else [f"{what}{'not ' if then.done else ''}its end"]),
+        *_compare_names(
+            "jobs that wait", then.jobs, [job.src for job in sandbox.list_waiting(sandbox.machine, sandbox.id)]
+        ),
+        *_compare_messages(then.messages, happened.sent),
+        *_compare_transitions(then.transitions, happened.transitions, outline),
+    ]
+
+
+def _compare_refusal(then: Then, happened: Happened) -> list[str]:
+    if then.refused is None:
+        return []
+    if happened.error is None:
+        return ["it should be refused, and was taken"]
+    text = str(happened.error)
+    code = happened.error.code
+    if then.refused.code and then.refused.code != code:
+        return [f"it should be refused as {then.refused.code}, and was as {code}: {text}"]
+    if then.refused.why and then.refused.why not in text:
+        return [f"it was refused, but not because of {then.refused.why!r}: {text}"]
+    return []
+
+
+def _compare_states(instance: Instance, then: Then, outline: Outline) -> list[str]:
+    active = list_active(instance.configuration, outline)
+    missing = [state for state in then.states if state not in active]
+    return [f"it is in {instance.state}, not in {' and '.join(missing)}"] if missing else []
+
+
+def _compare_data(instance: Instance, expected: dict[str, Any] | None) -> list[str]:
+    wrong = []
+    for name, value in (expected or {}).items():
+        if instance.data.get(name) != value:
+            found = format_value(instance.data[name]) if name in instance.data else "nothing"
+            wrong.append(f"{name} is {found}, not {format_value(value)}")
+    return wrong
+
+
+def _compare_names(what: str, expected: Iterable[str] | None, found: list[str]) -> list[str]:
+    if expected is None or Counter(expected) == Counter(found):
+        return []
+    return [f"{what}: {', '.join(found) or 'none'}; expected {', '.join(expected) or 'none'}"]
+
+
+def _compare_messages(expected: tuple[Message, ...] | None, sent: list[Sent]) -> list[str]:
+    """Pair each expected message with one that was sent; no order is asserted."""
+    if expected is None:
+        return []
+    left = list(sent)
+    missing = []
+    for message in expected:
+        match = next((one for one in left if _is_match(message, one)), None)
+        if match is None:
+            missing.append(f"{message.event} to {message.to}" if message.to else message.event)
+        else:
+            left.remove(match)
+    lines = [f"no message {one} was sent" for one in missing]
+    return lines + [f"a message {one} was sent, with {format_value(one.payload)}" for one in left]
+
+
+def _is_match(message: Message, sent: Sent) -> bool:
+    fields = sent.payload if isinstance(sent.payload, dict) else {}
+    wanted = (message.payload or {}).items()
+    return (message.event, message.to) == (sent.event, sent.to) and all(
+        name in fields and fields[name] == value for name, value in wanted
+    )
+
+
+def _compare_transitions(expected: tuple[str, ...] | None, taken: list[str], outline: Outline) -> list[str]:
+    if expected is None:
+        return []
+    known = {one.id: one for state in outline.states for one in state.transitions}
+    if len(expected) == len(taken) and all(
+        text in (id, describe_transition(known[id]) if id in known else id)
+        for text, id in zip(expected, taken, strict=True)
+    ):
+        return []
+    shown = [describe_transition(known[id]) if id in known else id for id in taken]
+    return [f"transitions taken: {', '.join(shown) or 'none'}; expected {', '.join(expected) or 'none'}"]
+
+
+def describe_transition(transition: TransitionOutline) -> str:
+    """Name a transition as scenarios do: ``Waiting -> Active``; one that stays ends where it began."""
+    targets = transition.targets or ((transition.target,) if transition.target else (transition.source,))
+    return f"{transition.source} -> {', '.join(targets)}"
+
+
+def explain(happened: Happened) -> list[str]:
+    """List why each candidate of a refused event was not taken; empty for another error."""
+    if not isinstance(happened.error, Refused):
+        return []
+    return [f"  {candidate}" for candidate in happened.error.candidates]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A message that an instance sent to ``to``, a machine, or emitted, then ``to`` is empty."""
+
+    event: str
+    to: str
+    payload: Any
+
+    def __str__(self) -> str:
+        return f"{self.event} to {self.to}" if self.to else self.event
+
+
+@dataclass(slots=True)
+class Happened:
+    """What a step did. ``error``: how the engine refused it; ``transitions``: ids, in order; ``sent``: messages."""
+
+    error: SignalboxError | None = None
+    transitions: list[str] = field(default_factory=list)
+    sent: list[Sent] = field(default_factory=list)
+
+
+class Sandbox:
+    """The machines of one scenario. ``kit``: on keys that no other test uses, with the machines published."""
+
+    def __init__(self, kit: Signalbox) -> None:
+        self.kit = kit
+        self.engine: Engine = kit.engine
+        self.machine, self.id = "", ""
+        self._outbox = _WatchedDelivery(self.engine)
+        self.engine._delivery = self._outbox
+        self._revision = 0
+        self._log_end = "0-0"
+
+    def start(self, machine: str, given: Given, id: str = "") -> Happened:
+        """Create the instance, and do what is given to happen first. Raises SignalboxError, Impossible."""
+        if given.time is not None:
+            self.kit.start_clock(given.time)
+        self.machine, self.id = machine, id or given.id or FIRST_ID
+        self._revision = 0
+        self.engine.create(machine, self.id, given.data)
+        self.kit.advance(0)
+        happened = self._look()
+        for when in given.events:
+            happened = self.perform(when)
+            if happened.error is not None:
+                raise happened.error
+        return happened
+
+    def clear(self) -> None:
+        """Remove all instances and jobs, so that another one can begin in their place."""
+        for machine in self.engine.machines():
+            for instance in list(self.engine.find(machine, limit=100)):
+                self.engine.delete(machine, instance.id, reason="another run")
+        for job in self.list_waiting():
+            self.engine.withdraw(job.machine, job.id, actor="", reason="another run")
+
+    def perform(self, when: When) -> Happened:
+        """Do one thing, and all that becomes due with it. Raises Impossible, and AssertionError for a timer that
+        fails."""
+        error: SignalboxError | None = None
+        try:
+            if when.kind == "event":
+                self._fire(when)
+            elif when.kind == "job":
+                self._end_job(when)
+        except SignalboxError as raised:
+            error = raised
+        self.kit.advance(when.delay / 1000)
+        happened = self._look()
+        happened.error = error
+        return happened
+
+    def read(self) -> Instance:
+        return self.engine.get(self.machine, self.id)
+
+    def list_waiting(self, machine: str = "", id: str = "") -> list[Job]:
+        """List the jobs that wait or run, of one instance or of all."""
+        return [job for job in list_open(self.engine, machine) if not id or job.instance == id]
+
+    def find_instances(self, machine: str) -> list[Instance]:
+        """List the instances of another machine that have not ended."""
+        if machine not in self.engine.machines():
+            return []
+        return [one for one in self.engine.find(machine, limit=100) if not one.done]
+
+    # Events and jobs
+
+    def _fire(self, when: When) -> None:
+        machine, id = self._find_target(when)
+        permit = None if when.groups is None else Permit(frozenset(when.groups))
+        self.engine.fire(machine, id, when.name, when.payload, actor=when.actor, permit=permit)
+
+    def _find_target(self, when: When) -> tuple[str, str]:
+        if when.machine in ("", self.machine):
+            return self.machine, self.id
+        found = self.find_instances(when.machine)
+        if len(found) != 1:
+            known = ", ".join(sorted(self.engine.machines()))
+            many = f"{len(found)} instances of {when.machine} have not ended" if found else ""
+            raise Impossible(many or f"no instance of {when.machine!r} is running; machines here: {known}")
+        return when.machine, found[0].id
+
+    def _end_job(self, when: When) -> None:
+        job = take_job(self.engine, self.kit.now, when.name, when.machine, (self.machine, self.id))
+        if when.outcome == "done":
+            self.engine.complete(job, when.result)
+        else:
+            self.engine.fail(job, when.error, kind=when.error_kind, retry=when.retry)
+
+    # Observation
+
+    def _look(self) -> Happened:
+        """Read what happened to the instance since the last time."""
+        steps = self.engine.history(self.machine, self.id, limit=MOST_STEPS)
+        new = [step for step in reversed(steps) if step.revision > self._revision]
+        self._revision = max([self._revision, *(step.revision for step in steps)])
+        return Happened(
+            None, [id for step in new for id in step.transitions], [*self._read_emitted(), *self._read_sent()]
+        )
+
+    def _read_emitted(self) -> list[Sent]:
+        found = []
+        for number in range(self.engine.count_partitions(self.machine)):
+            log = self.engine.keys.partition(self.machine, number).log
+            for id, entry in self.engine.client.xrange(log, min=f"({self._log_end}"):
+                self._log_end = id
+                if entry.get("kind") == "emit" and entry.get("instance") == self.id:
+                    found.append(Sent(entry["name"], "", json.loads(entry.get("data") or "null")))
+        return found
+
+    def _read_sent(self) -> list[Sent]:
+        sent, self._outbox.messages = self._outbox.messages, {}
+        found = []
+        for machine, body in sent.values():
+            sender = body.get("from") or {}
+            if (sender.get("machine"), sender.get("id")) == (self.machine, self.id):
+                data = body.get("data")
+                found.append(Sent(body.get("event", ""), machine, json.loads(data) if isinstance(data, str) else data))
+        return found
+
+
+class _WatchedDelivery(Delivery):
+    """Delivers messages, and keeps the events among them that it read. ``messages``: id -> machine and body."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine._caller, engine._catalog)
+        self.messages: dict[str, tuple[str, dict[str, Any]]] = {}
+
+    def _read(self, *words: Any) -> tuple[list[OutboxPage], int, list[str]]:
+        found = super()._read(*words)
+        for page in found[0]:
+            for message in (one for batch in page.batches.values() for one in batch):
+                if message.kind == "event":
+                    self.messages[f"{page.source} {message.id}"] = (message.machine, json.loads(message.body))
+        return found

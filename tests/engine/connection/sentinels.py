@@ -11,7 +11,8 @@ from pathlib import Path
 
 import redis
 
-from machines.server import Guarded, binary
+from machines.server import Guarded
+from machines.server.folder import find_program
 
 from .clusters import eventually, free_ports
 
@@ -108,4 +109,4 @@ def _start(folder: Path, program: str | None, port: int, words: str, *options: s
     config = folder / "config"  # a Sentinel writes its own
     config.write_text(f"port {port}\ndir {folder}\ndaemonize no\n{words}", encoding="utf-8")
     with (folder / "log").open("wb") as log:
-        return Guarded([binary.find(program), str(config), *options], output=log, grace=3)
+        return Guarded([find_program(program), str(config), *options], output=log, grace=3)

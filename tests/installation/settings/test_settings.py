@@ -173,7 +173,7 @@ def test_no_variable_is_read_past_the_readers():
         "dashboard/site/environment.py",
         "dashboard/serving/checks/system_checks.py",
         "dashboard/asgi.py",
-        "machines/testing/server.py",
+        "machines/testing/fixtures.py",
         "machines/integrations/binding/bound_state.py",  # Django's own DJANGO_ALLOW_ASYNC_UNSAFE
     }
     reading = re.compile(r"os\.(environ(\.get\(|\[\")|getenv)")

@@ -1,4 +1,4 @@
-"""Reads a whole document, again until the kinds of its variables no longer change: see ``javascript.kinds``."""
+"""Reads a whole document, again until the kinds of its variables no longer change: see ``javascript.code``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 
 from machines.engine import limits
 from machines.engine.definitions.findings import Finding
-from machines.formats.javascript.kinds import ANY, Kinds
+from machines.formats.javascript.code import ANY, Kinds
 from machines.formats.javascript.scope import Fields, Scope
-from machines.formats.report import Report
 from machines.formats.scxml.elements import MACHINE_KEYS, OURS, Element, parse
+from machines.formats.text import Report
 
-from . import data, states
-from .chart import Chart, more
-from .library import Library
+from . import states
+from .chart import Chart, Library, more
 from .survey import Survey, survey
 
 MODELS = ("ecmascript", "javascript", "null", "")
@@ -40,15 +39,11 @@ def read(text: str, base: Path | str | None = None) -> tuple[dict[str, Any] | No
     if not root.is_scxml("scxml"):
         report.add("SB144", root.where, f"not an SCXML document: its root is <{root.name[:60]}>", "write <scxml>")
         return None, report.findings
-    id = _machine_id(root.get("name") or stem)
+    id = re.sub(r"[^A-Za-z0-9_.-]+", "_", root.get("name") or stem)[: limits.MAX_NAME - _ROOM].lstrip("0123456789.-")
+    id = id or "machine"
     library = Library(folder, lambda inner, below, name: _read(inner, below, name, report, inner_=True), id)
     definition, _ = _read(root, library, id, report)
     return definition, report.findings
-
-
-def _machine_id(name: str) -> str:
-    id = re.sub(r"[^A-Za-z0-9_.-]+", "_", name)[: limits.MAX_NAME - _ROOM].lstrip("0123456789.-")
-    return id or "machine"
 
 
 def _read(
@@ -62,19 +57,14 @@ def _read(
         )
     start: dict[str, Kinds] = {}
     found = _survey(root, library, report)
-    for _ in range(MAX_PASSES):
+    for left in range(MAX_PASSES, -1, -1):
         chart = _chart(root, library, id, found, report, start)
-        data.declare(chart, open_=inner_)
+        states.declare(chart, open_=inner_)
         definition = _definition(chart)
         if chart.fields.kinds == start:
             break
-        start = dict(chart.fields.kinds)
-    else:
-        start = dict.fromkeys(start, ANY)
-        chart = _chart(root, library, id, found, report, start)
-        data.declare(chart, open_=inner_)
-        definition = _definition(chart)
-    return definition, {name: chart.fields.names[name] for name in data.at_the_top(chart)}
+        start = dict(chart.fields.kinds) if left > 1 else dict.fromkeys(chart.fields.kinds, ANY)
+    return definition, {name: chart.fields.names[name] for name in states.at_the_top(chart)}
 
 
 def _survey(root: Element, library: Library, report: Report) -> Survey:
@@ -95,7 +85,8 @@ def _scripts(element: Element) -> list[Element]:
 
 
 def _chart(root: Element, library: Library, id: str, found: Survey, report: Report, start: dict[str, Kinds]) -> Chart:
-    scope = Scope(report, Fields(start), found.functions, found.can_be_active, root.get("name") or id)
+    states = {id: name for id, name in found.by_id.items() if name not in found.histories}
+    scope = Scope(report, Fields(start), found.functions, states, root.get("name") or id)
     return Chart(root, id, found, scope, library, late=root.get("binding") == "late")
 
 
@@ -110,7 +101,7 @@ def _bring_along(chart: Chart) -> None:
 
 
 def _definition(chart: Chart) -> dict[str, Any]:
-    first = data.first_values(chart)
+    first = states.first_values(chart)
     for script in chart.root.all("script"):
         actions = chart.program(script)
         if actions:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 from machines.engine import limits
 from machines.formats.javascript import code
-from machines.formats.javascript.code import Code
-from machines.formats.javascript.kinds import STRING
+from machines.formats.javascript.code import STRING, Code
 from machines.formats.javascript.scope import Action
 from machines.formats.scxml.elements import MACHINE, OURS, Element, parse
 
-from . import content, sends
-from .chart import Chart
+from . import content
+from .chart import Chart, object_of
 
 TYPES = ("scxml", "http://www.w3.org/TR/scxml/", "http://www.w3.org/TR/scxml")
 _SIMPLE = re.compile(r"\w+|'[^'\\]*'")  # an expression that cannot fail
@@ -34,18 +32,15 @@ def read_invokes(chart: Chart, state: Element) -> list[Any]:
 
 def _handler(chart: Chart, element: Element) -> Action:
     """Read work for a handler, which SCXML does not have, as JSON."""
-    try:
-        written = json.loads(element.text)
-    except ValueError:
-        written = None
-    if not isinstance(written, dict):
+    written = object_of(element)
+    if written is None:
         chart.refuse(element, "an invoke of ours holds one JSON object")
         return {"src": "unknown"}
     return ({"id": id} if (id := element.get("id")) else {}) | written
 
 
 def _read(chart: Chart, state: Element, element: Element, number: int) -> Action | None:
-    sends.both(chart, element, "type", "src", "id")
+    content.both(chart, element, "type", "src", "id")
     type = element.get("type")
     if type is not None and type not in TYPES:
         message = f"{type[:60]} cannot be invoked"
@@ -68,7 +63,10 @@ def _read(chart: Chart, state: Element, element: Element, number: int) -> Action
         if actions:
             invoke["finalize"] = actions
     if element.get("idlocation") is not None:
-        _id_location(chart, element, invoke)
+        try:
+            invoke["idlocation"] = content.id_location(chart, element)
+        except content.Wrong as why:
+            chart.refuse(element, str(why), "idlocation")
     if location := element.get("idlocation", OURS):
         invoke["idlocation"] = chart.fields.names.get(location, location)
     return invoke
@@ -84,13 +82,6 @@ def _id(chart: Chart, state: Element, element: Element, number: int) -> str:
     if (why := limits.check_invoke_id(id)) is not None:
         chart.refuse(element, f"the id {id[:60]!r} {why}", "id")
     return id
-
-
-def _id_location(chart: Chart, element: Element, invoke: Action) -> None:
-    try:
-        invoke["idlocation"] = sends.id_location(chart, element)
-    except sends.Wrong as why:
-        chart.refuse(element, str(why), "idlocation")
 
 
 def _check_type(chart: Chart, element: Element, source: Any) -> Any:
@@ -167,11 +158,11 @@ def _embed_all(chart: Chart, element: Element) -> tuple[Any, list[str] | None]:
 def _input(chart: Chart, element: Element, names: list[str] | None, invoke: Action) -> dict[str, str]:
     """Return the parameters that the child declares. The others are dropped, but an error in one ends the invoke."""
     if names is None:
-        return {name: value.text for name, value in sends.parameters(chart, element).items()}
+        return {name: value.text for name, value in content.parameters(chart, element).items()}
     known: dict[str, str] = {}
     for name in names:
         known |= chart.library.inputs(name)
-    found = sends.parameters(chart, element)
+    found = content.parameters(chart, element)
     others = [value for name, value in found.items() if name not in known and not _SIMPLE.fullmatch(value.text)]
     if others:
         source = invoke["src"]

@@ -18,9 +18,8 @@ from machines.formats.javascript.parsing import (
     parse_program,
 )
 from machines.formats.javascript.scope import Function, function_of
-from machines.formats.names import Names
-from machines.formats.report import Report
 from machines.formats.scxml.elements import OURS, SCXML, Element
+from machines.formats.text import Names, Report
 
 STATES = ("state", "parallel", "final", "history")
 _FILE = re.compile(r"""["']((?:file:)?[^"'<>\s]{1,200}\.scxml)["']""")
@@ -53,10 +52,6 @@ class Survey:
     def __post_init__(self) -> None:
         tops = list(self.root.all(*STATES))
         self.body = tops[0] if len(tops) == 1 and tops[0].get("root", OURS) == "true" else self.root
-
-    @property
-    def can_be_active(self) -> dict[str, str]:
-        return {id: name for id, name in self.by_id.items() if name not in self.histories}
 
 
 def survey(root: Element, machine: str, report: Report, texts: dict[Element, str]) -> Survey:

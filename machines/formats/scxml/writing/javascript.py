@@ -12,7 +12,7 @@ from machines.engine.expressions import Node
 from machines.formats.javascript.calls import SAME_FUNCTIONS, SAME_METHODS, SAME_OF_NUMBERS
 from machines.formats.javascript.code import ATOM, Code
 
-from .context import Writing
+from .markup import Writing
 
 CHOICE, OR, AND, EQUALITY, RELATION, SUM, PRODUCT, SIGN = range(8)
 _TABLES = frozenset(["array", "object"])
@@ -77,14 +77,6 @@ def literal(value: object) -> str:
     return json.dumps(value)
 
 
-def _data(translator: Translator, node: Node) -> Code:
-    return Code(translator.writing.variables[node[1]])
-
-
-def _number(translator: Translator, node: Node) -> Code:
-    return Code(literal(node[1]), SIGN if node[1] < 0 else ATOM)
-
-
 def _get(translator: Translator, node: Node) -> Code:
     _, owner, key = node
     if owner == ["event"] and key[0] == "str":
@@ -102,10 +94,6 @@ def _get(translator: Translator, node: Node) -> Code:
 
 def _member(name: str) -> str:
     return f".{name}" if name.isidentifier() and name.isascii() and name != "length" else f"[{literal(name)}]"
-
-
-def _list(translator: Translator, node: Node) -> Code:
-    return Code("[" + ", ".join(translator.text(part) for part in node[1:]) + "]")
 
 
 def _object(translator: Translator, node: Node) -> Code:
@@ -139,9 +127,7 @@ def _comparison(translator: Translator, node: Node) -> Code:
     for operator, right in links:
         found.append(_link(translator, left, operator, right))
         left = right
-    if len(found) == 1:
-        return found[0]
-    return Code(" && ".join(link.at(AND) for link in found), AND)
+    return found[0] if len(found) == 1 else Code(" && ".join(link.at(AND) for link in found), AND)
 
 
 def _link(translator: Translator, left: Node, operator: str, right: Node) -> Code:
@@ -233,10 +219,6 @@ def _length(translator: Translator, owner: Node) -> Code | None:
     return Code(f"{translator.value(owner).at(ATOM)}.length")
 
 
-def _any_length(translator: Translator, owner: Node) -> Code:
-    return Code(f"{translator.value(owner).at(ATOM)}.length")
-
-
 def _extreme(name: str) -> Write:
     """Return a writer for several numbers. A list, or texts, need our own function."""
 
@@ -267,28 +249,10 @@ def _item(translator: Translator, owner: Node, key: Node) -> Code | None:
     return Code(f"{translator.value(owner).at(ATOM)}[{translator.text(key)}]")
 
 
-def _typeof(translator: Translator, value: Node) -> Code:
-    return Code(f"typeof {translator.value(value).at(SIGN)}", SIGN)
-
-
-def _fill(translator: Translator, value: Node) -> Code | None:
-    return Code("_event.data") if value == ["event"] else None
-
-
-def _put(translator: Translator, owner: Node, key: Node, value: Node) -> Code | None:
-    """Write the whole event as ``_event``."""
-    whole = owner == ["trigger"] and key == ["str", "data"] and value == ["event"]
-    return Code("_event") if whole else None
-
-
 def _split(translator: Translator, text: Node, separator: Node) -> Code | None:
     if separator[0] != "str" or not separator[1]:
         return None
     return _method("split")(translator, text, separator)
-
-
-def _characters(translator: Translator, text: Node) -> Code:
-    return Code(f"{translator.value(text).at(ATOM)}.split('')")
 
 
 _FUNCTIONS: dict[str, Write] = {
@@ -296,7 +260,7 @@ _FUNCTIONS: dict[str, Write] = {
     **{ours: _global(name) for name, ours in SAME_OF_NUMBERS.items()},
     **{ours: _method(name) for name, (ours, *_) in SAME_METHODS.items()},
     "len": _length,
-    "length": _any_length,
+    "length": lambda translator, owner: Code(f"{translator.value(owner).at(ATOM)}.length"),
     "min": _extreme("Math.min"),
     "max": _extreme("Math.max"),
     "floor": _global("Math.floor"),
@@ -305,7 +269,7 @@ _FUNCTIONS: dict[str, Write] = {
     "bool": _truth,
     "truthy": _global("Boolean"),
     "to_text": _global("String"),
-    "typeof": _typeof,
+    "typeof": lambda translator, value: Code(f"typeof {translator.value(value).at(SIGN)}", SIGN),
     "plus": _infix("+", SUM),
     "remainder": _infix("%", PRODUCT),
     "loosely_equal": _infix("==", EQUALITY),
@@ -316,30 +280,30 @@ _FUNCTIONS: dict[str, Write] = {
     "startswith": _method("startsWith"),
     "endswith": _method("endsWith"),
     "split": _split,
-    "characters": _characters,
+    "characters": lambda translator, text: Code(f"{translator.value(text).at(ATOM)}.split('')"),
     "replace": _method("replaceAll"),
     "replace_first": _method("replace"),
     "char_code": _method("codePointAt"),
     "slice": _method("slice"),
     "concat": _method("concat"),
     "item": _item,
-    "filled": _fill,
-    "put": _put,
+    "filled": lambda translator, value: Code("_event.data") if value == ["event"] else None,
+    "put": lambda translator, *arguments: Code("_event") if ["call", "put", *arguments] == _WHOLE_EVENT[2] else None,
 }
 _FORMS: dict[str, Callable[[Translator, Node], Code]] = {
     "null": lambda translator, node: Code("null"),
     "true": lambda translator, node: Code("true"),
     "false": lambda translator, node: Code("false"),
-    "num": _number,
+    "num": lambda translator, node: Code(literal(node[1]), SIGN if node[1] < 0 else ATOM),
     "str": lambda translator, node: Code(literal(node[1])),
     "event": lambda translator, node: Code("Signalbox.event"),
     "now": lambda translator, node: Code("Math.floor(Date.now() / 1000)"),
     "instance": lambda translator, node: Code("Signalbox.instance"),
     "trigger": lambda translator, node: Code("_event"),
     "because": lambda translator, node: translator.value(node[2]),
-    "data": _data,
+    "data": lambda translator, node: Code(translator.writing.variables[node[1]]),
     "get": _get,
-    "list": _list,
+    "list": lambda translator, node: Code("[" + ", ".join(translator.text(part) for part in node[1:]) + "]"),
     "obj": _object,
     "and": _logic,
     "or": _logic,

@@ -1,7 +1,14 @@
-"""Reads a whole config: its name, its data, its events, and its states."""
+"""Reads a whole config: its name, its data, its events, and its states.
+
+Data is declared by example, or by the JSON Schemas that Stately writes below ``schemas``. A machine that XState has
+expanded (``JSON.stringify(machine)``) becomes a config again as far as possible: such a text repeats itself, contains
+the defaults, turns ``after`` into events that actions raise and cancel, and lacks ``always``, the targets of history
+states and the arguments of built-in actions.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -9,19 +16,28 @@ from machines.engine import limits
 from machines.engine.definitions.findings import Finding, make_finding
 from machines.engine.definitions.place import Place, PlainCopier, TooLarge
 from machines.engine.definitions.report import Path, Report, quote, render
+from machines.formats.javascript.code import ANY, Kinds, kinds_of
 from machines.formats.json import read as read_json
 from machines.formats.text import stem
-from machines.formats.xstate.context import Reading, Scope
-from machines.formats.xstate.dialect import DIALECT, MACHINE_KEYS, OURS
-from machines.formats.xstate.events import covering
-from machines.formats.xstate.names import descriptor, machine_name
-from machines.formats.xstate.source import exported_config, scripts
-from machines.formats.xstate.source.serialized_machine import is_expanded, shorten
-from machines.formats.xstate.target_tree import States
+from machines.formats.xstate import exported_config, expressions
+from machines.formats.xstate.context import (
+    DIALECT,
+    MACHINE_KEYS,
+    Reading,
+    Scope,
+    States,
+    as_list,
+    covering,
+    descriptor,
+    event_name,
+    field_name,
+    machine_name,
+    one_or_many,
+    unbrace,
+)
 
-from . import data, states
+from . import states
 from .values import read_value
-from .version import sign_of_four
 
 KNOWN = (
     *states.KNOWN,
@@ -29,6 +45,13 @@ KNOWN = (
 )
 _NAMELESS = "machine"
 ONLY = "active"  # the state of a machine without states
+Context = dict[str, Any]
+FOUR = ("cond", "internal", "onEntry", "onExit", "activities", "autoForward", "predictableActionArguments")
+FIVE = ("guard", "reenter", "output", "onSnapshot", "types", "queryLanguage")
+_DATA = ("meta", "context", "params", "input", "data", "schemas", "types", "schema")
+_AFTER = "xstate.after."
+_REPEATED = ("key", "order", "transitions")
+_OF_TRANSITION = ("source", "eventType", "event", "delay")
 
 
 class ConfigReport(Report):
@@ -39,18 +62,19 @@ class ConfigReport(Report):
             value = self.document
             for part in path:
                 value = value[part] if isinstance(value, dict | list) else None
-            if scripts.is_code(value):
-                message = f"{message.removesuffix('text')}{scripts.describe(value)}"
+            if expressions.is_code(value):
+                message = f"{message.removesuffix('text')}{expressions.describe(value)}"
         super().add(code, path, message, hint, later=later)
 
 
 def read(text: str, base: str | FilePath | None = None) -> tuple[Any, list[Finding]]:
     """Return the definition and all findings. Next to an error, the definition is a draft to continue from."""
-    config, findings = _config(text)
+    is_json = text.lstrip().startswith(("{", "[", '"'))
+    config, findings = read_json(text) if is_json else exported_config.read(text)
     if not isinstance(config, dict):
         return config, findings
     report = ConfigReport()
-    if is_expanded(config):
+    if "key" in config and isinstance(config.get("transitions"), list):
         message = (
             "XState wrote this machine out: its always transitions and what its own actions do are not in the text"
         )
@@ -66,18 +90,11 @@ def read(text: str, base: str | FilePath | None = None) -> tuple[Any, list[Findi
     return definition, [*findings, *report.findings()]
 
 
-def _config(text: str) -> tuple[Any, list[Finding]]:
-    """Return the config: JSON, or the object inside ``createMachine({...})``."""
-    if exported_config.is_script(text):
-        return exported_config.read(text)
-    return read_json(text)
-
-
 def _definition(config: dict[str, Any], report: Report, name: str) -> dict[str, Any]:
     place = Place(config, (), report)
     reading = _begin(place, report, name)
     scope = Scope(reading, reading.states.top)
-    context = data.read_context(place, reading)
+    context = read_context(place, reading)
     body = states.inside(place, reading.states.top, reading)
     output = place.get("output")
     definition: dict[str, Any] = {"id": reading.machine}
@@ -85,14 +102,16 @@ def _definition(config: dict[str, Any], report: Report, name: str) -> dict[str, 
         definition["type"] = "parallel"
     definition |= {key: place.value[key] for key in ("version",) if place.value.get(key) is not None}
     definition |= states.for_people(place)
+    has_schema = isinstance(_schema(place, "context").get("properties"), dict)
     definition |= {
-        "context": data.with_undeclared(context, reading, schema=data.has_schema(place)),
-        "events": data.read_events(place, reading),
+        "context": with_undeclared(context, reading, schema=has_schema),
+        "events": read_events(place, reading),
         "output": None if output is None else read_value(output, scope),
     }
     _check_root(place, body, reading)
     _begin_with(body, reading, parallel=definition.get("type") == "parallel")
-    return _restore({key: value for key, value in (definition | body).items() if value not in (None, {})}, reading)
+    whole = {key: value for key, value in (definition | body).items() if value not in (None, {})}
+    return reading.restore(whole, MACHINE_KEYS)
 
 
 def _begin(place: Place, report: Report, name: str) -> Reading:
@@ -132,15 +151,11 @@ def _begin_with(body: dict[str, Any], reading: Reading, *, parallel: bool) -> No
         return
     first = {"set": reading.first}
     if parallel or "entry" in body:
-        body["entry"] = [first, *_as_list(body.get("entry"))]
+        body["entry"] = [first, *as_list(body.get("entry"))]
     else:
         initial = body.get("initial")
         known = initial if isinstance(initial, dict) else {"target": initial}
-        body["initial"] = {**known, "actions": [first, *_as_list(known.get("actions"))]}
-
-
-def _as_list(found: Any) -> list[Any]:
-    return [] if found is None else found if isinstance(found, list) else [found]
+        body["initial"] = {**known, "actions": [first, *as_list(known.get("actions"))]}
 
 
 def _list_events(config: Any) -> list[str]:
@@ -168,12 +183,171 @@ def _check_root(place: Place, body: dict[str, Any], reading: Reading) -> None:
         reading.report.add("SB224", ("queryLanguage",), message)
 
 
-def _restore(definition: dict[str, Any], reading: Reading) -> dict[str, Any]:
-    """Restore what the writer stored below ``meta``."""
-    meta = definition.get("meta")
-    ours = meta.get(OURS) if reading.ours and isinstance(meta, dict) else None
-    if not isinstance(ours, dict):
-        return definition
-    others = {key: value for key, value in meta.items() if key != OURS}
-    rest = {key: value for key, value in definition.items() if key != "meta"} | ({"meta": others} if others else {})
-    return rest | {key: ours[key] for key in MACHINE_KEYS if key in ours}
+def read_context(place: Place, reading: Reading) -> Context:
+    """Read the data fields: by JSON Schema where there is one, else by example."""
+    found = place.get("context")
+    if found is not None and expressions.is_code(found.value):
+        return _read_computed(found, reading)
+    is_object = found and found.value is not None and found.is_object("an object of data fields by example")
+    examples = found.value if is_object else {}
+    schema = _schema(place, "context")
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        reading.kinds = {_name(name, reading): _kinds(value) for name, value in examples.items()}
+        return {_name(name, reading): value for name, value in examples.items()}
+    fields = {_name(name, reading): dict(body) if isinstance(body, dict) else {} for name, body in properties.items()}
+    for name, value in examples.items():
+        fields.setdefault(_name(name, reading), {})["default"] = value
+    return {**schema, "type": "object", "properties": fields}
+
+
+def _read_computed(place: Place, reading: Reading) -> Context:
+    """Read ``({input}) => ({...})``.
+
+    Inputs are given when an instance is created; the other fields are set at its start.
+    """
+    code = unbrace(place.value) or ""
+    found = expressions.initial_fields(code, Scope(reading, reading.states.top), place)
+    if isinstance(found, expressions.Untranslated):
+        what = expressions.describe(place.value)
+        message = f"the initial data is {what} that cannot be translated: {found.why}"
+        place.report.add("SB140", place.path, message, found.hint or "write an object of data fields by example")
+        return {}
+    fields: Context = {}
+    for name, value, expression in found:
+        fields[reading.fields[name]] = value
+        reading.kinds[reading.fields[name]] = _kinds(value)
+        if expression is not None:
+            reading.first[reading.fields[name]] = expression
+    reading.undeclared = [name for name in reading.undeclared if name not in fields]
+    if reading.given:
+        message = f"the input is given as data when an instance is created: {', '.join(sorted(reading.given.values()))}"
+        place.report.add("SB224", place.path, message)
+    return fields
+
+
+def _name(name: str, reading: Reading) -> str:
+    if name not in reading.fields:
+        reading.fields[name] = field_name(name, ("context", name), reading)
+    return reading.fields[name]
+
+
+def with_undeclared(context: Context, reading: Reading, *, schema: bool) -> Context:
+    """Add the fields that are used and not declared, in a form that cannot be mistaken for a schema."""
+    if schema:
+        further = {name: {"default": None} for name in reading.undeclared}
+        return {**context, "properties": {**context["properties"], **further}}
+    examples = {**context, **dict.fromkeys(reading.undeclared)}
+    if examples.get("type") == "object":  # by example this would look like a schema
+        return {"type": "object", "properties": {name: {"default": value} for name, value in examples.items()}}
+    return examples
+
+
+def _kinds(example: Any) -> Kinds:
+    """Return what a field of that type can hold, as long as nothing removes it."""
+    return ANY if example is None else kinds_of(example)
+
+
+def read_events(place: Place, reading: Reading) -> dict[str, Any]:
+    """Read payloads by JSON Schema, if Stately wrote any."""
+    events = {}
+    for name, schema in _schema(place, "events").items():
+        path = ("schemas", "events", name)
+        events[event_name(name, path, reading)] = _event(schema, reading) if isinstance(schema, dict) else {}
+    return events
+
+
+def _event(schema: dict[str, Any], reading: Reading) -> dict[str, Any]:
+    """Read an event's payload. XState includes the event's name in its fields, which is removed."""
+    event: dict[str, Any] = {key: schema[key] for key in ("description", "meta") if schema.get(key)}
+    payload = {key: value for key, value in schema.items() if key not in event}
+    if not isinstance(payload.get("properties"), dict):
+        return event
+    if not reading.ours:
+        payload["properties"] = {key: value for key, value in payload["properties"].items() if key != "type"}
+        payload["required"] = [key for key in payload.get("required", ()) if key != "type"]
+    return {**event, "payload": {**payload, "type": "object"}}
+
+
+def _schema(place: Place, part: str) -> dict[str, Any]:
+    schemas = place.value.get("schemas")
+    found = schemas.get(part) if isinstance(schemas, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+FOUR += ("preserveActionOrder", "tsTypes", "delimiter")
+
+
+def sign_of_four(config: Any) -> Path | None:
+    """Return the path of a sign of version 4; None if there is none, or if anything is of version 5."""
+    signs = list(_signs(config, ()))
+    if any(path[-1] in FIVE for path in signs):
+        return None
+    return next((path for path in signs if path[-1] in FOUR), None)
+
+
+def _signs(value: Any, path: Path) -> Iterator[Path]:
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _signs(item, (*path, index))
+    if not isinstance(value, dict):
+        return
+    named = bool(path) and path[-1] in ("states", "on", "after")
+    for key, item in value.items():
+        if not named and key in (*FOUR, *FIVE):
+            yield (*path, key)
+        if named or key not in _DATA:
+            yield from _signs(item, (*path, key))
+
+
+def shorten(state: dict[str, Any], default_id: str) -> dict[str, Any]:
+    """Shorten a state. ``default_id``: the id that XState gives a state without one."""
+    short = {key: value for key, value in state.items() if key not in _REPEATED and value not in ([], {}, False)}
+    if short.get("id") == default_id and "." in default_id:
+        del short["id"]
+    if isinstance(short.get("initial"), dict) and not short["initial"].get("target"):
+        del short["initial"]
+    if isinstance(short.get("on"), dict):
+        short |= _without_timers(short, short["on"])
+    states = short.get("states")
+    if isinstance(states, dict):
+        short["states"] = {
+            key: shorten(below, f"{default_id}.{key}") if isinstance(below, dict) else below
+            for key, below in states.items()
+        }
+    return {key: value for key, value in short.items() if value not in ([], {})}
+
+
+def _without_timers(state: dict[str, Any], on: dict[str, Any]) -> dict[str, Any]:
+    """Return ``on`` and ``after``, and the actions except those that raise and cancel timers."""
+    timers = {event: one_or_many(found) for event, found in on.items() if event.startswith(_AFTER)}
+    after: dict[str, Any] = {}
+    for transitions in timers.values():
+        for transition in transitions:
+            delay = transition.get("delay") if isinstance(transition, dict) else None
+            after.setdefault(str(delay), []).append(_plain(transition))
+    return {
+        "on": {
+            event: [_plain(one) for one in one_or_many(found)] for event, found in on.items() if event not in timers
+        },
+        "after": after,
+        "entry": _without(state.get("entry"), "xstate.raise", len(timers)),
+        "exit": _without(state.get("exit"), "xstate.cancel", len(timers)),
+    }
+
+
+def _plain(transition: Any) -> Any:
+    if not isinstance(transition, dict):
+        return transition
+    found = {key: value for key, value in transition.items() if key not in _OF_TRANSITION}
+    return {key: value for key, value in found.items() if value not in ([], False, None)}
+
+
+def _without(actions: Any, name: str, count: int) -> Any:
+    """Remove the last ``count`` actions that consist of only this name."""
+    kept = list(actions) if isinstance(actions, list) else []
+    for place in reversed(range(len(kept))):
+        if count and kept[place] == {"type": name}:
+            del kept[place]
+            count -= 1
+    return kept

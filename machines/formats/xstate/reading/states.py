@@ -1,21 +1,38 @@
-"""Reads states at any depth, and the machine as the state around them all."""
+"""Reads states at any depth, and the machine as the state around them all.
+
+Actors become jobs of a handler of that name, or child machines for a source ``machine:...``. For XState ``onDone``
+comes before ``*``, because it is the more exact; here it comes after all of ``on``. So it moves into ``on``, under the
+name of its event.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from machines.engine import limits
 from machines.engine.definitions.place import Place
+from machines.engine.definitions.reading.invokes import make_default_id
 from machines.engine.definitions.report import quote
-from machines.formats.xstate.context import Reading, Scope
-from machines.formats.xstate.dialect import OURS, STATE_KEYS
-from machines.formats.xstate.target_tree import Branch
+from machines.formats.text import single
+from machines.formats.xstate.context import (
+    DONE_INVOKE,
+    DONE_STATE,
+    ERROR_INVOKE,
+    INVOKE_KEYS,
+    STATE_KEYS,
+    Branch,
+    Reading,
+    Scope,
+    as_list,
+    handler_name,
+    one_or_many,
+    unbrace,
+)
 
-from . import invokes
 from .actions import read_actions
-from .invokes import read_invokes
-from .transitions import read_after, read_on, read_target, read_transitions
-from .values import read_value
+from .transitions import describe, read_after, read_on, read_target, read_transitions
+from .values import read_object, read_value
 
 BEHAVIOUR = ("on", "always", "after", "entry", "onEntry", "exit", "onExit", "invoke", "onDone")
 KNOWN = (
@@ -24,6 +41,11 @@ KNOWN = (
     *("order", "transitions", "activities", "version"),
 )
 _TYPES = ("atomic", "compound", "parallel", "final", "history")
+_OF_INVOKE = (
+    *("src", "id", "input", "data", "onDone", "onError", "onSnapshot", "meta", "description", "type", "systemId"),
+    "autoForward",
+)
+CHILD = "machine:"
 
 
 def read_states(place: Place | None, branch: Branch, reading: Reading) -> dict[str, Any]:
@@ -49,9 +71,10 @@ def _read_state(place: Place, branch: Branch, reading: Reading) -> dict[str, Any
     if kind:
         state["type"] = kind
     if kind == "history":
-        return state | _history(place, Scope(reading, branch)) | _read_kept(place, reading)
-    parts = _final(place, Scope(reading, branch)) if kind == "final" else inside(place, branch, reading)
-    return state | parts | _read_kept(place, reading)
+        parts = _history(place, Scope(reading, branch))
+    else:
+        parts = _final(place, Scope(reading, branch)) if kind == "final" else inside(place, branch, reading)
+    return state | parts | reading.restore(for_people(place), STATE_KEYS)
 
 
 def kind_of(place: Place) -> str:
@@ -78,13 +101,13 @@ def inside(place: Place, branch: Branch, reading: Reading) -> dict[str, Any]:
         "on": on,
         "onDone": read_transitions(place.get("onDone"), scope.finishing("event")),
         "after": read_after(place.get("after"), scope),
-        "always": _eventless(always, read_transitions(place.get("always"), scope)),
+        "always": single([*always, *as_list(read_transitions(place.get("always"), scope))]),
         "states": read_states(place.get("states"), branch, reading),
     }
     if place.value.get("activities"):
         reading.cannot(place.at("activities"), "there are no activities here", 'let the state "invoke" a handler')
     if "*" in on and not reading.ours:
-        parts = invokes.before_wildcard(parts, branch)
+        parts = before_wildcard(parts, branch)
     return {key: value for key, value in parts.items() if value not in (None, [], {})}
 
 
@@ -93,24 +116,8 @@ def for_people(place: Place) -> dict[str, Any]:
     return {key: value for key, value in kept.items() if value not in (None, [], {}, "")}
 
 
-def _read_kept(place: Place, reading: Reading) -> dict[str, Any]:
-    """Return the description and ``meta``, and what the writer stored below ``meta`` for lack of another place."""
-    kept = for_people(place)
-    meta = kept.get("meta")
-    if not reading.ours or not isinstance(meta, dict) or not isinstance(meta.get(OURS), dict):
-        return kept
-    others = {key: value for key, value in meta.items() if key != OURS}
-    kept = {key: value for key, value in kept.items() if key != "meta"} | ({"meta": others} if others else {})
-    return kept | {key: meta[OURS][key] for key in STATE_KEYS if key in meta[OURS]}
-
-
 def _either(place: Place, *keys: str) -> Place | None:
     return next((place.at(key) for key in keys if key in place), None)
-
-
-def _eventless(first: list[Any], more: Any) -> Any:
-    found = first + (more if isinstance(more, list) else [] if more is None else [more])
-    return found[0] if len(found) == 1 else found
 
 
 def _initial(place: Place, scope: Scope) -> Any:
@@ -123,10 +130,8 @@ def _initial(place: Place, scope: Scope) -> Any:
         return None
     if not isinstance(found.value, dict):
         return found.value
-    targets = _list(found.value.get("target"))
-    names = [_child(target, scope) for target in targets]
+    target = single([_child(target, scope) for target in one_or_many(found.value.get("target"))])
     actions = read_actions(found.get("actions"), scope)
-    target = names[0] if len(names) == 1 else names
     return {"target": target, "actions": actions} if actions else target
 
 
@@ -144,8 +149,7 @@ def _history(place: Place, scope: Scope) -> dict[str, Any]:
     kind = place.value.get("history")
     parts: dict[str, Any] = {"history": kind} if kind in ("deep", "shallow") else {}
     if place.value.get("target") is not None:
-        targets = [read_target(one, scope) for one in place.at("target").one_or_many()]
-        parts["target"] = targets[0] if len(targets) == 1 else targets
+        parts["target"] = single([read_target(one, scope) for one in place.at("target").one_or_many()])
     _leave_out(place, BEHAVIOUR, "a history state is never active", scope)
     return parts
 
@@ -168,5 +172,74 @@ def _leave_out(place: Place, keys: tuple[str, ...], why: str, scope: Scope) -> N
             scope.reading.left_out(place.below(key), f"{why}, so {quote(key)} means nothing there")
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+def read_invokes(place: Place | None, scope: Scope) -> Any:
+    """Read one invoke or a list of them; return None where there is none."""
+    if place is None or place.value in (None, []):
+        return None
+    found = [_read_invoke(one, scope) for one in place.one_or_many() if one.is_object("an invoke", "name its src")]
+    return single(found)
+
+
+def _read_invoke(place: Place, scope: Scope) -> dict[str, Any]:
+    _check(place, scope)
+    invoke: dict[str, Any] = {"src": _source(place, scope)}
+    if isinstance(place.value.get("id"), str) and place.value["id"]:
+        invoke["id"] = place.value["id"]
+    given = place.get("input") or place.get("data")
+    if given is not None and given.value is not None:
+        invoke["input"] = read_object(given, scope, "input")
+    if place.value.get("autoForward") is True:
+        invoke["autoforward"] = True
+    output = "event" if invoke["src"].startswith(CHILD) else "event.result"
+    for key, inner in (("onDone", scope.finishing(output)), ("onError", replace(scope, failing=True))):
+        if place.value.get(key) not in (None, []):
+            invoke[key] = read_transitions(place.at(key), inner)
+    return invoke | scope.reading.restore(describe(place), (*INVOKE_KEYS, "src"))
+
+
+def _check(place: Place, scope: Scope) -> None:
+    scope.reading.leave_out_unknown(place, _OF_INVOKE)
+    if place.value.get("onSnapshot") is not None:
+        hint = "let the handler's work end, or the child send an event"
+        scope.reading.cannot(place.at("onSnapshot"), "a job and a child machine have no snapshots to listen to", hint)
+    if place.value.get("systemId"):
+        scope.reading.left_out(place.below("systemId"), "actors have no system ids here")
+
+
+def _source(place: Place, scope: Scope) -> str:
+    found = place.get("src")
+    if found is not None and isinstance(found.value, dict) and isinstance(found.value.get("type"), str):
+        found = found.at("type")
+    name = found.text("the name of an actor") if found else None
+    if found is None or name is None:
+        if found is None:
+            place.report.add("SB106", place.below("src"), '"src" is missing', "name the handler that does the work")
+        return "unknown"
+    code = unbrace(name)
+    if code is not None and code.isidentifier():
+        name = code
+    elif code is not None:
+        name, message = scope.state.name, "the actor is code; its handler has the name of the state"
+        found.report.add("SB223", found.path, message, "give it a name of its own")
+    if name.startswith(CHILD):
+        return CHILD + handler_name(name.removeprefix(CHILD), found.path, scope.reading)
+    return handler_name(name, found.path, scope.reading)
+
+
+def before_wildcard(parts: dict[str, Any], branch: Branch) -> dict[str, Any]:
+    """Return the parts of a state such that ``*`` takes no event that another part of the state handles."""
+    found: dict[str, Any] = {}
+    if parts["onDone"] not in (None, []):
+        found[DONE_STATE + branch.word] = parts["onDone"]
+    invokes = one_or_many(parts["invoke"]) if parts["invoke"] else []
+    kept = []
+    for number, invoke in enumerate(invokes, start=1):
+        id = invoke.get("id") or make_default_id(branch.name, number if len(invokes) > 1 else 0)
+        for key, event in (("onDone", DONE_INVOKE + id), ("onError", ERROR_INVOKE + id)):
+            if key in invoke:
+                found[event] = invoke[key]
+        kept.append({key: value for key, value in invoke.items() if key not in ("onDone", "onError")})
+    on = {event: transitions for event, transitions in parts["on"].items() if event != "*"}
+    on |= {event: transitions for event, transitions in found.items() if event not in on}
+    on["*"] = parts["on"]["*"]
+    return parts | {"on": on, "invoke": single(kept), "onDone": None}

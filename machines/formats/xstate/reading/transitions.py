@@ -11,16 +11,27 @@ from typing import Any
 
 from machines.engine.definitions.place import Place
 from machines.engine.definitions.report import quote
-from machines.formats.xstate.context import Scope
-from machines.formats.xstate.dialect import DONE_INVOKE, DONE_STATE, ERROR_INVOKE, OURS, TRANSITION_KEYS
-from machines.formats.xstate.events import covering
-from machines.formats.xstate.names import descriptor
-from machines.formats.xstate.target_tree import is_around
+from machines.formats.text import single
+from machines.formats.xstate.context import (
+    DONE_INVOKE,
+    DONE_STATE,
+    ERROR_INVOKE,
+    TRANSITION_KEYS,
+    Scope,
+    as_list,
+    covering,
+    descriptor,
+    is_around,
+)
 
-from .actions import read_actions
-from .durations import delay_expression, fixed_delay
-from .guards import read_guard, state_in
-from .values import read_value
+from .actions import delay_expression, fixed_delay, read_actions
+from .values import read_guard, read_value, state_in
+
+KNOWN = (
+    *("target", "guard", "cond", "in", "actions", "context", "reenter", "internal", "description", "meta"),
+    *("order", "eventType", "event", "source", "delay"),
+)
+Transition = str | dict[str, Any]
 
 
 def in_order(place: Place, scope: Scope) -> list[tuple[str, Place]]:
@@ -75,26 +86,6 @@ def _always_taken(place: Place) -> bool:
     return not (isinstance(last, dict) and any(last.get(key) is not None for key in ("guard", "cond", "in")))
 
 
-KNOWN = (
-    "target",
-    "guard",
-    "cond",
-    "in",
-    "actions",
-    "context",
-    "reenter",
-    "internal",
-    "description",
-    "meta",
-    "order",
-    "eventType",
-    "event",
-    "source",
-    "delay",
-)
-Transition = str | dict[str, Any]
-
-
 def read_on(place: Place | None, scope: Scope) -> tuple[dict[str, Any], list[Any]]:
     """Read ``on``, and the eventless transitions that XState 4 keeps under the empty event."""
     if place is None or not place.is_object("an object of events and transitions"):
@@ -104,9 +95,9 @@ def read_on(place: Place | None, scope: Scope) -> tuple[dict[str, Any], list[Any
     for event, below in in_order(place, scope):
         found = read_transitions(below, scope_of(event, scope))
         if event:
-            on[event] = [*_as_list(on[event]), *_as_list(found)] if event in on else found
+            on[event] = [*as_list(on[event]), *as_list(found)] if event in on else found
         else:
-            always += _as_list(found)
+            always += as_list(found)
     return on, always
 
 
@@ -129,17 +120,15 @@ def read_after(place: Place | None, scope: Scope) -> dict[str, Any]:
     after: dict[str, Any] = {}
     if isinstance(place.value, list):
         pairs = [(one.get("delay"), one) for one in place.one_or_many()]
+    elif place.is_object("an object of delays and transitions"):
+        pairs = [(Place(key, below.path, place.report), below) for key, below in place.items()]
     else:
-        pairs = list(_delays(place)) if place.is_object("an object of delays and transitions") else []
+        return {}
     for delay, below in pairs:
         key = _delay_key(delay or below, scope)
         found = read_transitions(below, scope)
-        after[key] = [*_as_list(after[key]), *_as_list(found)] if key in after else found
+        after[key] = [*as_list(after[key]), *as_list(found)] if key in after else found
     return after
-
-
-def _delays(place: Place) -> list[tuple[Place, Place]]:
-    return [(Place(key, below.path, place.report), below) for key, below in place.items()]
 
 
 def _delay_key(place: Place, scope: Scope) -> str:
@@ -173,8 +162,8 @@ def _read_transition(place: Place, scope: Scope) -> Transition:
         transition["guard"] = guard
     actions = _read_assignment(place.get("context"), scope) + read_actions(place.get("actions"), scope)
     if actions:
-        transition["actions"] = actions[0] if len(actions) == 1 else actions
-    return transition | _restore(_for_people(place, guard), scope)
+        transition["actions"] = single(actions)
+    return transition | scope.reading.restore(_for_people(place, guard), TRANSITION_KEYS)
 
 
 def _guard(place: Place, scope: Scope) -> str | bool | None:
@@ -195,9 +184,13 @@ def _read_assignment(place: Place | None, scope: Scope) -> list[dict[str, Any]]:
     return [{"set": values}] if values else []
 
 
+def describe(place: Place) -> dict[str, Any]:
+    return {key: place.value[key] for key in ("description", "meta") if place.value.get(key) not in (None, {})}
+
+
 def _for_people(place: Place, guard: str | bool | None) -> dict[str, Any]:
     """Return the description and ``meta``. The parameters of a guard without an expression are added to ``meta``."""
-    kept = {key: place.value[key] for key in ("description", "meta") if place.value.get(key) not in (None, {})}
+    kept = describe(place)
     named = place.value.get("guard") or place.value.get("cond")
     if isinstance(named, dict) and named.get("params") and named.get("type") == guard:
         meta = kept.get("meta") if isinstance(kept.get("meta"), dict) else {}
@@ -205,22 +198,12 @@ def _for_people(place: Place, guard: str | bool | None) -> dict[str, Any]:
     return kept
 
 
-def _restore(for_people: dict[str, Any], scope: Scope) -> dict[str, Any]:
-    """Restore what the writer stored below ``meta`` for lack of another place."""
-    meta = for_people.get("meta")
-    if not scope.reading.ours or not isinstance(meta, dict) or not isinstance(meta.get(OURS), dict):
-        return for_people
-    others = {key: value for key, value in meta.items() if key != OURS}
-    kept = {key: value for key, value in for_people.items() if key != "meta"} | ({"meta": others} if others else {})
-    return kept | {key: meta[OURS][key] for key in TRANSITION_KEYS if key in meta[OURS]}
-
-
 def _target(place: Place, internal: object, scope: Scope) -> tuple[Any, bool]:
     """Return the target in our form, and whether XState 4 would leave and re-enter the source."""
     places = place.one_or_many()
     targets = [read_target(one, scope) for one in places]
     reenter = scope.reading.four and any(_enters_again(one, internal, scope) for one in places)
-    return (targets[0] if len(targets) == 1 else targets), reenter
+    return single(targets), reenter
 
 
 def read_target(place: Place, scope: Scope) -> str:
@@ -242,7 +225,3 @@ def _enters_again(place: Place, internal: object, scope: Scope) -> bool:
     found = scope.reading.states.resolve(scope.state, text)
     inside = scope.state.parent is not None and is_around(scope.state, found)
     return inside and not (internal if isinstance(internal, bool) else text.startswith("."))
-
-
-def _as_list(found: Any) -> list[Any]:
-    return [] if found is None else found if isinstance(found, list) else [found]

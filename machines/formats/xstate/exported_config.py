@@ -12,19 +12,23 @@ from typing import Any
 from machines.engine import limits
 from machines.engine.definitions.findings import Finding, make_finding
 from machines.formats.javascript import scripts
-from machines.formats.javascript.literals import NOT_PLAIN, UNDEFINED, key_of, plain, scalar
 from machines.formats.javascript.parsing import (
+    NOT_PLAIN,
+    UNDEFINED,
     Node,
     Script,
     SyntaxProblem,
     arguments_of,
     bare,
+    key_of,
     list_parts,
     parse_program,
     part,
+    plain,
+    scalar,
 )
 from machines.formats.text import place
-from machines.formats.xstate.dialect import unbrace
+from machines.formats.xstate.context import unbrace
 
 SETUP = "setup"  # the key of the config for the implementations of `setup({...})`
 _MAKERS = ("createMachine", "Machine")
@@ -32,10 +36,6 @@ _IMPLEMENTED = ("guards", "actions", "delays")
 MAX_DECLARED = 500  # functions, and constants, of a script that expressions can use
 MAX_VALUES = 200_000  # a script of the largest size has fewer, unless its constants multiply
 _COMBINED = ("and", "or", "not")
-
-
-def is_script(text: str) -> bool:
-    return not text.lstrip().startswith(("{", "[", '"'))
 
 
 def read(text: str) -> tuple[Any, list[Finding]]:

@@ -1,1 +1,0 @@
-"""Writes a definition as an XState config."""
