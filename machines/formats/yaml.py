@@ -46,7 +46,8 @@ def read(text: str) -> tuple[Any, list[Finding]]:
     except yaml.MarkedYAMLError as error:
         return None, [_make_finding(error)]
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        return None, [make_finding("SB131", "", f"not YAML: {_first_line(error)}")]
+        first, *_ = str(error).splitlines() or [type(error).__name__]
+        return None, [make_finding("SB131", "", f"not YAML: {first}")]
     if root is None:
         return None, [make_finding("SB131", "", "the text is empty")]
     builder = _Builder()
@@ -190,10 +191,6 @@ def _make_finding(error: yaml.MarkedYAMLError) -> Finding:
     if isinstance(error, yaml.composer.ComposerError) and "document" in f"{error.context} {problem}":
         return make_finding("SB135", _mark(error.problem_mark), "the text holds several documents", "keep one")
     return make_finding("SB131", _mark(error.problem_mark or error.context_mark), f"not YAML: {problem}")
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 class _Plain(yaml.resolver.BaseResolver):

@@ -127,11 +127,9 @@ class Throttle(Pattern):
         moment = base.check_now(now)
         if cost > 1 or moment:
             return _verdict(self._ask("sb_throttle", at, kind, limit, ms, cost, moment))
-        return self._find_known(at, (limit, ms)) or self._one(kind, at, (limit, ms), ahead)
-
-    def _find_known(self, at: str, rule: Rule) -> Verdict | None:
-        now = time.monotonic()
-        return self._refusals.find(at, rule, now) or self._advances.spend(at, rule, now)
+        rule, asked = (limit, ms), time.monotonic()
+        known = self._refusals.find(at, rule, asked) or self._advances.spend(at, rule, asked)
+        return known or self._one(kind, at, rule, ahead)
 
     def _one(self, kind: str, at: str, rule: Rule, ahead: int) -> Verdict:
         started = time.monotonic()  # before Redis reads its clock, so that nothing is remembered for too long

@@ -14,24 +14,26 @@ NAN, INF = float("nan"), float("inf")
 PAST_EXACT, PAST_LONG = 2**53 + 1, 2**63
 NOTHING_JSON_SAYS = object()
 
-NAME = ["", " ", "a b", "a:b", "{a}", "a}b", "é", "x" * 65, "a\n", ".a", None, 7, True, b"x"]
+NAME = ["", " ", "a b", "a:b", "{a}", "a}b", "é", "x" * 65, "a\n", ".a", "1a", None, 7, True, b"x"]
 KEY = ["", None, 7, True, b"x", "\ud800", "x" * 513]
-COUNT = [True, 0, -1, 1.5, NAN, INF, PAST_EXACT, PAST_LONG, "5", b"5", [1]]
+COUNT = [True, 0, -1, 1.0, 1.5, NAN, INF, PAST_EXACT, PAST_LONG, "5", b"5", [1]]
 INDEX = [value for value in COUNT if value is True or value != 0]  # 0 is one
-POINTS = [True, NAN, INF, -INF, PAST_EXACT, -PAST_EXACT, PAST_LONG, "5", None]
+POINTS = [True, NAN, INF, -INF, 2**53, -(2**53), PAST_EXACT, -PAST_EXACT, PAST_LONG, "5", None]
 SECONDS = [True, 0, -1, NAN, INF, PAST_LONG, "5", b"5"]
 PAUSE = [value for value in SECONDS if value is True or value != 0]
-NOW = [True, -1, 1.5, NAN, INF, PAST_EXACT, "5", b"5"]
+NOW = [True, -1, 1.5, NAN, INF, 10**14, PAST_EXACT, "5", b"5"]
 FLAG = [None, 0, 1, "yes"]
-STATE = [7, [1], "x", b"x", {"a": NAN}, {"a": INF}, {"a": NOTHING_JSON_SAYS}, {"a": "x" * 2**21}]
+STATE = [7, [1], "x", b"x", {"a": NAN}, {"a": INF}, {"a": NOTHING_JSON_SAYS}, {"a": {1}}, {"a": "\ud800"}]
 PERIOD = ["", "year", 7, b"day", []]
 PARTS = [None, "", "ab", 7, [], [7], [None], ["\ud800"], ["a"] * 9]
 KEYS = [None, "ab", 7, [7], [None], [""], ["x" * 513]]
 FUNCTION = [None, "f", 7]
-BODY = [NAN, INF, {"a": NAN}, NOTHING_JSON_SAYS, {1}, b"x", "x" * 70_000]
-ID = ["", "x", "1", "1-", "-1-1", "1-1-1", "1-1 ", f"{2**64}-0", None, 7, b"1-1"]
+BODY = [NAN, INF, {"a": NAN}, NOTHING_JSON_SAYS, {1}, b"x", "x" * 65_535]
+ID = ["", "x", "1", "x-1", "1-", "-1-1", "1.5-0", "1-1-1", "1-1 ", f"{2**64}-0", f"0-{2**64}", "1" * 50, "١-٠"]
+ID += [None, 7, b"1-1"]
 # What a key may well be: it stands behind the hash tag, or is a member.
-ODD_KEYS = ["a:b", "{a}", "a}b", "{", "}{", " ", "a\nb", "a\0b", "é 🚦", "0", "-inf", "*", "x" * 128]
+ODD_KEYS = ["a:b", "{a}", "a}b", "{", "}{", " ", "a\nb", "a\0b", "é 🚦", "0", "-inf", "nan", "*", "x" * 128, "é\u202e"]
+ODD_KEYS += ["WITHSCORES"]
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from machines.patterns.cas import Values
 
 
 def sessions(redis, prefix):
-    made = Sessions(redis, "s", prefix=prefix)
+    made = Sessions(redis, "s", prefix=prefix, max_bytes=64)
     session = made.create("ann", {"n": 1})
     return SimpleNamespace(made=made, token=session.token, handle=session.handle)
 

@@ -48,24 +48,19 @@ KEYED = (KEY, "k")
 
 WRITES = [None, 7, ["x"], [None], [Write("", {"n": 1})], [Write("e", {"n": 1.5})], [Write("e", {"n": True})]]
 WRITES += [[Write("e", {"n": 2**53 + 1})], [Write("e", {"": 1})], [Write("e", {}, {"f": float("nan")})]]
-WRITES += [[Write("e", {}, {"f": b"x"})], "ab", {"e": 1}]
-COUNTERS = [7, [1], {"n": 1.5}, {"n": True}, {"n": "1"}, {"n": 2**63}, {"n": float("inf")}, {"": 1}, {7: 1}]
-FIELDS = [7, [1], {"f": float("nan")}, {"f": b"x"}, {"f": {1}}, {"": 1}, {7: 1}, {"f": "x" * 70_000}]
-MARKS = [
-    7,
-    [1],
-    {"m": "x"},
-    {"m": (1, "x")},
-    {"m": (None, 7)},
-    {"": (None, "x")},
-    {"m": ("a", "b", "c")},
-    {7: (None, "x")},
-]
+WRITES += [[Write("e", {}, {"f": b"x"})], "ab", {"e": 1}, [Write("e", {"n": 1})] * 1001]
+COUNTERS = [7, [1], {"": 1}, {7: 1}]
+COUNTERS += [{"n": wrong} for wrong in (1.0, 1.5, True, "1", None, 2**53, -(2**63), 2**63, float("inf"))]
+FIELDS = [7, [], [1], {"f" * 513: 1}, {"": 1}, {7: 1}]
+FIELDS += [{"f": wrong} for wrong in (float("nan"), b"x", {1}, "x" * 70_000)]
+MARKS = [7, [1], {"m": "x"}, {"m": (1, "x")}, {"m": (None, 7)}, {"": (None, "x")}, {"m": ("a", "b", "c")}]
+MARKS += [{7: (None, "x")}, {"m": (None, "")}, {"m": ("x", "x")}]
 BATCH = [None, 7, "b", {}]
-SCORES = [None, {}, 7, [("a", 1)], {"": 1}, {7: 1}, {"a": float("nan")}, {"a": "1"}, {"a": True}, {"a": 2**63}]
+SCORES = [None, {}, 7, ["a"], [("a", 1)], dict.fromkeys(map(str, range(1001)), 1), {"": 1}, {7: 1}]
+SCORES += [{"a": wrong} for wrong in (float("nan"), "1", True, 2**63)]
 MAKING = [*FUNCTION, lambda value: None, lambda value: NAN, lambda value: {1}, lambda value: b"x"]
 WRITING = [*FUNCTION, lambda value: None, lambda value: 7, lambda value: {}, lambda value: {"a": 1}, lambda value: b"x"]
-HANDLE = [None, "", "x", 7, "0" * 17, "é" * 16]
+HANDLE = [None, "", "x", 7, "0" * 17, "x" * 16, "A" * 16, "a:b", "{a}", "é" * 16]
 
 TAKING = {
     "name": (NAME, "t"),
@@ -79,7 +74,7 @@ TAKING = {
 TOKEN = ([], lambda stage: stage.token)  # any other opens nothing
 BY_HANDLE = {"subject": KEYED, "handle": (HANDLE, lambda stage: stage.handle)}
 
-START = ["", "1", "x", None, 7, b"0"]
+START = ["", "1", "1-1", "x", "+", ">", None, 0, 7, b"0"]
 READING = {"group": (KEY, "g"), "reader": KEYED, "count": (COUNT, 5), "block": (PAUSE, 0), "idle": (SECONDS, 60)}
 
 ROWS = [
@@ -183,3 +178,51 @@ ROWS = [
     Row(Scoreboard, "place", {"member": KEYED, "span": (COUNT, 2), "at": AT}),
     Row(Scoreboard, "around", {"member": KEYED, "n": (INDEX, 2), "span": (COUNT, 2), "at": AT}),
 ]  # fmt: skip
+
+LONG_NAME = ["x" * 129]
+TOO_MUCH = {"limit": [None, 1_000_001], "per": [None, 30 * 86_400 + 1]}
+BEYOND = {
+    "Sessions.__init__": {"ttl": [None, 2**53, 366 * 86_400 + 1], "lifetime": [366 * 86_400 + 1],
+                          "partitions": [65, None], "max_bytes": [1, None, 2**20 + 1], "most": [1001]},
+    "Sessions.create": {"ttl": [2**53], "state": [{"a": "x" * 99}]},
+    "Sessions.put": {"expect": [2**53], "state": [None, {"a": "x" * 99}]},
+    "Sessions.rotate": {"grace": [None, 3601]},
+    "Sessions.rotate_handle": {"grace": [None, 3601]},
+    "WriteBuffer.__init__": {"partitions": [65], "most": [10_000_001]},
+    "WriteBuffer.add": {"counters": [dict.fromkeys(map(str, range(20_001)), 1)]},
+    "WriteBuffer.add_many": {"part": [1]},
+    "WriteBuffer.claim": {"limit": [None, 1001], "lease": [None, 86_401], "gather": [None, 86_401], "part": [1]},
+    "Subscription.get": {"timeout": [None, 3601]},
+    "Stream.__init__": {"most": [1_000_001]},
+    "Stream.group": {"name": LONG_NAME},
+    "Stream.forget_group": {"name": LONG_NAME},
+    "Stream.read": {"group": LONG_NAME, "reader": LONG_NAME, "count": [None, 501], "block": [None, 3601],
+                    "idle": [None, 30 * 86_400 + 1]},
+    "Stream.ack": {"group": LONG_NAME},
+    "Stream.give_back": {"group": LONG_NAME, "reader": LONG_NAME},
+    "Stream.dead": {"count": [None, 1001]},
+    "Locks.lock": {"ttl": [0.05, 86_401], "owner": ["x" * 151]},
+    "Lock.acquire": {"wait": [None, 2**53]},
+    "HeldLock.wait": {"seconds": [None, 2**53]},
+    "Records.__init__": {"ttl": [2**53]},
+    "Records.put": {"expect": [2**53], "value": [{"a": object()}, "x" * 2**20]},
+    "Records.delete": {"expect": [2**53]},
+    "Records.update": {"retries": [None, 10_001]},
+    "Values.update": {"retries": [None, 10_001]},
+    "Throttle.take": TOO_MUCH | {"cost": [None, 6], "ahead": [None, 6]},
+    "Throttle.count": TOO_MUCH | {"cost": [None, 6], "ahead": [None, 6]},
+    "Throttle.take_all": {"per": TOO_MUCH["per"]},
+    "Throttle.look": TOO_MUCH,
+    "Snowflakes.__init__": {"lease": [None, 0.09, 3601], "clock": [None, 5]},
+    "Snowflakes.many": {"n": [None, 1_000_001]},
+    "Blocks.__init__": {"size": [None, 1_000_001]},
+    "Blocks.many": {"n": [None, 1_000_001]},
+    "Cardinality.__init__": {"exact": [None, 10_001], "keep": [None, 401]},
+    "Cardinality.count": {"period": [True]},
+    "Cardinality.series": {"n": [42]},
+    "Scoreboard.__init__": {"most": [10_001], "half_life": [366 * 86_400 + 1], "period": ["month"], "keep": [401]},
+    "Scoreboard.top": {"n": [None, 1001], "span": [None, 5]},
+    "Scoreboard.around": {"n": [None, 501], "span": [None]},
+    "Scoreboard.place": {"span": [None]},
+}  # fmt: skip
+"""Further values of an argument that make no sense: beyond its bounds, or None where others take it."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
+from machines.engine import Engine, EngineFault, EngineUnavailable
 from machines.engine.pattern_keys import PatternKeys
 from machines.patterns import Blocks
 from machines.patterns.base import Overflow
@@ -130,27 +130,6 @@ def test_a_foreign_key_in_the_way_is_an_error_and_stays_as_it_is(engine, prefix,
     engine.load_library()
     with unchanged(engine), pytest.raises(EngineFault):
         numbers.many(2)
-
-
-WRONG = {
-    "name": ["", "a:b", "{a}", None, 7, True, "x" * 65, b"n"],
-    "size": [0, -1, 1_000_001, 1.0, "1", None, True, float("nan"), 2**53 + 1, 2**64],
-    "prefix": ["", "sb", None],
-}
-
-
-@for_each("field, value", [(field, value) for field, values in WRONG.items() for value in values])
-def test_what_makes_no_sense_is_refused_before_anything_is_sent(field, value):
-    nowhere = Engine.from_url("unix:///nonexistent/none.sock").client
-    with pytest.raises(BadInput) as caught:
-        Blocks(nowhere, **{"name": "invoices", field: value})
-    assert caught.value.code in ("SB401", "SB402")
-
-
-@pytest.mark.parametrize("n", [0, -1, 1_000_001, 1.0, "1", None, True, 2**64])
-def test_so_many_are_no_number_to_ask_for(numbers, n):
-    with pytest.raises(BadInput, match="n is a whole number"):
-        numbers.many(n)
 
 
 def test_the_function_itself_refuses_the_same_and_writes_nothing(engine, prefix):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
+from machines.engine import BadInput, EngineFault
 from machines.engine.connection.client import connect
 from machines.patterns import Changed, Overflow, Record, Records, cas
 from machines.patterns.cas import DELETE, update
@@ -260,51 +260,6 @@ def test_a_generation_past_what_can_be_counted_is_told_and_nothing_is_written(re
     assert engine.client.get(last) == str(2**53 - 1)
 
 
-NOWHERE = Engine.from_url("unix:///nonexistent/none.sock").client
-WRONG = {
-    "name": ["", "a:b", "{a}", None, 7, b"x", "x" * 65],
-    "ttl": [0, -1, "60", True, float("nan"), float("inf"), 2**53],
-    "key": ["", None, 7, b"x", "x" * 513, "\ud800"],
-    "expect": [-1, 1.0, "1", True, 2**53, 2**63],
-    "value": [float("nan"), {1}, b"x", "x" * 2**20, {"a": object()}],
-    "now": [-1, "now", True, 10**14],
-    "retries": [-1, 1.5, None, True, 10_001],
-}
-
-
-@for_each("field, value", [(field, value) for field, values in WRONG.items() for value in values])
-def test_what_makes_no_sense_is_told_by_name_and_sends_nothing(field, value):
-    call = {"name": "n", "ttl": None, "key": "k", "expect": 0, "value": 1, "now": None, "retries": 1} | {field: value}
-
-    def ask():
-        records = Records(NOWHERE, call["name"], ttl=call["ttl"])
-        if field == "retries":
-            records.update(call["key"], lambda value: value, call["retries"])
-        records.put(call["key"], call["value"], expect=call["expect"], now=call["now"])
-
-    with pytest.raises(BadInput, match=field) as caught:
-        ask()
-    assert caught.value.code in ("SB401", "SB402", "SB408", "SB411")
-    if field in ("key", "retries"):
-        with pytest.raises(BadInput):
-            update(NOWHERE, call["key"], lambda value: value, call["retries"])
-
-
-def test_without_redis_it_says_so(engine):
-    records = Records(NOWHERE, "n")
-    for ask in (
-        lambda: records.get("k"),
-        lambda: records.put("k", 1, expect=0),
-        lambda: records.delete("k", expect=0),
-        lambda: records.update("k", lambda value: 1),
-        lambda: update(NOWHERE, "k", lambda value: "1"),
-    ):
-        with pytest.raises(EngineUnavailable):
-            ask()
-    with pytest.raises(BadInput, match="client of redis-py"):
-        update("redis://localhost", "k", lambda value: "1")
-
-
 def test_one_set_of_connections_is_asked_for_its_library_once(engine, foreign):
     update(engine.client, f"{foreign}a", lambda value: "1")
     before = len(vars(engine.client)[cas.VALUES])
@@ -351,3 +306,8 @@ def test_what_is_kept_for_a_client_goes_with_it(redis_url, foreign):
     del client
     gc.collect()
     assert kept() is None
+
+
+def test_an_address_is_no_client():
+    with pytest.raises(BadInput, match="client of redis-py"):
+        update("redis://localhost", "k", lambda value: "1")

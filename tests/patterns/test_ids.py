@@ -303,30 +303,6 @@ def test_a_child_takes_a_node_of_its_own(engine, prefix):
     assert {decode(id).node for id in theirs} == {1}
 
 
-WRONG = {
-    "name": ["", "a:b", "{a}", None, 7, "x" * 65, "1a", b"ids"],
-    "prefix": ["", "sb", "{a}:", None],
-    "lease": [0, 0.09, -1, 3601, "10", None, True, float("nan"), float("inf")],
-    "now": [5, "now"],
-    "clock": [None, 5],
-}
-
-
-@for_each("field, value", [(field, value) for field, values in WRONG.items() for value in values])
-def test_what_makes_no_sense_is_refused_before_anything_is_sent(field, value):
-    nowhere = Engine.from_url("unix:///nonexistent/none.sock").client
-    with pytest.raises(BadInput) as caught:
-        Snowflakes(nowhere, **{field: value})
-    assert caught.value.code in ("SB401", "SB402")
-
-
-@pytest.mark.parametrize("n", [0, -1, 1_000_001, 1.0, "1", None, True, 2**64])
-def test_so_many_are_no_number_to_ask_for(engine, prefix, n):
-    with pytest.raises(BadInput, match="n is a whole number") as caught:
-        Snowflakes(engine.client, "own", prefix=prefix).many(n)
-    assert caught.value.code == "SB402"
-
-
 @pytest.mark.parametrize("now", [-1, 2**63, "soon", None, 1.5, True])
 def test_a_clock_that_tells_no_time_is_told_so(engine, prefix, now):
     with unchanged(engine), pytest.raises(BadInput):

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from machines.engine import BadInput, Engine, EngineFault, EngineUnavailable
+from machines.engine import EngineFault
 from machines.engine.keys import crc16
 from machines.patterns import Changed, Full, Gone, Held, Session, Sessions
-from tests.cases import for_each
 from tests.engine.instances.racing import in_threads, kinds
 
 NOW = 1_800_000_000_000
@@ -244,54 +243,6 @@ def test_any_subject_is_its_own(make):
     }
 
 
-OPTIONS = {
-    "name": ["", "a:b", "{a}", None, 7, "x" * 65],
-    "prefix": ["", "sb", "{a}:", None],
-    "ttl": [0, -1, "60", None, True, float("inf"), float("nan"), 2**53, 366 * 86_400 + 1],
-    "lifetime": [0, "1", True, 2**63],
-    "max_bytes": [0, 1, 1.5, None, True, 2**20 + 1],
-    "most": [0, -1, 1001, 2**64, "9", True],
-    "partitions": [0, 65, 1.0, None],
-    "sliding": [1, "yes", None],
-    "drop": [0, None],
-}
-CALLS = {
-    "create subject": [(value,) for value in ("", None, 7, b"ann", "x" * 513, "\ud800")],
-    "create state": [
-        ("ann", value) for value in ([], "x", {"a": {1}}, {"a": float("nan")}, {"a": "\ud800"}, {"a": "x" * 99})
-    ],
-    "create ttl": [("ann", {}, {"ttl": value}) for value in (0, -1, True, "1", float("inf"), 2**53)],
-    "create now": [("ann", {}, {"now": value}) for value in (-1, 1.5, "now", 10**14, True)],
-    "put expect": [("t", {}, {"expect": value}) for value in (-1, 1.5, "1", True, 2**53, 2**63)],
-    "put state": [("t", value) for value in (None, [], {"a": "x" * 99})],
-    "rotate grace": [("t", {"grace": value}) for value in (-1, 3601, None, True, float("nan"))],
-    "rotate_handle handle": [("ann", value) for value in ("", "x" * 16, None, "a:b", "A" * 16)],
-    "revoke_handle handle": [("ann", value) for value in ("", 7, "{a}")],
-    "revoke_all handle": [("ann", {"but": value}) for value in ("", "x", 7)],
-    "of subject": [(value,) for value in ("", None, b"x")],
-}  # fmt: skip
-
-
-@for_each("what, calls", CALLS.items())
-def test_what_makes_no_sense_is_told_and_sends_nothing(what, calls):
-    nowhere = Sessions(Engine.from_url("unix:///nonexistent/none.sock").client, "s", max_bytes=64)
-    method, about = what.split()
-    for *args, last in calls:
-        more = last if isinstance(last, dict) and set(last) & {"ttl", "now", "expect", "grace", "but"} else {}
-        with pytest.raises(BadInput, match=about) as caught:
-            getattr(nowhere, method)(*args, *(() if more else (last,)), **more)
-        assert caught.value.code in ("SB401", "SB402", "SB408", "SB411")
-
-
-def test_options_that_make_no_sense_are_refused_by_name():
-    client = Engine.from_url("unix:///nonexistent/none.sock").client
-    for field, values in OPTIONS.items():
-        for value in values:
-            options = {"name": "s"} | {field: value}
-            with pytest.raises(BadInput, match=field if field != "name" else "a name"):
-                Sessions(client, options.pop("name"), **options)
-
-
 HEX, WIDE = "0" * 16, "0" * 64
 RUBBISH = {
     "sb_session_create": [
@@ -357,16 +308,3 @@ def test_what_another_program_wrote_in_the_way_is_an_error_and_stays_as_it_is(ma
     engine.client.delete(listed)
     with pytest.raises(Gone):  # what the list does not show opens nothing
         sessions.get(made.token, now=NOW)
-
-
-def test_without_redis_it_says_so(own_server):
-    sessions = Sessions(Engine.from_url(own_server.url).client, "s")
-    made = sessions.create("ann", {"n": 1})
-    own_server.stop()
-    for use in (
-        partial(sessions.create, "ann"), partial(sessions.get, made.token), partial(sessions.put, made.token, {}),
-        partial(sessions.rotate, made.token), partial(sessions.revoke, made.token), partial(sessions.of, "ann"),
-        partial(sessions.of_each, ["ann"]), partial(sessions.revoke_all, "ann"),
-    ):  # fmt: skip
-        with pytest.raises(EngineUnavailable):
-            use()

@@ -47,14 +47,10 @@ def join(tree: Tree, route: Route, pieces: Mapping[tuple[Level, str], Curve], bo
     whole = Curve(points, curves[-1].tip, curves[0].label)
     if not route.heading:
         return whole
-    below = _heading_end(tree, route, boxes)
-    return _from(whole, below) if route.heading == "tail" else _up_to(whole, below)
-
-
-def _heading_end(tree: Tree, route: Route, boxes: Mapping[str, Box]) -> float:
     state = tree.state(route.pieces[route.top].level)
     assert state is not None
-    return boxes[state_id(state.index)].top + labels.heading_size(state_name(state), tree.details(state))[1]
+    below = boxes[state_id(state.index)].top + labels.heading_size(state_name(state), tree.details(state))[1]
+    return _from(whole, below) if route.heading == "tail" else _up_to(whole, below)
 
 
 def _from(curve: Curve, y: float) -> Curve:

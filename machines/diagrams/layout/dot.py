@@ -70,7 +70,7 @@ class _Source:
         drawing = graphviz.Digraph(outline.id, graph_attr=attributes, node_attr=NODE, edge_attr=EDGE)
         drawing.attr("graph", tooltip=literal(outline.description or outline.id))
         if has_start(tree):
-            _dot(drawing, start_id(), labels.START)
+            _node(drawing, start_id(), "start", (2 * labels.START, 2 * labels.START), **DOT)
         self._inside(drawing, None)
         for wire in wires(tree):
             self._wire(drawing, wire)
@@ -100,19 +100,18 @@ class _Source:
                 tooltip=literal_title(state_title(state)),
             )
             if state.type != "parallel":
-                _dot(cluster, start_id(state.index), labels.SMALL_START)
+                size = (2 * labels.SMALL_START, 2 * labels.SMALL_START)
+                _node(cluster, start_id(state.index), "start", size, **DOT)
             self._inside(cluster, state)
 
     def _state(self, drawing: graphviz.Digraph, state: StateOutline) -> None:
         name, details, around = state_name(state), self._tree.details(state), self._tree.parent(state)
-        width, height = labels.state_size(name, details)
-        drawing.node(
+        _node(
+            drawing,
             state_id(state.index),
+            state_class(state, self._tree),
+            labels.state_size(name, details),
             label=literal_lines([*name, *(line.text for line in details)]),
-            id=state_id(state.index),
-            **{"class": state_class(state, self._tree)},
-            width=inches(width),
-            height=inches(height),
             group=f"main-{around.index if around else 0}" if state.name in self._main else None,
             tooltip=literal_title(state_title(state)),
             **({"peripheries": "2"} if state.type == "final" else {}),
@@ -120,17 +119,8 @@ class _Source:
 
     def _queue(self, drawing: graphviz.Digraph, state: StateOutline, queue: str) -> None:
         """Write a queue, which stands beside the first state that feeds it."""
-        width, height = labels.queue_size(queue)
-        drawing.node(
-            queue_id(queue),
-            label=literal(queue),
-            id=queue_id(queue),
-            **{"class": "queue"},
-            shape="cylinder",
-            width=inches(width),
-            height=inches(height),
-            tooltip=literal(f"queue {queue}"),
-        )
+        look = {"label": literal(queue), "shape": "cylinder", "tooltip": literal(f"queue {queue}")}
+        _node(drawing, queue_id(queue), "queue", labels.queue_size(queue), **look)
         if not self._tree.is_cluster(state):
             _row(drawing, "same", [state_id(state.index), queue_id(queue)])
 
@@ -197,24 +187,15 @@ def state_class(state: StateOutline, tree: Tree) -> str:
     return " ".join([*words, *(["folded"] if folded else [])])
 
 
-def _dot(drawing: graphviz.Digraph, id: str, radius: float) -> None:
-    size = inches(2 * radius)
-    drawing.node(id, id=id, **{"class": "start"}, width=size, height=size, **DOT)
+def _node(drawing: graphviz.Digraph, id: str, kind: str, size: tuple[float, float], **looks: str | None) -> None:
+    width, height = size
+    drawing.node(id, id=id, **{"class": kind}, width=inches(width), height=inches(height), **looks)
 
 
 def _history(drawing: graphviz.Digraph, state: StateOutline) -> None:
-    size = inches(2 * labels.HISTORY)
-    drawing.node(
-        state_id(state.index),
-        label=HISTORY[state.history],
-        id=state_id(state.index),
-        **{"class": "history"},
-        shape="circle",
-        fixedsize="true",
-        width=size,
-        height=size,
-        tooltip=literal_title(history_title(state)),
-    )
+    look = {"label": HISTORY[state.history], "shape": "circle", "fixedsize": "true"}
+    size = (2 * labels.HISTORY, 2 * labels.HISTORY)
+    _node(drawing, state_id(state.index), "history", size, **look, tooltip=literal_title(history_title(state)))
 
 
 def _row(drawing: graphviz.Digraph, rank: str, nodes: Sequence[str]) -> None:
@@ -228,12 +209,8 @@ def _row(drawing: graphviz.Digraph, rank: str, nodes: Sequence[str]) -> None:
 def _label(lines: Sequence[Line]) -> str:
     """Return the label: its first line is filled with spaces to the width the drawing needs."""
     width, _ = labels.label_size(lines)
-    return literal_lines(_fill_lines([line.text for line in lines], width + labels.LABEL_GAP))
-
-
-def _fill_lines(lines: Sequence[str], width: float) -> list[str]:
-    first, *rest = lines
-    return [first.ljust(math.ceil(width / LABEL_COLUMN)), *rest]
+    first, *rest = [line.text for line in lines]
+    return literal_lines([first.ljust(math.ceil((width + labels.LABEL_GAP) / LABEL_COLUMN)), *rest])
 
 
 def inches(points: float) -> str:

@@ -47,7 +47,7 @@ def place_labels(
     parts = PARTS[:: max(1, len(PARTS) // max(LEAST_PARTS, MOST_TRIED // (5 * max(1, len(waiting)))))]
     for id in waiting:
         found[id] = _move(id, curves[id], sizes_of[id], near, parts)
-    crossed = {id: near.lines_in(id, label_box(found[id], sizes_of[id])) for id in waiting}
+    crossed = {id: near.lines_in(id, _bounds(label_box(found[id], sizes_of[id]))) for id in waiting}
     return found, {id: lines for id, lines in crossed.items() if lines}
 
 
@@ -64,7 +64,7 @@ def _words_box(label: Box) -> Box:
 def _move(id: str, curve: Curve, size: tuple[float, float], near: _Neighbours, parts: Sequence[float]) -> Curve:
     """Take the cheapest place along the line. A place in the middle is preferred among equals."""
     best, least = label_box(curve, size), math.inf
-    for cost, box in _candidates(near.trace_of(id), size, parts):
+    for cost, box in _candidates(near.traces[id], size, parts):
         cost += near.cost(id, box, least)
         if cost < least:
             best, least = box, cost
@@ -128,8 +128,8 @@ class _Neighbours:
             bounds, is_around = _bounds(box), id in around
             for cell in _border_cells(bounds) if is_around else _cells(bounds):
                 self._nodes[cell].append((id, bounds, is_around))
-        self._traces = {id: trace(curve) for id, curve in curves.items()}
-        for id, points in self._traces.items():
+        self.traces = {id: trace(curve) for id, curve in curves.items()}
+        for id, points in self.traces.items():
             for x, y in points:
                 self._points[int(x // CELL), int(y // CELL)].append((id, x, y))
 
@@ -142,11 +142,8 @@ class _Neighbours:
         """Return whether the label stands away from its own line."""
         left, right, top, bottom = _bounds(box)
         return all(
-            math.hypot(max(left - x, 0, x - right), max(top - y, 0, y - bottom)) > FAR for x, y in self._traces[id]
+            math.hypot(max(left - x, 0, x - right), max(top - y, 0, y - bottom)) > FAR for x, y in self.traces[id]
         )
-
-    def trace_of(self, id: str) -> list[Point]:
-        return self._traces[id]
 
     def cost(self, id: str, box: Box, least: float = math.inf) -> float:
         """Return the cost of a place. Counting ends above ``least``: such a cost may be too low."""
@@ -156,7 +153,7 @@ class _Neighbours:
         if cost <= least:
             cost += ON_LABEL * self._count_labels(id, bounds, cells)
         if cost <= least:
-            cost += ON_LINE * len(self._lines_in(id, bounds, cells))
+            cost += ON_LINE * len(self.lines_in(id, bounds))
         return cost
 
     def _count_nodes(self, bounds: Bounds, cells: Sequence[tuple[int, int]]) -> int:
@@ -180,16 +177,12 @@ class _Neighbours:
                     found.add(other)
         return len(found - {id})
 
-    def lines_in(self, id: str, box: Box) -> set[str]:
+    def lines_in(self, id: str, bounds: Bounds) -> set[str]:
         """Return the other lines that run through a label."""
-        bounds = _bounds(box)
-        return self._lines_in(id, bounds, _cells(bounds))
-
-    def _lines_in(self, id: str, bounds: Bounds, cells: Sequence[tuple[int, int]]) -> set[str]:
         left, right, top, bottom = bounds[0] - 1, bounds[1] + 1, bounds[2] - 1, bounds[3] + 1
         return {
             other
-            for cell in cells
+            for cell in _cells(bounds)
             for other, x, y in self._points.get(cell, ())
             if left < x < right and top < y < bottom and other != id
         }

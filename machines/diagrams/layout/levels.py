@@ -100,11 +100,9 @@ class _Levels:
         rows: tuple[list[str], list[str]] = (starts, [])
         for piece in self._routes.pieces(level):
             if piece.tail_port or piece.head_port:
-                rows[self._is_low(piece)].append(port_id(piece.wire))
+                is_low = self._upwards.get(piece.wire.id, False) is piece.tail_port
+                rows[is_low].append(port_id(piece.wire))
         return rows
-
-    def _is_low(self, piece: Piece) -> bool:
-        return self._upwards.get(piece.wire.id, False) is piece.tail_port
 
     # ---- places, from the inside out
 
@@ -215,9 +213,7 @@ def grid(sketch: Sketch) -> Block:
     _rows(block, states)
     _rows(block, queues)
     _rows(block, dict.fromkeys(sketch.last, POINT), abreast=True)
-    for piece in sketch.pieces:
-        block.curves[piece.wire.id] = straight(sketch, piece, block.boxes)
-    return block
+    return _add_missing_lines(block, sketch)
 
 
 def _rows(block: Block, cells: Mapping[str, Cell], *, abreast: bool = False) -> None:

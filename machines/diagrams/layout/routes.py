@@ -82,12 +82,13 @@ def has_start(tree: Tree) -> bool:
 def feeds(tree: Tree) -> list[tuple[StateOutline, str]]:
     """Return which states put work on which queues, in document order, each pair once."""
     known = set(tree.outline.queues)
-    pairs = [(state, queue) for state in tree.outline.states for queue in _queues_of(state) if queue in known]
+    pairs = [
+        (state, queue)
+        for state in tree.outline.states
+        for queue in (*(invoke.queue for invoke in state.invokes), *state.enqueues)
+        if queue in known
+    ]
     return list({(state.index, queue): (state, queue) for state, queue in pairs}.values())
-
-
-def _queues_of(state: StateOutline) -> list[str]:
-    return [*(invoke.queue for invoke in state.invokes), *state.enqueues]
 
 
 def _starts(tree: Tree) -> Iterator[Wire]:

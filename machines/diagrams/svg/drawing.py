@@ -83,10 +83,17 @@ class _Drawing:
     def svg(self) -> str:
         root = self._root()
         place = f"translate({labels.MARGIN:g} {labels.MARGIN:g})"
-        self._edges(element(root, "g", class_="edges", transform=place))
-        self._clusters(element(root, "g", class_="clusters", transform=place))
-        self._nodes(element(root, "g", class_="nodes", transform=place))
-        self._controls(element(root, "g", class_="controls", transform=place))
+        edges, clusters, nodes, controls = (
+            element(root, "g", class_=kind, transform=place) for kind in ("edges", "clusters", "nodes", "controls")
+        )
+        self._edges(edges)
+        for state in self._outline.states:  # parents come before their children, and so below them in the drawing
+            box = self._layout.boxes[state_id(state.index)]
+            if self._tree.is_cluster(state):
+                draw_cluster(clusters, state, box, self._tree)
+            if state.type != "history":
+                draw_controls(controls, state, box, self._tree)
+        self._nodes(nodes)
         return serialize(root)
 
     def _root(self) -> Element:
@@ -106,12 +113,6 @@ class _Drawing:
         )
         title(root, self._outline.id)
         return root
-
-    def _clusters(self, group: Element) -> None:
-        """Draw clusters. Parents come before their children in the document, and so below them in the drawing."""
-        for state in self._outline.states:
-            if self._tree.is_cluster(state):
-                draw_cluster(group, state, self._layout.boxes[state_id(state.index)], self._tree)
 
     def _edges(self, group: Element) -> None:
         lines: dict[str, list[Wire]] = {}
@@ -162,11 +163,6 @@ class _Drawing:
         for queue in self._outline.queues:
             if queue_id(queue) in boxes:
                 draw_queue(group, queue, boxes[queue_id(queue)])
-
-    def _controls(self, group: Element) -> None:
-        for state in self._outline.states:
-            if state.type != "history":
-                draw_controls(group, state, self._layout.boxes[state_id(state.index)], self._tree)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from machines.diagrams.layout.labels import drawable
-from machines.engine.definitions import Finding, InvokeOutline, Outline, StateOutline, TransitionOutline, outline
+from machines.diagrams.layout.labels import drawable, event_text
+from machines.engine.definitions import Finding, Outline, StateOutline, TransitionOutline, outline
 from machines.engine.definitions.findings import make_finding
 
 from .dot import omissions
@@ -20,8 +20,6 @@ from .dot import omissions
 # A character is written as #code, unless it has no special meaning in Mermaid's grammar and in Markdown,
 # which Mermaid looks for in labels.
 _ODD = re.compile(r"[^\w ,.()=/?']|_|(?<=\d)[.)](?= |$)")
-
-_ENDINGS = {"done": "done.invoke.", "error": "error.invoke."}
 
 
 def escape(text: str) -> str:
@@ -49,11 +47,14 @@ def _unlike(drawn: Outline) -> list[Finding]:
         message = f"Mermaid has no history states; {', '.join(histories)} became an ordinary state called H"
         found.append(make_finding("SB222", "", message))
     starts = [state.name for state in drawn.states if any(name not in state.children for name in _start(state))]
-    if starts or _outside(drawn):
+    first = drawn.state(drawn.initial)
+    if starts or (first is not None and first.parent is not None and drawn.root is None):
         message = f"a start inside another state cannot be drawn: {', '.join(starts) or drawn.id} starts further inside"
         found.append(make_finding("SB222", "", message))
     crossing = sum(
-        _crosses(source.parent, drawn, target) for source in drawn.states for target in _targets(source, drawn)
+        (found_state := drawn.state(target)) is not None and found_state.parent != source.parent
+        for source in drawn.states
+        for target in _targets(source, drawn)
     )
     if crossing:
         message = f"{crossing} arrows cross the border of a state; some releases of Mermaid do not draw those"
@@ -65,18 +66,8 @@ def _start(state: Any) -> tuple[str, ...]:
     return state.initial if state.type == "compound" else ()
 
 
-def _outside(drawn: Outline) -> bool:
-    first = drawn.state(drawn.initial)
-    return first is not None and first.parent is not None and drawn.root is None
-
-
 def _targets(source: Any, drawn: Outline) -> list[str]:
     return [name for t in source.transitions if not is_internal(t, drawn) for name in t.targets]
-
-
-def _crosses(parent: str | None, drawn: Outline, target: str) -> bool:
-    found = drawn.state(target)
-    return found is not None and found.parent != parent
 
 
 class _Writer:
@@ -91,9 +82,10 @@ class _Writer:
         first = self._outline.root or self._outline.initial
         yield from self._starts(None, (first,), "")
         for state in self._outline.states:
-            yield from self._history_default(state)
+            for name in state.initial if state.type == "history" else ():
+                yield f"{self._ids[state.name]} --> {self._ids[name]}"
             for transition in state.transitions:
-                yield from self._transition(transition)
+                yield from self._transition(transition, state)
 
     def _state(self, state: StateOutline, margin: str) -> Iterator[str]:
         id = self._ids[state.name]
@@ -138,14 +130,10 @@ class _Writer:
         lineage = self._outline.lineage(name)
         return next((state.name for state in lineage if state.parent == parent), name)
 
-    def _history_default(self, state: StateOutline) -> Iterator[str]:
-        for name in state.initial if state.type == "history" else ():
-            yield f"{self._ids[state.name]} --> {self._ids[name]}"
-
-    def _transition(self, transition: TransitionOutline) -> Iterator[str]:
+    def _transition(self, transition: TransitionOutline, state: StateOutline) -> Iterator[str]:
         if is_internal(transition, self._outline):
             return
-        lines = arrow_lines(transition)
+        lines = arrow_lines(transition, state)
         label = f" : {_label(lines)}" if lines else ""
         source = self._ids[transition.source]
         targets = [self._ids[name] for name in transition.targets]
@@ -170,18 +158,19 @@ def state_lines(state: StateOutline, outline: Outline) -> list[str]:
     lines = [state.name]
     lines += [f"entry / {action}" for action in state.entry]
     lines += [f"exit / {action}" for action in state.exit]
-    lines += [f"do / {work_text(invoke)}" for invoke in state.invokes]
+    lines += [f"do / machine {one.machine}" if one.machine else f"do / {one.src}" for one in state.invokes]
     lines += [f"output / {state.output}"] if state.output else []
     for transition in state.transitions:
         if is_internal(transition, outline):
-            lines.append(" ".join(arrow_lines(transition)))
+            lines.append(" ".join(arrow_lines(transition, state)))
     return [clean(line) for line in lines]
 
 
-def arrow_lines(transition: TransitionOutline) -> list[str]:
+def arrow_lines(transition: TransitionOutline, state: StateOutline) -> list[str]:
     """Return the label of a transition: ``event [guard]``, then each action on a line of its own."""
     guard = f"[{transition.guard_text}]" if transition.guard_text else ""
-    first = f"{event_text(transition)} {guard}".strip()
+    event = "" if transition.cause == "always" else event_text(transition, state)
+    first = f"{event} {guard}".strip()
     lines = [first, *(f"/ {action}" for action in transition.actions)]
     return [clean(line) for line in lines if line]
 
@@ -195,27 +184,6 @@ def is_internal(transition: TransitionOutline, outline: Outline) -> bool:
     return stays and source is not None and source.is_leaf
 
 
-def event_text(transition: TransitionOutline) -> str:
-    """Return the events in readable form: ``done`` or ``error`` when work ends, ``after 30 s`` for a timer."""
-    if transition.cause == "after":
-        return f"after {transition.delay}".strip()
-    if transition.cause == "state done":
-        return "done"
-    return ", ".join(_event(event, transition) for event in transition.events)
-
-
-def work_text(invoke: InvokeOutline) -> str:
-    return f"machine {invoke.machine}" if invoke.machine else invoke.src
-
-
 def clean(text: str) -> str:
     """Return a text on one line, without characters that no document may contain."""
     return " ".join(drawable(text).split())
-
-
-def _event(event: str, transition: TransitionOutline) -> str:
-    for word, prefix in _ENDINGS.items():
-        if event.startswith(prefix):
-            id = event.removeprefix(prefix)
-            return word if id == transition.source else f"{word} {id}"
-    return event

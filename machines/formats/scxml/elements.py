@@ -123,37 +123,34 @@ def parse(text: str, file: str = "") -> Element | Finding:
     except _Refusal as refusal:
         return refusal.found
     except ExpatError as error:
-        where = builder.source.place(builder.source.offset(builder.error_byte()))
+        where = builder.source.place(builder.source.offset(max(0, builder.parser.ErrorByteIndex)))
         return make_finding("SB131", where, f"not XML: {ErrorString(error.code)}")
 
 
 class _Builder:
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._parser: XMLParserType = ParserCreate(encoding="utf-8", namespace_separator="\n")
-        self._parser.buffer_text = False  # each run of text keeps its own place
-        self._parser.ordered_attributes = True
-        self._parser.SetParamEntityParsing(0)
-        self._parser.StartElementHandler = self._open
-        self._parser.EndElementHandler = self._close
-        self._parser.CharacterDataHandler = self._characters
-        self._parser.StartDoctypeDeclHandler = self._doctype
-        self._parser.EntityDeclHandler = self._doctype
-        self._parser.ExternalEntityRefHandler = self._doctype
+        self.parser: XMLParserType = ParserCreate(encoding="utf-8", namespace_separator="\n")
+        self.parser.buffer_text = False  # each run of text keeps its own place
+        self.parser.ordered_attributes = True
+        self.parser.SetParamEntityParsing(0)
+        self.parser.StartElementHandler = self._open
+        self.parser.EndElementHandler = self._close
+        self.parser.CharacterDataHandler = self._characters
+        self.parser.StartDoctypeDeclHandler = self._doctype
+        self.parser.EntityDeclHandler = self._doctype
+        self.parser.ExternalEntityRefHandler = self._doctype
         self._around: list[Element] = []
         self._root: Element | None = None
         self._count = 0
 
     def run(self) -> Element:
-        self._parser.Parse(self.source.raw, True)
+        self.parser.Parse(self.source.raw, True)
         assert self._root is not None
         return self._root
 
-    def error_byte(self) -> int:
-        return max(0, self._parser.ErrorByteIndex)
-
     def _refuse(self, code: str, message: str, hint: str = "") -> None:
-        where = self.source.place(self.source.offset(max(0, self._parser.CurrentByteIndex)))
+        where = self.source.place(self.source.offset(max(0, self.parser.CurrentByteIndex)))
         raise _Refusal(make_finding(code, where, message, hint))
 
     def _doctype(self, *_: object) -> int:
@@ -170,7 +167,7 @@ class _Builder:
             self._refuse("SB111", f"more than {MAX_ELEMENTS} elements")
         pairs = zip(attributes[::2], attributes[1::2], strict=True)
         element = Element(
-            self.source, *_halves(name), self._parser.CurrentByteIndex, {_halves(key): value for key, value in pairs}
+            self.source, *_halves(name), self.parser.CurrentByteIndex, {_halves(key): value for key, value in pairs}
         )
         if self._around:
             self._around[-1].children.append(element)
@@ -182,7 +179,7 @@ class _Builder:
         self._around.pop()
 
     def _characters(self, characters: str) -> None:
-        self._around[-1].runs.append(Text(characters, self._parser.CurrentByteIndex))
+        self._around[-1].runs.append(Text(characters, self.parser.CurrentByteIndex))
 
 
 def _halves(name: str) -> tuple[str, str]:

@@ -156,7 +156,7 @@ class _Reader:
         )
 
     def _after(self, found: dict[str, Any], path: str) -> When:
-        return When("after", delay=self._duration(found["after"], f"{path}.after"))
+        return When("after", delay=self._read(lambda: read_duration(found["after"]), f"{path}.after"))
 
     def _job(self, found: dict[str, Any], path: str) -> When:
         ends = [key for key in ("done", "failed") if key in found]
@@ -272,9 +272,6 @@ class _Reader:
             return value
         self.add(WRONG, _join(path, key), f"fields with their values are expected, found {_kind(value)}")
         return {}
-
-    def _duration(self, value: Any, path: str) -> int:
-        return self._read(lambda: read_duration(value), path)
 
     def _time(self, found: dict[str, Any], path: str) -> int | None:
         if "time" not in found:
