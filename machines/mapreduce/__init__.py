@@ -9,7 +9,7 @@
     run.map()
     run.reduce(timeout=60)
 
-- ``definitions``: the two machines it consists of, a run and a chunk; ``builtin_machines`` publishes them
+- ``definitions``: the two machines it consists of, a run and a chunk
 - ``run``: what callers hold; ``actions``: what people do with a run
 - ``functions``: which function may map or reduce; ``handlers``: the jobs of the workers
 - ``store``: items in pages, which chunk they belong to, and where they are kept

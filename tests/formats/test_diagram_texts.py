@@ -159,3 +159,10 @@ def test_no_name_becomes_syntax(definition):
     ]
     arrows += [(ids[s.name], ids[name]) for s in expected.states if s.type == "history" for name in s.initial]
     assert sorted((source, target) for source, target, _ in drawn.arrows) == sorted(arrows)
+
+
+def test_each_transition_of_one_timer_names_its_time():
+    waits = {"id": "m", "initial": "a", "context": {"x": False}, "states": {"b": {}, "c": {}}}
+    waits["states"]["a"] = {"after": {"30s": [{"target": "b", "guard": "x"}, "c"]}}
+    text, _ = dump(waits, "mermaid")
+    assert text.count(" : after 30 s") == 2
