@@ -46,6 +46,7 @@ def job_page(request: HttpRequest, machine: str, id: str, turned: FailedAction |
         "timeline": sorted(list_timeline(job), key=lambda entry: entry.at),
         "earlier": len(job.log) >= MAX_ATTEMPTS,
         "turned": turned,
+        "output": job_queries.get_output(Actor.of(request), job),
         "actions": acts.list_job_actions(job) if allows(request.user, "operate", machine) else [],
     }
     return render_page(request, "signalbox/jobs/job.html", context, status=turned.status if turned else 200)

@@ -96,6 +96,8 @@ TABLE = (
     _setting("THREADS", Integer(4, 256), 16),
     _setting("LIVE", Numbers(), {}, ""),
     _setting("LEASE_HELPER", Integer(0, 86_400), 600),
+    # KiB of what a handler logs and prints that are kept with its job.
+    _setting("JOB_LOGS", Integer(0, 1024), 64),
     # Webhooks.
     _setting("WEBHOOK_HOSTS", Words(), []),
     _setting("WEBHOOK_PORTS", Integers(1, 65_535), []),

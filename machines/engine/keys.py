@@ -302,6 +302,10 @@ class Keys:
         """Return a SCAN pattern for the keys of jobs and places (and a few others), by default of all machines."""
         return f"{_literal(self.prefix)}{{{'*' if machine is None else machine}:*}}:[jq]*"
 
+    def output(self, root: str, job: str) -> str:
+        """string with EX: the end of what the handler of a job of the partition ``root`` logged and printed."""
+        return f"{root}:output:{job}"
+
     def records_pattern(self, machine: str) -> str:
         """Return a SCAN pattern for the keys of the machine's instances and jobs, and a few others."""
         return f"{_literal(self.prefix)}{{{machine}:*}}:[ij]*"

@@ -8,8 +8,10 @@ from typing import Any
 from machines.catalog.redaction import Redactor
 from machines.connections import get_engine
 from machines.engine import Job
+from machines.engine.storage import Storage
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
+from machines.worker.execution.output import read_output
 
 UNLISTED: dict[str, Any] = {"input": None, "data": {}, "unique": "", "trace": "", "log": ()}
 
@@ -18,6 +20,14 @@ def get(actor: Actor, machine: str, job: str, *, redactor: Redactor | None = Non
     """Return a job as the actor may see it. Raises Forbidden, LookupFailed."""
     actor.demand("view", machine)
     return (redactor or redactor_of(actor, machine)).job(get_engine().job(machine, job))
+
+
+def get_output(actor: Actor, job: Job, *, redactor: Redactor | None = None) -> str:
+    """Return the end of what the handler of a job logged and printed, as the actor may see it. Raises Forbidden."""
+    actor.demand("view", job.machine)
+    engine = get_engine()
+    text = read_output(Storage(engine.client), engine.keys, job.root, job.id)
+    return (redactor or redactor_of(actor, job.machine)).redact_text(text)
 
 
 def find(

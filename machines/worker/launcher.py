@@ -21,6 +21,7 @@ from .duties.timers import DueWork, DueWorkLoop
 from .execution.completer import Completer, Counters, OnFailure, ignore_failure
 from .execution.executor import STOPPED, Executor
 from .execution.in_flight import InFlightJobs
+from .execution.output import OutputKeeper
 from .execution.progress_reporter import ProgressReporter
 from .helper_process import HelperProcess
 from .intake.bell_listener import BellListener
@@ -79,8 +80,13 @@ class Launcher:
         self._completer = Completer(
             engine, self.in_flight, self.counters, self._progress, backoff=options.backoff, on_failure=on_failure
         )
+        self._output = OutputKeeper(engine, options.job_logs * 1024)
         self._executor = Executor(
-            registry, self.in_flight, self._completer, on_exhausted=lambda: self._inbox.put("exhausted")
+            registry,
+            self.in_flight,
+            self._completer,
+            output=self._output,
+            on_exhausted=lambda: self._inbox.put("exhausted"),
         )
         info = InfoBuilder(
             options.id, self.served_queues, self.in_flight, version=version, counters=self.counters,
@@ -145,7 +151,7 @@ class Launcher:
         """Work until it is stopped or exhausted, or until ``once`` or ``drain`` is reached."""
         taking = threading.Thread(target=self._take, name="fetcher", daemon=True)
         watching = (self._beating, self._sweeping, self._ticking, *self._others)
-        for part in (self._listener, self._completer, self._executor, *watching, taking):
+        for part in (self._output, self._listener, self._completer, self._executor, *watching, taking):
             part.start()
         message = self._listen()
         self._quiet(message)
@@ -231,6 +237,7 @@ class Launcher:
         self._timer_waiter.interrupt()
         self._still(self._beating, self._sweeping, self._ticking, *self._others)
         self._executor.stop()
+        self._output.stop()
         self._progress.stop()
         self._listener.stop()
         self._helper.stop()

@@ -36,6 +36,7 @@ class Options:
     mend: float = 15.0  # pause between two steps of the full check of all jobs; twenty of these between two checks
     tick: float = 5.0  # the longest pause between two looks at what is due: how late it may be when a bell was lost
     helper_limit: float = 600.0  # a helper renews the leases of a worker that hangs for this long; 0: no helper
+    job_logs: int = 0  # KiB of what a handler logs and prints that are kept with its job
     backoff: float = 2.0  # the longest pause between two tries while Redis is away
     id: str = field(default_factory=worker_id)
 

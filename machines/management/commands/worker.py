@@ -35,7 +35,7 @@ class Command(BaseCommand):
 
     def handle(self, **given: Any) -> None:
         try:
-            options = read_options(given, float(conf.LEASE_HELPER))
+            options = read_options(given, float(conf.LEASE_HELPER), conf.JOB_LOGS)
             registry = discover(read_names(given["handlers"]))
         except (ValueError, HandlerError) as error:
             raise CommandError(str(error)) from error

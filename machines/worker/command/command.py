@@ -49,10 +49,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
-def read_options(given: Mapping[str, Any], helper_limit: float) -> Options:
+def read_options(given: Mapping[str, Any], helper_limit: float, job_logs: int = 0) -> Options:
     """Make options of the parsed arguments. Raises ValueError for what makes no sense.
 
-    ``helper_limit``: seconds for which a helper renews the leases of a worker that hangs.
+    ``helper_limit``: seconds for which a helper renews the leases of a worker that hangs. ``job_logs``: KiB.
     """
     queues = read_names(given["queues"])
     if given["queues"].strip() and not queues:
@@ -68,6 +68,7 @@ def read_options(given: Mapping[str, Any], helper_limit: float) -> Options:
         prefetch=given["prefetch"],
         grace=given["grace"],
         helper_limit=helper_limit,
+        job_logs=job_logs,
         drain=given["drain"],
         once=given["once"],
     )

@@ -37,7 +37,7 @@ def run(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     given = vars(parser.parse_args(arguments))
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     try:
-        options = read_options(given, _read_helper_limit(environment))
+        options = read_options(given, _read(environment, "LEASE_HELPER"), int(_read(environment, "JOB_LOGS")))
         engine = Engine.from_url(given["url"], prefix=given["prefix"])
     except (ValueError, SignalboxError) as error:
         parser.error(str(error))
@@ -80,8 +80,8 @@ def _make_parser(environment: Mapping[str, str]) -> ArgumentParser:
     return parser
 
 
-def _read_helper_limit(environment: Mapping[str, str]) -> float:
-    setting = SETTINGS["LEASE_HELPER"]
+def _read(environment: Mapping[str, str], name: str) -> float:
+    setting = SETTINGS[name]
     text = environment.get(setting.variable, "")
     return float(setting.kind.parse(setting.variable, text) if text else setting.default)
 

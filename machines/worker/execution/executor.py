@@ -17,6 +17,7 @@ from machines.worker.registry import Handler, Registry
 from .completer import Completer
 from .coroutines import Coroutines
 from .in_flight import InFlightJobs
+from .output import OutputKeeper
 from .threads import Threads
 
 log = logging.getLogger(__name__)
@@ -40,11 +41,13 @@ class Executor:
         completer: Completer,
         *,
         on_exhausted: Callable[[], object] = lambda: None,
+        output: OutputKeeper,
     ) -> None:
         """Execute jobs. ``on_exhausted``: called when more handlers hang than this worker can leave behind."""
         self._registry = registry
         self._in_flight = in_flight
         self._completer = completer
+        self._output = output
         self._threads = Threads(self._process, in_flight, on_exhausted)
         self.coroutines = Coroutines(self._process_async, self._abandon_unstarted, in_flight, on_exhausted)
         self._deadlines = Deadlines(self._overdue)
@@ -107,8 +110,9 @@ class Executor:
         if not self._begin(job):
             return
         try:
-            handler.check(job)
-            result = handler.function(job)
+            with self._output.collect(job):
+                handler.check(job)
+                result = handler.function(job)
         except BaseException as error:
             self._fail(job, _as_exception(handler, error))
         else:
@@ -119,8 +123,9 @@ class Executor:
         if not self._begin(job):
             return
         try:
-            handler.check(job)
-            result = await handler.function(job)
+            with self._output.collect(job):
+                handler.check(job)
+                result = await handler.function(job)
         except BaseException as error:
             self._fail(job, _as_exception(handler, error))
         else:

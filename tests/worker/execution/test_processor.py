@@ -11,6 +11,7 @@ from machines.engine import errors
 from machines.worker.execution.completer import MISSING_DELAY, Completer, Counters
 from machines.worker.execution.executor import Executor
 from machines.worker.execution.in_flight import InFlightJobs
+from machines.worker.execution.output import OutputKeeper
 from machines.worker.execution.progress_reporter import ProgressReporter
 from machines.worker.job import Job
 from tests.worker.builders import BACKOFF, START, places, registry_of, take_one
@@ -24,7 +25,7 @@ def process(engine):
     def run(handler, *, now=START, before=lambda job: None, **others):
         in_flight, counters, progress_reporter = InFlightJobs(1), Counters(), ProgressReporter(engine)
         completer = Completer(engine, in_flight, counters, progress_reporter, backoff=0.1)
-        executor = Executor(registry_of(run=handler, **others), in_flight, completer)
+        executor = Executor(registry_of(run=handler, **others), in_flight, completer, output=OutputKeeper(engine, 0))
         executors.append((executor, completer))
         completer.start()
         executor.start()

@@ -1,12 +1,13 @@
 import { throttle } from "../shared/fetcher.js";
-import { connectPage } from "../live/indicator.js";
+import { connectPage, isResting } from "../live/indicator.js";
 import { isAsShown, putJob, shapeOf } from "./progress.js";
 import { refresh } from "../shared/regions.js";
 
 const { jobPage, page } = document.body.dataset;
 const gone = document.querySelector("[data-gone]");
 const again = throttle(() => refresh(typed() ? REGIONS : [...REGIONS, "side"], page), 500);
-const REGIONS = ["head", "error", "timeline", "data"];
+const REGIONS = ["head", "error", "timeline", "data", "output"];
+const OUTPUT = 2000; // ms between two looks at what the handler has said meanwhile
 let known = "";
 
 connectPage().subscribe(`job:${jobPage}`, (value) => {
@@ -17,6 +18,10 @@ connectPage().subscribe(`job:${jobPage}`, (value) => {
   if (known ? known !== shape : !isAsShown(jobPage, value)) again();
   known = shape;
 });
+
+setInterval(() => {
+  if (!isResting() && gone.hidden && document.querySelector('.head [data-in="leased"]')) refresh(["output"], page);
+}, OUTPUT);
 
 // Keeps the actions while a reason is being typed. The engine refuses one that is no longer possible.
 function typed() {

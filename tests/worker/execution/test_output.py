@@ -1,0 +1,124 @@
+"""What a handler logs and prints is kept with its job, and shown on its page while it runs and afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+
+import pytest
+
+from machines.engine.storage import Storage
+from machines.worker.execution.output import DONE, FAILED, OutputKeeper, read_output
+from machines.worker.job import Job
+from tests.engine.builders import machine
+from tests.installation.processes import eventually
+from tests.pages.conftest import as_, user_of
+from tests.pages.reading import read
+from tests.worker.builders import Running, drain, registry_of
+
+__all__ = ["as_", "user_of"]
+
+log = logging.getLogger("shop.handlers")
+
+
+def publish(engine, *, sensitive: bool = False, **retry) -> None:
+    invoke = {"src": "run", "queue": "work", "retry": {"attempts": 1, "backoff": "1ms", "jitter": False} | retry}
+    card = {"type": "string", "default": "", "sensitive": sensitive}
+    context = {"type": "object", "properties": {"card": card}}
+    engine.publish(machine("work", {"Busy": {"invoke": invoke}}, context=context))
+    engine.create("work", "w-1", {"card": "4711"})
+
+
+def output(engine) -> str:
+    return read_output(Storage(engine.client), engine.keys, engine.keys.partition("work", 0).root, "0-1")
+
+
+def speak(job):
+    log.warning("charging %s", job.data["card"])
+    print("attempt", job.attempt)
+    raise OSError("the bank is closed")
+
+
+async def speak_later(job):
+    print("before")
+    await asyncio.sleep(0)
+    log.warning("after")
+
+
+def test_what_a_handler_logs_and_prints_is_kept_over_all_attempts_and_shown(engine, db, as_):
+    publish(engine, attempts=2)
+    streams = sys.stdout, sys.stderr
+    drain(engine, registry_of(run=speak), job_logs=64)
+    first, second = output(engine).split("-- attempt 2 --\n")
+    assert "WARNING shop.handlers: charging 4711\nattempt 1\n" in first
+    assert second.endswith("attempt 2\n")
+    assert 0 < engine.client.ttl(engine.keys.output(engine.keys.partition("work", 0).root, "0-1")) <= FAILED
+    page = read(as_("supervisor").get("/jobs/work/0-1/"))
+    assert "charging 4711" in page.one("section", data_region="output").text
+    assert (sys.stdout, sys.stderr) == streams, "a worker that ends leaves the streams as they were"
+
+
+def test_who_may_not_see_sensitive_values_sees_no_output_of_such_a_machine(engine, db, as_):
+    publish(engine, sensitive=True)
+    drain(engine, registry_of(run=speak), job_logs=64)
+    page = read(as_("viewer").get("/jobs/work/0-1/"))
+    assert "4711" not in page.text
+    assert "•••" in page.one("section", data_region="output").text
+
+
+def test_of_a_coroutine_too_and_after_success_it_goes_soon(engine):
+    publish(engine)
+    drain(engine, registry_of(run=speak_later), job_logs=64)
+    assert output(engine).startswith("before\n")
+    assert output(engine).endswith("WARNING shop.handlers: after\n")
+    assert 0 < engine.client.ttl(engine.keys.output(engine.keys.partition("work", 0).root, "0-1")) <= DONE
+
+
+def test_while_it_runs_it_is_there(engine):
+    publish(engine)
+    go = threading.Event()
+
+    def wait(job):
+        print("halfway")
+        go.wait(60)
+
+    with Running(engine, registry_of(run=wait), job_logs=64):
+        eventually(lambda: output(engine) == "halfway\n", "the running handler is heard")
+        go.set()
+
+
+def test_without_the_setting_nothing_is_kept(engine):
+    publish(engine)
+    drain(engine, registry_of(run=speak))
+    assert output(engine) == ""
+
+
+def test_the_last_of_it_is_kept_and_others_are_not_heard(engine, errand):
+    errand("e-1")
+    (taken,) = engine.take("errand", "errands", "w")
+    keeper, job = OutputKeeper(engine, 10), Job(taken)
+    keeper.start()
+    try:
+        with keeper.collect(job):
+            print("x" * 100 + "the end")
+        print("somebody else")
+    finally:
+        keeper.stop()
+    ((_, command),) = job.writes
+    assert command[2] == "xxthe end\n"
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_what_is_printed_is_still_printed(engine, errand, capsys, stream):
+    errand("e-1")
+    (taken,) = engine.take("errand", "errands", "w")
+    keeper = OutputKeeper(engine, 100)
+    keeper.start()
+    try:
+        with keeper.collect(Job(taken)):
+            print("said", file=getattr(sys, stream))
+    finally:
+        keeper.stop()
+    assert getattr(capsys.readouterr(), stream[3:]) == "said\n"
