@@ -9,6 +9,6 @@ from .schedules import execution as of_schedules
 __all__ = ["of_bulks", "of_runs", "of_schedules"]
 
 if is_configured():
-    from machines.integrations.tasks import workers
+    from machines.integrations.tasks import execution
 
-    workers.prepare()
+    execution.prepare()

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from machines.integrations.attached import NotAttachable, attach, detach
-from machines.integrations.attached import states as state_names
+from machines.integrations.attached import registry as state_names
 from machines.integrations.attached.definition import build_definition
 from machines.integrations.attached.reconcile import Reconcile
 from tests.installation.processes import ROOT

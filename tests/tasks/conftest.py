@@ -13,8 +13,8 @@ from types import ModuleType
 import pytest
 
 from machines.engine import Engine
-from machines.integrations.tasks import declarations, workers
-from machines.integrations.tasks.builtin_machine import MACHINE
+from machines.integrations.tasks import declarations, execution
+from machines.integrations.tasks.options import MACHINE
 from machines.testing.job_runner import JobRun, JobRunner
 from machines.worker.registry import discover, handlers
 from tests.configuration import configure
@@ -29,7 +29,7 @@ def tasks(engine: Engine, settings, monkeypatch) -> Iterator[ModuleType]:
     monkeypatch.setattr(declarations, "_declared", {})
     before = set(discover())
     settings.TASKS = of_tasks.TASKS
-    workers.prepare()
+    execution.prepare()
     configure(settings, TASK_RESULTS=of_tasks.SIGNALBOX["TASK_RESULTS"])
     module = importlib.import_module("tests.tasks.app.tasks")
     module.calls.clear()

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from machines.engine import BadPayload
 from machines.integrations.tasks.backend import convert_priority
-from machines.integrations.tasks.builtin_machine import MACHINE
+from machines.integrations.tasks.options import MACHINE
 from tests.tasks.framework import InvalidTask, TaskResultStatus, task_enqueued
 
 

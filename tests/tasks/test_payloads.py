@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from machines.integrations.tasks import builtin_machine
-from machines.integrations.tasks.builtin_machine import MACHINE
+from machines.integrations.tasks import options
+from machines.integrations.tasks.options import MACHINE
 from machines.worker.registry import ForeignJob
 from tests.tasks.framework import InvalidTask, TaskResultDoesNotExist, default_task_backend
 
@@ -23,7 +23,7 @@ def make(task, **fields):
 @pytest.fixture
 def forge(engine, tasks):
     """Puts a job of a stranger on the queue."""
-    builtin_machine.publish(engine)
+    options.publish(engine)
     tasks.add.get_backend().validate_task(tasks.add)  # declared here, as in a worker that imported its module
     return lambda src, payload: engine.enqueue(MACHINE, src, payload, queue="default", attempts=1)
 

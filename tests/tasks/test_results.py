@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from machines.integrations.tasks.builtin_machine import MACHINE
+from machines.integrations.tasks.options import MACHINE
 from tests.configuration import configure
 from tests.tasks.framework import (
     TaskResultDoesNotExist,

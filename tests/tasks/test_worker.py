@@ -7,7 +7,7 @@ import importlib
 import pytest
 from django.urls import reverse
 
-from machines.integrations.tasks.builtin_machine import MACHINE
+from machines.integrations.tasks.options import MACHINE
 from tests.installation.processes import eventually
 from tests.tasks.framework import TaskResultStatus
 

@@ -3,10 +3,10 @@
 See ``docs/attach.md``. ``machines.fields`` is the other direction, where the machine decides and a column follows.
 """
 
-from .acting import acting_as
 from .attaching import attach, detach
-from .errors import NotAttachable
+from .columns import NotAttachable
 from .libraries.transitions import follow
+from .recording import acting_as
 from .registry import Attachment
 
 __all__ = ["Attachment", "NotAttachable", "acting_as", "attach", "detach", "follow"]

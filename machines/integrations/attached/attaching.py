@@ -11,8 +11,7 @@ from machines.catalog.mirrors import MIRROR
 from machines.engine import limits
 
 from . import recording, registry
-from .columns import check_columns
-from .errors import NotAttachable
+from .columns import NotAttachable, check_columns
 from .libraries import DjangoFsm, Library, python_statemachine, transitions, viewflow
 from .registry import Attachment
 

@@ -24,9 +24,9 @@ from machines.engine.definitions import FieldOutline
 from machines.engine.records import Outcome
 
 from . import registry
-from .acting import ARGUMENTS, acting_as
 from .definition import find_transition
 from .libraries import ANY, ANY_OTHER, Declared
+from .recording import ARGUMENTS, acting_as
 from .registry import Attachment
 
 REASON = "description"

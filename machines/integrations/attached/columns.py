@@ -8,10 +8,9 @@ from typing import Any
 
 from django.db import models
 
-from machines.engine import limits
+from machines.engine import BadInput, limits
 
 from ..row_values import list_changes, make_plain
-from .errors import NotAttachable
 
 MAX_TEXT = 500  # characters of a text; what is longer is cut
 TYPES: dict[type[models.Field[Any, Any]], str] = {
@@ -28,6 +27,12 @@ TYPES: dict[type[models.Field[Any, Any]], str] = {
     models.GenericIPAddressField: "string",
 }
 """Class of a field, or of one of its bases -> type of the data field."""
+
+
+class NotAttachable(BadInput):
+    """A model or a field that cannot be mirrored; the message says what would be."""
+
+    code = "SB493"
 
 
 @dataclass(frozen=True)

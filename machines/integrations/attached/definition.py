@@ -1,4 +1,5 @@
-"""Makes a definition of the transitions that a model declares.
+"""Makes a definition of the transitions that a model declares, and publishes it when a process first needs it and when
+the declarations have changed.
 
 Conditions and permissions are code of the model. They are named in the description of a transition, and are no guards:
 what is recorded has happened, so the machine has nothing to decide.
@@ -9,13 +10,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .columns import declare_context
-from .errors import NotAttachable
+from machines.catalog import publishing
+from machines.engine import Engine
+
+from .columns import NotAttachable, declare_context
 from .libraries import ANY, ANY_OTHER, Declared
 from .registry import Attachment
 
 TARGET = "target"
 """The field of an event's payload that names the state, where a transition declares several."""
+
+_known: set[tuple[str, str]] = set()
+"""Prefix of the keys, and machine: what this process has found published."""
 
 
 def build_definition(attachment: Attachment) -> dict[str, Any]:
@@ -109,3 +115,35 @@ def _describe(attachment: Attachment, declared: Declared) -> list[str]:
 
 def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
+
+
+def ensure(engine: Engine, attachment: Attachment) -> None:
+    """Raise EngineUnavailable, DefinitionError."""
+    known = (engine.keys.prefix, attachment.machine)
+    if known not in _known:
+        publish(engine, attachment)
+        _known.add(known)
+
+
+def publish(engine: Engine, attachment: Attachment) -> None:
+    """Make the declarations of the code the current version, and have instances of older ones follow."""
+    definition = build_definition(attachment)
+    publication = publishing.prepare(definition)
+    if not publishing.is_current(attachment.machine, publication.compiled):
+        publishing.write(publication.compiled, notes=f"the declarations of {attachment.label}")
+
+
+def migrate(engine: Engine, attachment: Attachment) -> None:
+    """Move instances of older versions to the current one; those in a state that is gone get the initial one, and are
+    put into the state of their row afterwards."""
+    machine = attachment.machine
+    current = engine.live(machine).version
+    older = [number for number in engine.versions(machine) if number != current]
+    if not older:
+        return
+    initial = build_definition(attachment)["initial"]
+    names = set(attachment.states.names.values())
+    for number in older:
+        lost = [name for name in engine.definition(machine, number)["states"] if name not in names]
+        plan = engine.plan(machine, current, from_versions=[number], states=dict.fromkeys(lost, initial))
+        engine.migrate(plan, actor="row", reason="the declarations of the model have changed")

@@ -31,10 +31,10 @@ from machines.engine import (
     UnknownInstance,
 )
 
-from . import publication
-from .changes import Change, Transition
+from . import definition
 from .columns import Row
 from .definition import TARGET, find_transition, is_open
+from .recording import Change, Transition
 from .registry import Attachment
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ def record(attachment: Attachment, changes: Mapping[Any, Change], using: str) ->
 
 
 def _record(engine: Engine, attachment: Attachment, changes: Mapping[Any, Change], using: str) -> None:
-    publication.ensure(engine, attachment)
+    definition.ensure(engine, attachment)
     seen: dict[str, Instance] = {}
     notes: dict[str, tuple[str, str]] = {}
     created = [pk for pk, change in changes.items() if change.created]

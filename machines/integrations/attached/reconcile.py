@@ -17,7 +17,7 @@ from django.db.models import Model
 
 from machines.engine import Engine, Instance, SignalboxError, UnknownInstance
 
-from . import mirror, publication
+from . import definition, mirror
 from .columns import Row
 from .registry import Attachment
 
@@ -95,8 +95,8 @@ class Reconcile:
     def pages(self) -> Iterator[int]:
         """Compare a page for each value taken, and yield how many rows or instances it had."""
         if not self._dry_run:
-            publication.publish(self._engine, self._attachment)
-            publication.migrate(self._engine, self._attachment)
+            definition.publish(self._engine, self._attachment)
+            definition.migrate(self._engine, self._attachment)
         yield from self._rows()
         yield from self._instances()
 

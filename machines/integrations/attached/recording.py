@@ -6,20 +6,51 @@ or to a savepoint, is never recorded. Changes of one transaction go out together
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connections, models, transaction
 from django.db.models.signals import class_prepared, post_delete, post_save
 
+from machines.audit.request_context import current_request
+from machines.engine import limits
+
 from . import registry
-from .acting import find_actor, find_reason
-from .changes import Change, Transition
 from .libraries import Heard, plain
 from .registry import Attachment
 
 PENDING = "_signalbox_transitions"
+ARGUMENTS = ("by", "user")
+LOGGED = "__django_fsm_log_attr_"
+"""Where django-fsm-log keeps ``by`` and ``description`` on a row while a transition runs."""
 _UID = "machines.integrations.attached"
+_acting: ContextVar[tuple[Any, str]] = ContextVar("attached_actor", default=(None, ""))
+
+
+@dataclass(frozen=True)
+class Transition:
+    """One call of a method. ``target``: the name of the state, None where it stays; ``source``: the value before;
+    ``begins``: as ``Heard`` has it."""
+
+    event: str
+    source: Any
+    target: Any
+    actor: str
+    reason: str
+    begins: bool = False
+
+
+@dataclass
+class Change:
+    """What one transaction did with one row."""
+
+    transitions: list[Transition] = field(default_factory=list)
+    created: bool = False
+    deleted: bool = False
+    actor: str = ""
 
 
 class Batch:
@@ -121,3 +152,36 @@ def _find_batch(connection: Any) -> Batch | None:
         if isinstance(function, Batch):
             return function if savepoints == set(connection.savepoint_ids) else None
     return None
+
+
+@contextmanager
+def acting_as(user: Any, reason: str = "") -> Iterator[None]:
+    """Name a user, or a program, for the transitions of a block, and a reason for those that give none."""
+    outer = _acting.set((user, reason))
+    try:
+        yield
+    finally:
+        _acting.reset(outer)
+
+
+def find_actor(row: Any, arguments: Mapping[str, Any]) -> str:
+    """Return the name of who makes a transition; "" where nobody said it."""
+    given = [arguments.get(name) for name in ARGUMENTS]
+    request = current_request.get()
+    for user in (*given, getattr(row, LOGGED + "by", None), _acting.get()[0], getattr(request, "user", None)):
+        if name := _name(user):
+            return name[: limits.MAX_ACTOR]
+    return ""
+
+
+def find_reason(row: Any, arguments: Mapping[str, Any]) -> str:
+    given = arguments.get("description") or getattr(row, LOGGED + "description", None) or _acting.get()[1]
+    return given[: limits.MAX_REASON] if isinstance(given, str) else ""
+
+
+def _name(user: Any) -> str:
+    if isinstance(user, str):
+        return user
+    if user is None or not getattr(user, "is_authenticated", False):
+        return ""
+    return str(user.get_username())

@@ -6,12 +6,13 @@
 
 Works with ``django.tasks`` (Django 6) and with its backport ``django_tasks``. The parts:
 
-- ``framework``: the names of whichever of the two there is; ``backend``: enqueueing, results; ``options``
+- ``framework``: the names of whichever of the two there is; ``backend``: enqueueing, results; ``options``, with
+  the machine whose queues the jobs are on
 - ``declarations``: the tasks that this process has declared, each a handler of its workers
-- ``execution``: running a task; ``results``: what is known of a task, from its job and after it; ``current_job``
-- ``workers``: what a worker does at its start
+- ``execution``: running a task, and what a worker does at its start; ``current_job``
+- ``results``: what is known of a task, from its job and after it
 - ``handover``, ``celery``, ``dramatiq``: jobs of invokes that workers of these run
-- ``builtin_machine``: the machine whose queues the jobs are on; ``checks``: system checks
+- ``checks``: system checks
 
 This module imports the framework only when ``SignalboxBackend`` is asked for: other programs import a module ``tasks``
 of each installed app.

@@ -21,10 +21,9 @@ from machines.engine import SignalboxError, errors, limits
 from machines.engine.jobs.enqueue import build_arguments
 from machines.engine.jobs.records import Enqueue
 
-from . import builtin_machine, declarations, results
-from .builtin_machine import MACHINE
+from . import declarations, options, results
 from .framework import BaseTaskBackend, InvalidTask, InvalidTaskBackend, Task, TaskResult, task_backends, task_enqueued
-from .options import InvalidOptions, Options, read_options
+from .options import MACHINE, InvalidOptions, Options, read_options
 
 E047 = "signalbox.E047"
 
@@ -86,7 +85,7 @@ class SignalboxBackend(BaseTaskBackend):
         engine = get_engine()
         (put,) = engine.enqueue_many([job])
         if isinstance(put, errors.UnknownMachine):
-            builtin_machine.publish(engine)
+            options.publish(engine)
             (put,) = engine.enqueue_many([job])
         if isinstance(put, SignalboxError):
             raise put

@@ -1,4 +1,4 @@
-"""Runs one attempt of a task in a worker: its arguments, signals, and what is kept of its end.
+"""Has workers of a project run its tasks: one attempt with its arguments, signals, and what is kept of its end.
 
 The worker reports the end of the job, and tries it again as its queue says; see ``machines.worker``.
 """
@@ -6,6 +6,7 @@ The worker reports the end of the job, and tries it again as its queue says; see
 from __future__ import annotations
 
 import asyncio
+from inspect import iscoroutinefunction
 from typing import Any
 
 from django.dispatch import Signal
@@ -14,9 +15,10 @@ from django.utils import timezone
 from machines.engine import errors
 from machines.worker import Job
 from machines.worker.failure import list_bases
+from machines.worker.registry import handlers
 
 from . import declarations, results
-from .backend import find_backend
+from .backend import find_backend, import_modules, list_backends
 from .current_job import current
 from .framework import (
     InvalidTask,
@@ -28,6 +30,7 @@ from .framework import (
     task_finished,
     task_started,
 )
+from .options import MACHINE
 
 LOGS = {id(log_task_started), id(log_task_finished)}  # as signals know their receivers
 
@@ -115,3 +118,26 @@ async def _send(signal: Signal, said: dict[str, Any]) -> None:
         signal.send_robust(**said)
     else:
         await signal.asend_robust(**said)
+
+
+def prepare() -> None:
+    """Have each declared task be a handler, import the modules that declare some, and have the queues served."""
+    declarations.listen(add_handler)
+    import_modules()
+    for backend in list_backends():
+        for queue in backend.queues:
+            handlers.add_queue(MACHINE, queue)
+
+
+def add_handler(path: str, task: Task) -> None:
+    if iscoroutinefunction(task.func):
+
+        async def handle(job: Job) -> None:
+            await run_async(task, job)
+    else:
+
+        def handle(job: Job) -> None:  # type: ignore[misc]
+            run(task, job)
+
+    handle.__module__, handle.__qualname__ = task.func.__module__, task.func.__qualname__
+    handlers.handler(declarations.get_handler_name(path), queue=False, machine=MACHINE)(handle)

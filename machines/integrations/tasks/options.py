@@ -1,4 +1,5 @@
-"""The ``OPTIONS`` of a backend in ``TASKS``: how the jobs of its tasks are tried, and which modules declare tasks."""
+"""The machine of tasks, and the ``OPTIONS`` of a backend in ``TASKS``: how the jobs of its tasks are tried, and which
+modules declare tasks."""
 
 from __future__ import annotations
 
@@ -6,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from machines.engine import SignalboxError
+from machines.catalog import builtin_machines
+from machines.engine import Engine, SignalboxError
 from machines.engine.jobs.enqueue import build_arguments
 from machines.engine.jobs.records import Enqueue
 
-from .builtin_machine import MACHINE
-
+MACHINE = "django_tasks"
 OF_JOBS = ("attempts", "backoff", "lease", "timeout", "jitter", "stop")
 MODULES, ON_COMMIT = "modules", "on_commit"
 KNOWN = (*OF_JOBS, MODULES, ON_COMMIT)
@@ -52,3 +53,7 @@ def read_options(given: object) -> Options:
     except SignalboxError as error:
         raise InvalidOptions(f"OPTIONS: {error}") from None
     return Options(job, tuple(modules), given.get(ON_COMMIT, False))
+
+
+def publish(engine: Engine) -> None:
+    builtin_machines.publish(engine, MACHINE)

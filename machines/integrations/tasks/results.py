@@ -24,7 +24,6 @@ from machines.worker import Job as WorkerJob
 from machines.worker.failure import format_trace
 
 from . import declarations
-from .builtin_machine import MACHINE
 from .framework import (
     InvalidTask,
     Task,
@@ -34,6 +33,7 @@ from .framework import (
     TaskResultStatus,
     normalize_json,
 )
+from .options import MACHINE
 
 UNKNOWN = "unknown"  # the worker of an attempt before the last ten
 FIELDS = {

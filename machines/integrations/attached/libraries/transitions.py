@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import models
 
-from ..errors import NotAttachable
+from ..columns import NotAttachable
 from .library import Declared, Heard, Library, Listener, name_of, plain
 
 HEARS = "_signalbox_hears_"
