@@ -7,13 +7,12 @@ from typing import Any
 from django.tasks import Task, TaskResult
 
 from machines.connections import get_engine
-from machines.integrations.tasks import declarations, workers
-from machines.integrations.tasks.builtin_machine import MACHINE
-from machines.integrations.tasks.options import Options
+from machines.integrations.tasks import declarations, execution
+from machines.integrations.tasks.options import MACHINE, Options
 from machines.tasks import SignalboxBackend
 from machines.testing.job_runner import JobRunner
 
-declarations.listen(workers.add_handler)
+declarations.listen(execution.add_handler)
 
 
 class DummyBackend(SignalboxBackend):

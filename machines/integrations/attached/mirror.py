@@ -34,8 +34,7 @@ from machines.engine import (
 from . import definition
 from .columns import Row
 from .definition import TARGET, find_transition, is_open
-from .recording import Change, Transition
-from .registry import Attachment
+from .registry import Attachment, Change, Transition
 
 log = logging.getLogger(__name__)
 

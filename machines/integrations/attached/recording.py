@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import connections, models, transaction
@@ -20,7 +19,7 @@ from machines.engine import limits
 
 from . import registry
 from .libraries import Heard, plain
-from .registry import Attachment
+from .registry import Attachment, Change, Transition
 
 PENDING = "_signalbox_transitions"
 ARGUMENTS = ("by", "user")
@@ -28,29 +27,6 @@ LOGGED = "__django_fsm_log_attr_"
 """Where django-fsm-log keeps ``by`` and ``description`` on a row while a transition runs."""
 _UID = "machines.integrations.attached"
 _acting: ContextVar[tuple[Any, str]] = ContextVar("attached_actor", default=(None, ""))
-
-
-@dataclass(frozen=True)
-class Transition:
-    """One call of a method. ``target``: the name of the state, None where it stays; ``source``: the value before;
-    ``begins``: as ``Heard`` has it."""
-
-    event: str
-    source: Any
-    target: Any
-    actor: str
-    reason: str
-    begins: bool = False
-
-
-@dataclass
-class Change:
-    """What one transaction did with one row."""
-
-    transitions: list[Transition] = field(default_factory=list)
-    created: bool = False
-    deleted: bool = False
-    actor: str = ""
 
 
 class Batch:

@@ -25,6 +25,29 @@ _attached: dict[str, Attachment] = {}
 
 
 @dataclass(frozen=True)
+class Transition:
+    """One call of a method. ``target``: the name of the state, None where it stays; ``source``: the value before;
+    ``begins``: as ``Heard`` has it."""
+
+    event: str
+    source: Any
+    target: Any
+    actor: str
+    reason: str
+    begins: bool = False
+
+
+@dataclass
+class Change:
+    """What one transaction did with one row."""
+
+    transitions: list[Transition] = field(default_factory=list)
+    created: bool = False
+    deleted: bool = False
+    actor: str = ""
+
+
+@dataclass(frozen=True)
 class Attachment:
     """One field of a model, and the machine whose instances follow it. ``sla``: state -> its service level;
     ``columns``: names of those that instances carry as data."""
