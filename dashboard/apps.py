@@ -31,9 +31,9 @@ class DashboardConfig(AppConfig):
 
     def ready(self) -> None:
         from dashboard.serving.checks import project_checks, system_checks  # noqa: F401  registers the system checks
-        from dashboard.site import private_files
+        from dashboard.site import home
 
-        private_files.log_notices()
+        home.log_notices()
 
 
 def _demand_own_machines() -> None:

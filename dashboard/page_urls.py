@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from dashboard.shared.addresses import converters
+from dashboard.shared import addresses
 
-converters.register()
+addresses.register()
 
 urlpatterns = [
     path("", include("dashboard.overview.urls")),

@@ -9,13 +9,13 @@ from __future__ import annotations
 from zoneinfo import available_timezones
 
 from dashboard.serving.middleware.content_security_policy import DIRECTIVES
-from dashboard.site import folders, home, stores
+from dashboard.site import home, stores
 from dashboard.site.environment import of_process
 from machines.conf.table import SETTINGS
 
 _env = of_process()
 
-_home = SETTINGS["HOME"].kind.read("SIGNALBOX_HOME", _env.text("SIGNALBOX_HOME", str(folders.find_home())))
+_home = SETTINGS["HOME"].kind.read("SIGNALBOX_HOME", _env.text("SIGNALBOX_HOME", str(home.find_home())))
 DEBUG = _env.flag("DEBUG")
 SECRET_KEY = _env.secret("SECRET_KEY") or home.secret_key(_home)
 
@@ -59,7 +59,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "dashboard.shared.times.time_zones.TimeZoneMiddleware",
+    "dashboard.shared.times.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "dashboard.serving.middleware.audit_context.AuditContext",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -72,7 +72,7 @@ TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         # Before those of other apps, such as the admin's, which our own site shows in its colours.
-        "DIRS": [folders.TEMPLATES / "own_site", folders.TEMPLATES],
+        "DIRS": [home.TEMPLATES / "own_site", home.TEMPLATES],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -119,7 +119,7 @@ TIME_ZONE = _env.check("TIME_ZONE", "UTC", lambda zone: zone in available_timezo
 
 # Static files come straight from where they are written: no build, no collectstatic.
 STATIC_URL = "/static/"
-STATICFILES_DIRS = [] if folders.IS_INSTALLED else [folders.STATIC]  # an installed app brings its own
+STATICFILES_DIRS = [] if home.IS_INSTALLED else [home.STATIC]  # an installed app brings its own
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 

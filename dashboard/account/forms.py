@@ -7,9 +7,9 @@ from typing import Any
 from django import forms
 
 from dashboard.models import Preferences
-from dashboard.shared.form_keys import make_key
+from dashboard.shared import times
+from dashboard.shared.form_views import make_key
 from dashboard.shared.permissions import MEANINGS, anywhere, scope_of
-from dashboard.shared.times import time_zones
 from machines.catalog.builtin_machines import split_system
 from machines.instances.forms import PageForm
 from machines.models import Machine
@@ -19,7 +19,7 @@ from machines.people.tokens import MAX_DAYS
 class PreferencesForm(forms.ModelForm):
     default_renderer = PageForm.default_renderer
 
-    time_zone = forms.ChoiceField(label="time zone", choices=time_zones.choices)
+    time_zone = forms.ChoiceField(label="time zone", choices=times.choices)
 
     class Meta:
         model = Preferences

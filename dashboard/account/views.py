@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from dashboard.models import SavedView
-from dashboard.shared import themes
-from dashboard.shared.errors.panels import Panels
+from dashboard.serving.cache import get_shared_cache
+from dashboard.shared import themes, times
+from dashboard.shared.errors.redis_outage import Panels
 from dashboard.shared.form_views import go_back
-from dashboard.shared.permissions import MEANINGS, scope_of
+from dashboard.shared.permissions import MEANINGS, require, rights_of, scope_of
 from dashboard.shared.rendering import render_page
-from dashboard.shared.times import time_zones
+from machines.models import Token
+from machines.patterns import Full, Gone
+from machines.people import actions as tokens
+from machines.people.actor import Actor
+from machines.people.tokens import Unmakeable
 
-from . import links
-from .forms import PreferencesForm
-from .presenters import list_rights, sessions_of
+from . import presenters
+from .forms import PreferencesForm, TokenForm
+from .presenters import Link, list_rights, sessions_of
 
 
 @login_required
 def show(request: HttpRequest) -> HttpResponse:
     """Show the account page. A POST saves the preferences."""
     kept = request.preferences
-    initial = {"time_zone": kept.time_zone or time_zones.zone_of("").key}
+    initial = {"time_zone": kept.time_zone or times.zone_of("").key}
     form = PreferencesForm(request.POST if request.method == "POST" else None, instance=kept, initial=initial)
     if form.is_valid():
         form.save()
@@ -49,7 +59,7 @@ def show(request: HttpRequest) -> HttpResponse:
 def choose_zone(request: HttpRequest) -> HttpResponse:
     """Save the time zone that the browser reported, and return to the page where it was offered."""
     name, kept = request.POST.get("time_zone", ""), request.preferences
-    if time_zones.is_zone(name):
+    if times.is_zone(name):
         kept.time_zone = name
         kept.save()
         messages.success(request, f"Times are now shown in {name}. You can change this in your account.")
@@ -79,8 +89,214 @@ def _make_context(request: HttpRequest) -> dict[str, Any]:
         "rights": frozenset(right for right in MEANINGS if scope_of(request.user, right).all),
         "held": list_rights(request.user),
         "views": SavedView.objects.filter(owner=request.user),
-        "links": panels.read("links", lambda: links.list_links(request.user), []),
+        "links": panels.read("links", lambda: presenters.list_links(request.user), []),
         "sessions": panels.read("sessions", lambda: len(sessions_of(request.user)), 0),
         "groups": [group.name for group in request.user.groups.order_by("name")],
         "away": panels.away,
     }
+
+
+NO_LINK = "Link not found."
+
+
+@require("view")
+def open_link(request: HttpRequest, token: str) -> HttpResponse:
+    try:
+        return redirect(presenters.open_link(request.user, token).address)
+    except Gone:
+        raise Http404("This link has expired, was revoked, or does not exist.") from None
+    except ValidationError:
+        raise Http404("The page of this link no longer exists or cannot be shared.") from None
+
+
+@require("view")
+def make_link(request: HttpRequest) -> HttpResponse:
+    """Create a link from a POST with ``page`` and ``query``, and show it. It is shown only once."""
+    if request.method != "POST":  # the address of an answer, opened later
+        return _go_to_links()
+    try:
+        return _show_link(
+            request, presenters.make_link(request.user, request.POST.get("page", ""), request.POST.get("query", ""))
+        )
+    except ValidationError as error:
+        return _show_link_errors(request, [text for texts in error.message_dict.values() for text in texts], 400)
+    except Full:
+        return _show_link_errors(
+            request, [f"you have {presenters.MAX_LINKS} active links, the maximum: revoke one in your account"], 409
+        )
+
+
+@login_required
+def renew_link(request: HttpRequest, handle: str) -> HttpResponse:
+    if request.method != "POST":
+        return _go_to_links()
+    try:
+        return _show_link(request, presenters.renew_link(request.user, handle))
+    except Gone:
+        raise Http404(NO_LINK) from None
+
+
+@require_POST
+@login_required
+def revoke_link(request: HttpRequest, handle: str) -> HttpResponse:
+    if not presenters.revoke_link(request.user, handle):
+        raise Http404(NO_LINK)
+    messages.success(request, "Link revoked")
+    return _go_to_links()
+
+
+def _go_to_links() -> HttpResponse:
+    return redirect(reverse("signalbox:account") + "#links")
+
+
+def _show_link(request: HttpRequest, link: Link) -> HttpResponse:
+    url = request.build_absolute_uri(reverse("signalbox:link", args=[link.token]))
+    return render_page(request, "signalbox/account/link.html", {"section": "", "link": link, "url": url})
+
+
+def _show_link_errors(request: HttpRequest, mistakes: list[str], status: int) -> HttpResponse:
+    return render_page(request, "signalbox/account/link.html", {"section": "", "mistakes": mistakes}, status=status)
+
+
+@require("view")
+@require_POST
+def save_view(request: HttpRequest) -> HttpResponse:
+    """Save a view from a POST with ``name``, ``page``, ``query`` and ``shared``, and return to its page."""
+    asked = request.POST
+    view = SavedView(
+        owner=request.user,
+        name=asked.get("name", "").strip(),
+        page=asked.get("page", "")[:300],
+        query=asked.get("query", "")[:2000],
+        shared=bool(asked.get("shared")),
+    )
+    return _save_view(request, view, "keep")
+
+
+@require("view")
+@require_POST
+def rename_view(request: HttpRequest, id: int) -> HttpResponse:
+    view = _get_own_view(request, id)
+    view.name = request.POST.get("name", "").strip()
+    view.shared = bool(request.POST.get("shared"))
+    return _save_view(request, view, "rename")
+
+
+@require("view")
+@require_POST
+def delete_view(request: HttpRequest, id: int) -> HttpResponse:
+    view = _get_own_view(request, id)
+    view.delete()
+    return redirect(view.url)
+
+
+def _get_own_view(request: HttpRequest, id: int) -> SavedView:
+    """Return the view, or raise Http404. Views of other people are answered like missing ones."""
+    view = SavedView.objects.filter(pk=id, owner_id=request.user.pk).first()
+    if view is None:
+        raise Http404("View not found.")
+    return view
+
+
+def _save_view(request: HttpRequest, view: SavedView, what: str) -> HttpResponse:
+    try:
+        with transaction.atomic():
+            view.save()
+    except (ValidationError, IntegrityError) as error:
+        return _show_view_errors(request, view, what, error)
+    return redirect(view.url)
+
+
+def _show_view_errors(request: HttpRequest, view: SavedView, what: str, error: Exception) -> HttpResponse:
+    """Show the form again with its errors. Without a valid page there is no page to return to."""
+    said = (
+        error.message_dict
+        if isinstance(error, ValidationError)
+        else {"name": ["you already have a view with this name"]}
+    )
+    context = {
+        "section": "",
+        "view": view,
+        "what": what,
+        "mistakes": [text for texts in said.values() for text in texts],
+    }
+    context["known"] = "page" not in said
+    return render_page(request, "signalbox/account/saved_view.html", context, status=400)
+
+
+DAY = 86_400  # seconds a form that was sent is remembered
+ENDED_SHOWN = timedelta(days=30)
+
+
+@login_required
+def show_tokens(request: HttpRequest) -> HttpResponse:
+    """Show the tokens and the form. A POST creates a token and shows its text, only once."""
+    form = TokenForm(request.user, request.POST if request.method == "POST" else None)
+    if request.method != "POST" or not form.is_valid():
+        return _render_tokens(request, form, status=400 if form.is_bound else 200)
+    given = form.cleaned_data
+    cache = get_shared_cache()
+    if not cache.add(f"token-form:{request.user.pk}:{given['key']}", 1, DAY):
+        messages.info(
+            request, "This token was already created. It is shown only once; if you lost it, create a new one."
+        )
+        return redirect("signalbox:tokens")
+    try:
+        made, text = tokens.make(
+            Actor.of(request), given["name"], given["rights"], machines=given["machines"], days=given["days"]
+        )
+    except Unmakeable as error:
+        cache.delete(f"token-form:{request.user.pk}:{given['key']}")
+        form.add_error(error.field if error.field in form.fields else None, str(error))
+        return _render_tokens(request, form, status=400)
+    return _render_tokens(request, TokenForm(request.user), made=made, text=text)
+
+
+@require_POST
+@login_required
+def revoke_token(request: HttpRequest, handle: str) -> HttpResponse:
+    """Revoke a token of the person who is logged in. Tokens of others are revoked in the admin."""
+    token = Token.objects.filter(owner=request.user, handle=handle).first()
+    if token is None:
+        raise Http404("Token not found.")
+    tokens.revoke(Actor.of(request), token)
+    messages.success(request, f"Token {token.name} revoked")
+    return redirect("signalbox:tokens")
+
+
+def _render_tokens(
+    request: HttpRequest, form: TokenForm, *, made: Token | None = None, text: str = "", status: int = 200
+) -> HttpResponse:
+    now, panels = timezone.now(), Panels()
+    rows = [
+        (token, token.state(now))
+        for token in Token.objects.filter(owner=request.user)
+        if token.state(now) == "active" or max(token.created, token.revoked or token.expires) > now - ENDED_SHOWN
+    ]
+    context = {
+        "section": "account", "form": form, "rows": rows, "made": made, "text": text, "rights": rights_of(request.user),
+        "sessions": panels.read("sessions", lambda: sessions_of(request.user), []),
+        "away": panels.away,
+    }  # fmt: skip
+    return render_page(request, "signalbox/account/tokens.html", context, status=status)
+
+
+@require_POST
+@login_required
+def end_session(request: HttpRequest, handle: str) -> HttpResponse:
+    if tokens.revoke_session(Actor.of(request), list(Token.holding(request.user)), handle) is None:
+        raise Http404("Session not found.")
+    messages.success(request, f"Session {handle} ended")
+    return _go_to_sessions()
+
+
+@require_POST
+@login_required
+def end_sessions(request: HttpRequest) -> HttpResponse:
+    ended = tokens.revoke_sessions(Actor.of(request), list(Token.holding(request.user)))
+    messages.success(request, f"{ended} session{'s are' if ended != 1 else ' is'} ended.")
+    return _go_to_sessions()
+
+
+def _go_to_sessions() -> HttpResponse:
+    return redirect(reverse("signalbox:tokens") + "#sessions")

@@ -9,10 +9,10 @@ from django.http import HttpRequest
 from ninja import Query
 from pydantic import Field
 
-from dashboard.api.framework import cursors
+from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, engine_of
 from dashboard.api.framework.schemas import Body, Listed, Ms, Out, Reason
-from dashboard.shared.errors.panels import AWAY, Panels
+from dashboard.shared.errors.redis_outage import AWAY, Panels
 from dashboard.shared.list_pages import Text
 from machines.alarms import actions as alarms
 from machines.alarms.alarm import Alarm
@@ -115,7 +115,7 @@ def list_history(
 ) -> dict[str, Any]:
     """List events of alarms, newest first. Events of the whole installation are for accounts that see every machine."""
     found = alarms.history(actor_of(request), machine=machine, kind=kind, event=event, key=key)
-    return cursors.read_page("alarms", found, limit, cursor)
+    return request_terms.read_page("alarms", found, limit, cursor)
 
 
 def _link(actor: Actor, alarm: Alarm) -> Alarm:

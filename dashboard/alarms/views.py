@@ -11,7 +11,7 @@ from typing import Any
 from django import forms
 from django.http import Http404, HttpRequest, HttpResponse
 
-from dashboard.shared.errors.panels import Panels
+from dashboard.shared.errors.redis_outage import Panels
 from dashboard.shared.form_views import answer_form
 from dashboard.shared.list_pages import ListLinks, cut_page
 from dashboard.shared.permissions import View, require, scope_of

@@ -19,7 +19,7 @@ from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
 from dashboard.site.mount_point import mount_path
 
-from .framework.openapi_document import document
+from .framework.openapi import document
 from .framework.operation import OPERATIONS
 
 REF = "#/components/schemas/"

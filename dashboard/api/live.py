@@ -17,8 +17,7 @@ from dashboard.live import frames, topics
 from dashboard.live.hub.reading import Command, LibraryMissing, read_once
 from dashboard.live.hub.sources import Value, find_disclosed
 from dashboard.live.messages import HTTP_STATUS, ErrorCode
-from dashboard.live.sockets.permissions import Rights
-from dashboard.live.sockets.reveals import viewer
+from dashboard.live.sockets.permissions import Rights, viewer
 from dashboard.live.topics import BadTopic, Topic
 from machines.audit.reveals import RevealAudit
 from machines.connections import get_engine, is_spread

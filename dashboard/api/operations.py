@@ -1,17 +1,19 @@
-"""The operations of the API: one module ``api`` of a room, or several, for each group.
+"""The operations of the API: a module ``api`` of each room, with one group for each noun or several.
 
 The rooms import the framework of this one, so they are named here and not imported.
 """
 
-from importlib import import_module
+from django.utils.module_loading import import_string
 
-MODULES = (
-    "account.api.people", "account.api.sessions",
-    "overview.api", "alarms.api", "overview.activity_api",
-    "machines.api", "versions.drafts_api", "versions.plans_api", "versions.rollouts_api",
-    "instances.api", "instances.repairs_api", "jobs.queues.api", "jobs.api", "workers.api", "failures.api", "bulks.api",
-    "schedules.api", "approvals.api", "audit.api", "overview.statistics_api", "webhooks.api",
-    "account.api.notes", "account.api.saved_views", "account.api.links", "instances.sm.api",
+NAMES = (
+    "account.api.callers_group", "account.api.sessions_group",
+    "overview.api.group", "alarms.api.group", "overview.api.activity_group",
+    "machines.api.group", "versions.api.drafts_group", "versions.plans_api.group", "versions.api.rollouts_group",
+    "instances.api.group", "instances.api.repairs_group", "jobs.queues.api.group", "jobs.api.group",
+    "workers.api.group", "failures.api.group", "bulks.api.group",
+    "schedules.api.group", "approvals.api.group", "audit.api.group", "overview.api.statistics_group",
+    "webhooks.api.group", "account.api.note_group", "account.api.views_group", "account.api.links_group",
+    "instances.sm.api.group",
 )  # fmt: skip
-"""Modules of ``dashboard``, in the order of the document."""
-GROUPS = tuple(import_module(f"dashboard.{name}").group for name in MODULES)
+"""Groups of operations in ``dashboard``, in the order of the document."""
+GROUPS = tuple(import_string(f"dashboard.{name}") for name in NAMES)

@@ -11,7 +11,7 @@ from django.urls import URLPattern, include, path, re_path
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.csrf import csrf_exempt
 
-from dashboard.shared.addresses import converters
+from dashboard.shared import addresses
 from dashboard.shared.errors import problems
 from dashboard.shared.errors import problems as codes
 from dashboard.shared.errors.statuses import NO_PAGE
@@ -52,7 +52,7 @@ def _answer_wrong_method(request: HttpRequest, allowed: str) -> HttpResponse:
     return response
 
 
-converters.register()
+addresses.register()
 
 
 def _list_operations() -> list[URLPattern]:

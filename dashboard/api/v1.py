@@ -21,19 +21,19 @@ from machines.instances import sm_keys
 from machines.patterns import Changed
 from machines.people.errors import ApprovalNeeded, DraftChanged
 
-from .framework import idempotency, rate_limits
-from .framework.api import api
-from .framework.approvals import file_request
+from .framework import authentication, idempotency
 from .framework.authentication import InAddress, NoCsrf, Unauthorized
-from .framework.cursors import BadCursor
+from .framework.openapi import api
 from .framework.operation import TooLarge, UnknownTerms
-from .framework.preconditions import BadTag
-from .framework.schemas import Mistaken
+from .framework.request_terms import BadCursor, BadTag
+from .framework.schemas import Mistaken, file_request
 from .operations import GROUPS
+
+api.openapi_extra = {"tags": [{"name": group.name, "description": group.about} for group in GROUPS]}
+
 
 for _group in GROUPS:
     api.add_router("", _group.router)
-api.openapi_extra = {"tags": [{"name": group.name, "description": group.about} for group in GROUPS]}
 
 
 def _make_handler(code: str) -> Callable[[HttpRequest, Exception], HttpResponse]:
@@ -44,7 +44,7 @@ for _kind, _code in {
     Unauthorized: codes.NOBODY,
     NoCsrf: STALE_FORM,
     InAddress: codes.BAD_HEADER,
-    rate_limits.TooMany: codes.OVER_BUDGET,
+    authentication.TooMany: codes.OVER_BUDGET,
     idempotency.BadKey: codes.BAD_HEADER,
     idempotency.OtherRequest: codes.OTHER_REQUEST,
     idempotency.StillUnderWay: codes.UNDER_WAY,

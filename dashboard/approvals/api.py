@@ -11,10 +11,9 @@ from django.http import HttpRequest
 from ninja import Query
 from pydantic import Field
 
-from dashboard.api.framework import cursors
-from dashboard.api.framework.approvals import ApprovalOut, describe
+from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of
-from dashboard.api.framework.schemas import Body, Listed, Reason, Why
+from dashboard.api.framework.schemas import ApprovalOut, Body, Listed, Reason, Why, describe
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries
 from machines.models import Approval
@@ -44,7 +43,7 @@ def list_all(
 ) -> dict[str, Any]:
     """List requests on machines the caller may see, newest first. `decided` stands for all but open ones."""
     actor = actor_of(request)
-    page = cursors.read_page("approvals", terms.find(actor), limit, cursor)
+    page = request_terms.read_page("approvals", terms.find(actor), limit, cursor)
     return page | {"items": [describe(actor, row) for row in page["items"]]}
 
 

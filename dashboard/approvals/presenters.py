@@ -7,8 +7,8 @@ from typing import Any
 
 from dashboard.instances.event_actions import Route, list_routes
 from dashboard.instances.presenters import list_changes
-from dashboard.shared.addresses.addresses import page_of
-from dashboard.shared.diagrams import version_view
+from dashboard.shared import version_view
+from dashboard.shared.addresses import page_of
 from dashboard.shared.redacted_engine import RedactedEngine
 from machines.approvals import actions as approvals
 from machines.approvals import queries as approval_queries

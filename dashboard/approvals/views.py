@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from dashboard.instances.presenters import REPAIR_KINDS
-from dashboard.shared.errors.panels import Panels
+from dashboard.shared.errors.redis_outage import Panels
 from dashboard.shared.list_pages import ListLinks, cut_page, read_place
 from dashboard.shared.permissions import View, require, require_audited
 from dashboard.shared.rendering import render_page

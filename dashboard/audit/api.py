@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from ninja import Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from dashboard.api.framework import cursors
+from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Listed, Mistaken, Ms, Out
 
@@ -63,14 +63,14 @@ def list_entries(request: HttpRequest, terms: Query[Terms]) -> dict[str, Any]:
         name, texts = next(iter(asked.errors.items()))
         raise Mistaken(f"{name}: {' '.join(texts)}", name)
     entries = asked.entries()
-    cursor = cursors.text("audit", terms.cursor)
+    cursor = request_terms.text("audit", terms.cursor)
     rows = list((_find_older(entries, cursor) if cursor else entries)[: terms.limit + 1])
     further = audit_filter.make_cursor(rows[terms.limit - 1]) if len(rows) > terms.limit else None
-    return {"items": rows[: terms.limit], "next": cursors.give("audit", further)}
+    return {"items": rows[: terms.limit], "next": request_terms.give("audit", further)}
 
 
 def _find_older(entries: Any, cursor: str) -> Any:
     try:
         return audit_filter.older_than(entries, cursor)
     except ValueError:
-        raise cursors.BadCursor from None
+        raise request_terms.BadCursor from None

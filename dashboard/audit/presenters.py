@@ -11,8 +11,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from dashboard.shared.addresses.addresses import page_of
-from dashboard.shared.addresses.id_links import find_address
+from dashboard.shared.addresses import find_address, page_of
 from dashboard.shared.csv_export import Columns
 from machines.models import AuditEntry
 

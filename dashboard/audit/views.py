@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
 
-from dashboard.shared.addresses.saved_views import list_saved_views
+from dashboard.shared.addresses import list_saved_views
 from dashboard.shared.csv_export import list_lines, stream_csv
 from dashboard.shared.list_pages import ListLinks
 from dashboard.shared.permissions import require, scope_of

@@ -12,10 +12,9 @@ from django.http import HttpRequest
 from ninja import Query, Status
 from pydantic import Field
 
-from dashboard.api.framework import cursors, instance_terms
-from dashboard.api.framework.approvals import answers_of
+from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, engine_key
-from dashboard.api.framework.schemas import Acting, Body, Data, Listed, Ms, Out, Reason
+from dashboard.api.framework.schemas import Acting, Body, Data, Listed, Ms, Out, Reason, answers_of
 from machines.bulks import Order, Row
 from machines.bulks import actions as bulks
 from machines.bulks.order import ACTIONS, MAX_RATE
@@ -71,7 +70,7 @@ class BulkOut(Out):
 
 class Starting(Body):
     action: str = Field(description=f"one of {', '.join(ACTIONS)}")
-    filter: instance_terms.Filter = Field(default_factory=instance_terms.Filter)
+    filter: request_terms.Filter = Field(default_factory=request_terms.Filter)
     event: str = ""
     payload: Data = Field(default_factory=dict)
     states: list[str] = Field(default_factory=list, description="for force")
@@ -113,7 +112,7 @@ def start(request: HttpRequest, machine: str, body: Starting) -> Status:
     actor, key = actor_of(request), engine_key(request)
     # Before the filter is read: that takes the definition, which is none of the business of those without the right.
     actor.demand("operate", machine, action="bulk.start", reason=body.reason)
-    asked = body.model_dump() | {"filter": instance_terms.read_filter(actor, machine, body.filter)}
+    asked = body.model_dump() | {"filter": request_terms.read_filter(actor, machine, body.filter)}
     made = bulks.start(actor, Order(machine, actor=actor.name, **asked), id=_make_id(key))
     return Status(201, describe(actor, *bulks.get(actor, made.id)))
 
@@ -138,11 +137,14 @@ def results(
     """List the items in the order in which they are moved."""
     actor = actor_of(request)
     now, _ = bulks.get(actor, id)
-    start = cursors.number("bulk", cursor) or 0
+    start = request_terms.number("bulk", cursor) or 0
     found = bulks.rows(actor, id, start, limit)
     further = start + len(found)
     end = further >= (now.data.get("found") or 0) or not found
-    return {"items": [_describe_row(row) for row in found], "next": cursors.give("bulk", None if end else further)}
+    return {
+        "items": [_describe_row(row) for row in found],
+        "next": request_terms.give("bulk", None if end else further),
+    }
 
 
 def _describe_row(row: Row) -> dict[str, Any]:

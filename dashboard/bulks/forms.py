@@ -8,8 +8,8 @@ from typing import Any
 
 from django import forms
 
-from dashboard.shared.diagrams.version_view import VersionView
-from dashboard.shared.form_keys import make_key
+from dashboard.shared.form_views import make_key
+from dashboard.shared.version_view import VersionView
 from machines.bulks.order import MAX_RATE, MAX_REASON, WORK
 from machines.engine import errors
 from machines.instances.forms import JsonText, PageForm, TypedForm

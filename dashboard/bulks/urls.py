@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from . import bulk_list, views
+from . import views
 
 MACHINE = "machines/<name:machine>/"
 BULK = "bulk/<instance:id>/"
 
 urlpatterns = [
-    path("bulk/", bulk_list.show, name="bulk-list"),
+    path("bulk/", views.show_list, name="bulk-list"),
     path(f"{MACHINE}bulk/", views.new, name="bulk-new"),
     path(BULK, views.show, name="bulk"),
     path(f"{BULK}run/", views.run, name="bulk-run"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,23 +13,25 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from dashboard.machines.instance_list import InstanceList
-from dashboard.shared.addresses.numbers import parse_number
+from dashboard.shared import version_view
+from dashboard.shared.addresses import parse_number
+from dashboard.shared.counts import count_states
 from dashboard.shared.csv_export import list_lines, stream_csv
-from dashboard.shared.diagrams import version_view
-from dashboard.shared.diagrams.version_view import VersionView
-from dashboard.shared.figures.state_counts import count_states
-from dashboard.shared.form_keys import key_of_content, make_key
-from dashboard.shared.form_views import answer_form
+from dashboard.shared.form_views import answer_form, key_of_content, make_key
+from dashboard.shared.list_pages import ListLinks
 from dashboard.shared.permissions import View, allows, demand, require, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
+from dashboard.shared.version_view import VersionView
 from machines.approvals import queries as approval_queries
 from machines.bulks import MIGRATE, Bulk, NotNow, Order
 from machines.bulks import actions as services
+from machines.bulks.actions import BulkPage, Listed
 from machines.bulks.execution import OUTCOMES
 from machines.bulks.order import MAX_REASON
 from machines.bulks.selection import RESULTS
-from machines.engine import errors
+from machines.catalog.queries import count_missing
+from machines.engine import BadInput, errors
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 
@@ -233,3 +235,58 @@ pause = _make_view("pause", "bulk.pause")
 resume = _make_view("resume", "bulk.resume")
 retry = _make_view("retry", "bulk.resume")
 stop = _make_view("stop", "bulk.stop")
+
+
+SIZE = 50  # bulk actions on a page
+STATES = ("collecting", "previewing", "previewed", "running", "paused", "failed", "done", "stopped")
+BUTTONS = {"pause": "Pause", "resume": "Resume", "retry": "Retry", "stop": "Stop"}  # action -> label of its button
+MAX_FOLLOWED = 20  # bulk actions whose changes the page follows
+
+
+@dataclass(frozen=True, slots=True)
+class BulkRow:
+    """Holds a bulk action as the list shows it. ``refused``: of the run, or of the preview before it; ``buttons``:
+    action and label; ``followed``: the page follows its changes."""
+
+    of: Listed
+    refused: int
+    error: str
+    buttons: list[tuple[str, str]]
+    followed: bool
+
+
+@require("view")
+def show_list(request: HttpRequest) -> HttpResponse:
+    """List the bulk actions that the person may see, the one that changed last first; ``?state=`` filters."""
+    state, cursor = request.GET.get("state", ""), request.GET.get("cursor", "")
+    if state and state not in STATES:
+        raise Http404("Unknown status of a bulk action.")
+    actor = Actor.of(request)
+    try:
+        page = services.find(actor, state=state or None, cursor=cursor or None, limit=SIZE)
+    except BadInput as error:
+        raise Http404("Unknown page of the bulk actions.") from error
+    links = ListLinks("bulk-list", state=state)
+    context = {
+        "section": "bulk",
+        "rows": _list_rows(actor, page),
+        "state": state,
+        "tabs": links.tabs("state", [("", "all"), *((name, name) for name in STATES)]),
+        "missing": count_missing(page.missing, of=False),
+        "key": make_key(),
+        "own": request.get_full_path(),
+    } | links.pages("cursor", cursor, page.cursor)
+    return render_page(request, "signalbox/bulk/bulk_list.html", context)
+
+
+def _list_rows(actor: Actor, page: BulkPage) -> list[BulkRow]:
+    return [_make_row(actor, listed, place < MAX_FOLLOWED) for place, listed in enumerate(page.bulks)]
+
+
+def _make_row(actor: Actor, listed: Listed, followed: bool) -> BulkRow:
+    data = listed.bulk.data
+    counts = data["outcomes"] if data["stage"] == "running" else data["verdicts"]
+    names = list_available_actions(listed.bulk) if listed.may else []
+    buttons = [(name, BUTTONS[name]) for name in names if name in BUTTONS]
+    error = redactor_of(actor, listed.order.machine).message(data.get("error") or "")
+    return BulkRow(listed, counts.get("refused", 0), error, buttons, followed)

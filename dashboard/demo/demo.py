@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
+import secrets
 import signal
 import socket
 import time
@@ -14,20 +16,22 @@ from pathlib import Path
 from types import FrameType
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 
-from dashboard.serving import port
+from dashboard.serving import server
 from dashboard.serving.checks.system_checks import hide_password
-from dashboard.site import folders
+from dashboard.site import home
 from machines.conf import conf
+from machines.people.permissions import ROLES
+from machines.people.roles import make
 from machines.server import Cluster, FolderInUse, Server
 from machines.server.folder import Lock
 
-from . import logins, preparation
-from .errors import DemoFailed
-from .processes import GRACE, Processes
+from . import preparation
+from .processes import GRACE, DemoFailed, Processes
 
 INTERRUPT = 1 << (signal.SIGINT - 1)
-COMMAND, MANAGE = ("signalbox", "signalbox") if folders.IS_INSTALLED else ("make", "python manage.py")
+COMMAND, MANAGE = ("signalbox", "signalbox") if home.IS_INSTALLED else ("make", "python manage.py")
 PORTS = 50  # how many ports are tried
 PACE = "600"  # ms of work in each job, so that the queues have a depth to look at
 CONCURRENCY = "6"  # jobs at a time: a little more than the traffic asks for at its usual rate
@@ -82,11 +86,11 @@ class Demo:
         self._print_line("machines", preparation.machines())
         self._print_line("drafts", preparation.drafts())
         self._print_line("schedules", preparation.schedules())
-        accounts = logins.prepare(conf.HOME)
+        accounts = prepare(conf.HOME)
         cast = Processes(conf.HOME / "logs", keep=[lock.descriptor], say=self._print)
         stack.callback(cast.stop)
         self._raise_curtain(cast, listener)
-        self._announce(port.address(listener), accounts)
+        self._announce(server.address(listener), accounts)
         while True:
             self._look(cast)
             time.sleep(LOOK_EVERY)
@@ -109,7 +113,7 @@ class Demo:
         wanted = self.options.port
         if self.options.host not in settings.ALLOWED_HOSTS:  # the site has to answer to the name it is given here
             os.environ.setdefault("ALLOWED_HOSTS", ",".join([*settings.ALLOWED_HOSTS, self.options.host]))
-        listener = stack.enter_context(port.listen(self.options.host, wanted, tries=PORTS))
+        listener = stack.enter_context(server.listen(self.options.host, wanted, tries=PORTS))
         taken = listener.getsockname()[1]
         if wanted and taken != wanted:
             self._print_line("port", f"{wanted} is busy, took {taken}")
@@ -124,7 +128,7 @@ class Demo:
             seed, rate = str(self.options.seed), f"{self.options.rate:g}"
             cast.start("traffic", "traffic", "--seed", seed, "--rate", rate)
             self._print_line("traffic", f"started, seed {seed}, {rate} events a second")
-        self._wait_for(port.address(listener), cast)
+        self._wait_for(server.address(listener), cast)
         self._print_line("site", "answers")
 
     def _wait_for(self, url: str, cast: Processes) -> None:
@@ -135,7 +139,7 @@ class Demo:
                 raise DemoFailed(f"the site does not answer at {url}healthz; see {conf.HOME}/logs/site.log")
             time.sleep(0.1)
 
-    def _announce(self, url: str, accounts: list[logins.Login]) -> None:
+    def _announce(self, url: str, accounts: list[Login]) -> None:
         self._print(f"\n  Open    {url}\n")
         for account in accounts:
             password = account.password or f"(changed since: {MANAGE} changepassword)"
@@ -222,3 +226,53 @@ class Parent:
             return False
         masks = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:")]
         return bool(masks and int(masks[0], 16) & INTERRUPT)
+
+
+ADMIN = "admin"
+ACCOUNTS = {
+    ADMIN: "full access",
+    "supervisor": "views, fires events, repairs and manages",
+    "operator": "views and fires events",
+    "viewer": "views only",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """``password`` is empty where it was changed since."""
+
+    name: str
+    password: str
+    may: str
+
+
+def prepare(folder: Path) -> list[Login]:
+    """Make the missing accounts. Passwords are generated once and kept in ``folder``/logins.json."""
+    kept = _keep_passwords(folder / "logins.json")
+    return [Login(name, _prepare_account(name, kept[name]), may) for name, may in ACCOUNTS.items()]
+
+
+def _prepare_account(name: str, password: str) -> str:
+    """Return the password that works for the account, or an empty one when ours does not."""
+    user, created = get_user_model().objects.get_or_create(
+        username=name, defaults={"is_staff": name == ADMIN, "is_superuser": name == ADMIN}
+    )
+    if created:
+        user.set_password(password)
+        user.save(update_fields=["password"])
+        if name in ROLES:
+            user.groups.add(make(name))
+    return password if user.check_password(password) else ""
+
+
+def _keep_passwords(path: Path) -> dict[str, str]:
+    """Return the passwords of earlier starts, with new ones where they are missing. Only its owner may read the
+    file."""
+    fresh = {name: secrets.token_urlsafe(9) for name in ACCOUNTS}
+    text = home.keep(path, json.dumps(fresh, indent=2))
+    os.chmod(path, 0o600)
+    try:
+        known = json.loads(text)
+    except ValueError:
+        known = {}
+    return {name: str(known.get(name) or fresh[name]) for name in ACCOUNTS}

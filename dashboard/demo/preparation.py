@@ -14,7 +14,7 @@ from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from dashboard.serving.checks import system_checks
-from dashboard.site import folders, stores
+from dashboard.site import home, stores
 from dashboard.site.environment import of_process
 from machines import mapreduce
 from machines.catalog.publishing import publish, restore
@@ -29,10 +29,10 @@ from machines.schedules import Schedules
 from machines.server import Cluster, Server
 from machines.versions import drafts as services
 
-from .errors import DemoFailed
+from .processes import DemoFailed
 
-SAMPLES = (folders.SAMPLES, Path(mapreduce.__file__).parent / "definitions")
-DRAFTS = folders.SAMPLES / "drafts"
+SAMPLES = (home.SAMPLES, MAP_REDUCE)
+DRAFTS = home.SAMPLES / "drafts"
 NOTES = {
     "delivery": "An empty shelf is called Back-ordered, the carrier's depot and van are states of their own, the"
     " carrier has 60 s, and orders can be express.",

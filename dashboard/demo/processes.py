@@ -15,8 +15,6 @@ from typing import IO
 from machines.server import Guarded
 from machines.worker.command.command_line import list_command
 
-from .errors import DemoFailed
-
 LARGEST = 1_000_000  # bytes; then the file becomes ``.1`` and a new one begins
 LAST_LINES = 12
 GRACE = 10.0  # seconds a process gets to end
@@ -139,3 +137,7 @@ class Output:
                 file.flush()
         finally:
             file.close()
+
+
+class DemoFailed(Exception):
+    """The demo cannot go on; the text says why, to the person who typed the command."""

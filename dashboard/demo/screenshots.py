@@ -19,7 +19,7 @@ from django.conf import settings
 
 from machines.worker.command.command_line import list_command
 
-from .errors import DemoFailed
+from .processes import DemoFailed
 
 WHO = "supervisor"
 SETTLED = 700  # ms until figures have come and their highlight is gone

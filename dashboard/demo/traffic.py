@@ -7,19 +7,17 @@ machine; one that is taken is moved on, one that is finished is deleted and begi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from zlib import crc32
 
 from django.apps import apps
 
-from machines.engine import Engine
+from dashboard.examples.handlers import add_up, minutes_watched
+from machines.engine import Engine, Instance
 from machines.engine.errors import EngineUnavailable, InstanceExists, SignalboxError, UnknownInstance
-
-from .night_shift import NightShift
-from .orders import Orders
-from .requests import Requests
-from .viewing import Viewing
+from machines.mapreduce import MapReduce
+from machines.mapreduce.builtin_machines import RUN
 
 log = logging.getLogger(__name__)
 
@@ -180,3 +178,213 @@ def some_device(random: Random) -> str:
 
 def device_id(number: int) -> str:
     return f"ATV-{500 + number}:{SERVICES[number % len(SERVICES)]}"
+
+
+ORDERS = 48  # instances of the delivery machine
+PREFIX, FIRST = "R-", 2001
+ARTICLES = {"lamp": 39, "kettle": 24, "bicycle": 640, "wardrobe": 310, "anvil": 95}
+MOVES = {  # in this state: this event, and how likely when the order is looked at
+    "Missing": ("restock", 0.5),
+    "Back-ordered": ("restock", 0.5),  # this and the next two: of the draft, once it is published
+    "In the depot": ("load", 0.6),
+    "In the van": ("deliver", 0.4),
+    "Packed": ("collect", 0.7),
+    "On its way": ("deliver", 0.3),
+    "Late": ("deliver", 0.6),
+    "Open": ("bill", 0.6),
+    "Sent": ("book", 0.25),
+    "Reminded": ("book", 0.7),
+    "On hold": ("resume", 0.2),
+}
+HOLD, CANCEL, NEXT_ORDER = 0.05, 0.02, 0.3
+CONFIRM, DECLINE = 0.7, 0.1
+PAYMENT_KEPT = 120  # seconds a payment that is over stays to be looked at
+
+
+class Orders:
+    """Each ``move`` is one thing that happens to one order; it may raise what the engine raises."""
+
+    def __init__(self, engine: Engine, random: Random) -> None:
+        self._engine = engine
+        self._random = random
+        self._ids: list[str] = []
+
+    def move(self) -> None:
+        if not self._ids:
+            self._ids = [order.id for order in self._engine.find("delivery", limit=ORDERS)]
+        if len(self._ids) < ORDERS:
+            self._begin()
+            return
+        id = self._random.choice(self._ids)
+        try:
+            order = self._engine.get("delivery", id)
+        except UnknownInstance:
+            self._ids.remove(id)
+            return
+        if order.done:
+            if self._draw(NEXT_ORDER):
+                self._replace(order)
+        elif order.configuration == ["Paying"]:
+            self._pay(order)
+        elif (event := self._choose_event(order.configuration)) is not None:
+            self._engine.fire("delivery", id, event, actor=ACTOR)
+
+    def _begin(self) -> None:
+        """Begin an order under the next number: an order that is over does not come back."""
+        numbers = [int(id.removeprefix(PREFIX)) for id in self._ids if id.removeprefix(PREFIX).isdecimal()]
+        id = f"{PREFIX}{max(numbers, default=FIRST - 1) + 1}"
+        article = self._random.choice(list(ARTICLES))
+        self._engine.create("delivery", id, {"article": article, "amount": ARTICLES[article]}, actor=ACTOR)
+        self._ids.append(id)
+
+    def _replace(self, order: Instance) -> None:
+        self._begin()
+        self._engine.delete("delivery", order.id, actor=ACTOR, reason="a new order begins")
+        self._ids.remove(order.id)
+        for state in ("Paid", "Declined"):
+            for payment in self._engine.find("payment", state=state, older_than=PAYMENT_KEPT, limit=5):
+                self._engine.delete("payment", payment.id, actor=ACTOR, reason="long over")
+
+    def _pay(self, order: Instance) -> None:
+        """Do what the customer does in the bank's app; a worker does the bank's own part."""
+        child = order.children.get("payment")
+        if child is None or self._engine.get("payment", child["id"]).state != "Confirming":
+            return
+        word = self._random.random()
+        if word < CONFIRM + DECLINE:
+            self._engine.fire("payment", child["id"], "confirm" if word < CONFIRM else "decline", actor=ACTOR)
+
+    def _choose_event(self, configuration: list[str]) -> str | None:
+        if configuration != ["On hold"] and self._draw(HOLD):
+            return "hold"
+        if self._draw(CANCEL):
+            return "cancel"
+        states = [state for state in configuration if state in MOVES]
+        event, likely = MOVES[self._random.choice(states)] if states else ("", 0)
+        return event if self._draw(likely) else None
+
+    def _draw(self, likely: float) -> bool:
+        return self._random.random() < likely
+
+
+MACHINE = "service_activation"
+REQUESTS = 60  # instances of the machine
+REQUEST_RIGHT = 0.8  # how often a customer enters the right code
+
+
+class Requests:
+    """Each ``move`` is one thing that happens to one request; it may raise what the engine raises.
+
+    ``account`` picks the requested account: the id of an instance of ``activation``.
+    """
+
+    def __init__(self, engine: Engine, random: Random, account: Callable[[Random], str]) -> None:
+        self._engine = engine
+        self._random = random
+        self._account = account
+        self._next = 0
+
+    def move(self) -> None:
+        """Move the next request of the ring. One that waits for a worker, or for an operator to re-drive its dead job,
+        is left."""
+        id = request_id(self._next)
+        self._next = (self._next + 1) % REQUESTS
+        try:
+            request = self._engine.get(MACHINE, id)
+        except UnknownInstance:
+            self._begin(id)
+            return
+        if request.done:
+            self._engine.delete(MACHINE, id, actor=ACTOR, reason="begins again")
+            self._begin(id)
+        elif "refused" in request.configuration:
+            self._correct(request)
+
+    def _begin(self, id: str) -> None:
+        account = self._waiting(self._account(self._random))
+        device, service = account.id.split(":")
+        token = account.data.get("token", "") if self._random.random() < REQUEST_RIGHT else "WRONG1"
+        self._engine.create(MACHINE, id, {"device": device, "service": service, "token": token}, actor=ACTOR)
+
+    def _correct(self, request: Instance) -> None:
+        account = self._waiting(f"{request.data['device']}:{request.data['service']}")
+        self._engine.fire(MACHINE, request.id, "correct", {"token": account.data.get("token", "")}, actor=ACTOR)
+
+    def _waiting(self, id: str) -> Instance:
+        """Return the account, after the device asked for a code if it had none."""
+        account = self._engine.get("activation", id)
+        if account.state == "New":
+            return self._engine.fire("activation", id, "activate", {"token": ""}, actor=ACTOR)
+        return account
+
+
+def request_id(number: int) -> str:
+    return f"A-{7000 + number}"
+
+
+NAME = "viewing"
+VIEWS = 600  # items of a run: as many as make several chunks, and few enough to be nothing to Redis
+CHUNKS = 20
+LONGEST = 180  # minutes of one viewing
+RUN_KEPT = 300  # seconds a run that is over stays to be looked at
+FINISHED = ("done", "failed")
+
+
+class Viewing:
+    """Each ``move`` begins one run; it may raise what the engine raises. ``device`` draws one, and ``services`` are
+    what people watch on it."""
+
+    def __init__(
+        self, engine: Engine, random: Random, device: Callable[[Random], str], services: Sequence[str]
+    ) -> None:
+        self._engine = engine
+        self._random = random
+        self._device = device
+        self._services = services
+
+    def move(self) -> None:
+        """Start one run at a time: while the workers are away, runs do not pile up."""
+        self._clear()
+        if self._engine.find(RUN, state="mapping", limit=1).instances:
+            return
+        run = MapReduce(NAME, minutes_watched, add_up, CHUNKS, engine=self._engine)
+        run.add_items(self._views())
+        run.map()
+
+    def _views(self) -> Iterator[list[str | int]]:
+        for _ in range(VIEWS):
+            yield [self._device(self._random), self._random.choice(self._services), self._random.randint(1, LONGEST)]
+
+    def _clear(self) -> None:
+        for state in FINISHED:
+            for run in self._engine.find(RUN, state=state, older_than=RUN_KEPT, limit=5):
+                self._engine.fire(RUN, run.id, "remove", actor=ACTOR, reason="looked at long enough")
+
+
+NIGHT_SHIFT = "night shift"
+ENOUGH = 12  # dead or handled jobs of a queue that stay visible in the demo
+REDRIVEN = (("service_activation", "devices"),)  # what waits for the work: it is done once more
+PURGED = (("new_device", "provision"), ("service_activation", "entitlement"))  # nobody waits for it any more
+
+
+class NightShift:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def look(self) -> int:
+        """Handle queues with too many jobs: re-drive the dead ones, purge the handled ones. Return how many jobs that
+        were. May raise what the engine raises."""
+        again = [self._redrive(*queue) for queue in REDRIVEN if self._is_full(*queue, "dead")]
+        over = [self._purge(*queue) for queue in PURGED if self._is_full(*queue, "handled")]
+        return sum(again) + sum(over)
+
+    def _is_full(self, machine: str, queue: str, place: str) -> bool:
+        return self._engine.queues(machine).get(queue, {}).get(place, 0) > ENOUGH
+
+    def _redrive(self, machine: str, queue: str) -> int:
+        return self._engine.redrive(machine, queue, actor=NIGHT_SHIFT, reason="it is quiet now")
+
+    def _purge(self, machine: str, queue: str) -> int:
+        return self._engine.purge(
+            machine, queue, place="handled", actor=NIGHT_SHIFT, reason="all of them were put right"
+        )

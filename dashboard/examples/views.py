@@ -10,15 +10,15 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.text import capfirst
 
-from dashboard.shared.errors.panels import Panels
+from dashboard.shared.errors.redis_outage import Panels
 from dashboard.shared.errors.statuses import OVER_PACE
 from dashboard.shared.permissions import anywhere, require
 from dashboard.shared.rendering import render_page
-from dashboard.shared.times.times import format_age
 from machines.connections import get_throttle
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.engine.connection import routing
 from machines.engine.connection.client import FAILURES
+from machines.statistics.ages import format_age
 
 from .patterns import SECTIONS, Section, View
 from .patterns.section import connect

@@ -9,8 +9,7 @@ from typing import Any
 from django import forms
 
 from dashboard.jobs.queues.presenters import FailedAction
-from dashboard.shared.addresses.addresses import job_url, page_of
-from dashboard.shared.addresses.page_addresses import find_page_address
+from dashboard.shared.addresses import find_page_address, job_url, page_of
 from machines.engine import Job, errors
 from machines.failures.queries import GroupView
 from machines.models import FailureAction

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dashboard.shared.diagrams.version_view import VersionView
+from dashboard.shared.version_view import VersionView
 from machines.catalog.mirrors import row_methods
 from machines.engine import Because, Candidate, Explanation, Instance, errors, expressions
 from machines.instances.forms import TypedForm

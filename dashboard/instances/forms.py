@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 
-from dashboard.shared.diagrams.version_view import VersionView
+from dashboard.shared.version_view import VersionView
 from machines.engine import Instance, Wait
 from machines.engine.definitions import Outline, StateOutline
 from machines.instances.forms import REASON_LIMIT, JsonText, StepForm, TypedForm

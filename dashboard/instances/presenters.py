@@ -10,10 +10,9 @@ from urllib.parse import urlencode
 
 from django.http import QueryDict
 
-from dashboard.shared.addresses.addresses import page_of
-from dashboard.shared.addresses.page_addresses import find_page_address
-from dashboard.shared.diagrams.version_view import VersionView
+from dashboard.shared.addresses import find_page_address, page_of
 from dashboard.shared.errors.statuses import MISTAKE
+from dashboard.shared.version_view import VersionView
 from machines.catalog.mirrors import MethodFailed, MethodRefused
 from machines.catalog.redaction import Redactor
 from machines.engine import Explanation, Instance, NotAllowed, Preview, Step, Wait, errors

@@ -16,15 +16,14 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 
-from dashboard.shared.addresses.page_addresses import find_page_address
-from dashboard.shared.diagrams import version_view
-from dashboard.shared.diagrams.version_view import VersionView
+from dashboard.shared import version_view
+from dashboard.shared.addresses import find_page_address
 from dashboard.shared.errors.statuses import MISTAKE
-from dashboard.shared.form_keys import key_of_content, make_key
-from dashboard.shared.form_views import redirect_to_request
+from dashboard.shared.form_views import key_of_content, make_key, redirect_to_request
 from dashboard.shared.permissions import View, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
+from dashboard.shared.version_view import VersionView
 from machines.catalog.queries import outline_of
 from machines.engine import Instance, Preview, Wait, errors
 from machines.instances import actions as instances

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from django.urls import path
 
-from . import history_export, repairs, views
+from . import history, repairs, views
 
 MACHINE = "machines/<name:machine>/"
 INSTANCE = f"{MACHINE}instances/<instance:id>/"
 
 urlpatterns = [
     path(INSTANCE, views.show, name="instance"),
-    path(f"{INSTANCE}history.csv", history_export.export, name="history-csv"),
-    path(f"{INSTANCE}history.json", history_export.export_json, name="history-json"),
+    path(f"{INSTANCE}history.csv", history.export, name="history-csv"),
+    path(f"{INSTANCE}history.json", history.export_json, name="history-json"),
     path(f"{INSTANCE}fire/", views.fire, name="fire"),
     path(f"{INSTANCE}force/", repairs.force, name="force"),
     path(f"{INSTANCE}edit/", repairs.edit, name="edit"),

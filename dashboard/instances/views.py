@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -11,15 +11,21 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from dashboard.shared.addresses.numbers import REVISION_DIGITS, parse_number
-from dashboard.shared.diagrams import version_view
-from dashboard.shared.diagrams.version_view import VersionView
+from dashboard.shared import version_view
+from dashboard.shared.addresses import REVISION_DIGITS, parse_number
 from dashboard.shared.errors.pages import bad_request
-from dashboard.shared.form_keys import key_of_content, make_key
-from dashboard.shared.form_views import answer_form
+from dashboard.shared.form_views import answer_form, key_of_content, make_key
 from dashboard.shared.permissions import allows, require
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
+from dashboard.shared.version_view import (
+    Address,
+    Overlay,
+    VersionView,
+    find_state_parts,
+    find_transition_parts,
+    link_folds,
+)
 from machines.approvals import queries as approval_queries
 from machines.catalog.mirrors import row_methods
 from machines.engine import Inspection, Instance, Step, errors
@@ -30,12 +36,12 @@ from machines.people import rules
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded
 
-from . import diagram, presenters
+from . import presenters
 from .event_actions import EventAction, Explanations, judge_methods, list_event_actions, list_events
 from .family import load_family
 from .forms import KeyedForm, ResumeForm
+from .history import MAX_STEPS, Replay
 from .presenters import ActionResult, list_children, list_deadlines, list_repairs
-from .replay import MAX_STEPS, Replay
 
 STEPS = 50  # of the history on one page
 
@@ -159,8 +165,8 @@ def _list_steps(engine: RedactedEngine, replay: Replay, trail: list[Step], befor
 
 def _draw(replay: Replay, actions: Iterable[EventAction]) -> SafeString:
     if replay.at:
-        return diagram.draw_step(replay.view, replay.at, replay.other, address=replay.drawing_url)
-    return diagram.draw_instance(
+        return draw_step(replay.view, replay.at, replay.other, address=replay.drawing_url)
+    return draw_instance(
         replay.view,
         replay.instance,
         _list_possible(actions),
@@ -232,3 +238,48 @@ def describe_step(event: str, after: Instance) -> str:
     if after.outcome and after.outcome.replayed:
         return f"{event} was already applied: now in {after.state}, revision {after.revision}"
     return f"{event}: {moved}, revision {after.revision}{presenters.describe_durability(after)}"
+
+
+def draw_instance(
+    view: VersionView,
+    instance: Instance,
+    possible: Mapping[str, str],
+    *,
+    actions: Mapping[str, str] | None = None,
+    address: Address | None = None,
+) -> SafeString:
+    """Highlight every active state, in each region and around it, and the transitions that are available now.
+
+    ``possible``: transition -> kind of its route; ``actions``: transition -> the anchor of its
+    form. ``address``: returns the address of this page with another drawing.
+    """
+    overlay = Overlay()
+    if address:
+        link_folds(view, overlay, address)
+    for part in find_state_parts(view, instance.configuration):
+        overlay.mark(part, "current")
+    for part in find_transition_parts(view, (id for id, kind in possible.items() if kind in ("holds", "depends"))):
+        overlay.mark(part, "possible")
+    for id, anchor in (actions or {}).items():
+        if possible.get(id) in ("holds", "depends") and id in view.index["transitions"]:
+            overlay.links.setdefault(view.index["transitions"][id], f"#{anchor}")
+    for part in find_transition_parts(view, instance.outcome.transitions if instance.outcome else ()):
+        overlay.mark(part, "taken")
+    return overlay.draw_on(view.svg)
+
+
+def draw_step(
+    view: VersionView, step: Step, other: Step | None = None, *, address: Address | None = None
+) -> SafeString:
+    """Highlight the result of a step and the transitions it took. The result of ``other`` gets a dashed frame."""
+    overlay, lit = Overlay(), find_state_parts(view, step.configuration)
+    if address:
+        link_folds(view, overlay, address)
+    for part in lit:
+        overlay.mark(part, "current")
+    for part in find_transition_parts(view, step.transitions):
+        overlay.mark(part, "taken")
+    for part in find_state_parts(view, other.configuration) if other else ():
+        if part not in lit:
+            overlay.mark(part, "compared")
+    return overlay.draw_on(view.svg)

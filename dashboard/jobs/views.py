@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from dashboard.shared.addresses.addresses import job_url
+from dashboard.shared.addresses import job_url
 from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import View, allows, require
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine

@@ -11,12 +11,14 @@ long as that takes them. All others, and those of a slow client, are taken by th
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from .frames import Frame
-from .outbox_writer import FrameWriter, OutboxWriter
 from .topics import Topic
 
 
@@ -143,3 +145,55 @@ class Outbox:
             if found is not None:
                 return found
         return None
+
+
+if TYPE_CHECKING:
+    from .frames import Frame
+
+log = logging.getLogger(__name__)
+#: key in ``scope["extensions"]`` under which the server offers a FrameWriter for the connection
+EXTENSION = "signalbox.frames"
+
+
+class FrameWriter(Protocol):
+    """Writes frames to one open connection without waiting."""
+
+    def is_ready(self) -> bool:
+        """Tell whether a frame may be written now. False while the client is slow, and once the socket closes."""
+
+    def write(self, frame: Frame) -> None:
+        """Hand a frame to the transport, which must be ready."""
+
+
+class OutboxWriter:
+    """``slice``: seconds it writes for before the event loop looks at anything else."""
+
+    def __init__(self, slice: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._slice = slice
+        self._clock = clock
+        self._waiting: deque[Outbox] = deque()
+
+    def add(self, outbox: Outbox) -> None:
+        """Flush an outbox soon. It is added once until it was flushed."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_soon(self._run)
+        self._waiting.append(outbox)
+
+    def _run(self) -> None:
+        end = self._clock() + self._slice
+        while self._waiting:
+            self._flush(self._waiting[0])
+            self._waiting.popleft()
+            if self._clock() >= end:
+                break
+        if self._waiting:
+            asyncio.get_running_loop().call_soon(self._run)
+
+    @staticmethod
+    def _flush(outbox: Outbox) -> None:
+        """Leave an outbox whose connection fails to its task, which sees why; the others get theirs."""
+        try:
+            outbox.flush()
+        except Exception:
+            log.exception("a frame could not be written")
+            outbox.hand_over()

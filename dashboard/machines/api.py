@@ -11,7 +11,7 @@ from pydantic import Field
 
 from dashboard.api.framework.operation import Group, actor_of, charge, engine_of
 from dashboard.api.framework.schemas import Body, Mistaken, Ms, Out, Why
-from dashboard.shared.diagrams import version_view
+from dashboard.shared import version_view
 from dashboard.shared.rendering import answer_drawing
 from machines.catalog import offload, queries, submissions
 from machines.catalog.redaction import MASK

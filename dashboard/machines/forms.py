@@ -7,9 +7,9 @@ from typing import Any
 
 from django import forms
 
-from dashboard.shared.diagrams.version_view import VersionView
 from dashboard.shared.errors.statuses import MISTAKE
-from dashboard.shared.form_keys import make_key
+from dashboard.shared.form_views import make_key
+from dashboard.shared.version_view import VersionView
 from machines.engine import errors
 from machines.instances.actions import propose_id
 from machines.instances.forms import REASON_LIMIT, PageForm, TypedForm

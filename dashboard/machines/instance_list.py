@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
+from operator import itemgetter
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, QueryDict, StreamingHttpResponse
+from django.utils.safestring import SafeString
+from django.utils.text import get_valid_filename
+from django.views.decorators.http import require_safe
 
-from dashboard.shared.addresses.page_addresses import find_page_address
-from dashboard.shared.figures.state_counts import StateCounts
-from dashboard.shared.redacted_engine import RedactedEngine
+from dashboard.shared import times, version_view
+from dashboard.shared.addresses import find_instance_address, find_page_address
+from dashboard.shared.counts import StateCounts, count_states
+from dashboard.shared.csv_export import list_lines, stream_csv
+from dashboard.shared.permissions import require
+from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.search import instance_filter as seeking
 from dashboard.shared.search import query_line
 from dashboard.shared.search.instance_filter import InstanceFilter
+from dashboard.shared.times import format_iso
 from machines.catalog import builtin_machines
 from machines.catalog.mirrors import is_mirror
-from machines.engine import BadInput, Page, Tally
+from machines.engine import BadInput, Instance, Page, Tally
+from machines.engine.definitions import Outline
+from machines.engine.definitions.reading.indexes import FACTS
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 
-from .columns import TIME, USUAL, Column, choose_columns, list_columns, write_columns
 from .diagrams.diagram_modes import DEFAULT, mode_of
 
 SIZE = 50  # instances on a page
@@ -37,6 +48,29 @@ class FilterTerm:
     name: str
     text: str
     without: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """``kind``: how ``instance_rows`` draws it. ``wide``: left out on a phone. ``name`` stands in the address."""
+
+    name: str
+    label: str
+    kind: str
+    wide: bool = True
+    numeric: bool = True
+
+
+AGE = Column("age", "created", "age")
+
+
+REVISION = Column("revision", "revision", "revision")
+
+
+TIME = Column("time", "time in state", "time", wide=False)
+
+
+USUAL = (TIME, REVISION, AGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,3 +298,214 @@ def read_page(listing: InstanceList, engine: RedactedEngine) -> tuple[Page, Tall
         return listing.read(engine), listing.tally(engine) if listing.narrowed else None, None
     except BadInput as mistake:
         return NOTHING, None, mistake
+
+
+MAX_CHOSEN = 12
+MAX_SHOWN = 80  # characters of a value
+DATA = "data."
+
+
+FIXED = (
+    TIME,
+    Column("entered", "entered at", "entered"),
+    REVISION,
+    Column("version", "version", "version"),
+    AGE,
+    Column("created", "created at", "created"),
+    Column("actor", "last actor", "actor", numeric=False),
+    Column("suspended", "suspended", "suspended", numeric=False),
+)
+
+
+def list_columns(outline: Outline) -> list[Column]:
+    """List the columns of a machine: the facts of an instance, and its indexed data fields."""
+    fields = [name for name in outline.index if name not in FACTS]
+    return [*FIXED, *(Column(DATA + name, name, "data", numeric=False) for name in fields)]
+
+
+def choose_columns(given: QueryDict, outline: Outline) -> tuple[Column, ...]:
+    """Return the columns of ``?cols=time,version`` or ``?col=time&col=version``, in the order of ``list_columns``; the
+    usual ones for none. A name that the machine does not have is passed over: its definition may have changed."""
+    names = {*given.get("cols", "").split(","), *given.getlist("col")[:MAX_CHOSEN]}
+    chosen = [column for column in list_columns(outline) if column.name in names]
+    return tuple(chosen[:MAX_CHOSEN]) or USUAL
+
+
+def write_columns(columns: Sequence[Column]) -> str | None:
+    """Return the term of an address; None for the usual columns."""
+    return None if tuple(columns) == USUAL else ",".join(column.name for column in columns)
+
+
+def read_text(instance: Instance, column: Column) -> str:
+    """Return what a row says in a column of data."""
+    value = instance.data.get(column.name.removeprefix(DATA))
+    text = "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
+
+
+PICK = """<td class="pick"><label><input type="checkbox" name="pick" value="{id}"
+    aria-label="Select {id}"></label></td>"""
+ROW = """<tr data-row="{id}" data-states="{state}" data-revision="{revision}">
+  {pick}
+  <th scope="row"><a class="key" href="{url}">{id}</a></th>
+  <td data-cell="states">{states}{held}{trouble}</td>
+  {cells}
+</tr>
+"""
+HELD = '<span class="held">suspended</span>'
+
+# How a column is drawn, by its kind. ``now``: ms that ages count from.
+Cell = Callable[[Instance, Column, float], str]
+CELLS: dict[str, Cell] = {
+    "time": lambda one, column, now: (
+        f'<td class="num" data-cell="entered">{times.format_ticking(one.entered, now, "ago")}</td>'
+    ),
+    "revision": lambda one, column, now: f'<td class="num wide" data-cell="revision">{one.revision}</td>',
+    "age": lambda one, column, now: f'<td class="num wide faint">{times.format_ticking(one.created, now, "ago")}</td>',
+    "entered": lambda one, column, now: (
+        f'<td class="num wide" data-cell="since">{times.format_element(one.entered)}</td>'
+    ),
+    "created": lambda one, column, now: f'<td class="num wide">{times.format_element(one.created)}</td>',
+    "version": lambda one, column, now: f'<td class="num wide" data-cell="version">{one.version}</td>',
+    "actor": lambda one, column, now: f'<td class="wide" data-cell="actor">{escape(one.actor)}</td>',
+    "suspended": lambda one, column, now: (
+        f'<td class="wide" data-cell="suspended">{"yes" if one.suspended else "no"}</td>'
+    ),
+    "data": lambda one, column, now: f'<td class="wide" data-cell="data">{escape(read_text(one, column))}</td>',
+}
+
+
+def write_rows(
+    instances: Sequence[Instance],
+    columns: Sequence[Column],
+    wrong: Mapping[str, Sequence[Any]],
+    *,
+    now: float,
+    picks: bool,
+    current_app: str | None = None,
+) -> SafeString:
+    """Write a row for each instance. ``wrong``: id -> its errors; ``picks``: with a box to select it."""
+    drawn = [(column, CELLS[column.kind]) for column in columns]
+    return SafeString(
+        "".join(_write_row(one, drawn, wrong.get(one.id, ()), now, picks, current_app) for one in instances)
+    )
+
+
+def _write_row(
+    one: Instance,
+    columns: Sequence[tuple[Column, Cell]],
+    errors: Sequence[Any],
+    now: float,
+    picks: bool,
+    current_app: str | None,
+) -> str:
+    id, final = escape(one.id), " final" if one.done else ""
+    return ROW.format(
+        id=id,
+        state=escape(one.state),
+        revision=one.revision,
+        pick=PICK.format(id=id) if picks else "",
+        url=escape(find_instance_address(one.machine, one.id, current_app)),
+        states="".join(f'<span class="state{final}">{escape(leaf)}</span>\n    ' for leaf in one.configuration),
+        held=HELD if one.suspended else "",
+        trouble=f'\n    <span class="trouble bad">✕ {escape(errors[0].kind or "error")}</span>' if errors else "",
+        cells="\n  ".join(draw(one, column, now) for column, draw in columns),
+    )
+
+
+MAX_ROWS = 100_000
+READ = 200  # instances in a page of the engine: their data is read along with them
+COLUMNS = ("id", "state", "entered", "created", "revision", "version", "actor", "suspended", "finished")
+TRUNCATED = f"more than {MAX_ROWS:,} instances match: narrow the filter"
+
+
+@require("view")
+@require_safe
+def export_csv(request: HttpRequest, machine: str) -> StreamingHttpResponse:
+    """Send the list as CSV: its facts, then a column for each data field of the current version."""
+    _, fields, pages = _open(request, machine)
+    return stream_csv(request, _list_lines(pages, fields), f"{_name_file(machine)}.csv")
+
+
+@require("view")
+@require_safe
+def export_json(request: HttpRequest, machine: str) -> StreamingHttpResponse:
+    """Send the list as JSON: ``{"machine", "filter", "instances": [...], "complete"}``."""
+    listing, _, pages = _open(request, machine)
+    answer = stream_csv(request, _list_json(machine, listing, pages), f"{_name_file(machine)}.json")
+    answer["Content-Type"] = "application/json"
+    return answer
+
+
+def _open(request: HttpRequest, machine: str) -> tuple[InstanceList, list[str], Iterator[Page]]:
+    """Return the list, the data fields of the machine, and its pages. The first page is read at once, so that a filter
+    that is not valid is a page that says so."""
+    engine = redacted_engine(request)
+    live = engine.live(machine)
+    view = version_view.load_version(machine, live.version)
+    listing = InstanceList.from_request(request, count_states(view, live))
+    first = _read(engine, listing, None)
+    return listing, [field.name for field in view.outline.data], _read_pages(engine, listing, first)
+
+
+def _read(engine: RedactedEngine, listing: InstanceList, cursor: str | None) -> Page:
+    return engine.find(listing.machine, **listing.terms, limit=READ, cursor=cursor, newest=listing.newest)
+
+
+def _read_pages(engine: RedactedEngine, listing: InstanceList, page: Page) -> Iterator[Page]:
+    """Yield pages up to MAX_ROWS instances; the last one has a cursor where there would be more."""
+    rows = 0
+    while True:
+        yield page
+        rows += len(page.instances)
+        if page.cursor is None or rows >= MAX_ROWS:
+            return
+        page = _read(engine, listing, page.cursor)
+
+
+def _make_facts(instance: Instance) -> dict[str, Any]:
+    return {
+        "id": instance.id,
+        "state": instance.configuration,
+        "entered": format_iso(instance.entered),
+        "created": format_iso(instance.created),
+        "revision": instance.revision,
+        "version": instance.version,
+        "actor": instance.actor,
+        "suspended": bool(instance.suspended),
+        "finished": instance.done,
+    }
+
+
+def _list_lines(pages: Iterator[Page], fields: list[str]) -> Iterator[str]:
+    columns = {name: itemgetter(name) for name in (*COLUMNS, *(f"data.{name}" for name in fields))}
+    yield from list_lines(columns, ())
+    cursor = None
+    for page in pages:
+        cursor = page.cursor
+        yield from list_lines(columns, [[_make_row(instance, fields) for instance in page.instances]], head=False)
+    if cursor is not None:
+        yield from list_lines({TRUNCATED: str}, ())
+
+
+def _make_row(instance: Instance, fields: list[str]) -> dict[str, Any]:
+    data = {f"data.{name}": instance.data.get(name) for name in fields}
+    return _make_facts(instance) | {"state": ", ".join(instance.configuration)} | data
+
+
+def _list_json(machine: str, listing: InstanceList, pages: Iterator[Page]) -> Iterator[str]:
+    head = {"machine": machine, "filter": dict(listing.filter.texts)}
+    yield json.dumps(head, ensure_ascii=False)[:-1] + ', "instances": ['
+    between, cursor = "\n", None
+    for page in pages:
+        cursor, lines = page.cursor, []
+        for instance in page.instances:
+            lines.append(between + json.dumps(_make_facts(instance) | {"data": instance.data}, ensure_ascii=False))
+            between = ",\n"
+        yield "".join(lines)
+    yield f'\n], "complete": {json.dumps(cursor is None)}}}\n'
+
+
+def _name_file(machine: str) -> str:
+    name = "".join(letter if letter.isascii() else "_" for letter in f"{machine}-instances")
+    return str(get_valid_filename(name))

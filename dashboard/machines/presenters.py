@@ -12,17 +12,22 @@ from django.http import Http404, HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from dashboard.shared.addresses.numbers import parse_number
-from dashboard.shared.addresses.page_addresses import find_page_address
-from dashboard.shared.addresses.saved_views import list_saved_views
-from dashboard.shared.diagrams import version_view
-from dashboard.shared.diagrams.version_view import VersionView
-from dashboard.shared.errors.panels import Panels
-from dashboard.shared.figures import active_counts, charts
-from dashboard.shared.figures.state_counts import StateCount, StateCounts, count_states, narrow
-from dashboard.shared.figures.version_counts import Elsewhere, VersionCount, count_versions, find_elsewhere
+from dashboard.shared import charts, counts, version_view
+from dashboard.shared.addresses import find_page_address, list_saved_views, parse_number
+from dashboard.shared.counts import (
+    Elsewhere,
+    StateCount,
+    StateCounts,
+    VersionCount,
+    count_states,
+    count_versions,
+    find_elsewhere,
+    narrow,
+)
+from dashboard.shared.errors.redis_outage import Panels
 from dashboard.shared.permissions import Scope, allows, scope_of
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
+from dashboard.shared.version_view import VersionView
 from machines.catalog.accepted_senders import line
 from machines.catalog.redaction import MASK
 from machines.engine import Acceptance, IndexProgress, Live, Page, Problem, Tally, errors
@@ -31,11 +36,8 @@ from machines.people.actor import Actor
 from machines.retention import figures
 
 from . import scoreboards
-from .diagrams.coverage_figures import CoverageFigures, read_coverage
-from .diagrams.diagram import draw_machine
-from .diagrams.diagram_modes import MODES, mode_of
-from .diagrams.error_places import count_errors
-from .diagrams.transition_rates import read_rates
+from .diagrams.diagram import count_errors, draw_machine
+from .diagrams.diagram_modes import MODES, CoverageFigures, mode_of, read_coverage, read_rates
 from .forms import Creation
 from .instance_list import InstanceList, read_page
 
@@ -157,8 +159,8 @@ class MachinePage:
         return self.live.timers > 0 or declared
 
     @cached_property
-    def moved(self) -> dict[str, active_counts.FormattedCount]:
-        return active_counts.count_for_machine(self._machine)
+    def moved(self) -> dict[str, counts.FormattedCount]:
+        return counts.count_for_machine(self._machine)
 
     # The diagram
 

@@ -9,14 +9,14 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest
 
-from dashboard.shared.addresses.page_addresses import find_page_address
-from dashboard.shared.diagrams.version_view import VersionView
-from dashboard.shared.figures.charts import Edges
+from dashboard.shared.addresses import find_page_address
+from dashboard.shared.charts import Edges
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
-from dashboard.shared.times import times
+from dashboard.shared.version_view import VersionView
 from machines.engine import EngineUnavailable, SignalboxError
 from machines.patterns import Place
 from machines.statistics import scoreboards
+from machines.statistics.ages import format_age
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ def _read(engine: RedactedEngine, view: VersionView, over: str, days: int) -> li
         Scoreboard(
             "states", "Slowest states", "median time in state, now",
             _make_rows(
-                states, lambda p: p.member, lambda p: times.format_age(p.score / 1000),
+                states, lambda p: p.member, lambda p: format_age(p.score / 1000),
                 lambda p: _list(machine, p.member),
             ),
         ),

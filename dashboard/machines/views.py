@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import condition, require_safe
 
-from dashboard.shared.addresses.numbers import parse_number
-from dashboard.shared.diagrams import version_view
-from dashboard.shared.errors.panels import Panels
+from dashboard.shared import charts, version_view
+from dashboard.shared.addresses import parse_number
+from dashboard.shared.counts import count_states
+from dashboard.shared.errors.redis_outage import Panels
 from dashboard.shared.errors.statuses import status_of
-from dashboard.shared.figures import charts
-from dashboard.shared.figures.state_counts import count_states
 from dashboard.shared.form_views import answer_form
+from dashboard.shared.list_pages import ListLinks
 from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import answer_drawing, answer_json, render_page
+from dashboard.shared.search import query_line
+from dashboard.shared.times import in_ms
 from machines.catalog.queries import count_missing
 from machines.engine import Instance, SignalboxError, errors
+from machines.engine.definitions import Outline
 from machines.engine.ids import codec
+from machines.engine.limits import MAX_INSTANCE_ID
 from machines.instances import actions as instance_service
+from machines.instances.forms import PageForm
+from machines.instances.queries import find_archived, redactor_of
 from machines.integrations.attached import actions as mirrors
 from machines.people.actor import Actor
+from machines.retention import figures
 
 from . import instance_list as listings
-from .diagrams.coverage_figures import read_coverage
-from .diagrams.diagram import draw_machine
-from .diagrams.diagram_modes import MODES, mode_of
-from .diagrams.error_places import count_errors
-from .diagrams.transition_rates import read_rates
+from .diagrams.diagram import count_errors, draw_machine
+from .diagrams.diagram_modes import MODES, mode_of, read_coverage, read_rates
 from .forms import Creation
 from .instance_list import InstanceList
 from .presenters import InstanceTable, MachinePage, count_found, count_shown_errors, describe_tally, load_view
@@ -211,3 +217,101 @@ def show_charts(request: HttpRequest, machine: str) -> JsonResponse:
     return JsonResponse(
         charts.of_machine(request, machine, queues=bool(redacted_engine(request).queues(machine))).as_dict()
     )
+
+
+SIZE = 50  # instances on a page
+
+
+class ArchiveFilter(PageForm):
+    """The terms of an address: ``?id=ATV-&state=Shipped&since=2026-03-01T00:00&until=``, times in the reader's zone."""
+
+    id = forms.CharField(label="id prefix", required=False, max_length=MAX_INSTANCE_ID)
+    state = forms.ChoiceField(label="final state", required=False)
+    since = forms.DateTimeField(
+        label="finished from", required=False, widget=forms.DateTimeInput(attrs={"type": "datetime-local"})
+    )
+    until = forms.DateTimeField(
+        label="finished before", required=False, widget=forms.DateTimeInput(attrs={"type": "datetime-local"})
+    )
+
+    def __init__(self, *args: Any, states: list[str], **kwargs: Any) -> None:
+        super().__init__(*args, auto_id="archived-%s", **kwargs)
+        self.fields["state"].choices = [("", "any"), *((state, state) for state in states)]  # type: ignore[attr-defined]
+
+    def terms(self) -> dict[str, Any]:
+        """Return what ``Archive.search`` takes."""
+        given = self.cleaned_data
+        return {
+            "prefix": given["id"],
+            "state": given["state"],
+            "since": in_ms(given["since"]) if given["since"] else None,
+            "until": in_ms(given["until"]) if given["until"] else None,
+        }
+
+
+@require("view")
+def show_archived(request: HttpRequest, machine: str) -> HttpResponse:
+    version = redacted_engine(request).live(machine).version
+    view = version_view.load_version(machine, version, who=str(request.user.pk))
+    kept = figures.read_kept_figures(machine)
+    terms = ArchiveFilter(request.GET, states=kept.states)
+    cursor = request.GET.get("cursor") or None
+    context: dict[str, Any] = {
+        "section": "machines", "view": view, "terms": terms, "kept": kept,
+        "retention": figures.read_archive_figures(machine, view.version),
+    }  # fmt: skip
+    if not terms.is_valid():
+        return render_page(request, "signalbox/machines/archived.html", context, status=400)
+    page = find_archived(Actor.of(request), machine, **terms.terms(), limit=SIZE, cursor=cursor)
+    given = {name: value for name, value in request.GET.items() if name in terms.fields and value}
+    context |= {"records": page.records, "narrowed": bool(given)}
+    context |= ListLinks("archived", machine, **given).pages("cursor", cursor, page.cursor)
+    return render_page(request, "signalbox/machines/archived.html", context)
+
+
+MOST = 20  # suggestions
+TIMES = ("5m", "15m", "1h", "6h", "24h", "7d")
+
+
+@require("view")
+@require_safe
+def suggest(request: HttpRequest, machine: str) -> JsonResponse:
+    """Answer ``{"words": [...]}`` for ``?word=state:Wa``: whole terms that the last word of a line may become."""
+    word = request.GET.get("word", "")[: query_line.MAX_LINE]
+    view = version_view.load_version(machine, redacted_engine(request).live(machine).version)
+    hidden = redactor_of(Actor.of(request), machine).fields
+    words = [text for text in _list_terms(word, view.outline, hidden) if text.lower().startswith(word.lower())]
+    return answer_json({"words": list(dict.fromkeys(words))[:MOST]})
+
+
+def _list_terms(word: str, outline: Outline, hidden: frozenset[str]) -> Iterator[str]:
+    """Yield terms, whole or up to their sign; those with a value only behind their key."""
+    for key in query_line.KEYS:
+        sign = ">" if key == "age" else ":"
+        if not word.lower().startswith(f"{key}{sign}"):
+            yield f"{key}{sign}"
+            continue
+        yield from (f"{key}{sign}{query_line.quote(value)}" for value in _list_values(key, outline))
+    for field in outline.data:
+        if field.name in hidden:
+            continue
+        name = f"{query_line.DATA}{field.name}"
+        if "boolean" in field.types:
+            yield from (f"{name}:true", f"{name}:false")
+        else:
+            yield f"{name}:"
+            if "integer" in field.types or "number" in field.types:
+                yield from (f"{name}>", f"{name}<")
+
+
+def _list_values(key: str, outline: Outline) -> Iterator[str]:
+    if key == "state":
+        yield from (state.name for state in outline.states if state.type != "history" and state.name != outline.root)
+    elif key == "tag":
+        yield from (tag for state in outline.states for tag in state.tags)
+    elif key in ("age", "created"):
+        yield from TIMES
+    elif key == "suspended":
+        yield from ("yes", "no")
+    elif key == "error":
+        yield "any"

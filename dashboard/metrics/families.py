@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from dashboard.shared.figures.queue_depths import PLACES
+from dashboard.shared.counts import PLACES
 from machines.alarms.workers import is_alive
 from machines.audit.activity import Activity, Counts
 from machines.engine import Live, QueueStats, Survey

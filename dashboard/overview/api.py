@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from django.http import HttpRequest
 from ninja import Query
 from pydantic import Field
 
-from dashboard.api.framework.operation import Group, actor_of
-from dashboard.api.framework.schemas import Out
+from dashboard.api.framework.operation import Group, actor_of, engine_of
+from dashboard.api.framework.schemas import Ms, Out
+from dashboard.shared.errors.redis_outage import AWAY, Panels
+from machines.audit.activity import activity, count_people
 from machines.engine.limits import MAX_INSTANCE_ID
+from machines.statistics import scoreboards
+from machines.statistics.series import Series, series
 
 from . import search as global_search
 
@@ -47,3 +51,147 @@ def find(
         "more": found.more,
         "incomplete": [rest.of for rest in found.remainders if rest.of in scope and rest.of],
     }
+
+
+activity_group = Group("activity", "Activity counts and scoreboards.")
+
+
+class CountOut(Out):
+    number: int
+    exact: bool
+    error: float = Field(description="relative standard error of an estimate; 0 where it is exact")
+    begin: Ms = Field(description="where the period begins, UTC")
+
+
+class CountsOut(Out):
+    day: CountOut
+    week: CountOut = Field(description="from Monday")
+    month: CountOut
+
+
+class ActivityOut(Out):
+    moved: CountsOut = Field(description="unique instances that entered a state, of all these machines")
+    machines: dict[str, CountsOut]
+    operators: CountsOut | None = Field(
+        None, description="people who acted; only for accounts that may see every machine"
+    )
+    away: dict[str, str] = Field({}, description=AWAY)
+
+
+class PlaceOut(Out):
+    rank: int = Field(description="equal scores share one: 1, 2, 2, 4")
+    member: str = Field(description="`<version>:<transition>`, an event, or a state")
+    score: float = Field(description="how often; of states the ms half of their instances have been there for longer")
+    tied: bool
+
+
+class BoardOut(Out):
+    items: list[PlaceOut]
+
+
+@activity_group.get(
+    "/activity", id="getActivity", right="view", answers=ActivityOut, summary="Count active instances and people"
+)
+def get_activity(request: HttpRequest) -> dict[str, Any]:
+    """Count for today, this week and this month (UTC), on the machines the caller may see."""
+    found, panels = activity(list(engine_of(request).machines())), Panels()
+    people = panels.read("operators", count_people, None) if actor_of(request).scope("view").all else None
+    return {
+        "moved": found.moved,
+        "machines": found.by_machine,
+        "operators": people,
+        "away": panels.away,
+    }
+
+
+@activity_group.get(
+    "/machines/{name:machine}/board", id="getBoard", right="view", answers=BoardOut,
+    summary="Get a scoreboard of a machine",
+)  # fmt: skip
+def first(
+    request: HttpRequest,
+    machine: str,
+    of: Literal["edges", "states", "refused"] = "edges",
+    days: int = Query(1, ge=1, le=scoreboards.WEEK, description="how many days together, today among them"),
+    limit: int = Query(5, ge=1, le=100),
+) -> dict[str, Any]:
+    """Rank the busiest edges, the most refused events, or the slowest states (now, whatever `days` says)."""
+    engine_of(request).live(machine)  # raises where there is none
+    if of == "states":
+        return {"items": scoreboards.slowest(machine, limit)}
+    return {"items": scoreboards.busiest(machine, of, limit, days=days)}
+
+
+statistics_group = Group("statistics", "Metrics of the last hour, day or month.")
+Spans = Literal["hour", "day", "month"]
+
+
+class LineOut(Out):
+    name: str
+    values: list[float | None] = Field(description="one for each moment of `at`; null where nothing was measured")
+    total: int | None = Field(None, description="how many in all that was measured")
+    rest: bool = Field(False, description="the sum of all that have no line of their own")
+
+
+class GapOut(Out):
+    machine: str
+    begin: Ms
+    end: Ms
+    transitions: int = Field(description="in all of it; when, nobody measured")
+
+
+class SeriesOut(Out):
+    what: str
+    span: str
+    unit: str = Field(description='"/min", "ms", or empty for a count')
+    step: int = Field(description="ms between two moments")
+    at: list[int] = Field(description="where each step begins, ms")
+    lines: list[LineOut]
+    gaps: list[GapOut]
+    measured: Ms = Field(description="the last measurement, ms; 0 before the first")
+
+
+def _describe(found: Series) -> dict[str, Any]:
+    gaps = [
+        {"machine": gap.machine, "begin": gap.begin * 1000, "end": gap.end * 1000, "transitions": gap.transitions}
+        for gap in found.gaps
+    ]
+    return {
+        "what": found.what,
+        "span": found.span,
+        "unit": found.unit,
+        "step": found.step * 1000,
+        "at": [at * 1000 for at in found.at],
+        "lines": found.lines,
+        "gaps": gaps,
+        "measured": found.measured * 1000,
+    }
+
+
+@statistics_group.get(
+    "/statistics", id="getStatistics", right="view", answers=SeriesOut, summary="Get statistics of all machines"
+)
+def everywhere(
+    request: HttpRequest, what: Literal["transitions", "work", "failures"] = "transitions", span: Spans = "hour"
+) -> dict[str, Any]:
+    """Return the figures of all machines the caller may see. Rates are a minute's."""
+    return _describe(series(list(engine_of(request).machines()), span, what))
+
+
+@statistics_group.get(
+    "/machines/{name:machine}/statistics", id="getMachineStatistics", right="view", answers=SeriesOut,
+    summary="Get statistics of a machine or a queue",
+)  # fmt: skip
+def of_machine(
+    request: HttpRequest,
+    machine: str,
+    what: Literal[
+        "transitions", "work", "failures", "edges", "refused", "instances", "throughput", "waits", "runs", "times"
+    ] = "edges",
+    span: Spans = "hour",
+    queue: str = "",
+) -> dict[str, Any]:
+    """Return the figures of one machine. `queue` narrows throughput and times. Times are p50, p95 and p99, right to a
+    factor of two."""
+    engine_of(request).live(machine)  # raises where there is none
+    return _describe(series([machine], span, what, queue=queue))

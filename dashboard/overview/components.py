@@ -10,13 +10,12 @@ from dashboard.instances.event_actions import Route
 from dashboard.instances.presenters import Child, Deadline
 from dashboard.machines.scoreboards import Row as BoardRow
 from dashboard.machines.scoreboards import Scoreboard, Scoreboards
-from dashboard.shared.figures import active_counts
-from dashboard.shared.figures.charts import Chart, Charts, Figure
-from dashboard.shared.figures.queue_depths import PLACES, Depth, Figures
-from dashboard.shared.figures.state_counts import StateCount
+from dashboard.shared import counts
+from dashboard.shared.charts import Chart, Charts, Figure
+from dashboard.shared.counts import PLACES, Depth, Figures, StateCount
 from dashboard.shared.permissions import require
 from dashboard.shared.rendering import render_page
-from dashboard.shared.times.time_fields import TimeFields
+from dashboard.shared.times import TimeFields
 from dashboard.workers import presenters as workers
 from machines import __version__
 from machines.engine import Job, Pause, QueueStats, Step, WorkerInfo
@@ -79,12 +78,9 @@ def _make_context() -> dict[str, Any]:
     }
 
 
-def _make_active() -> list[active_counts.Row]:
+def _make_active() -> list[counts.Row]:
     figures = [Count(0, True, 0.0, NOW), Count(1204, True, 0.0, NOW), Count(1_234_567, False, 0.0081, NOW)]
-    return [
-        active_counts.Row(kind, [active_counts.format_count(count) for count in figures])
-        for kind in ("moved", "people")
-    ]
+    return [counts.Row(kind, [counts.format_count(count) for count in figures]) for kind in ("moved", "people")]
 
 
 def _list_scoreboards() -> Scoreboards:

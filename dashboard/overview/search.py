@@ -6,26 +6,31 @@ the index of ids where a definition declares one. A page counts what it leaves o
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from dashboard.shared.addresses.converters import JobId
-from dashboard.shared.addresses.numbers import parse_number
-from dashboard.shared.permissions import require
+from dashboard.models import SavedView
+from dashboard.shared.addresses import JobId, parse_number
+from dashboard.shared.navigation import list_navigation_links
+from dashboard.shared.permissions import allows, require
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
 from dashboard.shared.search.instance_filter import IDS
+from machines.connections import get_throttle
 from machines.engine.ids import codec
 from machines.engine.limits import MAX_INSTANCE_ID
 from machines.instances.archive.store import get_archive
+from machines.people.limits import spend_if_available
 
 MAX_HITS = 20  # of each kind on the page
 BY_PREFIX = 20  # machines whose ids are looked through for one page
@@ -159,3 +164,54 @@ def _decode_id(text: str) -> codec.Decoded | None:
     """Decode the time of an id; None for a text that only looks like one, as an id of the future does."""
     made = codec.decode(text) if codec.is_id(text) else None
     return made if made and made.at < (time.time() + AHEAD) * 1000 else None
+
+
+MOST = 20  # rows of one answer
+MOST_OF_A_KIND = 8
+LIMIT, PER = 60, 10  # requests of one person in so many seconds: typing fast needs ten
+ORDER = ("instance", "job", "machine", "place", "queue", "view", "action")
+
+
+@require("view")
+def suggest(request: HttpRequest) -> JsonResponse:
+    """Answer ``?q=`` with ``rows`` of kind, name, of and url, the best first; without ``q``, places and actions."""
+    turn = spend_if_available(get_throttle().count, "suggestions", str(request.user.pk), limit=LIMIT, per=PER)
+    if not turn.allowed:
+        seconds = max(1, math.ceil(turn.retry_after))
+        return JsonResponse({"rows": []}, status=429, headers={"Retry-After": str(seconds)})
+    asked = " ".join(request.GET.get("q", "")[:MAX_INSTANCE_ID].replace("\0", "").split())
+    rows = [{"kind": hit.kind, "name": hit.name, "of": hit.of, "url": hit.url} for hit in _collect(request, asked)]
+    return JsonResponse({"query": asked, "rows": rows}, headers={"Cache-Control": "no-store"})
+
+
+def _collect(request: HttpRequest, asked: str) -> list[Hit]:
+    wanted = asked.lower()
+    hits = [*(search(request, asked) if asked else ()), *_list_own_hits(request, wanted)]
+    hits.sort(key=lambda hit: _rank(hit, wanted))
+    taken: dict[str, int] = {}
+    kept = []
+    for hit in hits:
+        taken[hit.kind] = taken.get(hit.kind, 0) + 1
+        if taken[hit.kind] <= MOST_OF_A_KIND:
+            kept.append(hit)
+    return kept[:MOST]
+
+
+def _list_own_hits(request: HttpRequest, wanted: str) -> Iterator[Hit]:
+    """Yield the places, saved views and actions whose name contains the text."""
+    user = request.user
+    for place in list_navigation_links(user):
+        if wanted in place.label.lower():
+            yield Hit("place", place.label, place.url)
+    for view in islice(SavedView.shown_to(user, name__icontains=wanted), MOST_OF_A_KIND):
+        yield Hit("view", view.name, view.address, view.machine)
+    for name in sorted(redacted_engine(request).machines()):
+        label = f"New instance of {name}"
+        if wanted in label.lower() and allows(user, "fire", name):
+            yield Hit("action", label, f"{reverse('signalbox:machine', args=[name])}#create")
+
+
+def _rank(hit: Hit, wanted: str) -> tuple[bool, bool, int, str]:
+    name = hit.name.lower()
+    order = name if wanted else ""  # without a text, places stand as in the bar
+    return (not (hit.exact or name == wanted), not name.startswith(wanted), ORDER.index(hit.kind), order)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from django.urls import path
 
-from . import components, notes, search, suggestions, views, wall
+from . import components, search, views
 
 urlpatterns = [
     path("", views.show, name="overview"),
     path("charts.json", views.show_charts, name="charts"),
-    path("wall/", wall.show, name="wall"),
-    path("note/", notes.show, name="note"),
+    path("wall/", views.show_wall, name="wall"),
+    path("note/", views.show_note, name="note"),
     path("components/", components.show, name="components"),
     path("search/", search.show, name="search"),
-    path("search.json", suggestions.suggest, name="search-suggestions"),
+    path("search.json", search.suggest, name="search-suggestions"),
 ]

@@ -4,43 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
+from typing import NamedTuple
 
+from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from dashboard.alarms.queries import collect_alarms
 from dashboard.models import SavedView
-from dashboard.shared.diagrams import version_view
-from dashboard.shared.errors.panels import Panels
-from dashboard.shared.figures import active_counts, charts
-from dashboard.shared.figures.queue_depths import read_depths
-from dashboard.shared.figures.ranking import name_topic, rank_depths
-from dashboard.shared.figures.state_counts import count_states
-from dashboard.shared.figures.version_counts import count_known
-from dashboard.shared.permissions import allows, require, scope_of
+from dashboard.shared import charts, counts, version_view
+from dashboard.shared.addresses import REVISION_DIGITS, parse_number
+from dashboard.shared.counts import count_known, count_states, name_topic, rank_depths, read_depths
+from dashboard.shared.errors.redis_outage import Panels
+from dashboard.shared.permissions import Scope, allows, anywhere, require, require_audited, scope_of
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page
-from machines.alarms.alarm import Alarm, worst_by_machine
+from machines.alarms.alarm import CRITICAL, WARNING, Alarm, worst_by_machine
 from machines.catalog.builtin_machines import split_system
 from machines.catalog.queries import count_missing
-from machines.engine import Survey
+from machines.engine import BadInput, EngineFault, Survey
+from machines.patterns import Changed
+from machines.people import notes
+from machines.people.actor import Actor
+from machines.people.notes import MAX_TEXT, Note
+from machines.people.permissions import NOTHING
 from machines.statistics.present import Present, present
 from machines.statistics.series import rates_by_machine
 
-from . import notes
-from .machine_rows import (
+from .presenters import (
+    CALM,
+    Figures,
     MachineRow,
     Ordering,
     address_with,
+    draw_sparkline,
     gather_figures,
     group_alarms,
     list_headers,
     list_paused,
     summarize,
 )
-from .sparkline import draw_sparkline
 
 PER_PAGE = 50  # machines of one page
 MAX_DEPTHS = 8  # queues, the fullest; all stand on the page of queues
@@ -90,7 +96,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "workers": survey.workers,
         "workers_shown": survey.workers[:MAX_WORKERS],
         "charts": charts.of_overview(request, own),
-        "active": active_counts.list_rows(scope, list(survey.lives), panels),
+        "active": counts.list_rows(scope, list(survey.lives), panels),
         "system": system,
         "shows_system": lives.keys() >= set(system),
         "system_url": address_with(request.GET, system=None if request.GET.get("system") else "1"),
@@ -100,7 +106,7 @@ def show(request: HttpRequest) -> HttpResponse:
         "total": sum(live.total for live in lives.values()),
         "ready": sum(depth.ready for depth in depths),
         "dead": sum(depth.dead for depth in depths),
-    } | panels.read("note", lambda: notes.read_note(request), {})
+    } | panels.read("note", lambda: read_note(request), {})
     return render_page(request, "signalbox/overview/overview.html", context | {"away": panels.away})
 
 
@@ -144,3 +150,130 @@ def choose_look(request: HttpRequest) -> str:
 def show_charts(request: HttpRequest) -> JsonResponse:
     names, _ = split_system(redacted_engine(request).machines())
     return JsonResponse(charts.of_overview(request, names).as_dict())
+
+
+def read_note(request: HttpRequest) -> dict[str, object]:
+    """Return the context of the note's panel."""
+    found: dict[str, object] = {"note_limit": MAX_TEXT, "may_write": anywhere(request.user, "fire")}
+    try:
+        return found | {"note": notes.read(Actor.of(request))}
+    except EngineFault as fault:  # the rest of the page is worth more
+        return found | {"note_fault": f"{fault.message} ({fault.code})"}
+
+
+@require_audited("fire", "note.write")
+def show_note(request: HttpRequest) -> HttpResponse:
+    """Show the form and save the note. A text that was saved meanwhile is shown beside one's own, to merge them."""
+    actor = Actor.of(request)
+    if request.method != "POST":
+        standing = notes.read(actor)
+        return _render_page(request, standing, standing.text)
+    text = request.POST.get("text", "").replace("\r\n", "\n")
+    seen = parse_number(request.POST.get("revision", ""), REVISION_DIGITS)
+    try:
+        if seen is None:
+            raise BadInput("the form is incomplete: reload the page", code="SB402")
+        notes.write(actor, text, expect=seen)
+    except Changed as changed:
+        standing = notes.note_of(changed.found)
+        joined = f"{standing.text}\n\n{text}".strip()
+        return _render_page(request, standing, joined if len(joined) <= MAX_TEXT else text, mine=text, status=409)
+    except BadInput as error:
+        return _render_page(request, notes.read(actor), text, mistake=f"{error.message} ({error.code})", status=400)
+    messages.success(request, "Handover note saved")
+    return redirect("signalbox:overview")
+
+
+def _render_page(
+    request: HttpRequest, standing: Note, text: str, *, mine: str | None = None, mistake: str = "", status: int = 200
+) -> HttpResponse:
+    """Render the form. ``mine``: the text that was not saved because ``standing`` was saved meanwhile."""
+    context = {
+        "section": "machines", "standing": standing, "text": text, "mine": mine, "mistake": mistake,
+        "note_limit": MAX_TEXT,
+    }  # fmt: skip
+    return render_page(request, "signalbox/overview/note.html", context, status=status)
+
+
+MAX_MACHINES = 120  # that are shown, in turns; those in trouble first
+MAX_WALL_ALARMS = 6
+MAX_CHOSEN = 200
+
+
+class Tile(NamedTuple):
+    """Holds a machine. ``figure`` and ``unit``: what its trouble is, else its instances."""
+
+    name: str
+    severity: str
+    figure: int
+    unit: str
+    alarm: Alarm | None
+
+
+class Sum(NamedTuple):
+    """Counts the alarms of a severity. ``since``: ms of the oldest, 0 where nobody knows."""
+
+    severity: str
+    count: int
+    since: int
+    owners: list[str]
+
+
+@require("view")
+def show_wall(request: HttpRequest) -> HttpResponse:
+    """Show all machines that the person sees, or those of ``?machines=a,b``."""
+    seen, chosen = scope_of(request.user), read_chosen(request)
+    scope = seen & Scope(False, frozenset(chosen)) if chosen else seen
+    survey = redacted_engine(request).survey().only(scope)
+    panels = Panels()
+    rates = panels.read("rates", lambda: present(survey.lives), {})
+    alarms = [each for each in collect_alarms(scope, NOTHING, survey, rates) if not each.is_snoozed]
+    worst, about = worst_by_machine(alarms), group_alarms(alarms)
+    own, system = split_system(survey.lives)
+    names = own + [name for name in system if name in worst or name in chosen]
+    figures = gather_figures({name: survey.lives[name] for name in names}, worst, rates)
+    ordered = Ordering().sort(figures)
+    depths = [held for name in names for held in survey.lives[name].queues.values()]
+    context = {
+        "sums": [add_up(alarms, severity) for severity in (CRITICAL, WARNING)],
+        "alarms": alarms[:MAX_WALL_ALARMS],
+        "alarms_left": max(0, len(alarms) - MAX_WALL_ALARMS),
+        "tiles": [
+            make_tile(figures[name], worst.get(name, ""), about.get(name, [])) for name in ordered[:MAX_MACHINES]
+        ],
+        "left_out": max(0, len(ordered) - MAX_MACHINES),
+        "troubled": sum(one.worst < CALM for one in figures.values()),
+        "machines": len(names),
+        "ready": sum(held.get("ready", 0) for held in depths),
+        "dead": sum(held.get("dead", 0) for held in depths),
+        "total": sum(one.instances for one in figures.values()),
+        "workers": len(survey.workers),
+        "away": panels.away,
+        "unreadable": sorted(survey.faults),
+        "unknown": [name for name in chosen if name not in survey.lives and name not in survey.faults],
+    }
+    return render_page(request, "signalbox/overview/wall.html", context)
+
+
+def read_chosen(request: HttpRequest) -> list[str]:
+    """Return the machines that the address names, without repetition."""
+    names = (name.strip() for name in request.GET.get("machines", "").split(","))
+    return list(dict.fromkeys(name for name in names if name))[:MAX_CHOSEN]
+
+
+def add_up(alarms: list[Alarm], severity: str) -> Sum:
+    found = [alarm for alarm in alarms if alarm.severity == severity]
+    since = min((alarm.since for alarm in found if alarm.since), default=0)
+    return Sum(severity, len(found), since, sorted({alarm.owner for alarm in found if alarm.owner}))
+
+
+def make_tile(figures: Figures, severity: str, alarms: list[Alarm]) -> Tile:
+    """Make the tile of a machine: what most of its trouble is, else how many instances it has."""
+    if figures.dead:
+        return Tile(figures.name, severity, figures.dead, "dead", alarms[0] if alarms else None)
+    if figures.late:
+        return Tile(figures.name, severity, figures.late, "late", alarms[0] if alarms else None)
+    alarm = alarms[0] if alarms else None
+    if alarm and alarm.count and len(alarm.affected) == 1:
+        return Tile(figures.name, severity, alarm.count, alarm.kind, alarm)
+    return Tile(figures.name, severity, figures.instances, "instances", alarm)

@@ -11,8 +11,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.shared.form_keys import make_key
-from dashboard.shared.form_views import answer_form
+from dashboard.shared.form_views import answer_form, make_key
 from dashboard.shared.permissions import Forbidden, View, allows, anywhere, demand, require, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import render_page

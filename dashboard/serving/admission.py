@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from dashboard.shared.addresses.callers import Headers, caller_of
+from dashboard.shared.addresses import Headers, caller_of
 from dashboard.shared.concurrency_limits import ConcurrencyLimits, Crowded, Slots, Turn, under
 from dashboard.shared.errors.statuses import BUSY, CROWDED, TOO_LARGE
 from machines.people.limits import network_of

@@ -16,9 +16,8 @@ from channels.auth import AuthMiddlewareStack
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest
 
-from dashboard.live.sockets.admission import SocketAdmission
+from dashboard.live.sockets.admission import SameOrigin, SocketAdmission
 from dashboard.live.sockets.consumer import LiveConsumer
-from dashboard.live.sockets.origin import SameOrigin
 from dashboard.site.mount_point import live_path
 
 from .cookie_limits import SocketCookieLimits

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import redirect
 from django.utils.http import url_has_allowed_host_and_scheme
 
@@ -16,7 +18,7 @@ from machines.engine.errors import LookupFailed, SignalboxError
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded
 
-from .addresses.page_addresses import find_page_address
+from .addresses import find_page_address
 from .permissions import Action, View, require_audited
 
 Act = Callable[..., str | HttpResponse]
@@ -79,3 +81,20 @@ def redirect_to_request(request: HttpRequest, needed: ApprovalNeeded) -> HttpRes
         f"Approval requested: {approval.action} on {approval.subject}. It runs once another person approves it.",
     )
     return redirect("signalbox:approval", approval.pk)
+
+
+def make_key() -> str:
+    """Return an idempotency key for one rendered form."""
+    return secrets.token_urlsafe(12)
+
+
+def key_of_content(key: str, sent: QueryDict) -> str | None:
+    """Return the key of this form with this content, or None where the form has no key.
+
+    The same form sent twice counts once. A form sent again with other content (after the browser's Back button) is
+    another call, and the expected revision decides.
+    """
+    if not key:
+        return None
+    content = sorted((name, text) for name, texts in sent.lists() for text in texts if name != "csrfmiddlewaretoken")
+    return f"{key}:{hashlib.sha256(repr(content).encode()).hexdigest()[:16]}"

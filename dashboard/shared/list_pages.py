@@ -10,8 +10,7 @@ from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest
 from pydantic import BaseModel, Field, ValidationError
 
-from .addresses.numbers import parse_number
-from .addresses.page_addresses import find_page_address
+from .addresses import find_page_address, parse_number
 
 Row = TypeVar("Row", bound=Model)
 Text = Annotated[str, Field(pattern="^[^\\x00]*$")]

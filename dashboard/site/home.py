@@ -5,17 +5,18 @@ SQLite file, generated secret key, the demo's logins, and the data of the server
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
 import secrets
 import socket
+import stat
 from pathlib import Path
 from urllib.parse import unquote
 
 from django.core.exceptions import ImproperlyConfigured
 
 from machines.engine.connection.redis_url import read_url
-
-from . import private_files
 
 
 def make(folder: Path) -> Path:
@@ -26,7 +27,7 @@ def make(folder: Path) -> Path:
         raise ImproperlyConfigured(
             f"the folder {folder} cannot be made ({error.strerror}); set SIGNALBOX_HOME to one that can"
         ) from None
-    private_files.tighten(folder)
+    tighten(folder)
     return folder
 
 
@@ -42,7 +43,7 @@ def keep(path: Path, content: str) -> str:
             draft.touch(mode=0o600, exist_ok=False)
             draft.write_text(content + "\n", encoding="utf-8")
             _link(draft, path)
-        private_files.tighten(path)
+        tighten(path)
         return path.read_text(encoding="utf-8").strip()
     except OSError as error:
         raise ImproperlyConfigured(f"{path} cannot be kept: {error.strerror}") from None
@@ -94,3 +95,65 @@ def _is_listening(url: str) -> bool:
             continue
         return True
     return False
+
+
+PACKAGE = Path(__file__).resolve().parents[1]
+ROOT = PACKAGE.parent
+IS_INSTALLED = (PACKAGE / "templates").is_dir()
+"""Whether this is an installed package, and not a checkout."""
+
+TEMPLATES = (PACKAGE if IS_INSTALLED else ROOT) / "templates"
+STATIC = (PACKAGE if IS_INSTALLED else ROOT) / "static"
+SAMPLES = PACKAGE / "examples" / "definitions" if IS_INSTALLED else ROOT / "examples"
+
+
+def find_home() -> Path:
+    """Return the folder of an installation without real servers: ``.signalbox``."""
+    return (Path.cwd() if IS_INSTALLED else ROOT) / ".signalbox"
+
+
+log = logging.getLogger(__name__)
+
+NOTICES: list[str] = []
+SQLITE_FILES = ("", "-wal", "-shm", "-journal")
+"""Endings of the files of one database. SQLite gives those it makes itself the mode of the first."""
+
+
+def database(path: Path) -> None:
+    """Make the file of an SQLite database if there is none, with mode 600; tighten all its files. A file that cannot be
+    made is left to SQLite, which reports it when it is opened."""
+    with contextlib.suppress(OSError):  # it is there, or cannot be
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    for ending in SQLITE_FILES:
+        tighten(path.with_name(path.name + ending))
+
+
+def tighten(path: Path) -> None:
+    """Take from others what they may do with a file or a folder, and from its group unless the group may write: then it
+    is shared on purpose. Opens nothing: a process that closes an SQLite file loses its locks on it."""
+    try:
+        found = path.stat()
+        mode = stat.S_IMODE(found.st_mode)
+        wanted = mode & ~(0o007 if mode & stat.S_IWGRP else 0o077)
+        if mode == wanted or mode & stat.S_ISVTX:
+            return
+        if os.geteuid() not in (0, found.st_uid):
+            _add_notice(f"{path} has mode {mode:o} and belongs to another account, who has to make it {wanted:o}")
+            return
+        os.chmod(path, wanted)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        _add_notice(f"{path} cannot be kept from others: {error.strerror}")
+    else:
+        _add_notice(f"{path} had mode {mode:o}, open to others on this machine; it has {wanted:o} now")
+
+
+def _add_notice(notice: str) -> None:
+    if notice not in NOTICES:
+        NOTICES.append(notice)
+
+
+def log_notices() -> None:
+    while NOTICES:
+        log.warning("%s", NOTICES.pop(0))

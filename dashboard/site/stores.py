@@ -15,7 +15,7 @@ from redis.retry import Retry
 from machines.conf import extras
 from machines.engine.connection import redis_url
 
-from . import home, private_files
+from . import home
 
 REDIS_SCHEMES = redis_url.SCHEMES
 DATABASE_SCHEMES = ("sqlite", "postgres", "postgresql")
@@ -35,7 +35,7 @@ def database(url: str, folder: Path) -> dict[str, Any]:
     """Return ``DATABASES["default"]`` for ``url``; without one, SQLite in ``folder``, which is made then."""
     if not url:
         file = home.make(folder) / "signalbox.sqlite3"
-        private_files.database(file)
+        home.database(file)
         return {
             "ENGINE": "django.db.backends.sqlite3",
             "NAME": file,
@@ -51,7 +51,7 @@ def database(url: str, folder: Path) -> dict[str, Any]:
         raise ImproperlyConfigured(extras.explain("DATABASE_URL with PostgreSQL", "postgres", missing))
     if config["ENGINE"].endswith("sqlite3"):
         if os.path.isabs(config["NAME"]):  # and not in memory, or a URI of SQLite's own
-            private_files.database(Path(config["NAME"]))
+            home.database(Path(config["NAME"]))
         config["OPTIONS"] = SQLITE_OPTIONS | config.get("OPTIONS", {})
     return config
 
@@ -86,8 +86,8 @@ def caches(url: str, prefix: str) -> dict[str, Any]:
     """Return ``CACHES`` on django-redis, with one quick retry: a page must say "Redis is down" soon, not after a
     minute."""
     several = {
-        "CONNECTION_FACTORY": "dashboard.serving.cache_connections.ConnectionFactory",
-        "CLIENT_CLASS": "dashboard.serving.cache_connections.CacheClient",
+        "CONNECTION_FACTORY": "dashboard.serving.cache.ConnectionFactory",
+        "CLIENT_CLASS": "dashboard.serving.cache.CacheClient",
     }
     return {
         "default": {

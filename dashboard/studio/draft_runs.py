@@ -11,12 +11,11 @@ from django.http import HttpRequest, JsonResponse
 from django.template.loader import render_to_string
 from django.views.decorators.http import require_POST
 
-from dashboard.shared.addresses.numbers import parse_number
-from dashboard.shared.diagrams.diagram_overlay import find_state_parts, find_transition_parts
-from dashboard.shared.diagrams.version_view import VersionView
+from dashboard.shared.addresses import parse_number
 from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import answer_json
+from dashboard.shared.version_view import VersionView, find_state_parts, find_transition_parts
 from machines import diagrams
 from machines.catalog import offload
 from machines.catalog.editing import runs

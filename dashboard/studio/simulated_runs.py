@@ -12,7 +12,7 @@ from typing import Any
 from django import forms
 
 from dashboard.instances.event_actions import Route, list_routes
-from dashboard.shared.diagrams.version_view import VersionView
+from dashboard.shared.version_view import VersionView
 from machines.catalog.editing import runs
 from machines.catalog.editing.runs import Run, describe_step
 from machines.engine import BadInput, SignalboxError

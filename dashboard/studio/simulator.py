@@ -13,15 +13,14 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from dashboard.shared.addresses.numbers import parse_number
-from dashboard.shared.diagrams import version_view
-from dashboard.shared.diagrams.diagram_overlay import Overlay, find_state_parts, find_transition_parts
-from dashboard.shared.diagrams.version_view import VersionView
+from dashboard.shared import version_view
+from dashboard.shared.addresses import parse_number
+from dashboard.shared.counts import count_versions
 from dashboard.shared.errors.statuses import status_of
-from dashboard.shared.figures.version_counts import count_versions
 from dashboard.shared.permissions import require
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine
 from dashboard.shared.rendering import render_page
+from dashboard.shared.version_view import Overlay, VersionView, find_state_parts, find_transition_parts
 from machines.catalog.editing import runs
 from machines.catalog.editing.runs import Run, write_scenario
 from machines.catalog.queries import get_version

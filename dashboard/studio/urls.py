@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from . import checks, draft_runs, saves, simulator, verifications, views
+from . import checks, draft_runs, simulator, verifications, views
 
 EDIT = "machines/<name:machine>/edit/"
 TRY = "machines/<name:machine>/try/"
@@ -19,8 +19,8 @@ urlpatterns = [
     path(f"{EDIT}check/", checks.check, name="studio-check"),
     path(f"{EDIT}verify/", verifications.verify, name="studio-verify"),
     path(f"{EDIT}play/", draft_runs.play, name="studio-play"),
-    path(f"{EDIT}save/", saves.save, name="studio-save"),
-    path(f"{EDIT}presence/", saves.note_presence, name="studio-presence"),
+    path(f"{EDIT}save/", views.save, name="studio-save"),
+    path(f"{EDIT}presence/", views.note_presence, name="studio-presence"),
     path(TRY, simulator.show, name="try"),
     path(f"{TRY}step/", simulator.step, name="try-step"),
     path(f"{TRY}scenario.yaml", simulator.scenario, name="try-scenario"),

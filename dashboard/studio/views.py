@@ -8,27 +8,29 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString, mark_safe
+from django.views.decorators.http import require_POST
 
-from dashboard.shared.addresses.numbers import parse_number
+from dashboard.shared.addresses import parse_number
+from dashboard.shared.counts import VersionCounts, count_versions
 from dashboard.shared.errors.statuses import status_of
-from dashboard.shared.figures.version_counts import VersionCounts, count_versions
 from dashboard.shared.form_views import answer_form
-from dashboard.shared.permissions import find_of_machine, require
+from dashboard.shared.permissions import find_of_machine, require, require_audited
 from dashboard.shared.redacted_engine import redacted_engine
-from dashboard.shared.rendering import render_page
+from dashboard.shared.rendering import answer_json, render_page
+from dashboard.shared.times import in_ms
 from machines import formats
-from machines.catalog import offload
+from machines.catalog import offload, outlines
 from machines.catalog.editing.checking import WRITTEN
 from machines.catalog.editing.starters import list_starters
 from machines.catalog.queries import find_latest, get_version
 from machines.engine import BadInput, Live, SignalboxError
 from machines.engine.errors import UnknownMachine
-from machines.engine.limits import MAX_REASON, check_machine_name
+from machines.engine.limits import MAX_DEFINITION, MAX_REASON, check_machine_name
 from machines.instances.forms import PageForm
 from machines.models import Draft
 from machines.people.actor import Actor
@@ -36,6 +38,7 @@ from machines.people.errors import DraftChanged, DraftClosed
 from machines.versions import drafts
 
 from . import verifications
+from .checks import read_format, refuse, refuse_error
 
 CPU = 6.0
 OPEN = 10  # drafts of others that are named
@@ -234,3 +237,55 @@ def _describe_versions(request: HttpRequest, machine: str) -> dict[str, Live | V
             raise
         live = None
     return {"live": live, "versions": count_versions(engine, machine, live) if live is not None else None}
+
+
+@require_audited("publish", "draft.save")
+@require_POST
+def save(request: HttpRequest, machine: str) -> JsonResponse:
+    """Keep the text of the body. ``?draft=N&expect=R``: in that draft, if it is at revision R; else in a new one, made
+    from version ``base``. A draft that somebody else changed meanwhile answers 409, with what it is now."""
+    actor, asked = Actor.of(request), request.GET
+    id, expect, base = (parse_number(asked.get(name, "")) for name in ("draft", "expect", "base"))
+    format, note = asked.get("format", ""), asked.get("note", "")
+    if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_DEFINITION:
+        return refuse(413, "SB713", f"A draft has at most {MAX_DEFINITION:,} bytes.")
+    try:
+        text = request.body.decode()
+    except UnicodeDecodeError:
+        return refuse(400, "SB700", "The text is not valid UTF-8.")
+    format = read_format(format, WRITTEN)
+    try:
+        if id is None:
+            made = drafts.save(actor, machine, text, format=format, note=note, base=base)
+        else:
+            made = drafts.autosave(actor, machine, text, format=format, note=note, id=id, expect=expect or 0)
+    except Draft.DoesNotExist:
+        return refuse(404, "SB704", f"Machine {machine} has no draft {id}.")
+    except (DraftChanged, DraftClosed) as error:
+        return refuse(409, error.code, error.message, draft=_describe(Draft.objects.get(pk=id), text=True))
+    except (BadInput, SignalboxError) as error:
+        return refuse_error(error)
+    return answer_json(_describe(made))
+
+
+@require("publish")
+@require_POST
+def note_presence(request: HttpRequest, machine: str) -> JsonResponse:
+    """Say that this person is editing; answer who else is, and whether the draft was changed meanwhile."""
+    actor, id = Actor.of(request), parse_number(request.GET.get("draft", ""))
+    if "leave" in request.GET:
+        presence.leave(actor, machine)
+        return answer_json({"others": []})
+    others = [{"who": one.who, "draft": one.draft} for one in presence.note(actor, machine, id)]
+    row = Draft.objects.defer("text").filter(pk=id, machine=machine).first() if id is not None else None
+    return answer_json(
+        {"others": others, "draft": _describe(row) if row else None, "current": outlines.find_latest(machine)}
+    )
+
+
+def _describe(draft: Draft, *, text: bool = False) -> dict[str, Any]:
+    facts = {
+        "id": draft.pk, "revision": draft.revision, "base": draft.base, "state": draft.state, "editor": draft.editor,
+        "at": in_ms(draft.updated_at), "note": draft.note,
+    }  # fmt: skip
+    return facts | ({"text": draft.text} if text else {})

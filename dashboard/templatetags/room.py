@@ -22,27 +22,26 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 
-from dashboard.machines.instance_rows import write_rows
+from dashboard.machines.instance_list import write_rows
 from dashboard.serving.live_view import is_served_to
-from dashboard.shared.addresses import addresses, id_links, page_addresses
-from dashboard.shared.addresses.converters import JobId
-from dashboard.shared.addresses.navigation import NavigationLink, list_navigation_links
+from dashboard.shared import addresses, times
+from dashboard.shared.addresses import JobId
+from dashboard.shared.navigation import NavigationLink, list_navigation_links
 from dashboard.shared.search import instance_filter
 from dashboard.shared.themes import theme_of
-from dashboard.shared.times import times
 from dashboard.site.mount_point import live_path
 from machines.audit.request_context import request_id
 from machines.catalog.redaction import MASK
 from machines.conf import conf
 from machines.diagrams import EventWords
+from machines.statistics.ages import format_duration
 
 if TYPE_CHECKING:
-    from dashboard.instances.history_words import HistoryWords
-    from dashboard.instances.replay import Replay
+    from dashboard.instances.history import HistoryWords, Replay
     from dashboard.machines.instance_list import InstanceList
     from dashboard.machines.presenters import InstanceTable
-    from dashboard.shared.figures.version_counts import Elsewhere
-    from dashboard.shared.times.time_fields import TimeFields
+    from dashboard.shared.counts import Elsewhere
+    from dashboard.shared.times import TimeFields
     from machines.engine import Job, Step
 
 register = template.Library()
@@ -84,7 +83,7 @@ class AddressNode(URLNode):
         args = [arg.resolve(context) for arg in self.args]
         if not all(isinstance(arg, str | int) for arg in args):
             return str(super().render(context))
-        url = page_addresses.find_page_address(name, *args, current_app=_find_app(context))
+        url = addresses.find_page_address(name, *args, current_app=_find_app(context))
         return str(conditional_escape(url)) if context.autoescape else url
 
 
@@ -140,7 +139,7 @@ def id_link(context: Context, kind: str, *names: Any, text: str = "") -> SafeStr
     request = context.get("request")
     shown = text or (names[-1] if names else "")
     user = getattr(request, "user", None)  # none on the page of a request that was refused early
-    url = id_links.find_address(user, kind, *names) if user is not None else ""
+    url = addresses.find_address(user, kind, *names) if user is not None else ""
     return (
         format_html('<a class="key" href="{}">{}</a>', url, shown)
         if url
@@ -223,7 +222,7 @@ def list_terms(terms: dict[str, Any]) -> list[tuple[str, str]]:
 @register.filter
 def span(ms: float | None) -> str:
     """Format a duration."""
-    return "–" if ms is None else times.format_duration(ms)
+    return "–" if ms is None else format_duration(ms)
 
 
 @register.filter

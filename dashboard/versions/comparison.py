@@ -11,10 +11,10 @@ from typing import Any
 from django.http import Http404
 from django.utils.safestring import SafeString
 
-from dashboard.shared.addresses.numbers import parse_number
-from dashboard.shared.diagrams.diagram_overlay import Overlay
+from dashboard.shared.addresses import parse_number
 from dashboard.shared.permissions import find_of_machine
 from dashboard.shared.redacted_engine import RedactedEngine
+from dashboard.shared.version_view import Overlay
 from machines import diagrams
 from machines.catalog import offload
 from machines.catalog.queries import get_version

@@ -11,8 +11,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from dashboard.shared.addresses.numbers import parse_number
-from dashboard.shared.figures.version_counts import count_versions
+from dashboard.shared.addresses import parse_number
+from dashboard.shared.counts import count_versions
 from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import find_of_machine, require_audited
 from dashboard.shared.redacted_engine import RedactedEngine, redacted_engine

@@ -10,7 +10,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from dashboard.shared.diagrams.version_view import VersionView
+from dashboard.shared.version_view import VersionView
 from machines.engine.definitions import FieldOutline
 from machines.engine.limits import MAX_REASON
 from machines.instances.forms import PageForm

@@ -9,10 +9,10 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
-from dashboard.shared.addresses.numbers import parse_number
+from dashboard.shared import version_view
+from dashboard.shared.addresses import parse_number
+from dashboard.shared.counts import VersionCounts, count_versions
 from dashboard.shared.csv_export import list_lines, stream_csv
-from dashboard.shared.diagrams import version_view
-from dashboard.shared.figures.version_counts import VersionCounts, count_versions
 from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import allows, find_of_machine, require
 from dashboard.shared.redacted_engine import redacted_engine

@@ -9,10 +9,9 @@ from django.http import HttpRequest
 from ninja import Query, Status
 from pydantic import Field
 
-from dashboard.api.framework import cursors
-from dashboard.api.framework.approvals import ApprovalOut
+from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of, charge
-from dashboard.api.framework.schemas import Body, Listed, Mistaken, Ms, Out, Reason, Why
+from dashboard.api.framework.schemas import ApprovalOut, Body, Listed, Mistaken, Ms, Out, Reason, Why
 from dashboard.machines.api import FindingOut
 from machines.bulks.order import MAX_RATE
 from machines.engine import Instance
@@ -208,7 +207,7 @@ def list_stored(
     request: HttpRequest, machine: str, limit: int = Query(50, ge=1, le=500), cursor: str | None = None
 ) -> dict[str, Any]:
     """List plans, newest first."""
-    return cursors.read_page("plans", plans.list_plans(actor_of(request), machine), limit, cursor)
+    return request_terms.read_page("plans", plans.list_plans(actor_of(request), machine), limit, cursor)
 
 
 @group.post(

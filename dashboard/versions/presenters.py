@@ -9,9 +9,9 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
+from dashboard.shared.counts import VersionCount, VersionCounts
 from dashboard.shared.csv_export import Columns
-from dashboard.shared.diagrams.version_view import load_versions_of
-from dashboard.shared.figures.version_counts import VersionCount, VersionCounts
+from dashboard.shared.version_view import load_versions_of
 from machines.bulks.store import OrderLost
 from machines.catalog.redaction import MASK
 from machines.catalog.version_rules import ACTIONS, read_policy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from . import draft_views, plans, replays, views
+from . import draft_views, plans, views
 
 VERSIONS = "machines/<name:machine>/versions/"
 DRAFT = f"{VERSIONS}drafts/<int:id>/"
@@ -18,8 +18,8 @@ urlpatterns = [
     path(f"{VERSIONS}pin/", views.pin, name="version-pin"),
     path(f"{VERSIONS}withdraw/", views.withdraw, name="version-withdraw"),
     path(f"{VERSIONS}policy/", views.policy, name="version-policy"),
-    path(f"{VERSIONS}replay/", replays.show, name="version-replay"),
-    path(f"{VERSIONS}step.svg", replays.picture, name="version-step"),
+    path(f"{VERSIONS}replay/", views.show_replay, name="version-replay"),
+    path(f"{VERSIONS}step.svg", views.picture, name="version-step"),
     path(f"{VERSIONS}drafts/", draft_views.new, name="draft-new"),
     path(DRAFT, draft_views.show, name="draft"),
     path(f"{DRAFT}edit/", draft_views.edit, name="draft-edit"),

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from ninja import Query, Status
 from pydantic import Field
 
-from dashboard.api.framework import cursors
+from dashboard.api.framework import request_terms
 from dashboard.api.framework.operation import Group, actor_of
 from dashboard.api.framework.schemas import Body, Listed, Ms, Out
 from machines.models import Delivery, Webhook
@@ -169,7 +169,7 @@ def deliveries(
 ) -> dict[str, Any]:  # fmt: skip
     """List deliveries, newest first."""
     found = management.deliveries(actor_of(request), webhook, state=terms.state)
-    return cursors.read_page("deliveries", found, limit, cursor)
+    return request_terms.read_page("deliveries", found, limit, cursor)
 
 
 @group.post(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.shared.addresses.addresses import page_of
+from dashboard.shared.addresses import page_of
 from machines.alarms.workers import is_alive
 from machines.connections import get_pattern
 from machines.duties import DUTIES

@@ -11,8 +11,7 @@ from django.db.models import QuerySet
 from guardian.shortcuts import assign_perm
 
 from dashboard.models import Preferences
-from dashboard.shared.times.time_zones import preferences_of
-from machines.conf.database import PreparedQuery
+from dashboard.shared.times import preferences_of
 from machines.models import Machine
 from machines.people import permissions
 from machines.people.permissions import RIGHTS, anywhere, rights_of, scope_of

@@ -8,7 +8,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 import dashboard.api.v1  # noqa: F401  adds the operations that the document lists
-from dashboard.api.framework.openapi_document import document
+from dashboard.api.framework.openapi import document
 
 
 @cache

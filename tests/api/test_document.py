@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import dashboard.api.v1  # noqa: F401  adds the operations that the document lists
-from dashboard.api.framework.openapi_document import document
+from dashboard.api.framework.openapi import document
 from dashboard.api.framework.operation import OPERATIONS
 
 from .schemas import operations

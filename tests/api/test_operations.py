@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import dashboard.api.v1  # noqa: F401  adds the operations that the document lists
-from dashboard.api.framework.openapi_document import document
+from dashboard.api.framework.openapi import document
 from dashboard.api.framework.operation import OPERATIONS
 from machines.models import AuditEntry, Token
 from machines.people import tokens
@@ -142,7 +142,7 @@ def test_nobody_gets_in_without_credentials_that_hold(everything, caller, user_o
 
 
 def test_every_operation_asks_who_calls(everything, monkeypatch):
-    monkeypatch.setattr("dashboard.api.framework.rate_limits.STRANGERS", (1000, 60))
+    monkeypatch.setattr("dashboard.api.framework.authentication.STRANGERS", (1000, 60))
     for name in TABLE:
         answer = send(Caller(), name, everything)
         assert (answer.status_code, answer.json()["code"]) == (401, "SB720"), name

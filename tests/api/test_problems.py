@@ -147,7 +147,7 @@ def test_who_asks_too_often_is_told_when_to_come_back(door, boss, caller, settin
 
 
 def test_an_address_has_a_budget_for_all_its_tokens_together(door, caller, settings, monkeypatch):
-    monkeypatch.setattr("dashboard.api.framework.rate_limits.PER_ADDRESS", 2)
+    monkeypatch.setattr("dashboard.api.framework.authentication.PER_ADDRESS", 2)
     configure(settings, API_RATE="2/h")
     several = [caller("view") for _ in range(3)]
     told = [who.get("/me").status_code for who in several + several]
@@ -162,7 +162,7 @@ def test_an_address_has_a_budget_for_all_its_tokens_together(door, caller, setti
 
 
 def test_strangers_have_a_budget_for_each_address(door, monkeypatch):
-    monkeypatch.setattr("dashboard.api.framework.rate_limits.STRANGERS", (2, 3600))
+    monkeypatch.setattr("dashboard.api.framework.authentication.STRANGERS", (2, 3600))
     answers = [Caller("sb_x").get("/me") for _ in range(3)]
     assert [answer.status_code for answer in answers] == [401, 401, 429]
     assert [answer["RateLimit"].partition(";t=")[0] for answer in answers] == [

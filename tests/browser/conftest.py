@@ -23,7 +23,7 @@ from django.db import connection
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from dashboard.serving import port
+from dashboard.serving import server
 from dashboard.site import stores
 from machines.server.guarded import Guarded
 from tests.chromium import find_chromium
@@ -73,10 +73,10 @@ def process(redis_url: str, our_prefix: str, log: Path, django_db_setup: None) -
         "SIGNALBOX_HOME": str(log.parent / "home"),
         "SECRET_KEY": django_settings.SECRET_KEY,
     }
-    with port.listen("127.0.0.1", 0) as listener, log.open("wb") as output:
+    with server.listen("127.0.0.1", 0) as listener, log.open("wb") as output:
         command = [sys.executable, Path(__file__).with_name("serve.py"), str(listener.fileno())]
         guarded = Guarded(command, keep=[listener.fileno()], output=output, env=os.environ | settings)
-        yield port.address(listener).rstrip("/")
+        yield server.address(listener).rstrip("/")
         guarded.stop()
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from playwright.sync_api import Page, expect
 
-from dashboard.shared.addresses.navigation import NAVIGATION_LINKS
+from dashboard.shared.navigation import NAVIGATION_LINKS
 
 from .conftest import PASSWORD, log_in
 

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from playwright.sync_api import Page, expect
 
-from dashboard.serving import port
+from dashboard.serving.server import address, listen
 from dashboard.site import stores
 from machines.server import Server
 from machines.server.guarded import Guarded
@@ -36,10 +36,10 @@ def own_site(server, our_prefix, tmp_path, transactional_db):
         "REDIS_URL": server.url, "SIGNALBOX_PREFIX": our_prefix, "DATABASE_URL": _database_url(),
         "SIGNALBOX_HOME": str(tmp_path / "home"),
     }  # fmt: skip
-    with port.listen("127.0.0.1", 0) as listener, (tmp_path / "log").open("wb") as output:
+    with listen("127.0.0.1", 0) as listener, (tmp_path / "log").open("wb") as output:
         command = [sys.executable, Path(__file__).with_name("serve.py"), str(listener.fileno())]
         guarded = Guarded(command, keep=[listener.fileno()], output=output, env=os.environ | given)
-        yield port.address(listener).rstrip("/")
+        yield address(listener).rstrip("/")
         guarded.stop()
 
 

@@ -13,7 +13,7 @@ from django.test import modify_settings
 from dashboard import urls
 from dashboard.examples import views
 from dashboard.examples.patterns import SECTIONS
-from dashboard.shared.addresses.navigation import list_navigation_links
+from dashboard.shared.navigation import list_navigation_links
 from tests.configuration import configure
 from tests.engine.dumps import keys_left
 from tests.pages.conftest import as_, user_of

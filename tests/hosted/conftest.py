@@ -19,7 +19,7 @@ import pytest
 import redis
 from playwright.sync_api import Browser, Page, expect
 
-from dashboard.serving import port
+from dashboard.serving import server
 from machines.server.guarded import Guarded
 from tests.browser.conftest import _listen, chromium
 from tests.conftest import remove
@@ -65,10 +65,10 @@ def run(environment: dict[str, str], *command: object, code: int = 0) -> str:
 
 
 def _serve(shop: dict[str, str], log: Path, command: Callable[[int], list[str | Path]]) -> Iterator[str]:
-    with port.listen("127.0.0.1", 0) as listener, log.open("wb") as output:
+    with server.listen("127.0.0.1", 0) as listener, log.open("wb") as output:
         descriptor = listener.fileno()
         guarded = Guarded(command(descriptor), keep=[descriptor], output=output, env=shop)
-        url = port.address(listener).rstrip("/")
+        url = server.address(listener).rstrip("/")
         eventually(lambda: _answers(url), "the shop answers")
         yield url
         guarded.stop()

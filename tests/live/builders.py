@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from dashboard.live.hub.merge_patch import merge
+from dashboard.live.hub.feeds import merge
 from dashboard.live.hub.sources import Source, World
 from dashboard.live.outbox import Outbox
 from machines.engine.records import Live

@@ -15,7 +15,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from dashboard.live.frames import Frame
-from dashboard.live.outbox_writer import EXTENSION
+from dashboard.live.outbox import EXTENSION
 from dashboard.shared.permissions import RIGHTS
 
 from .builders import Screen

@@ -7,7 +7,7 @@ import pytest
 
 from dashboard.live import frames, messages
 from dashboard.live.messages import CLIENT, CLOSES, ERRORS, SERVER, CloseCode, ErrorCode, Message
-from dashboard.live.sockets import origin
+from dashboard.live.sockets import admission
 from dashboard.live.topics import Topic
 from tests.cases import for_each
 
@@ -46,4 +46,4 @@ def test_every_code_has_a_meaning() -> None:
 
 
 def test_the_origin_check_closes_with_the_declared_code() -> None:
-    assert origin.BAD_ORIGIN == CloseCode.BAD_ORIGIN
+    assert admission.BAD_ORIGIN == CloseCode.BAD_ORIGIN

@@ -322,28 +322,28 @@ FAULTS = (
     # live view
     Fault(
         "a delta leaves out what went away",
-        "dashboard/live/hub/merge_patch.py",
+        "dashboard/live/hub/feeds.py",
         "{key: None for key in old if key not in new}",
         "{}",
         ("tests/live/hub/test_merge_patch.py",),
     ),
     Fault(
         "true and 1 are the same value",
-        "dashboard/live/hub/merge_patch.py",
+        "dashboard/live/hub/feeds.py",
         "return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)",
         "return bool(left == right)",
         ("tests/live/hub/test_merge_patch.py",),
     ),
     Fault(
         "a page of another port opens a socket",
-        "dashboard/live/sockets/origin.py",
+        "dashboard/live/sockets/admission.py",
         "(origin_domain, origin_port or DEFAULT_PORTS[origin_scheme]) == (",
         "(origin_domain, port or DEFAULT_PORTS[origin_scheme]) == (",
         ("tests/installation/settings/test_origin.py",),
     ),
     Fault(
         "commands of a socket are never refilled",
-        "dashboard/live/sockets/rate_limit.py",
+        "dashboard/live/sockets/admission.py",
         "self._left + (now - self._seen) * self._refill",
         "self._left",
         ("tests/live/connections/test_rate_limit.py",),

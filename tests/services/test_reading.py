@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from guardian.shortcuts import assign_perm
 
-from dashboard.api.framework import instance_terms
+from dashboard.api.framework import request_terms
 from machines.catalog import publishing
 from machines.catalog.redaction import MASK, Concealed
 from machines.instances import actions as instances
@@ -56,7 +56,7 @@ def test_data_that_is_masked_for_its_name_alone_is_not_found_by_either(engine, a
     assert instances.get(vera, "desk", "d-1").data["pin"] == MASK
     for terms in ({"by": "pin", "is": "47*"}, {"error": "declined: 47"}):
         with pytest.raises(Concealed):
-            instance_terms.read_filter(vera, "desk", instance_terms.Filter(**terms))
+            request_terms.read_filter(vera, "desk", request_terms.Filter(**terms))
 
 
 def test_an_answer_names_no_kin_on_machines_out_of_scope(engine, actor, person):

@@ -5,7 +5,7 @@ import socket
 import urllib.request
 from urllib.parse import urlsplit
 
-from dashboard.serving.connection_turns import ConnectionTurns
+from dashboard.serving.server import ConnectionTurns
 
 PATIENCE = 60.0
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from dashboard.serving import admission
 from dashboard.serving.admission import Admission
 from dashboard.serving.event_loop_views import EventLoopHandler
-from dashboard.shared.addresses.callers import caller_of
+from dashboard.shared.addresses import caller_of
 from dashboard.shared.concurrency_limits import Slots
 from tests.cases import for_each
 from tests.security.requests.test_headers import check

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from dashboard.serving import port, server
+from dashboard.serving import server
 from machines.conf.kinds import Networks, Unfit
 from tests.cases import for_each
 from tests.configuration import configure
@@ -28,11 +28,11 @@ def ask(monkeypatch, **headers: str) -> str:
     monkeypatch.setattr(server, "APPLICATION", tell_address)
 
     async def go() -> str:
-        with port.listen("127.0.0.1", 0) as listener:
+        with server.listen("127.0.0.1", 0) as listener:
             site = server.server()
             running = asyncio.create_task(site.serve(sockets=[listener]))
             async with httpx.AsyncClient(trust_env=False) as client:
-                answer = await client.get(port.address(listener), headers=headers)
+                answer = await client.get(server.address(listener), headers=headers)
             site.should_exit = True
             await running
         return str(answer.json())

@@ -6,24 +6,48 @@ A request that shows a token or a session of one is judged by that alone; the lo
 
 from __future__ import annotations
 
+import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from ninja.security import APIKeyCookie, HttpBearer
 from ninja.utils import check_csrf
 
 from machines.audit.entries import source_of
+from machines.conf import conf
+from machines.connections import get_throttle
+from machines.engine import rates
 from machines.models import Token
 from machines.patterns import Session as TokenSession
-from machines.people import last_seen, tokens
+from machines.patterns import Verdict
+from machines.patterns.throttle import MAX_LIMIT
+from machines.people import last_seen, token_sessions, tokens
 from machines.people.actor import Actor
-
-from .rate_limits import Limit
+from machines.people.limits import network_of
+from machines.people.limits import spend_if_available
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 # Of a token or a session, wherever in an address it stands.
 SHOWN = re.compile(rf"sb_[0-9a-f]{{12}}_|{tokens.SHOWN.pattern}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One budget as it is after this request. ``window`` in seconds."""
+
+    name: str
+    quota: int
+    window: int
+    verdict: Verdict
+
+    def mark(self, response: HttpResponse) -> None:
+        """Write the limit into the headers, in the structured form of the IETF's draft on RateLimit header fields."""
+        response["RateLimit-Policy"] = f'"{self.name}";q={self.quota};w={self.window}'
+        reset = math.ceil(self.verdict.reset_after)
+        response["RateLimit"] = f'"{self.name}";r={self.verdict.remaining};t={reset}'
+        if not self.verdict.allowed:
+            response["Retry-After"] = str(max(1, math.ceil(self.verdict.retry_after)))
 
 
 class Unauthorized(Exception):
@@ -116,3 +140,72 @@ class Session(APIKeyCookie):
 
     def authenticate(self, request: HttpRequest, key: str | None) -> Caller | None:
         return getattr(request, "caller", None)
+
+
+PER_ADDRESS = 10  # times as many as for one caller: services behind one address have a token each
+AHEAD = 20  # requests of an address that are taken at once, where that is next to nothing of its budget
+PER_BYTES = 10_000  # of a body that is read at length count as one more request
+PER_CPU = 0.01  # seconds of processor time, as one more
+STRANGERS = (60, 60)  # failed requests of one address, and the seconds they are counted in
+
+
+class TooMany(Exception):
+    """``limit``: the one that was reached."""
+
+    def __init__(self, limit: Limit) -> None:
+        super().__init__(f"the limit is {limit.quota} requests in {limit.window} s; try again later")
+        self.limit = limit
+
+
+def cost_of(size: int) -> int:
+    """Return the cost, in requests, of a request whose body of ``size`` bytes is read at length."""
+    return 1 + size // PER_BYTES
+
+
+def spend(key: str, address: str, cost: int = 1) -> Limit | None:
+    """Charge a known caller for a request that counts as ``cost``. Return the caller's own budget after that, or None
+    if there is no limit. Raises TooMany."""
+    parsed = rates.parse_rate(conf.API_RATE)
+    if parsed is None:
+        return None
+    quota, window = parsed[0], parsed[1] / 1000
+    verdict = spend_if_available(get_throttle().take, "api", key, limit=quota, per=window, cost=min(cost, quota))
+    own = _check(Limit("caller", quota, math.ceil(window), verdict))
+    _spend_address(address, min(quota * PER_ADDRESS, MAX_LIMIT), window)
+    return own
+
+
+def charge(key: str, cpu: float) -> Limit | None:
+    """Charge ``cpu`` seconds of processor time, known only after the request. If less is left, take all that is
+    left."""
+    parsed, cost = rates.parse_rate(conf.API_RATE), int(cpu / PER_CPU)
+    if parsed is None or cost < 1:
+        return None
+    quota, window = parsed[0], parsed[1] / 1000
+    verdict = spend_if_available(get_throttle().take, "api", key, limit=quota, per=window, cost=min(cost, quota))
+    if not verdict.allowed and verdict.remaining:
+        verdict = spend_if_available(get_throttle().take, "api", key, limit=quota, per=window, cost=verdict.remaining)
+    return Limit("caller", quota, math.ceil(window), replace(verdict, allowed=True))
+
+
+def _spend_address(address: str, quota: int, window: float) -> None:
+    """Charge the address. Part of so large a budget may be taken ahead, so that few requests ask Redis about it."""
+    ahead = max(1, min(AHEAD, quota // 1000))
+    verdict = spend_if_available(
+        get_throttle().take, "api.address", network_of(address), limit=quota, per=window, ahead=ahead
+    )
+    _check(Limit("address", quota, math.ceil(window), verdict))
+
+
+def spend_stranger(request: HttpRequest) -> Limit:
+    """Charge a request without valid credentials. Raises TooMany."""
+    quota, window = STRANGERS
+    address = network_of(request.META.get("REMOTE_ADDR") or "")
+    verdict = spend_if_available(get_throttle().take, "api.stranger", address, limit=quota, per=window)
+    return _check(Limit("stranger", quota, window, verdict))
+
+
+def _check(limit: Limit) -> Limit:
+    if not limit.verdict.allowed:
+        raise TooMany(limit)
+    return limit

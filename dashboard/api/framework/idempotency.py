@@ -17,7 +17,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.serving.shared_cache import get_shared_cache
+from dashboard.serving.cache import get_shared_cache
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
 

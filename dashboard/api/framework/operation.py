@@ -30,11 +30,10 @@ from dashboard.shared.redacted_engine import RedactedEngine
 from machines.people.actor import Actor
 from machines.people.errors import Forbidden
 
-from . import idempotency, openapi, rate_limits
-from .api import api
+from . import authentication, idempotency, openapi
 from .authentication import Caller, Unauthorized, authenticate
 from .idempotency import Claim
-from .openapi_document import terms
+from .openapi import api, terms
 
 log = logging.getLogger(__name__)
 View = Callable[..., Any]
@@ -165,7 +164,7 @@ def _make_entrance(operation: Operation) -> Callable[[View], View]:
                 _check_size(request, operation)
                 _check_terms(request, operation)
                 response = _repeat(request, operation, kw) or run(request, **kw)
-            except (rate_limits.TooMany, Unauthorized) as error:
+            except (authentication.TooMany, Unauthorized) as error:
                 limit, response = error.limit, _answer_error(request, error)
             except Exception as error:
                 response = _answer_error(request, error)
@@ -180,20 +179,20 @@ def _make_entrance(operation: Operation) -> Callable[[View], View]:
     return around
 
 
-def _admit(request: HttpRequest, operation: Operation) -> rate_limits.Limit | None:
+def _admit(request: HttpRequest, operation: Operation) -> authentication.Limit | None:
     try:
         caller = authenticate(request)
     except Unauthorized as error:
-        error.limit = rate_limits.spend_stranger(request)
+        error.limit = authentication.spend_stranger(request)
         raise
     request.caller, request.acting = caller, caller.actor  # type: ignore[attr-defined]
-    cost = rate_limits.cost_of(_size(request)) if operation.costly else 1
-    return rate_limits.spend(caller.key, request.META.get("REMOTE_ADDR") or "", cost)
+    cost = authentication.cost_of(_size(request)) if operation.costly else 1
+    return authentication.spend(caller.key, request.META.get("REMOTE_ADDR") or "", cost)
 
 
 def charge(request: HttpRequest, cpu: float) -> None:
     """Charge the caller's budget for what an operation took beyond its request: ``cpu`` seconds of processor time."""
-    if (limit := rate_limits.charge(caller_of(request).key, cpu)) is not None:
+    if (limit := authentication.charge(caller_of(request).key, cpu)) is not None:
         request.charged = limit  # type: ignore[attr-defined]
 
 

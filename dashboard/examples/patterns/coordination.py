@@ -10,10 +10,10 @@ from typing import Any
 
 from django.http import HttpRequest, QueryDict
 
-from dashboard.shared.times.times import format_age
 from machines.connections import get_pattern
 from machines.patterns import Blocks, Bus, Full, HeldLock, Locks, Lost, Snowflakes, Stream, Taken, Throttle, decode
 from machines.patterns.locks import CLOCK
+from machines.statistics.ages import format_age
 
 from .section import Form, Section, Table, View, connect, read_choice
 

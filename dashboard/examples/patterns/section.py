@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from django.http import HttpRequest, QueryDict
 
-from dashboard.shared.addresses.numbers import REVISION_DIGITS, parse_number
+from dashboard.shared.addresses import REVISION_DIGITS, parse_number
 from machines.connections import get_prefix, get_raw_client
 from machines.engine import BadInput
 from machines.engine.connection.client import Client

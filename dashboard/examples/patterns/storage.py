@@ -11,7 +11,7 @@ from typing import Any
 from django.core.cache import cache
 from django.http import HttpRequest, QueryDict
 
-from dashboard.shared.times.times import format_until
+from dashboard.shared.times import format_until
 from machines.connections import get_pattern
 from machines.engine.keys import choose_partition
 from machines.patterns import Batch, Cardinality, Gone, Records, Scoreboard, Sessions, Write, WriteBuffer

@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 
 from django.http import Http404, QueryDict
 
-from dashboard.shared.addresses.page_addresses import find_page_address
+from dashboard.shared.addresses import find_page_address
+from dashboard.shared.counts import PLACES, Figures
 from dashboard.shared.errors.statuses import MISTAKE
-from dashboard.shared.figures.queue_depths import PLACES, Figures
 from machines.engine import Job, errors
 from machines.jobs import queue_actions
 from machines.people.actor import Actor

@@ -13,10 +13,9 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from dashboard.shared import charts
+from dashboard.shared.counts import Figures, name_topic
 from dashboard.shared.errors.pages import bad_request
-from dashboard.shared.figures import charts
-from dashboard.shared.figures.queue_depths import Figures
-from dashboard.shared.figures.ranking import name_topic
 from dashboard.shared.form_views import answer_form
 from dashboard.shared.permissions import View, allows, require, scope_of
 from dashboard.shared.redacted_engine import redacted_engine

@@ -10,26 +10,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel
+from redis.backoff import NoBackoff
+from redis.crc import key_slot
 from redis.exceptions import AskError, MovedError
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from dashboard.live.limits import Limits
 from machines.audit.request_context import run_in_own_context
 from machines.engine import Engine
-from machines.engine.connection.client import FAILURES
-from machines.engine.connection.redis_url import read_url
+from machines.engine.connection.client import FAILURES, build_options
+from machines.engine.connection.redis_url import RedisURL, Seed, read_url
 from machines.engine.jobs.ready_queues import DEFINITIONS
 from machines.engine.keys import Keys
 from machines.engine.pattern_keys import PatternKeys
 
 from . import reading
-from .node_connection import NodeConnection
 from .reading import Command
 from .sources import Source, World
-from .topology import Topology
+from .subscriber import Subscriber
 
 ONLY = ""  # the name of a server that is no cluster
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two looks for a node that is gone
@@ -278,3 +282,175 @@ class HubConnections:
 def _split(wanted: Sequence[Source], size: int) -> Iterable[Sequence[Source]]:
     """Split the sources into parts; return at least one, so that the clock and the directory are always read."""
     return [wanted[start : start + size] for start in range(0, max(len(wanted), 1), size)]
+
+
+Words = Sequence[Any]
+#: asked before and after: what the server does for others, or other processes of its machine, does not count
+CPU = ("INFO", "cpu")
+#: of the thread that carries out commands; where the system does not count that, of the process
+SPENT = (("used_cpu_user_main_thread", "used_cpu_sys_main_thread"), ("used_cpu_user", "used_cpu_sys"))
+
+
+class NodeConnection:
+    """``channel``: that of published definitions, if this server has it; else "". ``node``: host and port in a
+    cluster."""
+
+    def __init__(
+        self,
+        url: str,
+        limits: Limits,
+        ring: Callable[[str], None],
+        published: Callable[[], None],
+        *,
+        channel: str = "",
+        node: Seed | None = None,
+    ) -> None:
+        self.channel = channel
+        self.client = connect(url, limits, node)
+        # RESP2 and bytes: its messages then come in one shape, a PONG included, which redis-py cannot read as text.
+        listening = connect(url, limits, node, protocol=2, decode_responses=False)
+        self._busy: float | None = 0.0
+        self._subscriber = Subscriber(listening, limits, ring, published, channel)
+
+    async def open(self) -> Self:
+        """Open the connections. Raises a RedisError or OSError."""
+        await self._subscriber.open()
+        return self
+
+    async def close(self) -> None:
+        await self._subscriber.close()
+        await self.client.aclose()
+
+    @property
+    def run_id(self) -> str:
+        return self._subscriber.run_id
+
+    @property
+    def hints(self) -> bool:
+        """Whether it says what changed."""
+        return self._subscriber.hints
+
+    def check(self) -> None:
+        """Raise what ended the listening, if anything has."""
+        self._subscriber.check()
+
+    async def probe(self) -> None:
+        """Ask both connections for a sign of life, within the deadline."""
+        await self._subscriber.probe()
+
+    async def listen_to(self, roots: Iterable[str]) -> None:
+        """Listen to exactly these partitions from now on; when it returns, every later ring is heard."""
+        await self._subscriber.listen_to(roots)
+
+    async def send(self, commands: Iterable[Words]) -> list[Any]:
+        """Send commands in one round trip; return the answer of each, or its error."""
+        pipeline = self.client.pipeline(transaction=False)
+        for words in (CPU, *commands, CPU):
+            pipeline.execute_command(*words)
+        began, *answers, ended = await pipeline.execute(raise_on_error=False)
+        spent = _count_seconds(began, ended)
+        self._busy = None if spent is None or self._busy is None else self._busy + spent
+        return answers
+
+    def take_busy(self) -> float | None:
+        """Return the seconds of processor time that the server took for what was sent since the last call; None if it
+        did not say."""
+        busy, self._busy = self._busy, 0.0
+        return busy
+
+
+def _count_seconds(began: Any, ended: Any) -> float | None:
+    """Return the seconds of processor time between two answers to INFO; None if one of them does not say."""
+    if not isinstance(began, dict) or not isinstance(ended, dict):
+        return None
+    for names in SPENT:
+        if all(name in ended for name in names):
+            return max(0.0, sum(float(ended[name]) - float(began[name]) for name in names))
+    return None
+
+
+SLOTS = 16384
+
+
+class Topology:
+    """``primaries``: name -> host and port, as of the last reading; ``complete``: whether each slot has an owner."""
+
+    def __init__(self, url: str, limits: Limits) -> None:
+        self._url = url
+        self._limits = limits
+        self._known: dict[Seed, None] = dict.fromkeys(read_url(url).seeds)
+        self._ranges: list[tuple[int, int, str]] = []
+        self.primaries: Mapping[str, Seed] = {}
+        self.complete = False
+
+    async def read(self, clients: Iterable[Redis] = ()) -> None:
+        """Ask the ``clients``, then every node known so far, until one answers. Raises what the last one raised."""
+        failure: BaseException | None = None
+        for client in clients:
+            try:
+                return self._take(await _ask(client, self._limits.deadline))
+            except FAILURES as error:
+                failure = error
+        for node in list(self._known):
+            client = connect(self._url, self._limits, node)
+            try:
+                return self._take(await _ask(client, self._limits.deadline), node[0])
+            except FAILURES as error:
+                failure = error
+            finally:
+                await client.aclose()
+        assert failure is not None
+        raise failure
+
+    def owner(self, key: str) -> str:
+        """Return the name of the primary that has a key; "" where no node has it."""
+        slot = key_slot(key.encode())
+        return next((name for first, last, name in self._ranges if first <= slot <= last), "")
+
+    def _take(self, ranges: list[Any], host: str = "") -> None:
+        """Keep the answer of a node. A node that does not know its own name is at ``host``, where it answered."""
+        found: list[tuple[int, int, str]] = []
+        primaries: dict[str, Seed] = {}
+        for first, last, *nodes in ranges:
+            places = [(str(node[0] or host), int(node[1])) for node in nodes]
+            name = f"{places[0][0]}:{places[0][1]}"
+            primaries[name] = places[0]
+            found.append((int(first), int(last), name))
+            self._known |= dict.fromkeys(places)
+        self._ranges, self.primaries = found, primaries
+        self.complete = sum(last - first + 1 for first, last, _ in found) == SLOTS
+
+
+async def _ask(client: Redis, deadline: float) -> list[Any]:
+    async with asyncio.timeout(deadline):  # not wait_for, which loses a cancellation in Python 3.11
+        ranges: list[Any] = await client.execute_command("CLUSTER", "SLOTS")
+    return ranges
+
+
+def connect(url: str, limits: Limits, node: Seed | None = None, **more: Any) -> Redis:
+    """Make a client of a URL; of a cluster, of one ``node``. It never tries twice by itself: whatever fails ends the
+    link it belongs to."""
+    settings = build_options(
+        retry=Retry(NoBackoff(), 0),
+        socket_timeout=limits.deadline,
+        socket_connect_timeout=limits.deadline,
+        health_check_interval=0,
+        max_connections=4,
+        **more,
+    )
+    if not url.startswith("unix"):
+        settings["socket_keepalive"] = True
+    place = read_url(url)
+    if node is not None:
+        return Redis(host=node[0], port=node[1], **settings | place.account_options)
+    if place.kind == "sentinel":
+        return _follow_master(place, settings)
+    return Redis.from_url(url, **settings)
+
+
+def _follow_master(place: RedisURL, settings: Mapping[str, Any]) -> Redis:
+    asked = {name: settings[name] for name in ("socket_timeout", "socket_connect_timeout", "socket_keepalive")}
+    make: Any = Sentinel
+    sentinel = make(list(place.seeds), sentinel_kwargs=asked | {"decode_responses": True} | place.watcher_options)
+    client: Redis = sentinel.master_for(place.service, **dict(settings) | place.account_options)
+    return client

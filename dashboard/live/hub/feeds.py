@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain, islice, zip_longest
 from typing import Any
 
@@ -18,7 +18,6 @@ from dashboard.live.topics import Topic
 from machines.engine.keys import Keys
 from machines.engine.records import Live
 
-from .merge_patch import Inexpressible, changes
 from .sources import LOST, Source, Tally, World, disclosed_in, sources, value
 
 #: keys that change with every read and are news to nobody by themselves
@@ -267,3 +266,55 @@ def _keep_known(old: World, seen: World) -> dict[Source, Any]:
 
 def _make_epoch() -> str:
     return secrets.token_hex(6)
+
+
+class Inexpressible(Exception):
+    """A null appeared inside the value: a merge patch cannot say that, where null means "remove"."""
+
+
+def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the patch that turns ``old`` into ``new``; empty when they are the same. Raises Inexpressible."""
+    patch: dict[str, Any] = {key: None for key in old if key not in new}
+    for key, fresh in new.items():
+        if key not in old:
+            patch[key] = _check_whole(fresh)
+        elif isinstance(fresh, dict) and isinstance(old[key], dict):
+            inner = changes(old[key], fresh)
+            if inner:
+                patch[key] = inner
+        elif not same(old[key], fresh):
+            patch[key] = _check_whole(fresh)
+    return patch
+
+
+def same(left: Any, right: Any) -> bool:
+    """Compare two values as JSON does: true is not 1, at any depth."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+
+
+def _check_whole(value: Any) -> Any:
+    """Return a value that a patch sets. Lists are replaced as they are; objects merge, so nulls in them would be lost.
+    Raises Inexpressible."""
+    if value is None:
+        raise Inexpressible
+    if isinstance(value, dict):
+        for inner in value.values():
+            _check_whole(inner)
+    return value
+
+
+def merge(value: Any, patch: Any) -> Any:
+    """Apply RFC 7396's MergePatch, as a client does with a delta. Leaves ``value`` as it was."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(value) if isinstance(value, Mapping) else {}
+    for key, change in patch.items():
+        if change is None:
+            result.pop(key, None)
+        else:
+            result[key] = merge(result.get(key), change)
+    return result

@@ -20,8 +20,7 @@ from dashboard.live import frames
 from dashboard.live.frames import Frame
 from dashboard.live.limits import Limits, limits
 from dashboard.live.messages import ErrorCode
-from dashboard.live.outbox import Direct, Outbox
-from dashboard.live.outbox_writer import OutboxWriter
+from dashboard.live.outbox import Direct, Outbox, OutboxWriter
 from dashboard.live.topics import Topic
 from machines.audit.request_context import run_in_own_context
 from machines.conf import conf

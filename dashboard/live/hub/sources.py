@@ -19,12 +19,10 @@ from machines.audit.reveals import names_in
 from machines.catalog.redaction import Redactor
 from machines.engine.connection import replies
 from machines.engine.jobs.queue_operations import merge_stats
-from machines.engine.jobs.records import QueueStats
+from machines.engine.jobs.records import Job, QueueStats, WorkerInfo
 from machines.engine.keys import Keys, choose_partition
 from machines.engine.records import Live
-from machines.people.permissions import among
-
-from . import job_figures
+from machines.people.permissions import Scope, among
 
 LASTING = frozenset({"types", "sensitive", "marked", "workers", "worker"})
 RINGING = frozenset({"partition", "stats", "instance", "job", "sensitive"})
@@ -266,7 +264,7 @@ def _make_queues(topic: Topic, world: World) -> Value:
         with contextlib.suppress(Unavailable):
             lost = _count_lost_partitions(machine, world, "stats")
             for stats in _merge_stats(machine, world).values():
-                found[f"{machine}/{stats.queue}"] = job_figures.of_queue(stats) | lost
+                found[f"{machine}/{stats.queue}"] = of_queue(stats) | lost
     return {"queues": found}
 
 
@@ -275,13 +273,13 @@ def _make_queue(topic: Topic, world: World) -> Value:
     lost = _count_lost_partitions(topic.machine, world, "stats")
     if stats is None and lost:
         raise Unavailable
-    return GONE if stats is None else job_figures.of_queue(stats) | lost
+    return GONE if stats is None else of_queue(stats) | lost
 
 
 def _make_job(topic: Topic, world: World) -> Value:
     found = [_require_available(world.readings[source]) for source in _list_job_sources(topic, world)]
     job, redactor = (found[0] if found else None), _find_redactor(topic, world)
-    return GONE if job is None or redactor is None else job_figures.of_job(redactor.job(job))
+    return GONE if job is None or redactor is None else of_job(redactor.job(job))
 
 
 def _find_redactor(topic: Topic, world: World) -> Redactor | None:
@@ -311,7 +309,7 @@ def _make_workers(topic: Topic, world: World) -> Value:
     _require_available(world.readings[WORKERS])
     rows = [world.readings[Source("worker", name=worker)] for worker in _list_worker_ids(world)]
     alive = [row for row in rows if row is not None and row is not LOST]
-    return {"workers": {row.id: job_figures.of_worker(row, topic.scope) for row in alive}}
+    return {"workers": {row.id: of_worker(row, topic.scope) for row in alive}}
 
 
 def _list_in_scope(topic: Topic, world: World) -> list[str]:
@@ -357,3 +355,34 @@ VALUES: Mapping[str, Callable[[Topic, World], Value]] = {
     "job": _make_job,
     "workers": _make_workers,
 }
+
+
+COUNTERS = ("enqueued", "taken", "completed", "failed", "lost", "died", "withdrawn", "purged")
+OF_JOB = ("queue", "src", "instance", "place", "attempt", "attempts", "worker", "lease_until", "deadline", "due")
+OF_JOB += ("taken", "finished", "kind", "error")
+
+
+def of_queue(stats: QueueStats) -> dict[str, Any]:
+    value: dict[str, Any] = {**stats.depth, **{name: getattr(stats, name) for name in COUNTERS}}
+    value["waits"] = {str(magnitude): count for magnitude, count in stats.waits.items()}
+    value["runs"] = {str(magnitude): count for magnitude, count in stats.runs.items()}
+    pause = stats.paused
+    some = {
+        "oldest": stats.oldest,
+        "concurrency": stats.concurrency,
+        "rate": stats.rate or None,
+        "paused": pause and {"since": pause.since, "actor": pause.actor, "reason": pause.reason},
+    }
+    return value | {name: found for name, found in some.items() if found is not None}
+
+
+def of_worker(row: WorkerInfo, scope: Scope) -> dict[str, Any]:
+    """Return a worker's row, limited to the machines in scope."""
+    return (row if scope.all else row.only(scope)).as_dict()
+
+
+def of_job(job: Job) -> dict[str, Any]:
+    value = {name: getattr(job, name) for name in OF_JOB}
+    if job.progress:
+        value["progress"] = {name: found for name, found in job.progress.items() if found is not None}
+    return value

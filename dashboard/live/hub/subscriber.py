@@ -16,8 +16,6 @@ from redis.exceptions import ResponseError
 from dashboard.live.limits import Limits
 from machines.engine.keys import Partition
 
-from . import notifications
-
 ENDED = "the subscriber connection ended"
 
 
@@ -72,7 +70,7 @@ class Subscriber:
     async def listen_to(self, roots: Iterable[str]) -> None:
         """Listen to exactly these partitions from now on; when it returns, every later ring is heard."""
         db = int(self._client.connection_pool.connection_kwargs.get("db") or 0)
-        wanted = {notifications.channel(db, Partition(root).pulse).encode(): root for root in roots}
+        wanted = {channel(db, Partition(root).pulse).encode(): root for root in roots}
         new, old = wanted.keys() - self._roots.keys(), self._roots.keys() - wanted.keys()
         self._roots = wanted
         if old:
@@ -84,9 +82,9 @@ class Subscriber:
 
     async def _ask_for_hints(self) -> bool:
         try:
-            flags = (await self._client.config_get(notifications.SETTING)).get(notifications.SETTING) or ""
-            if not notifications.sufficient(flags):
-                await self._client.config_set(notifications.SETTING, notifications.add_missing(flags))
+            flags = (await self._client.config_get(SETTING)).get(SETTING) or ""
+            if not sufficient(flags):
+                await self._client.config_set(SETTING, add_missing(flags))
                 self._ring_all(self._roots.values())
         except ResponseError:
             return False
@@ -150,3 +148,25 @@ class Subscriber:
             raise RedisConnectionError("the channel of definitions has moved to another server")
         elif message["type"] == "pong" and (pong := self._pongs.get(message["data"])) and not pong.done():
             pong.set_result(None)
+
+
+SETTING = "notify-keyspace-events"
+NEEDED = "K$"
+#: what the letter A stands for, in every version this runs on
+ALL = "g$lshzxetd"
+
+
+def sufficient(flags: str) -> bool:
+    """Return whether pulses are heard with these flags."""
+    return "K" in flags and ("$" in flags or "A" in flags)
+
+
+def add_missing(flags: str) -> str:
+    """Return the same flags, with those that are needed."""
+    return flags if sufficient(flags) else flags + "".join(flag for flag in NEEDED if flag not in flags)
+
+
+def channel(db: int, key: str) -> str:
+    """Return the exact channel of one key; never a pattern, which Redis would match with every other channel's
+    message."""
+    return f"__keyspace@{db}__:{key}"

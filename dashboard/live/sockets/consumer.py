@@ -17,14 +17,11 @@ from dashboard.live.frames import BadFrame, Command
 from dashboard.live.hub.hub import Full, hub
 from dashboard.live.limits import limits
 from dashboard.live.messages import CloseCode, ErrorCode
-from dashboard.live.outbox import Direct, Outbox
-from dashboard.live.outbox_writer import EXTENSION
+from dashboard.live.outbox import EXTENSION, Direct, Outbox
 from dashboard.live.topics import Topic
 
-from .permissions import Rights, RightsUnknown, asking, least
-from .quotas import Person, quotas
-from .rate_limit import CommandRateLimit
-from .reveals import SocketDisclosures
+from .admission import CommandRateLimit, Person, quotas
+from .permissions import Rights, RightsUnknown, SocketDisclosures, asking, least
 from .session_monitor import session_monitor
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.protocol import OPEN
 
-from dashboard.live.outbox_writer import EXTENSION
+from dashboard.live.outbox import EXTENSION
 
 if TYPE_CHECKING:  # a program may import the server before Django has its apps
     from dashboard.live.frames import Frame

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -16,7 +17,9 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.utils.crypto import constant_time_compare
 
 from dashboard.live.topics import PLAIN, REDACTED, RIGHTS, Topic
+from machines.audit import reveals
 from machines.audit.request_context import run_in_own_context
+from machines.audit.reveals import Viewer
 from machines.people.permissions import EVERYTHING, NOTHING, Scope, scope_of
 
 
@@ -141,3 +144,40 @@ def _is_theirs(given: str, user: Any) -> bool:
     """Compare the session's hash with the user's; return False once the password was changed."""
     valid = [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
     return any(constant_time_compare(given, hash) for hash in valid)
+
+
+log = logging.getLogger(__name__)
+
+
+def viewer(user: Any, address: str | None) -> Viewer:
+    """Return the viewer of a page. The page's sockets, and what it reads when it polls, count as the page."""
+    return Viewer(user, f"page {address or ''}".strip())
+
+
+class SocketDisclosures:
+    def __init__(self, scope: dict[str, Any]) -> None:
+        self._scope = scope
+        self._noted: dict[Topic, frozenset[str]] = {}
+        self._writing: set[asyncio.Task[None]] = set()
+
+    def look(self, topics: Iterable[Topic], find_disclosed: Callable[[Topic], tuple[str, frozenset[str]]]) -> None:
+        """Look for new disclosures after a frame went out. They are written in a task, so that no frame waits for the
+        database."""
+        for topic in topics:
+            if topic.redacted or topic.kind not in REDACTED:
+                continue
+            instance, names = find_disclosed(topic)
+            if names <= self._noted.get(topic, frozenset()):
+                continue
+            self._noted[topic] = names
+            task = asyncio.create_task(self._write(topic.machine, instance, names), name="live disclosures")
+            self._writing.add(task)
+            task.add_done_callback(self._writing.discard)
+
+    async def _write(self, machine: str, instance: str, names: frozenset[str]) -> None:
+        client = self._scope.get("client")
+        who = viewer(self._scope["user"], client[0] if client else "")
+        try:
+            await database_sync_to_async(reveals.note)(who, machine, {instance: names})
+        except Exception:
+            log.exception("what %s/%s showed could not be noted", machine, instance)

@@ -6,20 +6,35 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
-from dashboard.shared.diagrams.version_view import VersionView
-from machines.engine import Live
-
-from .coverage_figures import DAYS, IDLE, TESTED, UNTESTED, UNUSED, CoverageFigures
-from .transition_rates import TransitionRates
+from dashboard.shared.errors.redis_outage import Panels
+from dashboard.shared.version_view import VersionView
+from machines.catalog.coverage import Coverage, storage
+from machines.catalog.coverage import Part
+from machines.catalog.coverage import list_parts
+from machines.catalog.coverage import percent
+from machines.catalog.queries import get_version
+from machines.engine import Live, SignalboxError
+from machines.engine.definitions import Outline, StateOutline, TransitionOutline
+from machines.models import Measurement
+from machines.statistics import present as statistics
+from machines.statistics.ages import format_age
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000  # ms
 FIGURES = ((1, "1"), (10, "10"), (100, "100"), (1000, "1k"), (10_000, "10k"))
 LENGTHS = ((0, "0 s"), (MINUTE, "1 min"), (10 * MINUTE, "10 min"), (HOUR, "1 h"), (DAY, "1 d"))
 RATES = ((0.001, ">0"), (1, "1"), (10, "10"), (100, "100"), (1000, "1k"))
+DAYS = 30
+
+
+TESTED, IDLE, UNUSED, UNTESTED = 1, 2, 3, 5  # the colours
+
+
 TESTS = (
     (TESTED, "tested"),
     (IDLE, f"tested, not taken in {DAYS} days"),
@@ -257,3 +272,203 @@ def format_count(number: int) -> str:
             scaled = number / unit
             return f"{scaled:.1f}{letter}" if scaled < 10 else f"{scaled:,.0f}{letter}"
     return f"{number:,}"
+
+
+SECONDS = DAYS * 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A transition with its tests and its traffic. ``lately``: it was taken in the last 30 days, None where nobody
+    measured."""
+
+    transition: TransitionOutline
+    tests: int
+    taken: int
+    lately: bool | None
+    unseen: bool = False
+
+    @property
+    def label(self) -> str:
+        one = self.transition
+        event = ", ".join(one.events) if one.cause == "on" else one.cause
+        return f"{one.source} → {', '.join(one.targets) or one.target or one.source}: {event}"
+
+    @property
+    def heat(self) -> int:
+        if not self.tests:
+            return UNTESTED if self.taken else UNUSED
+        return IDLE if not self.taken or self.lately is False else TESTED
+
+    @property
+    def said(self) -> str:
+        """Return both in words: ``never tested, taken 4,212 times``."""
+        tests = "tested" if self.tests else "never tested"
+        times = "never taken" if not self.taken else f"taken {self.taken:,} time{'' if self.taken == 1 else 's'}"
+        if self.taken and self.lately is False:
+            times = f"not taken in {DAYS} days"
+        return f"{tests}, {times}" + ("; no test saw its guard false" if self.unseen else "")
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageFigures:
+    """The rows of a version. ``at``: when its tests were reported, None where they never were; ``by``: by whom."""
+
+    rows: list[Row] = field(default_factory=list)
+    at: datetime | None = None
+    by: str = ""
+    share: int = 0
+
+    def find(self, ids: Iterable[str]) -> list[Row]:
+        wanted = set(ids)
+        return [row for row in self.rows if row.transition.id in wanted]
+
+
+def read_coverage(view: VersionView, live: Live) -> CoverageFigures:
+    """Read what tests reported of exactly this definition, and how often its transitions were taken."""
+    digest = get_version(view.machine, view.version, without=("drawing",)).digest
+    report = storage.find(view.machine, digest)
+    coverage = Coverage(view.machine, digest) if report is None else Coverage.from_dict(report.numbers)
+    lately = _list_taken_lately(view, live)
+    parts: list[Part] = list_parts(view.outline, coverage)
+    unseen = {part.transition.id for part in parts if part.outcome != "taken" and not part.covered}
+    rows = []
+    for state in view.outline.states:
+        for one in state.transitions:
+            taken = live.flow.get(f"{view.version}:{one.id}", 0)
+            tests = coverage.taken[one.id]
+            rows.append(
+                Row(one, tests, taken, None if lately is None else one.id in lately, tests > 0 and one.id in unseen)
+            )
+    if report is None:
+        return CoverageFigures(rows)
+    return CoverageFigures(rows, report.recorded_at, report.recorded_by, round(percent(parts)))
+
+
+def _list_taken_lately(view: VersionView, live: Live) -> set[str] | None:
+    """Return the transitions that were taken in the last 30 days; None where fewer days were measured."""
+    since = live.now // 1000 - SECONDS
+    rows = Measurement.objects.filter(machine=view.machine)
+    if not rows.filter(at__lt=since + 86_400).exists():
+        return None
+    before = f"{view.version}:"
+    edges = (numbers.get("edges", {}) for numbers in rows.filter(at__gte=since).values_list("numbers", flat=True))
+    return {edge.removeprefix(before) for found in edges for edge in found if edge.startswith(before)}
+
+
+log = logging.getLogger(__name__)
+
+MINUTE_MS = 60_000  # ms
+
+
+@dataclass(frozen=True, slots=True)
+class TransitionRates:
+    """Holds what was counted in the last ``window`` ms, up to ``at``: by transition, and of ``others``, the versions
+    that the diagram does not show. ``exits``: state -> the transitions by which instances leave it; ``around``: state
+    -> those of its ancestors. Without measurements ``window`` is 0.
+    """
+
+    window: int = 0
+    at: int = 0
+    counted: Mapping[str, int] = field(default_factory=dict)
+    others: int = 0
+    taken: Mapping[str, int] = field(default_factory=dict)
+    taken_by_others: int = 0
+    exits: Mapping[str, list[str]] = field(default_factory=dict)
+    around: Mapping[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def interval(self) -> str:
+        """Return ``over the last 15 min``, or why there are no rates."""
+        if not self.window:
+            return "no rates: workers measure them once a minute, and none has lately"
+        return f"over the last {format_age(self.window / 1000)}"
+
+    @property
+    def as_json(self) -> str:
+        """Return what the script goes on from. ``base`` is added to a live counter, which is for all time."""
+        base = {id: self.counted.get(id, 0) - self.taken.get(id, 0) for id in {*self.counted, *self.taken}}
+        return json.dumps(
+            {
+                "window": self.window,
+                "at": self.at,
+                "base": base,
+                "others": self.others - self.taken_by_others,
+                "exits": self.exits,
+                "around": self.around,
+            }
+        )
+
+    def per_minute(self, ids: Iterable[str]) -> float:
+        """Return how often a minute these transitions are taken together; 0 without measurements."""
+        return sum(self.counted.get(id, 0) for id in ids) * MINUTE_MS / self.window if self.window else 0.0
+
+    def estimate_stays(self, counts: Mapping[str, float]) -> dict[str, float]:
+        """Estimate the mean time in each state, ms, by Little's law: instances in the state / exits per minute.
+
+        A state is left out if nothing leaves it, and if instances leave by a transition of an enclosing state or in
+        another version, since those exits cannot be counted separately.
+        """
+        if self.others:
+            return {}
+        found = {}
+        for state, count in counts.items():
+            leaving = self.per_minute(self.exits.get(state, ()))
+            if count and leaving and not self.per_minute(self.around.get(state, ())):
+                found[state] = count / leaving * MINUTE_MS
+        return found
+
+
+def read_rates(view: VersionView, live: Live, panels: Panels) -> TransitionRates:
+    """Read the rates of a version. Statistics that cannot be read are left out: the page goes on without them."""
+    exits, around = list_exits(view.outline)
+    try:
+        flow = panels.read("rates", lambda: statistics.recent_flow(live), None)
+    except SignalboxError as error:
+        log.warning("the rates of %s cannot be read: %s", view.machine, error)
+        flow = None
+    if flow is None:
+        return TransitionRates(exits=exits, around=around)
+    counted, others = _split(flow.counted, view.version)
+    taken, taken_by_others = _split(live.flow, view.version)
+    return TransitionRates(flow.window, flow.at, counted, others, taken, taken_by_others, exits, around)
+
+
+def _split(flow: Mapping[str, int], version: int) -> tuple[dict[str, int], int]:
+    """Return the counts of one version by transition, and the sum of all others."""
+    before = f"{version}:"
+    own = {edge.removeprefix(before): count for edge, count in flow.items() if edge.startswith(before)}
+    return own, sum(flow.values()) - sum(own.values())
+
+
+def list_exits(outline: Outline) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """List the transitions that leave each state, and those that leave it from one of its ancestors."""
+    inside: dict[str, set[str]] = {state.name: set() for state in outline.states}
+    for state in outline.states:
+        for above in outline.lineage(state.name):
+            inside[above.name].add(state.name)
+    exits = {state.name: _list_own_exits(outline, state, inside[state.name]) for state in outline.states}
+    around = {
+        state.name: [
+            each.id for above in outline.lineage(state.name)[1:] for each in above.transitions if _list_targets(each)
+        ]
+        for state in outline.states
+    }
+    return exits, {name: ids for name, ids in around.items() if ids}
+
+
+def _list_own_exits(outline: Outline, state: StateOutline, inside: set[str]) -> list[str]:
+    own = [each.id for each in state.transitions if _list_targets(each)]
+    inner = [
+        each.id
+        for name in sorted(inside - {state.name})
+        if (source := outline.state(name)) is not None
+        for each in source.transitions
+        if not inside.issuperset(_list_targets(each))
+    ]
+    return own + inner
+
+
+def _list_targets(transition: TransitionOutline) -> tuple[str, ...]:
+    """List the states that a transition leads to; none where the state is not left."""
+    return transition.targets or ((transition.target,) if transition.target else ())

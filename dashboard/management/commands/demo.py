@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dashboard.demo.demo import Demo, Options
-from dashboard.demo.errors import DemoFailed
-from dashboard.serving.port import PortTaken
+from dashboard.demo.processes import DemoFailed
+from dashboard.serving.server import PortTaken
 from machines.server import ServerError
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dashboard.demo import screenshots
-from dashboard.demo.errors import DemoFailed
+from dashboard.demo.processes import DemoFailed
 
 
 class Command(BaseCommand):

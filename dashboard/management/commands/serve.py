@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from dashboard.serving import port, server
+from dashboard.serving import server
 from machines.worker.command.command_line import list_restart_command
 from machines.worker.supervisor import Supervisor
 
@@ -33,12 +33,12 @@ class Command(BaseCommand):
             listener = (
                 socket.socket(fileno=options["fd"])
                 if options["fd"] is not None
-                else port.listen(options["host"], options["port"])
+                else server.listen(options["host"], options["port"])
             )
-        except (OSError, port.PortTaken) as error:
+        except (OSError, server.PortTaken) as error:
             raise CommandError(str(error)) from None
         with listener:
-            self.stdout.write(f"Signalbox is at {port.address(listener)}")
+            self.stdout.write(f"Signalbox is at {server.address(listener)}")
             if options["processes"] == 1:
                 server.run(listener)
             elif code := self._supervise(listener, options["processes"]):

@@ -20,7 +20,7 @@ from django.utils.log import log_response
 
 from dashboard.shared.errors.pages import EngineErrorMiddleware, bad_request, forbidden, not_found
 from dashboard.shared.errors.redis_outage import RedisOutageMiddleware
-from dashboard.shared.times.time_zones import TimeZoneMiddleware
+from dashboard.shared.times import TimeZoneMiddleware
 from dashboard.site.environment import is_own_site
 
 from .audit_context import AuditContext

@@ -13,7 +13,7 @@ from asgiref.sync import iscoroutinefunction
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest
 
-from dashboard.metrics.tokens import has_token
+from dashboard.metrics.views import has_token
 from dashboard.shared.async_middleware import AsyncMiddleware
 from machines.conf import conf
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
+from typing import TypeVar
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.middleware.csrf import get_token
@@ -18,6 +20,8 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 from dashboard.shared import themes
 from dashboard.site.mount_point import is_api_request
 from machines.audit.request_context import request_id
+from machines.connections import is_spread
+from machines.engine import retry_for
 from machines.engine.connection.cluster_routing import NODE
 from machines.engine.connection.server_permissions import find_denial
 from machines.engine.errors import EngineUnavailable
@@ -124,3 +128,29 @@ def _render_page(facts: dict[str, str], request: HttpRequest, resend: list[tuple
         return render_to_string("signalbox/503.html", context)
     except TemplateDoesNotExist:
         return PLAIN.format(**facts)
+
+
+Found = TypeVar("Found")
+SOME_NODE = "a node"  # where the error does not name it
+AWAY = "what is left out -> the node of the cluster that does not answer"  # describes ``away`` in the API
+
+
+class Panels:
+    """The panels of one page. ``away``: name of a panel -> the node that does not answer; templates show it by
+    ``signalbox/shared/_away.html``."""
+
+    def __init__(self) -> None:
+        self.away: dict[str, str] = {}
+
+    def read(self, name: str, read: Callable[[], Found], otherwise: Found) -> Found:
+        """Return what ``read`` returns; ``otherwise`` where a node of a cluster does not answer. A single server that
+        does not answer has no other panels: its error is raised. A page does not wait for a panel."""
+        try:
+            with retry_for(0):
+                return read()
+        except Exception as error:
+            if not (is_spread() and is_outage(error)):
+                raise
+            self.away[name] = find_node(error) or SOME_NODE
+            log.warning("the panel %s is left out: %s", name, error)
+            return otherwise

@@ -13,7 +13,7 @@ import pytest
 import redis
 from django.core.cache import CacheHandler
 
-from dashboard.live.hub.clients import connect as connect_asynchronously
+from dashboard.live.hub.connections import connect as connect_asynchronously
 from dashboard.live.limits import limits
 from dashboard.site import stores
 from machines.engine import AsyncEngine, Engine, EngineUnavailable

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from dashboard.serving import port
+from dashboard.serving import server
 from dashboard.site import home
 from tests.installation.processes import ROOT, alive, descendants, eventually
 
@@ -89,7 +89,7 @@ def all_gone(pids: set[int]) -> None:
 
 
 def test_a_whole_day_at_the_demo(demo, tmp_path):
-    with port.listen("127.0.0.1", 0) as busy:
+    with server.listen("127.0.0.1", 0) as busy:
         wanted = busy.getsockname()[1]
         first = demo("--port", str(wanted))
         url = first.open()

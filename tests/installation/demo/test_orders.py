@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from dashboard.demo import orders
-from dashboard.demo.orders import Orders
+from dashboard.demo import traffic
+from dashboard.demo.traffic import Orders
 from dashboard.examples import handlers
 from machines.engine.definitions import outline
 from machines.engine.errors import SignalboxError
@@ -21,7 +21,7 @@ JUMP = 40  # beats between two
 @pytest.fixture
 def shop(engine, monkeypatch):
     """Both machines, and few orders, so that a test sees each more than once."""
-    monkeypatch.setattr(orders, "ORDERS", 8)
+    monkeypatch.setattr(traffic, "ORDERS", 8)
     for name in ("payment", "delivery"):
         engine.publish(json.loads((ROOT / "examples" / f"{name}.json").read_text()))
     return engine
@@ -51,7 +51,7 @@ class Day:
 
 
 def test_there_are_never_more_orders_than_meant_and_payments_that_are_over_go(shop, monkeypatch):
-    monkeypatch.setattr(orders, "KEPT", 0)
+    monkeypatch.setattr(traffic, "PAYMENT_KEPT", 0)
     day = Day(shop, 1)
     day.pass_by(400)
     assert shop.live("delivery").total <= 9

@@ -5,10 +5,8 @@ from random import Random
 
 import pytest
 
-from dashboard.demo import night_shift, requests
-from dashboard.demo.night_shift import NightShift
-from dashboard.demo.requests import MACHINE, Requests
-from dashboard.demo.traffic import Traffic
+from dashboard.demo import traffic
+from dashboard.demo.traffic import MACHINE, NightShift, Requests, Traffic
 from dashboard.examples import handlers
 from machines.engine.definitions import outline
 from machines.engine.errors import SignalboxError
@@ -23,7 +21,7 @@ ACCOUNTS = ("ATV-001:ABC", "ATV-001:HBO", "ATV-002:ABC", "ATV-002:Arte")
 @pytest.fixture
 def office(engine, monkeypatch):
     """Four accounts, and few requests, so that a test sees each more than once."""
-    monkeypatch.setattr(requests, "REQUESTS", 6)
+    monkeypatch.setattr(traffic, "REQUESTS", 6)
     for name in ("activation", "new_device", MACHINE):
         engine.publish(json.loads((ROOT / "examples" / f"{name}.json").read_text()))
     for account in ACCOUNTS:
@@ -74,7 +72,7 @@ def test_there_are_never_more_requests_than_ids(office):
 def test_requests_go_every_way_that_customers_and_providers_have(office, monkeypatch):
     monkeypatch.setattr(handlers, "SILENT", {"HBO": 1.0})
     monkeypatch.setattr(handlers, "OVERRUN", {})
-    monkeypatch.setattr(requests, "RIGHT", 0.5)
+    monkeypatch.setattr(traffic, "REQUEST_RIGHT", 0.5)
     day = Day(office, 4)
     for _ in range(8):
         for account in ACCOUNTS:  # given away
@@ -87,7 +85,7 @@ def test_requests_go_every_way_that_customers_and_providers_have(office, monkeyp
 
 
 def test_a_request_whose_offers_died_is_left_alone_until_the_night_shift_comes(office, monkeypatch):
-    monkeypatch.setattr(night_shift, "ENOUGH", 0)
+    monkeypatch.setattr(traffic, "ENOUGH", 0)
     monkeypatch.setattr(handlers, "OVERRUN", dict.fromkeys(("ABC", "HBO", "Arte"), 1.0))
     day = Day(office, 1)
     day.pass_by(30)
@@ -105,10 +103,10 @@ def test_the_night_shift_leaves_a_few_to_look_at(office, monkeypatch):
         office.force("new_device", f"n-{number}", "provision", actor="test", reason="test")
         (job,) = office.take("new_device", "provision", "test")
         office.fail(job, "no answer", retry=False)
-    monkeypatch.setattr(night_shift, "ENOUGH", 3)
+    monkeypatch.setattr(traffic, "ENOUGH", 3)
     assert NightShift(office).look() == 0
     assert handled(office) == 3
-    monkeypatch.setattr(night_shift, "ENOUGH", 2)
+    monkeypatch.setattr(traffic, "ENOUGH", 2)
     assert NightShift(office).look() == 3
     assert handled(office) == 0
 

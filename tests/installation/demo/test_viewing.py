@@ -4,9 +4,8 @@ from random import Random
 
 import pytest
 
-from dashboard.demo import traffic, viewing
-from dashboard.demo.traffic import Traffic
-from dashboard.demo.viewing import Viewing
+from dashboard.demo import traffic
+from dashboard.demo.traffic import Traffic, Viewing
 from dashboard.examples.handlers import add_up, minutes_watched
 from machines.catalog import builtin_machines
 from machines.mapreduce import MapReduce
@@ -19,10 +18,9 @@ SERVICES = ("ABC", "HBO")
 
 @pytest.fixture
 def figures(engine, monkeypatch):
-    monkeypatch.setattr(viewing, "VIEWS", 50)
-    monkeypatch.setattr(viewing, "CHUNKS", 4)
-    for name in ("map_reduce_chunk", "map_reduce"):
-        builtin_machines.publish(engine, name)
+    monkeypatch.setattr(traffic, "VIEWS", 50)
+    monkeypatch.setattr(traffic, "CHUNKS", 4)
+    builtin_machines.publish(engine)
     return Viewing(engine, Random(1), lambda random: f"ATV-{random.randrange(9)}", SERVICES)
 
 
@@ -39,7 +37,7 @@ def test_a_run_is_split_mapped_and_added_up(engine, figures):
     result = MapReduce.open(done.id, engine=engine).result()
     assert set(result) == set(SERVICES)
     assert list(result.values()) == sorted(result.values(), reverse=True)
-    assert 50 <= sum(result.values()) <= 50 * viewing.LONGEST
+    assert 50 <= sum(result.values()) <= 50 * traffic.LONGEST
     assert sorted(done.data["finished"]) == [0, 1, 2, 3]
 
 
@@ -52,7 +50,7 @@ def test_while_the_workers_are_away_runs_do_not_pile_up(engine, figures):
 def test_a_run_that_was_looked_at_long_enough_goes_with_all_it_had(engine, figures, monkeypatch):
     figures.move()
     drain(engine, discover())
-    monkeypatch.setattr(viewing, "KEPT", 0)
+    monkeypatch.setattr(traffic, "RUN_KEPT", 0)
     figures.move()
     assert [len(runs(engine, state)) for state in ("done", "removing", "mapping")] == [0, 1, 1]
     drain(engine, discover())

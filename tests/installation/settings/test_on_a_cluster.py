@@ -6,7 +6,7 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
-from dashboard.serving import cache_connections
+from dashboard.serving import cache as site_cache
 from dashboard.serving.checks import system_checks
 from dashboard.site import stores
 from machines.server.node import Node
@@ -29,9 +29,9 @@ def installation(cluster, prefix, settings):
     yield cluster
     for name in (prefix, stores.web_prefix(prefix)):
         clusters.remove(cluster.nodes, name)
-    for client in cache_connections._made.values():
+    for client in site_cache._made.values():
         client.close()
-    cache_connections._made.clear()
+    site_cache._made.clear()
 
 
 def list_found() -> dict[str, str]:

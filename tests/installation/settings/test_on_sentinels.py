@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.core.cache import cache
 
-from dashboard.serving import cache_connections
+from dashboard.serving import cache as site_cache
 from dashboard.site import stores
 from tests.engine.connection import sentinels
 from tests.installation.processes import eventually
@@ -18,9 +18,9 @@ def watched(tmp_path, program_of_this_run, settings):
     with sentinels.running(tmp_path, program_of_this_run) as watched:
         settings.CACHES = stores.caches(watched.url, "t:")
         yield watched
-        for client in cache_connections._made.values():
+        for client in site_cache._made.values():
             client.close()
-        cache_connections._made.clear()
+        site_cache._made.clear()
 
 
 def test_the_cache_goes_on_with_the_new_master(watched):

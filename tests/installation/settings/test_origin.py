@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.live.sockets.origin import SameOrigin, allows
+from dashboard.live.sockets.admission import SameOrigin, allows
 from tests.cases import for_each
 
 

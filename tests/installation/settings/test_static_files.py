@@ -7,7 +7,7 @@ import pytest
 from django.contrib.staticfiles.finders import get_finder
 from django.test import AsyncClient, Client
 
-from dashboard.site import folders
+from dashboard.site import home
 
 FILE = "/static/signalbox/css/shared/tables.css"
 
@@ -25,7 +25,7 @@ def async_client():
 async def test_a_static_file_is_streamed_without_a_thread_for_the_request(async_client, settings):
     response = await async_client.get(FILE)
     body = b"".join([part async for part in response.streaming_content])
-    assert body == (folders.ROOT / FILE.lstrip("/")).read_bytes()
+    assert body == (home.ROOT / FILE.lstrip("/")).read_bytes()
     assert response.headers["Content-Type"].startswith("text/css")
     assert response.headers["X-Content-Type-Options"] == "nosniff"
     assert int(response.headers["Content-Length"]) == len(body)

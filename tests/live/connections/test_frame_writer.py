@@ -19,7 +19,7 @@ from websockets.frames import Opcode
 
 from dashboard.live import frames
 from dashboard.live.frames import Frame
-from dashboard.live.outbox_writer import EXTENSION
+from dashboard.live.outbox import EXTENSION
 from dashboard.live.sockets.frame_writer import SocketProtocol, TransportWriter
 from dashboard.serving.server import server
 from tests.cases import for_each

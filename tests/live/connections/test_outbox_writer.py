@@ -7,8 +7,7 @@ import asyncio
 import pytest
 
 from dashboard.live.frames import Frame
-from dashboard.live.outbox import Direct, Outbox
-from dashboard.live.outbox_writer import OutboxWriter
+from dashboard.live.outbox import Direct, Outbox, OutboxWriter
 from dashboard.live.topics import Topic
 
 A, B = Topic("machine", "a"), Topic("machine", "b")

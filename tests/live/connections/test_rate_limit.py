@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dashboard.live.sockets.rate_limit import CommandRateLimit
+from dashboard.live.sockets.admission import CommandRateLimit
 
 
 def test_a_bucket_empties_and_refills_with_time() -> None:

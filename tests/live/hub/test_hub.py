@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from dashboard.live.hub.connections import NodeConnection
 from dashboard.live.hub.hub import Hub
-from dashboard.live.hub.node_connection import NodeConnection
 from dashboard.live.limits import Limits
 from dashboard.live.topics import Topic, parse
 from machines.engine import Engine, Fire, WorkerInfo

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.live.hub.merge_patch import Inexpressible, changes, merge, same
+from dashboard.live.hub.feeds import Inexpressible, changes, merge, same
 
 leaves = st.one_of(st.booleans(), st.integers(-3, 3), st.text("ab", max_size=2), st.just([]), st.just([1, None]))
 with_null = st.one_of(st.none(), leaves)

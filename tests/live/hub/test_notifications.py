@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dashboard.live.hub.notifications import add_missing, channel, sufficient
+from dashboard.live.hub.subscriber import add_missing, channel, sufficient
 from tests.cases import for_each
 
 

@@ -16,7 +16,7 @@ from django.utils import timezone
 from guardian.shortcuts import assign_perm
 
 from dashboard.models import Preferences
-from dashboard.shared.times import time_zones, times
+from dashboard.shared import times
 from machines.catalog import publishing
 from machines.models import AuditEntry, Machine
 from tests.cases import for_each
@@ -116,7 +116,7 @@ def test_the_offered_zone_is_taken_once_and_leads_back(as_, prefix):
 
 def test_a_zone_that_is_known_no_more_is_the_sites(settings):
     settings.TIME_ZONE = "Europe/Paris"
-    assert time_zones.zone_of("Gone/Away").key == time_zones.zone_of("").key
+    assert times.zone_of("Gone/Away").key == times.zone_of("").key
 
 
 def test_the_page_says_which_rights_one_holds_and_where(user_of, as_, waiting, devices):

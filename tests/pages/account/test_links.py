@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from guardian.shortcuts import assign_perm
 
-from dashboard.account import links
+from dashboard.account import presenters
 from dashboard.models import SavedView
 from machines.models import Machine
 from tests.pages.reading import Element, read
@@ -117,12 +117,12 @@ def test_its_maker_gives_it_another_address_or_ends_it_and_nobody_else_can(as_, 
 
 
 def test_links_are_bounded_and_end_by_themselves(as_, parcel, monkeypatch, engine, prefix):
-    monkeypatch.setattr(links, "MAX_LINKS", 1)
+    monkeypatch.setattr(presenters, "MAX_LINKS", 1)
     client = as_("viewer")
     made = path(make(client))
     assert make(client).status_code == 409
     (key,) = engine.client.scan_iter(f"{prefix}session*:s:*")
-    week = links.DAYS * 86_400_000
+    week = presenters.DAYS * 86_400_000
     client.get(made)
     assert week - 60_000 < engine.client.pttl(key) <= week
 

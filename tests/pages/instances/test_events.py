@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboard.instances.event_actions import list_event_actions, list_events
-from dashboard.shared.diagrams import version_view
+from dashboard.shared import version_view
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.instances.event_actions import list_event_actions
 from dashboard.instances.presenters import Child, list_children
-from dashboard.shared.diagrams import version_view
+from dashboard.shared import version_view
 from tests.pages.reading import Element, fields, read
 
 INSTANCE = "/machines/delivery/instances/R-1/"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 import redis
 
-from dashboard.instances.replay import trace_versions
+from dashboard.instances.history import trace_versions
 from machines.engine import Instance, Step
 from tests.pages.conftest import TOKEN
 from tests.pages.reading import Element, read

@@ -11,7 +11,7 @@ import pytest
 
 from dashboard.machines.diagrams import diagram_modes
 from dashboard.machines.diagrams.diagram_modes import MODES, format_duration
-from dashboard.shared.diagrams.version_view import load_version
+from dashboard.shared.version_view import load_version
 from machines.engine import Refused
 from machines.engine.definitions import Outline
 from machines.models import Measurement

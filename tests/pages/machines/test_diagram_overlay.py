@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dashboard.instances.diagram import draw_instance
+from dashboard.instances.views import draw_instance
 from dashboard.machines.diagrams.diagram import draw_machine
 from dashboard.machines.diagrams.diagram_modes import format_count
-from dashboard.shared.diagrams import version_view
-from dashboard.shared.diagrams.diagram_overlay import Overlay
+from dashboard.shared import version_view
+from dashboard.shared.version_view import Overlay
 from tests.cases import for_each
 from tests.pages.reading import Element, _Reader
 

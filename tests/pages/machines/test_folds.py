@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from dashboard.shared.diagrams import version_view
+from dashboard.shared import version_view
 from machines.catalog import offload
 from tests.pages.reading import Element, read
 

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from dashboard.machines import list_export
+from dashboard.machines import instance_list
 
 ORDER = {
     "id": "order",
@@ -65,11 +65,11 @@ def test_the_list_is_a_json_file(as_, orders):
 
 
 def test_a_file_that_ends_early_says_so(as_, orders, monkeypatch):
-    monkeypatch.setattr(list_export, "MAX_ROWS", 2)
-    monkeypatch.setattr(list_export, "READ", 1)
+    monkeypatch.setattr(instance_list, "MAX_ROWS", 2)
+    monkeypatch.setattr(instance_list, "READ", 1)
     client = as_("viewer")
     rows = read_csv(client.get("/machines/order/instances.csv?state=New"))
-    assert [row["id"] for row in rows] == ["o0", "o1", list_export.TRUNCATED]
+    assert [row["id"] for row in rows] == ["o0", "o1", instance_list.TRUNCATED]
     found = json.loads(b"".join(client.get("/machines/order/instances.json?state=New")))
     assert (len(found["instances"]), found["complete"]) == (2, False)
 

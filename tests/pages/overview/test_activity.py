@@ -10,7 +10,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from guardian.shortcuts import assign_perm
 
-from dashboard.shared.figures.active_counts import format_count
+from dashboard.shared.counts import format_count
 from dashboard.shared.permissions import RIGHTS
 from machines.audit import entries
 from machines.catalog.publishing import adopt

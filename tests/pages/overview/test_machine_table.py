@@ -6,9 +6,8 @@ import time
 
 import pytest
 
-from dashboard.overview.machine_rows import Figures, Ordering, lay_out
-from dashboard.overview.sparkline import describe, draw_sparkline, trace
-from dashboard.shared.figures.state_counts import StateCount
+from dashboard.overview.presenters import Figures, Ordering, describe, draw_sparkline, lay_out, trace
+from dashboard.shared.counts import StateCount
 from machines.models import Measurement, SamplingTurn
 from tests.engine.builders import machine
 from tests.pages.reading import Element, read

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from dashboard.alarms import links
 from dashboard.models import SavedView
-from dashboard.shared.figures.queue_depths import Depth
+from dashboard.shared.counts import Depth
 from machines.alarms import detection as alarms
 from machines.catalog import builtin_machines, publishing
 from machines.engine import Refused, WorkerInfo

@@ -8,7 +8,7 @@ from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
 from dashboard.models import SavedView
-from dashboard.overview import suggestions
+from dashboard.overview import search
 from machines.catalog import publishing
 from machines.models import Machine
 from tests.pages.conftest import example
@@ -60,7 +60,7 @@ def test_any_text_is_answered_with_twenty_rows_at_most(as_, waiting, asked):
 
 
 def test_a_person_who_asks_too_fast_waits(as_, waiting, monkeypatch):
-    monkeypatch.setattr(suggestions, "LIMIT", 2)
+    monkeypatch.setattr(search, "LIMIT", 2)
     client = as_("viewer")
     answers = [client.get(reverse("signalbox:search-suggestions"), {"q": "a"}) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]

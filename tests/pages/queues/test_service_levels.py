@@ -7,7 +7,7 @@ import time
 import pytest
 
 from dashboard.alarms import links
-from dashboard.shared.figures.queue_depths import Depth
+from dashboard.shared.counts import Depth
 from machines.alarms import detection as alarms
 from machines.engine import Pause, WorkerInfo
 from machines.engine.definitions import durations

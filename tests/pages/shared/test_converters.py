@@ -9,7 +9,7 @@ from django.urls import resolve, reverse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.shared.addresses.converters import InstanceId
+from dashboard.shared.addresses import InstanceId
 from tests.cases import for_each
 
 ODD = [

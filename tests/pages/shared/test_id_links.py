@@ -8,7 +8,7 @@ from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
 from dashboard.audit.presenters import make_row
-from dashboard.shared.addresses.id_links import ADDRESSES, find_address
+from dashboard.shared.addresses import ADDRESSES, find_address
 from machines.catalog import publishing
 from machines.models import AuditEntry, Machine
 

@@ -9,8 +9,8 @@ from django.urls import NoReverseMatch, reverse, set_script_prefix, set_urlconf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.shared.addresses import page_addresses
-from dashboard.shared.addresses.page_addresses import find_instance_address, find_page_address
+from dashboard.shared import addresses
+from dashboard.shared.addresses import find_instance_address, find_page_address
 from tests.cases import for_each
 
 
@@ -48,9 +48,9 @@ def test_what_has_no_address_raises_each_time():
 
 
 def test_no_more_addresses_are_kept_than_the_bound():
-    for number in range(page_addresses.MOST + 10):
+    for number in range(addresses.MOST + 10):
         find_page_address("signalbox:error-group", number)
-    assert page_addresses._find.cache_info().currsize == page_addresses.MOST
+    assert addresses._find.cache_info().currsize == addresses.MOST
 
 
 @for_each(

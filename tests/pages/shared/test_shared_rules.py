@@ -11,12 +11,13 @@ from urllib.parse import quote
 
 from django.utils import timezone
 
-from dashboard.live.hub.merge_patch import merge
+from dashboard.live.hub.feeds import merge
 from dashboard.machines.diagrams import diagram_modes
-from dashboard.shared.addresses.converters import InstanceId
-from dashboard.shared.addresses.navigation import NAVIGATION_LINKS
-from dashboard.shared.times import times
+from dashboard.shared import times
+from dashboard.shared.addresses import InstanceId
+from dashboard.shared.navigation import NAVIGATION_LINKS
 from dashboard.templatetags.room import figure
+from machines.statistics.ages import format_age, format_duration
 from tests.cases import for_each
 
 ROOT = Path(__file__).parents[3]
@@ -24,13 +25,13 @@ TABLES = ROOT / "tests/browser/rules"
 FORMATS = json.loads((TABLES / "formats.json").read_text("utf-8"))
 PATCHES = json.loads((TABLES / "patches.json").read_text("utf-8"))
 OURS: dict[str, Callable[[Any], str]] = {
-    "age": times.format_age,
+    "age": format_age,
     "brief": diagram_modes.format_duration,
     "exact": times.format_utc,
     "figure": figure,
     "segment": lambda name: quote(InstanceId().to_url(name), safe=""),
     "short": diagram_modes.format_count,
-    "span": times.format_duration,
+    "span": format_duration,
     "until": times.format_until,
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.shared.times.time_fields import TimeFields
+from dashboard.shared.times import TimeFields
 from machines.engine.definitions import FieldOutline
 from tests.cases import for_each
 from tests.pages.reading import read

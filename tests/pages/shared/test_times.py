@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.shared.times import times
 from dashboard.templatetags.room import ago, figure, until, value
+from machines.statistics.ages import format_age
 from tests.cases import for_each
 
 NOW = 1_700_000_000_000
@@ -28,7 +28,7 @@ NOW = 1_700_000_000_000
     ],
 )
 def test_an_age_reads_in_two_units_at_most(seconds, words):
-    assert times.format_age(seconds) == words
+    assert format_age(seconds) == words
 
 
 def test_an_age_carries_the_exact_time():

@@ -10,7 +10,7 @@ import redis
 from django.test import Client
 from django.urls import resolve, reverse
 
-from dashboard.instances.sm import diagram
+from dashboard.instances.sm import views
 from machines.connections import get_engine
 from machines.engine.sm_commands import call
 from machines.instances import sm_keys
@@ -323,10 +323,10 @@ def test_a_large_machine_is_shown_in_part_and_moved_all_the_same(as_, client, pu
 def test_a_map_is_drawn_once_however_often_it_is_looked_at(monkeypatch):
     kept = Kept("k", "a", "a", "", {"a": ["b"], "b": [], "only here": []})
     drawn = []
-    draw = diagram.diagrams.draw
-    monkeypatch.setattr(diagram.diagrams, "draw", lambda outline: drawn.append(1) or draw(outline))
-    first = diagram.draw_key(kept)
-    second = diagram.draw_key(Kept("other", "b", "a", "moved", kept.map))
+    draw = views.diagrams.draw
+    monkeypatch.setattr(views.diagrams, "draw", lambda outline: drawn.append(1) or draw(outline))
+    first = views.draw_key(kept)
+    second = views.draw_key(Kept("other", "b", "a", "moved", kept.map))
     assert drawn == [1]
     assert first.svg != second.svg, "another state is lit"
 

@@ -16,7 +16,7 @@ from django.contrib.auth.models import Permission
 from django.urls import reverse
 from django.utils.html import escape
 
-from dashboard.account import links
+from dashboard.account import presenters
 from dashboard.models import SavedView
 from machines.models import AuditEntry, Machine
 from machines.people import tokens
@@ -123,7 +123,7 @@ def test_what_belongs_to_somebody_else(world: World, visitors: dict[Kind, Any]):
     token, text = tokens.make(owner, "theirs", ["view"])
     session = tokens.make_session(tokens.check(text))[0]
     view = SavedView.objects.create(owner=owner, name="theirs", page="/machines/activation/", shared=False)
-    link = links.make_link(owner, "/machines/activation/", "")
+    link = presenters.make_link(owner, "/machines/activation/", "")
     world.settle()
     cases = [
         ("post", reverse("signalbox:view-rename", args=[view.pk]), reverse("signalbox:view-rename", args=[7777])),

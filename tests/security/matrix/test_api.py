@@ -51,7 +51,7 @@ def _by_word() -> dict[str, list[str]]:
 def test_each_operation_gives_each_kind_what_the_table_says(
     world: World, visitors: dict[Kind, Any], word: str, names: list[str], monkeypatch
 ):
-    monkeypatch.setattr("dashboard.api.framework.rate_limits.STRANGERS", (100_000, 60))
+    monkeypatch.setattr("dashboard.api.framework.authentication.STRANGERS", (100_000, 60))
     wrong = {}
     with world.standing(word) as filled:
         for kind in KINDS:

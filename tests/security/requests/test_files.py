@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard.site import private_files, stores
+from dashboard.site import home, stores
 from tests.installation.processes import ROOT
 
 FILES = ("signalbox.sqlite3", "signalbox.sqlite3-wal", "signalbox.sqlite3-shm")
@@ -20,7 +20,7 @@ FILES = ("signalbox.sqlite3", "signalbox.sqlite3-wal", "signalbox.sqlite3-shm")
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch):
     """As a process begins: nothing said, and the usual mask, which lets everybody read."""
-    monkeypatch.setattr(private_files, "NOTICES", [])
+    monkeypatch.setattr(home, "NOTICES", [])
     before = os.umask(0o022)
     yield
     os.umask(before)
@@ -84,7 +84,7 @@ def test_so_is_a_database_that_a_url_names_wherever_it_lies(tmp_path):
     (tmp_path / "db.sqlite3-journal").touch(0o644)
     stores.database(f"sqlite:///{path}", tmp_path)
     assert (mode(path), mode(tmp_path / "db.sqlite3-journal")) == ("600", "600")
-    assert len(private_files.NOTICES) == 2
+    assert len(home.NOTICES) == 2
     assert mode(tmp_path) == folder
 
 
@@ -96,28 +96,28 @@ def test_what_a_group_may_write_is_shared_on_purpose_and_stays_so(tmp_path, befo
     path = tmp_path / "file"
     path.touch()
     path.chmod(before)
-    private_files.tighten(path)
+    home.tighten(path)
     assert mode(path) == after
-    assert bool(private_files.NOTICES) == (f"{before:o}" != after)
+    assert bool(home.NOTICES) == (f"{before:o}" != after)
 
 
 def test_a_folder_that_everybody_shares_is_left_alone(tmp_path):
     tmp_path.chmod(0o1777)
-    private_files.tighten(tmp_path)
-    assert (mode(tmp_path), private_files.NOTICES) == ("1777", [])
+    home.tighten(tmp_path)
+    assert (mode(tmp_path), home.NOTICES) == ("1777", [])
 
 
 def test_what_belongs_to_another_account_is_said_and_not_touched(tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.touch(0o644)
     monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
-    private_files.tighten(path)
+    home.tighten(path)
     assert mode(path) == "644"
-    (said,) = private_files.NOTICES
+    (said,) = home.NOTICES
     assert said == f"{path} has mode 644 and belongs to another account, who has to make it 600"
 
 
 def test_a_database_that_cannot_be_made_is_left_to_sqlite_to_say(tmp_path):
     stores.database(f"sqlite:///{tmp_path}/missing/db.sqlite3", tmp_path)
-    assert private_files.NOTICES == []
+    assert home.NOTICES == []
     assert stores.database("sqlite://:memory:", tmp_path)["NAME"] == ":memory:"

@@ -22,7 +22,7 @@ from django.test import Client
 from django.utils.datastructures import MultiValueDict
 
 import dashboard.api.v1  # noqa: F401  adds the operations that the document lists
-from dashboard.api.framework.openapi_document import document
+from dashboard.api.framework.openapi import document
 from dashboard.api.framework.operation import OPERATIONS
 from dashboard.site.log_format import Line
 from tests.api.table import TABLE as CASES

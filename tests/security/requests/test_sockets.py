@@ -11,8 +11,8 @@ from dashboard.live.limits import Limits
 from dashboard.live.messages import CloseCode, ErrorCode
 from dashboard.live.outbox import Outbox
 from dashboard.live.sockets import permissions
+from dashboard.live.sockets.admission import Quotas, quotas
 from dashboard.live.sockets.permissions import Rights, RightsUnknown, asking
-from dashboard.live.sockets.quotas import Quotas, quotas
 from dashboard.live.topics import parse
 from machines.engine.keys import Keys
 from tests.configuration import configure

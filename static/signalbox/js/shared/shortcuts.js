@@ -20,7 +20,7 @@ export const KEYS = [
   { keys: "Esc", says: "Close dialog or leave search" },
 ];
 
-// The places of the bar and the foot say their keys themselves (dashboard/shared/addresses/navigation.py).
+// The places of the bar and the foot say their keys themselves (dashboard/shared/navigation.py).
 function places() {
   return [...document.querySelectorAll("[data-place][data-key]")].map(({ dataset, firstChild }) => ({
     keys: `g ${dataset.key}`, says: firstChild.textContent.trim(), to: `[data-place=${dataset.place}]`,

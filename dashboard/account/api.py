@@ -1,0 +1,383 @@
+"""Sessions of API tokens: a short-lived credential in place of the token, with data of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Status
+from pydantic import AliasPath, Field
+
+from dashboard.api.framework.openapi import text
+from dashboard.api.framework.operation import Group, actor_of, caller_of
+from dashboard.api.framework.request_terms import read_expected, set_etag
+from dashboard.api.framework.schemas import Body, Mistaken, Ms, Out
+from dashboard.models import SavedView
+from machines.models import Token
+from machines.patterns import Session
+from machines.people import actions as tokens
+from machines.people import notes, token_sessions
+from machines.people.notes import MAX_TEXT, Note
+from machines.people.permissions import RIGHTS
+from machines.people.tokens import LEAST_TTL
+from machines.people.tokens import LIFETIME
+from machines.people.tokens import MAX_TTL
+from machines.people.tokens import TTL
+
+from . import presenters
+from .presenters import Link
+
+sessions_group = Group(
+    "sessions", "Sessions: short-lived credentials with data of their own, used in place of the token.", recorded=False
+)
+State = dict[str, Any]
+HOLDS = f"since its last use; {LIFETIME // 3600} hours after it was made it ends in any case"
+
+
+class SessionOut(Out):
+    id: str = Field(validation_alias="handle", description="its public name; it stays when the session is rotated")
+    token: str = Field(validation_alias="subject", description="the public part of the token it was made with")
+    revision: int = Field(description="of its state: what If-Match takes")
+    created: Ms
+    expires: Ms
+
+
+class SessionOwnOut(SessionOut):
+    state: State
+
+
+class SessionMadeOut(SessionOwnOut):
+    session: str = Field(description="what to send as Authorization: Bearer; it cannot be shown again")
+
+
+class SessionsOut(Out):
+    items: list[SessionOut]
+
+
+class SessionMaking(Body):
+    ttl: int = Field(TTL, ge=LEAST_TTL, le=MAX_TTL, description=f"seconds it holds {HOLDS}")
+    state: State = Field(default_factory=dict, description="whatever the program wants to find again, 16 KB at most")
+
+
+class SessionPutting(Body):
+    state: State
+
+
+class SessionsEnded(Out):
+    ended: int
+
+
+def _get_current(request: HttpRequest) -> Session:
+    found = caller_of(request).session
+    if found is None:
+        raise Http404("This request has no session: create one with POST /sessions.")
+    return found
+
+
+def _list_tokens(request: HttpRequest) -> list[Token]:
+    """Return the caller's own token, or every valid token of a person who uses the pages."""
+    caller = caller_of(request)
+    return [caller.token] if caller.token else list(Token.holding(caller.actor.user))
+
+
+@sessions_group.post(
+    "/sessions", id="makeSession", right="view", once=False, answers={201: SessionMadeOut}, refusals=(409,),
+    summary="Create a session from a token", example={"ttl": 900, "state": {"cursor": None}},
+)  # fmt: skip
+def make_session(request: HttpRequest, body: SessionMaking) -> Status[SessionMadeOut]:
+    """Take the token itself. The session may do what the token may at that moment, and ends with it."""
+    caller = caller_of(request)
+    token = None if caller.session else caller.token
+    made, text = tokens.make_session(caller.actor, token, body.state, ttl=body.ttl)
+    return Status(201, SessionMadeOut.build(made, session=text))
+
+
+@sessions_group.get(
+    "/sessions", id="listSessions", right="view", answers=SessionsOut, summary="List sessions of the token"
+)
+def list_sessions(request: HttpRequest) -> dict[str, Any]:
+    """List the sessions of the token, or of all tokens of a person on the pages; the one that ends first in front."""
+    return {"items": list(token_sessions.of(_list_tokens(request)))}
+
+
+@sessions_group.delete(
+    "/sessions", id="revokeSessions", right="view", answers=SessionsEnded, summary="End all sessions"
+)
+def revoke_all(request: HttpRequest) -> dict[str, int]:
+    """Revoke all sessions of the token, the one that asks too."""
+    return {"ended": tokens.revoke_sessions(actor_of(request), _list_tokens(request))}
+
+
+@sessions_group.get(
+    "/sessions/current",
+    id="getSession",
+    right="view",
+    answers=SessionOwnOut,
+    refusals=(404,),
+    summary="Get the current session",
+)
+def current(request: HttpRequest, response: HttpResponse) -> Session:
+    """Return the session of the request; `ETag` is the revision of its state."""
+    return set_etag(response, _get_current(request))
+
+
+@sessions_group.put(
+    "/sessions/current", id="putSession", right="view", once=False, answers=SessionOwnOut, refusals=(404,),
+    matches=True, summary="Replace the session data", example={"state": {"cursor": "WyJpbnN0"}},
+)  # fmt: skip
+def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> Session:
+    """Replace the whole state. With `If-Match`, only if nobody wrote since."""
+    return set_etag(response, token_sessions.put(_get_current(request), body.state, expect=read_expected(request)))
+
+
+@sessions_group.delete(
+    "/sessions/current",
+    id="endSession",
+    right="view",
+    once=False,
+    answers=SessionsEnded,
+    refusals=(404,),
+    summary="End the current session",
+)
+def end(request: HttpRequest) -> dict[str, int]:
+    """End the session: it opens nothing from here on."""
+    return {"ended": int(_end(request, _get_current(request).handle))}
+
+
+@sessions_group.post(
+    "/sessions/current/rotate", id="rotateSession", right="view", once=False, answers=SessionMadeOut, refusals=(404,),
+    summary="Rotate the session text",
+)  # fmt: skip
+def rotate(request: HttpRequest, response: HttpResponse) -> SessionMadeOut:
+    """Replace the session's text. State, revision and handle stay; the former text opens nothing from here on."""
+    turned, text = token_sessions.rotate(_get_current(request))
+    return SessionMadeOut.build(set_etag(response, turned), session=text)
+
+
+@sessions_group.delete(
+    "/sessions/{str:session}", id="revokeSession", right="view", answers=SessionsEnded, summary="End a session"
+)
+def revoke_session(request: HttpRequest, session: str) -> dict[str, int]:
+    """Revoke the session with this handle."""
+    if not _end(request, session):
+        raise Http404("Session not found.")
+    return {"ended": 1}
+
+
+def _end(request: HttpRequest, handle: str) -> bool:
+    return tokens.revoke_session(actor_of(request), _list_tokens(request), handle) is not None
+
+
+callers_group = Group("callers", "The account of the caller.")
+
+
+class TokenOut(Out):
+    id: str = Field(validation_alias="handle", description="the public part of the token")
+    name: str
+    expires: Ms
+
+
+class Where(Out):
+    everywhere: bool
+    machines: list[str] = Field(description="where it holds; empty where it holds everywhere")
+
+
+class Me(Out):
+    name: str
+    rights: dict[str, Where] = Field(description="right -> where it holds; rights that hold nowhere are left out")
+    token: TokenOut | None = None
+
+
+@callers_group.get("/openapi.json", id="getDocument", right="view", answers=dict[str, Any], summary="Get this document")
+def document(request: HttpRequest) -> HttpResponse:
+    """Return everything the API takes and answers, as OpenAPI 3.1 has it."""
+    return HttpResponse(text(), content_type="application/json; charset=utf-8")
+
+
+@callers_group.get("/me", id="getMe", right="view", answers=Me, summary="Get the current account")
+def me(request: HttpRequest) -> dict[str, Any]:
+    """Return the account behind the credentials, and what it may do where."""
+    actor, token = actor_of(request), caller_of(request).token
+    held = {right: actor.scope(right) for right in RIGHTS}
+    return {
+        "name": actor.name,
+        "rights": {
+            right: {"everywhere": scope.all, "machines": sorted(scope.names)} for right, scope in held.items() if scope
+        },
+        "token": token,
+    }
+
+
+note_group = Group("note", "Handover note between shifts.")
+
+
+class NoteOut(Out):
+    text: str
+    author: str = Field(description="of its last change; empty where nobody ever wrote one")
+    at: Ms
+    revision: int = Field(description="what If-Match takes")
+
+
+class NoteWriting(Body):
+    text: str = Field(max_length=MAX_TEXT, description="plain; empty clears it")
+
+
+@note_group.get("/note", id="getNote", right="view", answers=NoteOut, summary="Get the note")
+def read(request: HttpRequest, response: HttpResponse) -> Note:
+    """Return the note; `ETag` is its revision."""
+    note = notes.read(actor_of(request))
+    set_etag(response, note)
+    return note
+
+
+@note_group.put(
+    "/note", id="putNote", right="fire", answers=NoteOut, matches=True, summary="Update the note",
+    example={"text": "lamp 7 is being replaced until noon"},
+)  # fmt: skip
+def write(request: HttpRequest, response: HttpResponse, body: NoteWriting) -> Note:
+    """Replace the whole note. With `If-Match`, only if nobody wrote since."""
+    note = notes.write(actor_of(request), body.text, expect=read_expected(request))
+    set_etag(response, note)
+    return note
+
+
+links_group = Group("links", "Shared links to filtered pages, valid for a week.", recorded=False)
+
+
+class LinkOut(Out):
+    id: str = Field(
+        validation_alias="handle", description="its public name; it stays when the link gets another address"
+    )
+    page: str = Field(validation_alias=AliasPath("view", "page"))
+    query: str = Field(validation_alias=AliasPath("view", "query"))
+    made: Ms
+    expires: Ms
+
+
+class LinkMadeOut(LinkOut):
+    url: str = Field(description="what to send to people; it cannot be shown again")
+
+
+class LinksOut(Out):
+    items: list[LinkOut]
+
+
+class Linking(Body):
+    page: str = Field(max_length=300, description="the path of a page that only shows")
+    query: str = Field("", max_length=2000)
+
+
+class LinkGone(Out):
+    id: str
+
+
+def _describe_with_url(request: HttpRequest, link: Link) -> LinkMadeOut:
+    return LinkMadeOut.build(link, url=request.build_absolute_uri(reverse("signalbox:link", args=[link.token])))
+
+
+@links_group.get("/links", id="listLinks", right="view", answers=LinksOut, summary="List your links")
+def list_own(request: HttpRequest) -> dict[str, Any]:
+    """List links to pages the caller may open; the one that ends first in front."""
+    actor = actor_of(request)
+    scope = actor.scope("view")
+    found = [link for link in presenters.list_links(actor.user) if not link.view.machine or link.view.machine in scope]
+    return {"items": found}
+
+
+@links_group.post(
+    "/links", id="makeLink", right="view", once=False, answers={201: LinkMadeOut}, refusals=(409,),
+    summary="Create a link",
+    example={"page": "/machines/payment/", "query": "state=paying&older=1h"},
+)  # fmt: skip
+def make_link(request: HttpRequest, body: Linking) -> Status[LinkMadeOut]:
+    """Make a link that opens the page for every account that may open it, until `expires`."""
+    try:
+        made = presenters.make_link(actor_of(request).user, body.page, body.query)
+    except ValidationError as error:
+        name, texts = next(iter(error.message_dict.items()))
+        raise Mistaken(" ".join(texts), *([name] if name in Linking.model_fields else [])) from None
+    return Status(201, _describe_with_url(request, made))
+
+
+@links_group.post(
+    "/links/{str:link}/renew", id="renewLink", right="view", once=False, answers=LinkMadeOut, summary="Renew a link"
+)
+def renew(request: HttpRequest, link: str) -> LinkMadeOut:
+    """Replace the address. The former one opens nothing from here on; its end stays."""
+    return _describe_with_url(request, presenters.renew_link(actor_of(request).user, link))
+
+
+@links_group.delete("/links/{str:link}", id="revokeLink", right="view", answers=LinkGone, summary="Revoke a link")
+def revoke_link(request: HttpRequest, link: str) -> dict[str, str]:
+    if not presenters.revoke_link(actor_of(request).user, link):
+        raise Http404("Link not found.")
+    return {"id": link}
+
+
+views_group = Group("views", "Saved views: named filters of a list.", recorded=False)
+
+
+class ViewOut(Out):
+    id: int
+    name: str
+    owner: str
+    shared: bool
+    page: str
+    query: str
+    url: str
+
+
+class Views(Out):
+    items: list[ViewOut]
+
+
+class Saving(Body):
+    name: str = Field(min_length=1, max_length=60)
+    page: str = Field(max_length=300, description="the path of a page that only shows")
+    query: str = Field("", max_length=2000)
+    shared: bool = Field(False, description="every account that may see the page may see the view")
+
+
+class Gone(Out):
+    id: int
+
+
+def _describe(view: SavedView) -> ViewOut:
+    return ViewOut.build(view, owner=view.owner.get_username())
+
+
+@views_group.get("/views", id="listViews", right="view", answers=Views, summary="List your own and shared views")
+def list_views(request: HttpRequest) -> dict[str, Any]:
+    """List saved views of pages the caller may open."""
+    actor = actor_of(request)
+    scope = actor.scope("view")
+    found = SavedView.shown_to(actor.user, lambda machine: actor.may("reveal", machine))
+    return {"items": [_describe(view) for view in found if not view.machine or view.machine in scope]}
+
+
+@views_group.post(
+    "/views", id="saveView", right="view", answers=ViewOut, summary="Save a view",
+    example={"name": "stuck payments", "page": "/machines/payment/", "query": "state=paying&older=1h"},
+)  # fmt: skip
+def save(request: HttpRequest, body: Saving) -> ViewOut:
+    view = SavedView(owner=actor_of(request).user, **body.model_dump())
+    try:
+        with transaction.atomic():
+            view.save()
+    except ValidationError as error:
+        name, texts = next(iter(error.message_dict.items()))
+        raise Mistaken(" ".join(texts), *([name] if name in Saving.model_fields else [])) from None
+    except IntegrityError:
+        raise Mistaken("you already have a view with this name", "name") from None
+    return _describe(view)
+
+
+@views_group.delete("/views/{int:view}", id="deleteView", right="view", answers=Gone, summary="Delete a view")
+def delete(request: HttpRequest, view: int) -> dict[str, int]:
+    count, _ = SavedView.objects.filter(pk=view, owner=actor_of(request).user).delete()
+    if not count:
+        raise Http404("View not found.")
+    return {"id": view}

@@ -1,1 +1,0 @@
-"""Addresses of pages: converters, links of ids, navigation."""

@@ -1,0 +1,394 @@
+"""Counts the instances in each state of a machine, for the row of states, the tabs and the diagram."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.core.paginator import Page
+
+from machines.audit.activity import PERIODS, Counts, activity, count_people, kept_activity
+from machines.engine import EngineUnavailable, Live, Pause, QueueStats, SignalboxError, Tally, rates
+from machines.engine.definitions import Outline, StateOutline
+from machines.patterns import Count
+from machines.statistics.series import histogram
+
+from .errors.redis_outage import Panels
+from .permissions import Scope
+from .redacted_engine import RedactedEngine
+from .version_view import VersionView, load_versions_of
+
+TABS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class StateCount:
+    """Holds one state. ``oldest``: ms at which the oldest instance entered it, None for a compound state.
+
+    ``past``: only other versions have the state as a leaf. ``leaves``: those whose counts add up to a compound state's.
+    ``depth``: of nesting. ``sla``: ms an instance should be in it at most, 0 for none.
+    """
+
+    state: str
+    count: int
+    oldest: int | None = None
+    final: bool = False
+    description: str = ""
+    past: bool = False
+    leaves: tuple[str, ...] = ()
+    depth: int = 0
+    sla: int = 0
+
+    @property
+    def steps_in(self) -> range:
+        return range(self.depth)
+
+    @property
+    def leaves_json(self) -> str:
+        """Return the leaves for the page's script."""
+        return json.dumps(self.leaves, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StateCounts:
+    """Holds the states of a machine.
+
+    ``blocks``: every state. ``shown``: those of the top level, up to a number the fullest; ``left_out`` counts the
+    others. ``overdue``: overdue timers. ``partial``: the counts are lower bounds.
+    """
+
+    view: VersionView
+    blocks: list[StateCount]
+    shown: list[StateCount]
+    depths: list[Depth]
+    total: int
+    left_out: int = 0
+    overdue: int = 0
+    partial: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.view.machine
+
+    def tabs(self, chosen: str | None = None) -> list[StateCount]:
+        """List the states to choose from: those of the top level, of very many those with instances; and the chosen
+        one.
+        """
+        found = self.shown if len(self.shown) <= TABS else [block for block in self.shown if block.count][:TABS]
+        block = self.block(chosen) if chosen else None
+        return found if block is None or block in found else [*found, block]
+
+    def block(self, state: str) -> StateCount | None:
+        return next((block for block in self.blocks if block.state == state), None)
+
+
+def narrow(live: Live, tally: Tally | None) -> Live:
+    """Replace the counts by those of a filter. The oldest instance of each state is then unknown."""
+    return live if tally is None else replace(live, counts=tally.counts, total=tally.total, oldest={})
+
+
+def count_states(
+    view: VersionView, live: Live, *, shown: int | None = None, partial: bool = False, named: str | None = None
+) -> StateCounts:
+    """Count the instances in each state. ``named``: a state that is listed even where only other versions have it and
+    no instance is in it."""
+    blocks = list(_count_blocks(view, live, named))
+    names = {state.name for state in _list_top_states(view.outline)}
+    top = [block for block in blocks if block.past or block.state in names]
+    kept = _select_fullest(top, shown) if shown else top
+    depths = read_depths(view.machine, live.queues)
+    return StateCounts(view, blocks, kept, depths, live.total, len(top) - len(kept), live.overdue, partial)
+
+
+def _list_top_states(outline: Outline) -> list[StateOutline]:
+    """List the states of the top level, whose counts add up to the total; of a parallel machine, its leaves."""
+    root = outline.state(outline.root) if outline.root else None
+    if root is not None and root.type == "parallel":
+        return [state for state in outline.states if state.is_leaf]
+    return [state for state in outline.states if state.parent == outline.root and state is not root]
+
+
+def _count_blocks(view: VersionView, live: Live, named: str | None) -> Iterator[StateCount]:
+    """Yield the states in the order of the definition, then those of other versions that have instances."""
+    outline, sums = view.outline, view.index["sums"]
+    counts = outline.sum_counts(live.counts)
+    lift = 1 if outline.root else 0
+    for state in outline.states:
+        if state.name in sums and state.name != outline.root:
+            leaves = () if state.is_leaf else tuple(sums[state.name])
+            yield StateCount(
+                state.name, counts[state.name], live.oldest.get(state.name), state.type == "final", state.description,
+                leaves=leaves, depth=state.depth - lift, sla=state.sla,
+            )  # fmt: skip
+    for name, count in live.counts.items():
+        if name not in outline.leaves and (count or name == named):
+            yield StateCount(name, count, live.oldest.get(name), past=True)
+
+
+def _select_fullest(blocks: list[StateCount], shown: int) -> list[StateCount]:
+    """Return the ``shown`` states with the most instances, in the order of the definition."""
+    if len(blocks) <= shown:
+        return blocks
+    kept = {id(block) for block in sorted(blocks, key=lambda block: -block.count)[:shown]}
+    return [block for block in blocks if id(block) in kept]
+
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class FormattedCount:
+    """Holds a count as text: ``12,345`` if it is exact, else three digits of it. ``title`` says how exact it is."""
+
+    text: str
+    title: str
+    is_none: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Holds the counts of one kind: moved or people."""
+
+    kind: str
+    figures: list[FormattedCount]
+
+
+def format_count(count: Count) -> FormattedCount:
+    if count.exact:
+        return FormattedCount(f"{count.number:,}", "exact", count.number == 0)
+    size = 10 ** max(0, len(str(count.number)) - 3)
+    shown = round(count.number / size) * size
+    return FormattedCount(f"≈ {shown:,}", f"an estimate; its standard error is {count.error:.1%}", False)
+
+
+def list_rows(scope: Scope, machines: Collection[str], panels: Panels) -> list[Row]:
+    """Count for the machines in the viewer's scope; empty if they cannot be counted, or are not counted yet.
+
+    People are counted for viewers of all machines only, since an action may concern any machine.
+    """
+    try:
+        found = kept_activity(machines)
+        people = panels.read("people", count_people, None) if scope.all and found is not None else None
+    except EngineUnavailable:
+        raise
+    except SignalboxError as error:
+        log.warning("the number of active people is unknown: %s", error)
+        return []
+    if found is None:
+        return []
+    return [_make_row("moved", found.moved), *([_make_row("people", people)] if people else [])]
+
+
+def count_for_machine(machine: str) -> dict[str, FormattedCount]:
+    """Return the number of instances that moved, by ``day``, ``week``, ``month``."""
+    return {period: format_count(count) for period, count in activity([machine]).moved.items()}
+
+
+def _make_row(kind: str, counts: Counts) -> Row:
+    return Row(kind, [format_count(counts[period]) for period in PERIODS])
+
+
+PLACES = ("ready", "leased", "delayed", "dead", "handled")
+
+
+@dataclass(frozen=True, slots=True)
+class Depth:
+    """Counts jobs by place.
+
+    ``ready`` waits for a worker, ``leased`` is running, ``delayed`` waits for its next attempt, ``dead`` is out of
+    attempts, ``handled`` as well: its instance moved on without it.
+    """
+
+    machine: str
+    queue: str
+    ready: int
+    leased: int
+    delayed: int
+    dead: int
+    handled: int = 0
+
+    @property
+    def route(self) -> str:
+        """Return ``machine/queue``, as the live topic and a worker's row name it."""
+        return f"{self.machine}/{self.queue}"
+
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        return [(place, getattr(self, place)) for place in PLACES]
+
+
+def read_depths(machine: str, queues: Mapping[str, Mapping[str, int]]) -> list[Depth]:
+    """Read the engine's ``{queue: {place: n}}``, in its order."""
+    return [Depth(machine, queue, *(int(held.get(place, 0)) for place in PLACES)) for queue, held in queues.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Holds the engine's figures of one queue. ``recent``: statistics of the last hour.
+
+    Times in ms; None if nothing was counted.
+    """
+
+    machine: str
+    stats: QueueStats
+    recent: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def depth(self) -> Depth:
+        return read_depths(self.machine, {self.queue: self.stats.depth})[0]
+
+    @property
+    def queue(self) -> str:
+        return self.stats.queue
+
+    @property
+    def route(self) -> str:
+        return f"{self.machine}/{self.queue}"
+
+    @property
+    def places(self) -> list[tuple[str, int]]:
+        return self.depth.places
+
+    @property
+    def paused(self) -> Pause | None:
+        return self.stats.paused
+
+    @property
+    def ended(self) -> int:
+        """Count the jobs that left the queue for good."""
+        return self.stats.completed + self.stats.withdrawn + self.stats.purged
+
+    @property
+    def wait(self) -> tuple[float | None, float | None]:
+        """Return the median and the 95th percentile of the wait time in the last hour."""
+        return _estimate_times(histogram(self.recent.get("waits", {})))
+
+    @property
+    def run(self) -> tuple[float | None, float | None]:
+        """Return the median and the 95th percentile of the run time in the last hour."""
+        return _estimate_times(histogram(self.recent.get("runs", {})))
+
+    @property
+    def held_back(self) -> bool:
+        return self.stats.concurrency is not None or bool(self.stats.rate)
+
+
+def _estimate_times(counted: Mapping[int, int]) -> tuple[float | None, float | None]:
+    return rates.estimate_quantile(counted, 0.5), rates.estimate_quantile(counted, 0.95)
+
+
+def rank_depths(depths: Sequence[Depth], fits: int) -> list[Depth]:
+    """Order queues as they are where ``fits`` suffices; else those with dead jobs first, then those that wait."""
+    return list(depths) if len(depths) <= fits else sorted(depths, key=_weigh_depth)
+
+
+def name_topic(kind: str, page: Page[Any], machines: Iterable[str]) -> str:
+    """Return the live topic of a page: of all machines, or of ``machines``, those on this page of several."""
+    return kind if page.paginator.num_pages == 1 else f"{kind}:{','.join(sorted(set(machines)))}"
+
+
+def _weigh_depth(depth: Depth) -> tuple[int, int, str]:
+    return -depth.dead, -depth.ready, depth.route
+
+
+NEWEST = 3  # versions without instances that the switch lists beside those with instances
+MAX_COUNTED = 5_000  # instances of one version that are compared where no counter has them
+
+
+@dataclass(frozen=True, slots=True)
+class VersionCount:
+    """Holds one version. ``partial``: the number is a lower bound."""
+
+    version: int
+    instances: int
+    current: bool = False
+    partial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VersionCounts:
+    """Holds the versions of a machine, newest first. ``current``: the number of the current one."""
+
+    current: int
+    rows: tuple[VersionCount, ...] = ()
+
+    @property
+    def others(self) -> list[VersionCount]:
+        """List the versions that have instances and are not current."""
+        return [row for row in self.rows if row.instances and not row.current]
+
+    @property
+    def outside(self) -> int:
+        """Return how many instances are not of the current version."""
+        return sum(row.instances for row in self.others)
+
+    @property
+    def partial(self) -> bool:
+        return any(row.partial for row in self.others)
+
+    @property
+    def several(self) -> bool:
+        return len(self.rows) > 1
+
+    def switch(self, chosen: int | None = None) -> list[VersionCount]:
+        """List those to choose from: with instances, the newest, the current and the chosen one."""
+        newest = {row.version for row in self.rows[:NEWEST]} | {self.current, chosen}
+        return [row for row in self.rows if row.instances or row.version in newest]
+
+
+def count_versions(engine: RedactedEngine, machine: str, live: Live) -> VersionCounts:
+    """Count the instances of each version. Raise UnknownMachine."""
+    if live.versions is None:  # a worker counts those of the release before
+        return _look(engine, machine, live)
+    counted = {int(number): count for number, count in live.versions.items()}
+    return arrange(live, sorted({*engine.versions(machine), *counted}, reverse=True), counted)
+
+
+def count_known(live: Live) -> VersionCounts:
+    """Count the instances of the versions that have any, without asking for more; none while they are not counted."""
+    counted = {int(number): count for number, count in (live.versions or {}).items()}
+    return arrange(live, sorted({live.version, *counted}, reverse=True), counted)
+
+
+def _look(engine: RedactedEngine, machine: str, live: Live) -> VersionCounts:
+    """Count by looking at some instances of each version."""
+    numbers = sorted(engine.versions(machine), reverse=True)
+    if len(numbers) == 1 or not live.total:
+        return arrange(live, numbers, dict.fromkeys(numbers[:1], live.total))
+    tallies = {number: engine.tally(machine, version=number, most=MAX_COUNTED) for number in numbers}
+    partial = [number for number, tally in tallies.items() if not tally.complete]
+    return arrange(live, numbers, {number: tally.total for number, tally in tallies.items()}, partial)
+
+
+def arrange(live: Live, numbers: Iterable[int], found: Mapping[int, int], partial: Iterable[int] = ()) -> VersionCounts:
+    rows = (VersionCount(n, found.get(n, 0), n == live.version, n in partial) for n in numbers)
+    return VersionCounts(live.version, tuple(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Holds a state with instances that a diagram does not have. ``versions``: those that have the state."""
+
+    state: str
+    count: int
+    versions: tuple[int, ...]
+
+
+def find_elsewhere(view: VersionView, live: Live, counts: VersionCounts) -> list[Elsewhere]:
+    """List the states with instances that are no leaf of ``view``, the fullest first."""
+    absent = {state: count for state, count in live.counts.items() if count and state not in view.outline.leaves}
+    if not absent:
+        return []
+    numbers = [row.version for row in counts.rows if row.instances and row.version != view.version]
+    try:
+        others = load_versions_of(view.machine, numbers)
+    except SignalboxError:  # a version that cannot be read: the states are named without their versions
+        others = {}
+    found = [
+        Elsewhere(state, count, tuple(n for n, other in others.items() if state in other.outline.leaves))
+        for state, count in absent.items()
+    ]
+    return sorted(found, key=lambda each: (-each.count, each.state))

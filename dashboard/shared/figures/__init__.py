@@ -1,1 +1,0 @@
-"""Figures that several pages show: counts, depths, charts."""

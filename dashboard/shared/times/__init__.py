@@ -1,1 +1,0 @@
-"""Times of pages: zones, formats, fields that hold a time, themes."""

@@ -1,0 +1,420 @@
+"""Which version new instances get, and the figures of each version."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Literal
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Query, Status
+from pydantic import Field
+
+from dashboard.api.framework import request_terms
+from dashboard.api.framework.operation import Group, actor_of, charge, engine_key
+from dashboard.api.framework.request_terms import read_expected, set_etag
+from dashboard.api.framework.schemas import Acting, ApprovalOut, Body, Listed, Ms, Out, Why, answers_of
+from dashboard.instances.api import INSTANCE, InstanceOut
+from dashboard.machines.api import FindingOut, Published
+from machines.catalog.submissions import FORMAT_NAMES
+from machines.catalog.version_rules import read_policy
+from machines.engine.limits import MAX_DEFINITION, VIEWERS_DEFINITION
+from machines.models import Draft
+from machines.versions import drafts, rollouts
+
+rollouts_group = Group("rollouts", "Which version new instances get, and the figures of each version.")
+ROLLOUT = "/machines/{name:machine}/rollout"
+VERSION = "/machines/{name:machine}/versions/{int:version}"
+
+
+class GuardOut(Out):
+    """It stops by itself when refusals or dead jobs per step are `factor` times those of the base version, after
+    `minimum` steps of which `least` went wrong."""
+
+    factor: float
+    refusals: bool
+    dead: bool
+    minimum: int
+    least: int
+
+
+class RolloutOut(Out):
+    version: int
+    base: int = Field(description="the version that all other new instances get")
+    percent: float
+    since: Ms
+    changed: Ms
+    actor: str
+    reason: str
+    guard: GuardOut | None
+    stopped: Ms | None
+    by_guard: bool
+    figures: dict[str, Any] = Field(description="of both versions, where the guard stopped it")
+    turn: int = Field(description="send it back as `expect`")
+
+
+class PinOut(Out):
+    version: int
+    next: int = Field(description="becomes current when it is unpinned")
+    since: Ms
+    actor: str
+    reason: str
+
+
+class WithdrawalOut(Out):
+    version: int
+    since: Ms
+    actor: str
+    reason: str
+
+
+class RuleOut(Out):
+    action: str = Field(description="publish: every change of which version counts; migrate: moves of instances")
+    source: str = Field(description="the version, the setting or the policy that asks for it")
+
+
+class ChoiceOut(Out):
+    machine: str
+    current: int
+    rollout: RolloutOut | None
+    pin: PinOut | None
+    withdrawn: list[WithdrawalOut]
+    turn: int = Field(description="each change of this increments it; send it back as `expect`")
+    policy: list[str] = Field(description="actions that take a second person whatever the definition says")
+    rules: list[RuleOut] = Field(description="what needs approval now, by which rule: one for each action")
+
+
+class StateTimeOut(Out):
+    sampled: int
+    median: int = Field(description="ms")
+    exact: bool
+
+
+class VersionFiguresOut(Out):
+    version: int
+    role: str = Field(description="current, rollout, withdrawn or empty")
+    instances: int
+    exact: bool = Field(description="false while instances of before the counters are counted")
+    created: int
+    refusals: int
+    dead: int = Field(description="jobs out of attempts")
+    failed: int = Field(description="steps of timers that failed")
+    steps: int = Field(description="transitions that were taken")
+    flow: dict[str, int]
+    times: dict[str, StateTimeOut]
+
+
+class VersionFiguresList(Out):
+    items: list[VersionFiguresOut]
+    missing: int = Field(0, description="partitions that did not answer: the figures are without them")
+
+
+class StartingRollout(Acting):
+    version: int = Field(ge=1, description="a published version that is not the current one")
+    percent: float = Field(ge=0, lt=100, description="of new instances, by a hash of their id")
+    guard: dict[str, Any] | bool | None = Field(None, description="settings; false: never stop by itself")
+    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
+
+
+class SettingRollout(Acting):
+    percent: float = Field(ge=0, le=100, description="100 finishes it, 0 stops it")
+    guard: dict[str, Any] | bool | None = None
+    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
+
+
+class EndingRollout(Acting):
+    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
+
+
+class Pinning(Acting):
+    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
+    version: int | None = Field(ge=1, description="stays current whatever is published; null: no longer")
+
+
+class PolicySetting(Acting):
+    actions: list[Literal["publish", "migrate"]] = Field(description="none: the definition and the settings decide")
+    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
+
+
+class Withdrawing(Acting):
+    expect: int | None = Field(None, ge=0, description="`turn` as it was seen")
+    withdrawn: bool = Field(True, description="false takes it back")
+    instead: int | None = Field(None, ge=1, description="becomes current in place of a current one")
+
+
+class PinningInstance(Acting):
+    pinned: bool = Field(True, description="false takes it back")
+
+
+CHANGED = answers_of(ChoiceOut)
+
+
+def _describe(request: HttpRequest, machine: str) -> dict[str, Any]:
+    found = rollouts.get(actor_of(request), machine)
+    return {
+        "machine": machine,
+        "current": found.current,
+        "rollout": found.rollout,
+        "pin": found.pin,
+        "withdrawn": [found.withdrawn[number] for number in sorted(found.withdrawn)],
+        "turn": found.turn,
+        "policy": read_policy(machine),
+        "rules": rollouts.find_rules(machine),
+    }
+
+
+@rollouts_group.get(
+    ROLLOUT, id="getRollout", right="view", answers=ChoiceOut, summary="Get the version of new instances"
+)
+def get_rollout(request: HttpRequest, machine: str) -> dict[str, Any]:
+    """Return the current version, the roll-out, the pin, and the withdrawn versions."""
+    return _describe(request, machine)
+
+
+@rollouts_group.get(
+    "/machines/{name:machine}/versions/figures", id="getVersionFigures", right="view", answers=VersionFiguresList,
+    summary="Get the figures of each version",
+)  # fmt: skip
+def figures(request: HttpRequest, machine: str, sample: int = Query(100, ge=0, le=1000)) -> dict[str, Any]:
+    """Compare both versions side by side. `sample`: instances of each state whose time in it is read; 0 for none."""
+    found = rollouts.figures(actor_of(request), machine, sample=sample)
+    return {"items": [one.as_dict() for one in found], "missing": len(found.missing)}
+
+
+@rollouts_group.post(
+    ROLLOUT, id="startRollout", right="publish", answers=CHANGED, summary="Roll out a published version",
+    example={"version": 3, "percent": 5, "reason": "first customers"},
+)  # fmt: skip
+def start(request: HttpRequest, machine: str, body: StartingRollout) -> dict[str, Any]:
+    """Start a roll-out. To publish and roll out in one step, see `publishDraft`."""
+    rollouts.start(actor_of(request), machine, body.version, body.percent, **_read_terms(body, "version", "percent"))
+    return _describe(request, machine)
+
+
+@rollouts_group.put(
+    ROLLOUT, id="setRollout", right="publish", answers=CHANGED, summary="Change the percentage of a roll-out",
+    example={"percent": 20, "reason": "nothing is refused"},
+)  # fmt: skip
+def change(request: HttpRequest, machine: str, body: SettingRollout) -> dict[str, Any]:
+    """Change the percentage. An id that gets the version at a percentage gets it at each higher one. A stopped roll-out
+    goes on."""
+    rollouts.set_percent(actor_of(request), machine, body.percent, **_read_terms(body, "percent"))
+    return _describe(request, machine)
+
+
+@rollouts_group.post(f"{ROLLOUT}/stop", id="stopRollout", right="publish", answers=ChoiceOut, summary="Stop a roll-out")
+def stop(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str, Any]:
+    """Stop the roll-out. New instances get the base version again; those that have the new one keep it."""
+    rollouts.stop(actor_of(request), machine, **_read_terms(body))
+    return _describe(request, machine)
+
+
+@rollouts_group.post(
+    f"{ROLLOUT}/finish", id="finishRollout", right="publish", answers=CHANGED, summary="Finish a roll-out"
+)
+def finish(request: HttpRequest, machine: str, body: EndingRollout) -> dict[str, Any]:
+    """Make the version the current one."""
+    rollouts.finish(actor_of(request), machine, **_read_terms(body))
+    return _describe(request, machine)
+
+
+@rollouts_group.post(
+    "/machines/{name:machine}/pin", id="pinVersion", right="publish", answers=CHANGED, summary="Pin a version",
+    example={"version": 2, "reason": "until the audit is over"},
+)  # fmt: skip
+def pin(request: HttpRequest, machine: str, body: Pinning) -> dict[str, Any]:
+    """Pin a version. It stays current whatever is published, and no plan moves its instances."""
+    rollouts.pin(actor_of(request), machine, body.version, **_read_terms(body, "version"))
+    return _describe(request, machine)
+
+
+@rollouts_group.post(
+    f"{VERSION}/withdraw", id="withdrawVersion", right="publish", answers=CHANGED, summary="Withdraw a version",
+    example={"instead": 2, "reason": "it charges twice"},
+)  # fmt: skip
+def withdraw(request: HttpRequest, machine: str, version: int, body: Withdrawing) -> dict[str, Any]:
+    """Withdraw a version. No new instance gets it, and no plan leads to it."""
+    rollouts.withdraw(actor_of(request), machine, version, **_read_terms(body))
+    return _describe(request, machine)
+
+
+@rollouts_group.put(
+    "/machines/{name:machine}/version-policy", id="setVersionPolicy", right="publish", answers=CHANGED,
+    summary="Set which changes of versions take a second person",
+    example={"actions": ["publish"], "reason": "two people look at each version"},
+)  # fmt: skip
+def set_policy(request: HttpRequest, machine: str, body: PolicySetting) -> dict[str, Any]:
+    """Set what needs approval, beside what the definition and the settings ask for. Where any rule holds already,
+    changing this needs approval, too."""
+    rollouts.set_policy(actor_of(request), machine, body.actions, **_read_terms(body, "actions"))
+    return _describe(request, machine)
+
+
+@rollouts_group.post(
+    f"{INSTANCE}/pin", id="pinInstance", right="operate", answers=InstanceOut, matches=True,
+    summary="Pin an instance to its version", example={"reason": "a case before court"},
+)  # fmt: skip
+def pin_instance(request: HttpRequest, response: HttpResponse, machine: str, id: str, body: PinningInstance) -> Any:
+    """Pin an instance, so that no plan moves it. With `If-Match`, only if nothing has happened to it since."""
+    after = rollouts.pin_instance(
+        actor_of(request), machine, id, body.pinned, reason=body.reason, expect=read_expected(request),
+        key=engine_key(request),
+    )  # fmt: skip
+    return set_etag(response, after)
+
+
+def _read_terms(body: Acting, *without: str) -> dict[str, Any]:
+    return body.model_dump(exclude=set(without))
+
+
+drafts_group = Group("drafts", "Definitions that are not published yet.")
+DRAFT = "/drafts/{int:draft}"
+DRAFTS = "/machines/{name:machine}/drafts"
+
+
+class DraftRow(Out):
+    """A draft without its text."""
+
+    id: int
+    machine: str
+    base: int | None = Field(description="the version that it was made from; null: there was no such machine")
+    format: str
+    note: str
+    author: str
+    created: Ms = Field(validation_alias="created_at")
+    updated: Ms = Field(validation_alias="updated_at")
+    revision: int
+    state: str = Field(description="open, published or discarded")
+    published: int | None = Field(description="the version it became")
+    closed_by: str = Field(description="who published or discarded it")
+
+
+class DraftOut(DraftRow):
+    text: str
+    digest: str = Field(description="of format and text: an approval covers exactly these")
+
+
+class Drafts(Listed[DraftRow]):
+    pass
+
+
+class Drafting(Body):
+    text: str = Field(max_length=MAX_DEFINITION, description="the definition, finished or not")
+    format: str = Field("guess", description=f"of the text: {', '.join(FORMAT_NAMES)}")
+    note: Why = ""
+
+
+class NewDraft(Drafting):
+    base: int | None = Field(None, ge=1, description="the version it is made from; the current one by default")
+
+
+class Rebasing(Body):
+    onto: int = Field(ge=1, description="the version that it was compared with: it has to be the current one")
+
+
+class Discarding(Body):
+    reason: Why = ""
+
+
+class DraftPublishing(Body):
+    reason: Why = Field("", description="kept with the version; the draft's note by default")
+    rollout: float | None = Field(None, ge=0, le=100, description="per cent of new instances that get it; null: all")
+
+
+class DraftCheck(Out):
+    """``publishable``: whether nothing in it, and no newer version, keeps it from being published."""
+
+    publishable: bool
+    findings: list[FindingOut]
+    base: int | None
+    current: int | None = Field(
+        description="the machine's current version, or the one that is rolled out: another than `base` is a conflict"
+    )
+    needs_approval: bool = Field(
+        validation_alias="needs_second", description="whether publishing it takes a second person"
+    )
+
+
+@drafts_group.get(DRAFTS, id="listDrafts", right="publish", answers=Drafts, summary="List drafts")
+def list_all(
+    request: HttpRequest, machine: str, state: Literal["open", "published", "discarded", "any"] = "open",
+    limit: int = Query(50, ge=1, le=500), cursor: str | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """List drafts, newest first."""
+    found = drafts.list_drafts(actor_of(request), machine, state="" if state == "any" else state)
+    return request_terms.read_page("drafts", found, limit, cursor)
+
+
+@drafts_group.post(
+    DRAFTS, id="saveDraft", right="publish", answers={201: DraftOut}, refusals=(404,), summary="Save a draft",
+    costly=True, most=VIEWERS_DEFINITION,
+    example={"text": '{"id": "door", "initial": "shut", "states": {"shut": {}}}', "note": "first try"},
+)  # fmt: skip
+def save(request: HttpRequest, response: HttpResponse, machine: str, body: NewDraft) -> Status:
+    """Save a draft of a machine that is there, or of a new one. Anything may be in the text; `check` says what is
+    wrong."""
+    made = drafts.save(actor_of(request), machine, body.text, format=body.format, note=body.note, base=body.base)
+    return Status(201, set_etag(response, made))
+
+
+@drafts_group.get(DRAFT, id="getDraft", right="publish", answers=DraftOut, summary="Get a draft")
+def get_draft(request: HttpRequest, response: HttpResponse, draft: int) -> Draft:
+    """Return the draft; `ETag` is its revision."""
+    return set_etag(response, drafts.get(actor_of(request), draft))
+
+
+@drafts_group.put(
+    DRAFT, id="changeDraft", right="publish", answers=DraftOut, matches=True, summary="Change a draft", costly=True,
+    most=VIEWERS_DEFINITION,
+    example={"text": '{"id": "door", "initial": "shut", "states": {"shut": {}}}', "note": "second try"},
+)  # fmt: skip
+def change_draft(request: HttpRequest, response: HttpResponse, draft: int, body: Drafting) -> Draft:
+    """Replace the whole text. With `If-Match`, only if nobody changed it since."""
+    actor = actor_of(request)
+    machine = drafts.get(actor, draft, action="draft.save").machine
+    made = drafts.save(
+        actor, machine, body.text, format=body.format, note=body.note, id=draft, expect=read_expected(request)
+    )
+    return set_etag(response, made)
+
+
+@drafts_group.post(
+    f"{DRAFT}/check", id="checkDraft", right="publish", answers=DraftCheck, changes=False, summary="Check a draft"
+)
+def check(request: HttpRequest, draft: int) -> DraftCheck:
+    """Return every finding, and whether the draft could be published now."""
+    found = drafts.check(actor_of(request), draft, charge=partial(charge, request))
+    return DraftCheck.build(found, findings=found.submission.findings, base=found.draft.base)
+
+
+@drafts_group.post(
+    f"{DRAFT}/rebase", id="rebaseDraft", right="publish", answers=DraftOut, matches=True, summary="Rebase a draft",
+    example={"onto": 3},
+)  # fmt: skip
+def rebase(request: HttpRequest, response: HttpResponse, draft: int, body: Rebasing) -> Draft:
+    """Record that the draft was compared with the current version and is to replace it. The text stays as it is."""
+    made = drafts.rebase(actor_of(request), draft, onto=body.onto, expect=read_expected(request))
+    return set_etag(response, made)
+
+
+@drafts_group.post(
+    f"{DRAFT}/discard", id="discardDraft", right="publish", answers=DraftOut, matches=True, summary="Discard a draft"
+)
+def discard(request: HttpRequest, response: HttpResponse, draft: int, body: Discarding) -> Draft:
+    """Discard the draft. Its text can still be read."""
+    made = drafts.discard(actor_of(request), draft, expect=read_expected(request), reason=body.reason)
+    return set_etag(response, made)
+
+
+@drafts_group.post(
+    f"{DRAFT}/publish", id="publishDraft", right="publish", answers={201: Published, 202: ApprovalOut}, matches=True,
+    summary="Publish a draft", example={"reason": "the door can be locked"},
+)  # fmt: skip
+def publish(request: HttpRequest, draft: int, body: DraftPublishing) -> Status:
+    """Publish the draft. It becomes its machine's current version, or with `rollout` that of a part of the new
+    instances. 409 (`SB640`) where its base is no longer the current version. Where it takes a second person, 202 and
+    the request."""
+    version = drafts.publish(
+        actor_of(request), draft, reason=body.reason, rollout=body.rollout, expect=read_expected(request),
+        charge=partial(charge, request),
+    )  # fmt: skip
+    return Status(201, Published.build(version, machine=version.machine.name))
