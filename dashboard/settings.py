@@ -54,7 +54,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "dashboard.serving.middleware.content_security_policy.ContentSecurityPolicy",
     "dashboard.serving.cookie_limits.CookieLimits",
-    "dashboard.serving.static_files.StaticFiles",
+    "dashboard.serving.event_loop_views.StaticFiles",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

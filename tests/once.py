@@ -9,7 +9,7 @@ from typing import Any
 import redis.utils
 from django.conf import settings
 
-from dashboard.serving.static_files import StaticFiles
+from dashboard.serving.event_loop_views import StaticFiles
 
 _scans: dict[tuple[Any, ...], tuple[dict[str, Any], dict[str, Any]]] = {}
 

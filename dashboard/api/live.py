@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from redis.exceptions import RedisError
 
-from dashboard.live import frames, topics
+from dashboard.live import messages, topics
 from dashboard.live.hub.reading import Command, LibraryMissing, read_once
 from dashboard.live.hub.sources import Value, find_disclosed
 from dashboard.live.messages import HTTP_STATUS, ErrorCode
@@ -33,12 +33,12 @@ EPOCH = "http"
 @require_safe
 def show(request: HttpRequest) -> JsonResponse:
     if not request.user.is_authenticated:
-        return JsonResponse(frames.error(ErrorCode.FORBIDDEN, "authentication required"), status=401)
+        return JsonResponse(messages.error(ErrorCode.FORBIDDEN, "authentication required"), status=401)
     name = request.GET.get("topic", "")
     try:
         topic = topics.parse(name)
     except BadTopic as error:
-        return _refuse(ErrorCode.BAD_TOPIC, str(error), name[: frames.ECHO])
+        return _refuse(ErrorCode.BAD_TOPIC, str(error), name[: messages.ECHO])
     permitted = Rights.of(request.user).permit(topic)
     if permitted is None:
         return _refuse(ErrorCode.FORBIDDEN, f"you may not watch {topic}", str(topic))
@@ -47,7 +47,7 @@ def show(request: HttpRequest) -> JsonResponse:
     except (SignalboxError, RedisError, OSError) as error:
         return _refuse(ErrorCode.UNAVAILABLE, str(find_denial(error) or "Redis does not answer"), str(topic))
     _note(request, permitted, value)
-    return JsonResponse(frames.value("snapshot", topic, epoch=EPOCH, seq=1, data=value, at=at))
+    return JsonResponse(messages.value("snapshot", topic, epoch=EPOCH, seq=1, data=value, at=at))
 
 
 def _note(request: HttpRequest, permitted: Topic, value: Value) -> None:
@@ -73,4 +73,4 @@ def read(engine: Engine, topic: Topic) -> tuple[Value, int]:
 
 
 def _refuse(code: ErrorCode, message: str, topic: str) -> JsonResponse:
-    return JsonResponse(frames.error(code, message, topic), status=HTTP_STATUS[code])
+    return JsonResponse(messages.error(code, message, topic), status=HTTP_STATUS[code])

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.instances.event_actions import Route, list_routes
-from dashboard.instances.presenters import list_changes
+from dashboard.instances.presenters import Route, list_changes, list_routes
 from dashboard.shared import version_view
 from dashboard.shared.addresses import page_of
 from dashboard.shared.redacted_engine import RedactedEngine

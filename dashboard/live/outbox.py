@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from .frames import Frame
+from .messages import Frame
 from .topics import Topic
 
 
@@ -148,7 +148,7 @@ class Outbox:
 
 
 if TYPE_CHECKING:
-    from .frames import Frame
+    from .messages import Frame
 
 log = logging.getLogger(__name__)
 #: key in ``scope["extensions"]`` under which the server offers a FrameWriter for the connection

@@ -33,7 +33,7 @@ from machines.engine.definitions.reading.indexes import FACTS
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 
-from .diagrams.diagram_modes import DEFAULT, mode_of
+from .diagram_modes import DEFAULT, mode_of
 
 SIZE = 50  # instances on a page
 MAX_COUNTED = 5_000  # instances looked at for the figures of one page

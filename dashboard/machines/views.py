@@ -38,8 +38,8 @@ from machines.people.actor import Actor
 from machines.retention import figures
 
 from . import instance_list as listings
-from .diagrams.diagram import count_errors, draw_machine
-from .diagrams.diagram_modes import MODES, mode_of, read_coverage, read_rates
+from .diagram import count_errors, draw_machine
+from .diagram_modes import MODES, mode_of, read_coverage, read_rates
 from .forms import Creation
 from .instance_list import InstanceList
 from .presenters import InstanceTable, MachinePage, count_found, count_shown_errors, describe_tally, load_view

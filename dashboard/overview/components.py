@@ -6,10 +6,9 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from dashboard.instances.event_actions import Route
-from dashboard.instances.presenters import Child, Deadline
-from dashboard.machines.scoreboards import Row as BoardRow
-from dashboard.machines.scoreboards import Scoreboard, Scoreboards
+from dashboard.instances.presenters import Child, Deadline, Route
+from dashboard.machines.presenters import Row as BoardRow
+from dashboard.machines.presenters import Scoreboard, Scoreboards
 from dashboard.shared import counts
 from dashboard.shared.charts import Chart, Charts, Figure
 from dashboard.shared.counts import PLACES, Depth, Figures, StateCount

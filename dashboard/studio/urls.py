@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from . import checks, draft_runs, simulator, verifications, views
+from . import checks, simulator, views
 
 EDIT = "machines/<name:machine>/edit/"
 TRY = "machines/<name:machine>/try/"
@@ -12,13 +12,13 @@ TRY = "machines/<name:machine>/try/"
 urlpatterns = [
     path("machines/new/", views.new, name="studio-new"),
     path("machines/new/check/", checks.check_new, name="studio-check-new"),
-    path("machines/new/verify/", verifications.verify_new, name="studio-verify-new"),
-    path("machines/new/play/", draft_runs.play_new, name="studio-play-new"),
+    path("machines/new/verify/", checks.verify_new, name="studio-verify-new"),
+    path("machines/new/play/", simulator.play_new, name="studio-play-new"),
     path(EDIT, views.edit, name="studio"),
     path(f"{EDIT}submit/", views.submit, name="studio-submit"),
     path(f"{EDIT}check/", checks.check, name="studio-check"),
-    path(f"{EDIT}verify/", verifications.verify, name="studio-verify"),
-    path(f"{EDIT}play/", draft_runs.play, name="studio-play"),
+    path(f"{EDIT}verify/", checks.verify, name="studio-verify"),
+    path(f"{EDIT}play/", simulator.play, name="studio-play"),
     path(f"{EDIT}save/", views.save, name="studio-save"),
     path(f"{EDIT}presence/", views.note_presence, name="studio-presence"),
     path(TRY, simulator.show, name="try"),

@@ -37,7 +37,7 @@ from machines.people.actor import Actor
 from machines.people.errors import DraftChanged, DraftClosed
 from machines.versions import drafts
 
-from . import verifications
+from . import checks
 from .checks import read_format, refuse, refuse_error
 
 CPU = 6.0
@@ -209,7 +209,7 @@ def _check(request: HttpRequest, space: Workspace, *, write: str = "") -> int:
 def _verify(request: HttpRequest, space: Workspace) -> int:
     """Verify the text for a page without script. Return the status of the page."""
     try:
-        space.verified = verifications.verify_text(request, space.machine, space.text)
+        space.verified = checks.verify_text(request, space.machine, space.text)
     except SignalboxError as error:
         space.mistake = f"{error.message} ({error.code})"
         return status_of(type(error))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from . import draft_views, plans, views
+from . import plans, views
 
 VERSIONS = "machines/<name:machine>/versions/"
 DRAFT = f"{VERSIONS}drafts/<int:id>/"
@@ -20,12 +20,12 @@ urlpatterns = [
     path(f"{VERSIONS}policy/", views.policy, name="version-policy"),
     path(f"{VERSIONS}replay/", views.show_replay, name="version-replay"),
     path(f"{VERSIONS}step.svg", views.picture, name="version-step"),
-    path(f"{VERSIONS}drafts/", draft_views.new, name="draft-new"),
-    path(DRAFT, draft_views.show, name="draft"),
-    path(f"{DRAFT}edit/", draft_views.edit, name="draft-edit"),
-    path(f"{DRAFT}publish/", draft_views.publish, name="draft-publish"),
-    path(f"{DRAFT}rebase/", draft_views.rebase, name="draft-rebase"),
-    path(f"{DRAFT}discard/", draft_views.discard, name="draft-discard"),
+    path(f"{VERSIONS}drafts/", views.new_draft, name="draft-new"),
+    path(DRAFT, views.show_draft, name="draft"),
+    path(f"{DRAFT}edit/", views.edit, name="draft-edit"),
+    path(f"{DRAFT}publish/", views.publish, name="draft-publish"),
+    path(f"{DRAFT}rebase/", views.rebase, name="draft-rebase"),
+    path(f"{DRAFT}discard/", views.discard, name="draft-discard"),
     path(f"{VERSIONS}plans/", plans.new, name="plan-new"),
     path(PLAN, plans.show, name="plan"),
     path(f"{PLAN}dry-run/", plans.dry_run, name="plan-dry-run"),

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from dashboard.live.frames import Frame
+from dashboard.live.messages import Frame
 from dashboard.live.outbox import EXTENSION
 from dashboard.shared.permissions import RIGHTS
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.live import frames, messages
+from dashboard.live import messages
 from dashboard.live.messages import CLIENT, CLOSES, ERRORS, SERVER, CloseCode, ErrorCode, Message
 from dashboard.live.sockets import admission
 from dashboard.live.topics import Topic
@@ -13,10 +13,10 @@ from tests.cases import for_each
 
 PYTHON_TYPES = {"string": str, "integer": int, "object": dict}
 BUILT = {
-    "snapshot": frames.value("snapshot", Topic("overview"), epoch="e", seq=1, data={}, at=1),
-    "delta": frames.value("delta", Topic("overview"), epoch="e", seq=2, data={}, at=1),
-    "status": frames.status("live", epoch="e", at=1, every=2.0),
-    "error": frames.error(ErrorCode.FORBIDDEN, "no", "overview"),
+    "snapshot": messages.value("snapshot", Topic("overview"), epoch="e", seq=1, data={}, at=1),
+    "delta": messages.value("delta", Topic("overview"), epoch="e", seq=2, data={}, at=1),
+    "status": messages.status("live", epoch="e", at=1, every=2.0),
+    "error": messages.error(ErrorCode.FORBIDDEN, "no", "overview"),
 }
 
 

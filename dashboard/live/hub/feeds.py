@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from itertools import chain, islice, zip_longest
 from typing import Any
 
-from dashboard.live import frames
-from dashboard.live.frames import Frame
+from dashboard.live import messages
+from dashboard.live.messages import Frame
 from dashboard.live.outbox import Outbox
 from dashboard.live.topics import Topic
 from machines.engine.keys import Keys
@@ -61,7 +61,7 @@ class Feed:
     def snapshot(self) -> Frame | None:
         """Return the current value as a frame, encoded once for all who ask; None before the first read."""
         if self._snapshot is None and self.value is not None:
-            self._snapshot = frames.encode(self._make_frame("snapshot", self.value))
+            self._snapshot = messages.encode(self._make_frame("snapshot", self.value))
         return self._snapshot
 
     def _send_snapshot(self) -> None:
@@ -69,12 +69,12 @@ class Feed:
             outbox.snapshot(self.topic)
 
     def _send_delta(self, patch: dict[str, Any]) -> None:
-        frame = frames.encode(self._make_frame("delta", patch))
+        frame = messages.encode(self._make_frame("delta", patch))
         for outbox in self.watchers:
             outbox.delta(self.topic, frame)
 
     def _make_frame(self, kind: str, data: dict[str, Any]) -> dict[str, Any]:
-        return frames.value(kind, self.topic, epoch=self.epoch, seq=self.seq, data=data, at=self.at)
+        return messages.value(kind, self.topic, epoch=self.epoch, seq=self.seq, data=data, at=self.at)
 
 
 #: how far Redis time may step back before it counts as another server's, ms: clocks are corrected now and then

@@ -16,10 +16,9 @@ from collections.abc import Callable
 
 from redis.exceptions import RedisError
 
-from dashboard.live import frames
-from dashboard.live.frames import Frame
+from dashboard.live import messages
 from dashboard.live.limits import Limits, limits
-from dashboard.live.messages import ErrorCode
+from dashboard.live.messages import ErrorCode, Frame
 from dashboard.live.outbox import Direct, Outbox, OutboxWriter
 from dashboard.live.topics import Topic
 from machines.audit.request_context import run_in_own_context
@@ -148,7 +147,7 @@ class Hub:
         self._feeds.join(outbox, topic)
         if self._state == STALE and not self._feeds.has(topic):
             why = UNREACHABLE if self.denied is None else str(self.denied)
-            outbox.notice(frames.encode(frames.error(ErrorCode.UNAVAILABLE, why, str(topic))))
+            outbox.notice(messages.encode(messages.error(ErrorCode.UNAVAILABLE, why, str(topic))))
         self._wake.set()
 
     def unsubscribe(self, outbox: Outbox, topic: Topic) -> None:
@@ -295,7 +294,7 @@ class Hub:
     def _make_status(self) -> Frame:
         state = self._state or STALE
         every = self._limits.reconcile if state == LIVE else self._limits.backoff
-        return frames.encode(frames.status(state, epoch=self._feeds.epoch, at=self._feeds.at, every=every))
+        return messages.encode(messages.status(state, epoch=self._feeds.epoch, at=self._feeds.at, every=every))
 
 
 def _check_cancellation() -> None:

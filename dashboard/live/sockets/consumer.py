@@ -12,17 +12,15 @@ from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from channels.utils import await_many_dispatch
 
-from dashboard.live import frames
-from dashboard.live.frames import BadFrame, Command
+from dashboard.live import messages
 from dashboard.live.hub.hub import Full, hub
 from dashboard.live.limits import limits
-from dashboard.live.messages import CloseCode, ErrorCode
+from dashboard.live.messages import BadFrame, CloseCode, Command, ErrorCode
 from dashboard.live.outbox import EXTENSION, Direct, Outbox
 from dashboard.live.topics import Topic
 
 from .admission import CommandRateLimit, Person, quotas
-from .permissions import Rights, RightsUnknown, SocketDisclosures, asking, least
-from .session_monitor import session_monitor
+from .permissions import Rights, RightsUnknown, SocketDisclosures, asking, least, session_monitor
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +96,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
         if self.outbox is None:
             return
         try:
-            command = frames.read_command(bytes_data if text_data is None else text_data, limit=self.limits.frame)
+            command = messages.read_command(bytes_data if text_data is None else text_data, limit=self.limits.frame)
             cost = 1
         except BadFrame as error:
             command, cost = None, self.limits.bad_frame_cost
@@ -175,7 +173,7 @@ class LiveConsumer(AsyncWebsocketConsumer):
             self.person.topics -= 1
 
     def _refuse(self, code: ErrorCode, message: str, topic: str | None = None) -> None:
-        self.outbox.notice(frames.encode(frames.error(code, message, topic)))
+        self.outbox.notice(messages.encode(messages.error(code, message, topic)))
 
     # What the session monitor finds
 

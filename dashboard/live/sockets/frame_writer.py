@@ -15,7 +15,7 @@ from websockets.protocol import OPEN
 from dashboard.live.outbox import EXTENSION
 
 if TYPE_CHECKING:  # a program may import the server before Django has its apps
-    from dashboard.live.frames import Frame
+    from dashboard.live.messages import Frame
 
 #: what this module needs to know of a protocol; a release of uvicorn that names it otherwise offers no extension
 NEEDED = ("conn", "transport", "writable", "handshake_complete", "close_sent", "disconnected")

@@ -17,8 +17,8 @@ from websockets.asyncio.client import connect
 from websockets.frames import Frame as Reference
 from websockets.frames import Opcode
 
-from dashboard.live import frames
-from dashboard.live.frames import Frame
+from dashboard.live import messages
+from dashboard.live.messages import Frame
 from dashboard.live.outbox import EXTENSION
 from dashboard.live.sockets.frame_writer import SocketProtocol, TransportWriter
 from dashboard.serving.server import server
@@ -36,8 +36,8 @@ def test_a_frame_is_written_as_the_websocket_library_writes_it(size: int) -> Non
 
 
 def test_messages_are_plain_ascii_whatever_is_in_them() -> None:
-    assert frames.encode({"name": "\ud800 é"}).wire.isascii() is False  # the header is not
-    assert frames.encode({"name": "\ud800 é"}).isascii()
+    assert messages.encode({"name": "\ud800 é"}).wire.isascii() is False  # the header is not
+    assert messages.encode({"name": "\ud800 é"}).isascii()
 
 
 def test_the_sites_server_offers_it() -> None:

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from dashboard.live import frames
-from dashboard.live.frames import BadFrame, Command, read_command
-from dashboard.live.messages import ErrorCode
+from dashboard.live import messages
+from dashboard.live.messages import BadFrame, Command, ErrorCode, read_command
 from dashboard.live.topics import Topic
 from tests.cases import for_each
 
@@ -55,10 +54,10 @@ def test_what_is_no_command_gets_a_code(frame: str | bytes, code: ErrorCode) -> 
 def test_a_bad_topic_is_repeated_but_not_at_length() -> None:
     with pytest.raises(BadFrame) as caught:
         read_command(json.dumps({"type": "subscribe", "topic": "x" * 3000}), limit=LIMIT)
-    assert caught.value.topic == "x" * frames.ECHO
+    assert caught.value.topic == "x" * messages.ECHO
 
 
 def test_frames_are_compact_ascii_whatever_is_in_them() -> None:
-    text = frames.encode(frames.error(ErrorCode.BAD_TOPIC, "no 🚂 \ud800"))
+    text = messages.encode(messages.error(ErrorCode.BAD_TOPIC, "no 🚂 \ud800"))
     assert text.isascii()
     assert ", " not in text

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from dashboard.live.frames import Frame
+from dashboard.live.messages import Frame
 from dashboard.live.outbox import Direct, Outbox, OutboxWriter
 from dashboard.live.topics import Topic
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard.instances.event_actions import list_event_actions, list_events
+from dashboard.instances.presenters import list_event_actions, list_events
 from dashboard.shared import version_view
 
 

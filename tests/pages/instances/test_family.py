@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 from django.urls import reverse
 from guardian.shortcuts import assign_perm
 
-from dashboard.instances import family
+from dashboard.instances import views
 from dashboard.shared.redacted_engine import RedactedEngine
 from machines.catalog import publishing
 from machines.models import Machine
@@ -59,7 +59,7 @@ LEAVES = [("leaf", False, [])]
 
 
 def test_the_whole_tree_is_read_from_the_top(all_seen, tree):
-    found = family.load_family(all_seen, tree)
+    found = views.load_family(all_seen, tree)
     assert shape(found.root) == ("trunk", True, [("branch", False, LEAVES), ("branch", False, LEAVES)])
     assert (found.size, found.cut_above, found.cut_below) == (5, False, False)
     assert found.root.children[0].states == ["Running"]
@@ -68,21 +68,21 @@ def test_the_whole_tree_is_read_from_the_top(all_seen, tree):
 def test_of_an_instance_below_its_ancestors_are_read_and_their_other_children_counted(engine, all_seen, tree):
     branch = child_of(engine, "trunk", "t-1", "i1")
     leaf = child_of(engine, "branch", branch.id)
-    found = family.load_family(all_seen, leaf)
+    found = views.load_family(all_seen, leaf)
     assert shape(found.root) == ("trunk", False, [("branch", False, [("leaf", True, [])])])
     assert (found.root.more, found.root.children[0].invoke) == (1, "i1")
 
 
 def test_depth_and_number_are_bounded_and_the_tree_says_so(engine, tree, all_seen, monkeypatch):
-    monkeypatch.setattr(family, "MAX_DEPTH", 1)
-    found = family.load_family(all_seen, tree)
+    monkeypatch.setattr(views, "MAX_DEPTH", 1)
+    found = views.load_family(all_seen, tree)
     assert (found.cut_below, [child.more for child in found.root.children]) == (True, [1, 1])
-    monkeypatch.setattr(family, "MAX_KIN", 2)
-    found = family.load_family(all_seen, tree)
+    monkeypatch.setattr(views, "MAX_KIN", 2)
+    found = views.load_family(all_seen, tree)
     assert (found.size, found.root.more, found.cut_below) == (2, 1, True)
     leaf = child_of(engine, "branch", child_of(engine, "trunk", "t-1").id)
-    monkeypatch.setattr(family, "MAX_ANCESTORS", 1)
-    assert family.load_family(all_seen, leaf).cut_above
+    monkeypatch.setattr(views, "MAX_ANCESTORS", 1)
+    assert views.load_family(all_seen, leaf).cut_above
 
 
 def test_machines_out_of_scope_are_not_in_the_tree(user_of, tree):
@@ -90,7 +90,7 @@ def test_machines_out_of_scope_are_not_in_the_tree(user_of, tree):
     for machine in ("trunk", "branch"):
         assign_perm("view_machine", user, publishing.adopt(machine))
         engine = RedactedEngine(Actor(get_user_model().objects.get(pk=user.pk), "page"))
-        found = family.load_family(engine, engine.get("trunk", "t-1"))
+        found = views.load_family(engine, engine.get("trunk", "t-1"))
         seen.append(found and found.size)
     assert seen == [None, 3]
 

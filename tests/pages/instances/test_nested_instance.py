@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard.instances.event_actions import list_event_actions
-from dashboard.instances.presenters import Child, list_children
+from dashboard.instances.presenters import Child, list_children, list_event_actions
 from dashboard.shared import version_view
 from tests.pages.reading import Element, fields, read
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from django.utils import timezone
 
 from dashboard.live.hub.feeds import merge
-from dashboard.machines.diagrams import diagram_modes
+from dashboard.machines import diagram_modes
 from dashboard.shared import times
 from dashboard.shared.addresses import InstanceId
 from dashboard.shared.navigation import NAVIGATION_LINKS

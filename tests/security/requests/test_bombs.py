@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from dashboard.live import frames
+from dashboard.live import messages
 from dashboard.live.limits import Limits
 from machines.catalog.submissions import GUESS, Submission, read
 from machines.formats import READERS
@@ -122,7 +122,7 @@ def test_a_query_breaks_nothing(world: World, visitors: dict[Kind, Any], name: s
 
 @for_each("name", FRAMES)
 def test_a_frame_is_refused_in_words(name: str):
-    with pytest.raises(frames.BadFrame) as caught:
-        frames.read_command(FRAMES[name](), limit=Limits().frame)
-    told = frames.encode(frames.error(caught.value.code, caught.value.message, caught.value.topic))
+    with pytest.raises(messages.BadFrame) as caught:
+        messages.read_command(FRAMES[name](), limit=Limits().frame)
+    told = messages.encode(messages.error(caught.value.code, caught.value.message, caught.value.topic))
     assert len(told) < 2_000

@@ -1,4 +1,4 @@
-// Computes what a diagram shows in each mode. dashboard/machines/diagrams/diagram_modes.py does the same and has the scales.
+// Computes what a diagram shows in each mode. dashboard/machines/diagram_modes.py does the same and has the scales.
 
 import { brief, short } from "../shared/format.js";
 import { countOf, takenOf } from "./overlay.js";
