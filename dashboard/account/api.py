@@ -18,14 +18,10 @@ from dashboard.api.framework.schemas import Body, Mistaken, Ms, Out
 from dashboard.models import SavedView
 from machines.models import Token
 from machines.patterns import Session
-from machines.people import actions as tokens
-from machines.people import notes, token_sessions
+from machines.people import actions, notes, tokens
 from machines.people.notes import MAX_TEXT, Note
 from machines.people.permissions import RIGHTS
-from machines.people.tokens import LEAST_TTL
-from machines.people.tokens import LIFETIME
-from machines.people.tokens import MAX_TTL
-from machines.people.tokens import TTL
+from machines.people.tokens import LEAST_TTL, LIFETIME, MAX_TTL, TTL
 
 from . import presenters
 from .presenters import Link
@@ -91,7 +87,7 @@ def make_session(request: HttpRequest, body: SessionMaking) -> Status[SessionMad
     """Take the token itself. The session may do what the token may at that moment, and ends with it."""
     caller = caller_of(request)
     token = None if caller.session else caller.token
-    made, text = tokens.make_session(caller.actor, token, body.state, ttl=body.ttl)
+    made, text = actions.make_session(caller.actor, token, body.state, ttl=body.ttl)
     return Status(201, SessionMadeOut.build(made, session=text))
 
 
@@ -100,7 +96,7 @@ def make_session(request: HttpRequest, body: SessionMaking) -> Status[SessionMad
 )
 def list_sessions(request: HttpRequest) -> dict[str, Any]:
     """List the sessions of the token, or of all tokens of a person on the pages; the one that ends first in front."""
-    return {"items": list(token_sessions.of(_list_tokens(request)))}
+    return {"items": list(tokens.list_sessions(_list_tokens(request)))}
 
 
 @sessions_group.delete(
@@ -108,7 +104,7 @@ def list_sessions(request: HttpRequest) -> dict[str, Any]:
 )
 def revoke_all(request: HttpRequest) -> dict[str, int]:
     """Revoke all sessions of the token, the one that asks too."""
-    return {"ended": tokens.revoke_sessions(actor_of(request), _list_tokens(request))}
+    return {"ended": actions.revoke_sessions(actor_of(request), _list_tokens(request))}
 
 
 @sessions_group.get(
@@ -130,7 +126,7 @@ def current(request: HttpRequest, response: HttpResponse) -> Session:
 )  # fmt: skip
 def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> Session:
     """Replace the whole state. With `If-Match`, only if nobody wrote since."""
-    return set_etag(response, token_sessions.put(_get_current(request), body.state, expect=read_expected(request)))
+    return set_etag(response, tokens.put_session(_get_current(request), body.state, expect=read_expected(request)))
 
 
 @sessions_group.delete(
@@ -153,7 +149,7 @@ def end(request: HttpRequest) -> dict[str, int]:
 )  # fmt: skip
 def rotate(request: HttpRequest, response: HttpResponse) -> SessionMadeOut:
     """Replace the session's text. State, revision and handle stay; the former text opens nothing from here on."""
-    turned, text = token_sessions.rotate(_get_current(request))
+    turned, text = tokens.rotate_session(_get_current(request))
     return SessionMadeOut.build(set_etag(response, turned), session=text)
 
 
@@ -168,7 +164,7 @@ def revoke_session(request: HttpRequest, session: str) -> dict[str, int]:
 
 
 def _end(request: HttpRequest, handle: str) -> bool:
-    return tokens.revoke_session(actor_of(request), _list_tokens(request), handle) is not None
+    return actions.revoke_session(actor_of(request), _list_tokens(request), handle) is not None
 
 
 callers_group = Group("callers", "The account of the caller.")

@@ -12,7 +12,7 @@ from machines.models import Token
 from machines.patterns import Gone, Held, Session, Sessions
 from machines.patterns import Held as HeldSession
 from machines.patterns.sessions import HANDLE
-from machines.people import token_sessions
+from machines.people import tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,8 @@ class TokenSession:
 
 def sessions_of(user: Any) -> list[TokenSession]:
     """List the sessions of the active tokens. Sessions of other tokens open nothing, and expire."""
-    tokens = {token.handle: token for token in Token.holding(user)}
-    return [TokenSession(held, tokens[held.subject]) for held in token_sessions.of(tokens.values())]
+    owned = {token.handle: token for token in Token.holding(user)}
+    return [TokenSession(held, owned[held.subject]) for held in tokens.list_sessions(owned.values())]
 
 
 DAYS = 7  # from its creation, however often it is opened, so that its end can be shown

@@ -14,10 +14,8 @@ from datetime import datetime
 
 from dashboard.shared.errors.redis_outage import Panels
 from dashboard.shared.version_view import VersionView
-from machines.catalog.coverage import Coverage, storage
-from machines.catalog.coverage import Part
-from machines.catalog.coverage import list_parts
-from machines.catalog.coverage import percent
+from machines.catalog.coverage import Coverage, Part, list_parts, percent
+from machines.catalog.models import StoredCoverage
 from machines.catalog.queries import get_version
 from machines.engine import Live, SignalboxError
 from machines.engine.definitions import Outline, StateOutline, TransitionOutline
@@ -327,7 +325,7 @@ class CoverageFigures:
 def read_coverage(view: VersionView, live: Live) -> CoverageFigures:
     """Read what tests reported of exactly this definition, and how often its transitions were taken."""
     digest = get_version(view.machine, view.version, without=("drawing",)).digest
-    report = storage.find(view.machine, digest)
+    report = StoredCoverage.find(view.machine, digest)
     coverage = Coverage(view.machine, digest) if report is None else Coverage.from_dict(report.numbers)
     lately = _list_taken_lately(view, live)
     parts: list[Part] = list_parts(view.outline, coverage)

@@ -13,9 +13,7 @@ from django.utils import timezone
 from machines.engine import SignalboxError
 from machines.engine.definitions.outline import TransitionOutline
 from machines.statistics.ages import format_duration
-from machines.statistics.series import SPANS
-from machines.statistics.series import Line
-from machines.statistics.series import Series, several
+from machines.statistics.series import SPANS, Line, Series, several
 
 from . import times, version_view
 from .redacted_engine import RedactedEngine, redacted_engine

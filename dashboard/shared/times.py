@@ -24,9 +24,9 @@ from django.utils.safestring import SafeString
 
 from dashboard.models import Preferences
 from dashboard.site.mount_point import is_for_machines
+from machines.conf.database import PreparedQuery
 from machines.engine.definitions import FieldOutline
 from machines.people import last_seen
-from machines.conf.database import PreparedQuery
 from machines.statistics.ages import format_age
 
 from .async_middleware import AsyncMiddleware

@@ -17,10 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 from machines import diagrams
 from machines.catalog import builtin_machines, offload
 from machines.catalog.mirrors import is_mirror, row_methods
-from machines.catalog.queries import get_version
-from machines.catalog.queries import list_unrecorded
-from machines.catalog.queries import make_version
-from machines.catalog.queries import outline_from
+from machines.catalog.queries import get_version, list_unrecorded, make_version, outline_from
 from machines.diagrams import active, fold_id
 from machines.engine.definitions import FieldOutline, Outline, StateOutline, TransitionOutline
 from machines.engine.definitions.outline import is_match

@@ -21,9 +21,9 @@ from dashboard.shared.rendering import answer_json
 from machines.catalog import offload
 from machines.catalog.editing import runs
 from machines.catalog.editing.checking import WRITTEN
-from machines.catalog.editing.names import vocabulary
-from machines.catalog.editing.run_steps import describe_run
-from machines.catalog.outlines import find_latest, get_version
+from machines.catalog.editing.places import vocabulary
+from machines.catalog.editing.runs import describe_run
+from machines.catalog.queries import find_latest, get_version
 from machines.catalog.submissions import FORMAT_NAMES, GUESS
 from machines.connections import get_throttle
 from machines.engine import BadInput, EngineUnavailable, SignalboxError

@@ -31,19 +31,16 @@ from machines import diagrams
 from machines.catalog import offload
 from machines.catalog.editing import runs
 from machines.catalog.editing.checking import choose_folds
-from machines.catalog.editing.run_steps import describe_step
-from machines.catalog.editing.runs import Run
-from machines.catalog.editing.scenario_text import REFUSED, write_scenario
-from machines.catalog.outlines import get_version
+from machines.catalog.editing.runs import REFUSED, Run, describe_step, write_scenario
+from machines.catalog.queries import get_version
 from machines.catalog.submissions import GUESS
 from machines.connections import get_throttle
 from machines.engine import BadInput, SignalboxError
 from machines.engine.definitions import CompiledDefinition
 from machines.engine.simulation.records import SimulatedStep
-from machines.instances.forms import TypedForm
-from machines.instances.forms.inputs import parse
+from machines.instances.forms import TypedForm, parse
 from machines.people.actor import Actor
-from machines.people.limits.rate_limit import spend_if_available
+from machines.people.limits import spend_if_available
 
 from . import checks
 

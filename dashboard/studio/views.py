@@ -24,7 +24,7 @@ from dashboard.shared.redacted_engine import redacted_engine
 from dashboard.shared.rendering import answer_json, render_page
 from dashboard.shared.times import in_ms
 from machines import formats
-from machines.catalog import offload, outlines
+from machines.catalog import offload
 from machines.catalog.editing.checking import WRITTEN
 from machines.catalog.editing.starters import list_starters
 from machines.catalog.queries import find_latest, get_version
@@ -274,13 +274,11 @@ def note_presence(request: HttpRequest, machine: str) -> JsonResponse:
     """Say that this person is editing; answer who else is, and whether the draft was changed meanwhile."""
     actor, id = Actor.of(request), parse_number(request.GET.get("draft", ""))
     if "leave" in request.GET:
-        presence.leave(actor, machine)
+        drafts.end_editing(actor, machine)
         return answer_json({"others": []})
-    others = [{"who": one.who, "draft": one.draft} for one in presence.note(actor, machine, id)]
+    others = [{"who": one.who, "draft": one.draft} for one in drafts.note_editing(actor, machine, id)]
     row = Draft.objects.defer("text").filter(pk=id, machine=machine).first() if id is not None else None
-    return answer_json(
-        {"others": others, "draft": _describe(row) if row else None, "current": outlines.find_latest(machine)}
-    )
+    return answer_json({"others": others, "draft": _describe(row) if row else None, "current": find_latest(machine)})
 
 
 def _describe(draft: Draft, *, text: bool = False) -> dict[str, Any]:

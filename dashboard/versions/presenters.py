@@ -23,7 +23,7 @@ from dashboard.shared.version_view import Overlay, load_versions_of
 from machines import diagrams
 from machines.bulks.store import OrderLost
 from machines.catalog import offload
-from machines.catalog.outlines import get_version
+from machines.catalog.queries import get_version
 from machines.catalog.redaction import MASK
 from machines.catalog.version_rules import ACTIONS, read_policy
 from machines.engine import Live, LookupFailed
@@ -31,7 +31,7 @@ from machines.engine.versions import DefinitionDiff, DryRun, MigrationClass, Ver
 from machines.engine.versions.records import OUTCOMES
 from machines.models import MachineVersion, StoredPlan
 from machines.people.actor import Actor
-from machines.versions import drafts, plans, redacted, rollouts
+from machines.versions import comparison, drafts, plans, rollouts
 
 from .plan_form import Choices, PlanForm
 

@@ -23,15 +23,14 @@ from dashboard.shared.rendering import answer_drawing, render_page
 from dashboard.shared.version_view import Overlay, find_state_parts, find_transition_parts
 from machines.approvals import queries as approval_queries
 from machines.catalog import offload
-from machines.catalog.outlines import stored_current
-from machines.catalog.partitions import count_missing
+from machines.catalog.queries import count_missing, stored_current
 from machines.catalog.version_rules import ACTIONS, OPERATIONS
 from machines.engine import BadInput, DefinitionError, Live
 from machines.engine.errors import UnknownMachine, VersionRefused
 from machines.engine.limits import MAX_REASON
 from machines.engine.versions import Replay
 from machines.engine.versions.records import UNTOLD, StepOutcome
-from machines.instances.forms.rendering import PageForm
+from machines.instances.forms import PageForm
 from machines.models import Draft, StoredPlan
 from machines.people.actor import Actor
 from machines.people.errors import ApprovalNeeded, DraftChanged, DraftClosed, DraftConflict

@@ -12,6 +12,7 @@ from guardian.shortcuts import assign_perm
 
 from dashboard.models import Preferences
 from dashboard.shared.times import preferences_of
+from machines.conf.database import PreparedQuery
 from machines.models import Machine
 from machines.people import permissions
 from machines.people.permissions import RIGHTS, anywhere, rights_of, scope_of

@@ -22,10 +22,9 @@ from machines.models import Token
 from machines.patterns import Session as TokenSession
 from machines.patterns import Verdict
 from machines.patterns.throttle import MAX_LIMIT
-from machines.people import last_seen, token_sessions, tokens
+from machines.people import last_seen, tokens
 from machines.people.actor import Actor
-from machines.people.limits import network_of
-from machines.people.limits import spend_if_available
+from machines.people.limits import network_of, spend_if_available
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 # Of a token or a session, wherever in an address it stands.
