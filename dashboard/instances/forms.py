@@ -9,7 +9,7 @@ from django import forms
 
 from dashboard.shared.version_view import VersionView
 from machines.engine import Instance, Wait
-from machines.engine.definitions import Outline, StateOutline
+from machines.engine.definitions import Outline
 from machines.instances.forms import REASON_LIMIT, JsonText, StepForm, TypedForm
 
 
@@ -57,7 +57,11 @@ class ForceForm(RepairForm):
             self.fields["state"] = forms.MultipleChoiceField(
                 label="state", error_messages=CHOOSE_STATE, widget=forms.SelectMultiple({"size": "8"})
             )
-        names = [(state.name, _indent_name(state)) for state in outline.states if _can_force(state, outline)]
+        names = [
+            (state.name, "\N{EM SPACE}" * state.depth + state.name)  # em spaces: browsers keep them at the start
+            for state in outline.states
+            if state.type != "history" and state.name != outline.root
+        ]
         self.fields["state"].choices = names if self.several else [("", "choose a state"), *names]
 
     def arguments(self) -> dict[str, Any]:
@@ -102,16 +106,6 @@ class ResumeForm(RepairForm):
 
     def arguments(self) -> dict[str, Any]:
         return {"overdue": self.cleaned_data["overdue"]}
-
-
-def _can_force(state: StateOutline, outline: Outline) -> bool:
-    """Return whether a state can be forced: not a history state, and not the root."""
-    return state.type != "history" and state.name != outline.root
-
-
-def _indent_name(state: StateOutline) -> str:
-    """Indent a name by em spaces, which browsers keep at the start of an option."""
-    return "\N{EM SPACE}" * state.depth + state.name
 
 
 Posted = Mapping[str, Any] | None

@@ -312,10 +312,6 @@ class Replay:
             for step in reversed(self.steps)
         ]
 
-    @property
-    def trail_json(self) -> str:
-        return json.dumps(self.trail, ensure_ascii=False)
-
     # ---- addresses
 
     def url(self, **changes: Any) -> str:
@@ -340,10 +336,6 @@ class Replay:
     @property
     def now_url(self) -> str:
         return self.url(at=None, **{"with": None})
-
-    @property
-    def alone_url(self) -> str:
-        return self.url(**{"with": None})
 
     @property
     def back_url(self) -> str:

@@ -432,7 +432,10 @@ def _explain_action(
         raise explanation
     routes = list(list_routes(view, explanation, groups=groups))
     return replace(
-        action, verdict=_judge_availability(explanation, routes), routes=routes, refusal=_explain_refusal(explanation)
+        action,
+        verdict=_judge_availability(explanation, routes),
+        routes=routes,
+        refusal="" if explanation.taken else str(explanation),
     )
 
 
@@ -516,7 +519,3 @@ def _judge_availability(explanation: Explanation, routes: list[Route]) -> str:
 def describe_groups(groups: Iterable[str]) -> str:
     """Return ``needs the group board or treasury``."""
     return f"needs the group {' or '.join(groups)}"
-
-
-def _explain_refusal(explanation: Explanation) -> str:
-    return "" if explanation.taken else str(explanation)

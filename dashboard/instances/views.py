@@ -177,19 +177,10 @@ def _draw(replay: Replay, actions: Iterable[EventAction]) -> SafeString:
     return draw_instance(
         replay.view,
         replay.instance,
-        _list_possible(actions),
-        actions=_list_anchors(actions),
+        {route.id: route.kind for action in actions for route in action.routes},
+        actions={route.id: f"event-{action.number}" for action in actions for route in action.routes},
         address=replay.drawing_url,
     )
-
-
-def _list_possible(actions: Iterable[EventAction]) -> dict[str, str]:
-    return {route.id: route.kind for action in actions for route in action.routes}
-
-
-def _list_anchors(actions: Iterable[EventAction]) -> dict[str, str]:
-    """Return transition -> the anchor of the form that fires its event."""
-    return {route.id: f"event-{action.number}" for action in actions for route in action.routes}
 
 
 def _read_before(request: HttpRequest) -> int | None:

@@ -221,20 +221,12 @@ class InstanceList:
         return urlsplit(self.first_url).query
 
     @property
-    def fragment_url(self) -> str:
-        return self.url(fragment=True)
-
-    @property
     def first_url(self) -> str:
         return self.url(cursor=None)
 
     @property
     def other_order_url(self) -> str:
         return self.url(cursor=None, order=None if self.newest else "newest")
-
-    @property
-    def all_url(self) -> str:
-        return self.url(cursor=None, state=None)
 
     @property
     def whole_url(self) -> str:

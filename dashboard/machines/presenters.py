@@ -92,7 +92,8 @@ def _list_declared(found: Acceptance, scope: Scope) -> Iterator[Sender]:
         if name == ANY:
             yield Sender("any machine", "everyone who may publish it")
         else:
-            yield Sender(name, "named by the definition", _make_url(name, scope))
+            url = find_page_address("signalbox:machine", name) if name in scope else ""
+            yield Sender(name, "named by the definition", url)
 
 
 def _list_granted(found: Acceptance, seen: list[str]) -> Iterator[Sender]:
@@ -106,10 +107,6 @@ def _list_granted(found: Acceptance, seen: list[str]) -> Iterator[Sender]:
         yield Sender(f"{hidden} more", "granted, not visible to you")
     if found.granted is None:
         yield Sender("any machine", "until a worker has recorded the senders")
-
-
-def _make_url(name: str, scope: Scope) -> str:
-    return find_page_address("signalbox:machine", name) if name in scope else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +193,8 @@ class MachinePage:
         return read_coverage(self.view, self.live) if self.mode is MODES["tests"] else None
 
     @cached_property
-    def _in_error(self) -> dict[str, int]:
+    def in_error(self) -> dict[str, int]:
         return count_shown_errors(self._engine, self.view)
-
-    @property
-    def in_error_json(self) -> str:
-        return json.dumps(self._in_error)
 
     @cached_property
     def drawing(self) -> SafeString:
@@ -212,7 +205,7 @@ class MachinePage:
             live if tally is None else replace(live, counts=tally.counts, oldest=oldest),
             listing.state,
             self.mode,
-            in_error=self._in_error,
+            in_error=self.in_error,
             search={name: text for name, text in listing.filter.texts.items() if name != "state"},
             partial=self.track.partial,
             rates=self.rates,

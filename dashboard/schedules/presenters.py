@@ -65,11 +65,8 @@ def present_run(run: Run) -> RunLine:
 def list_facts(row: Row) -> list[tuple[str, Any]]:
     """Return what is set beside when and what, for people."""
     schedule = row.schedule
-    facts = [("If the run before goes on", schedule.overlap), ("Missed runs", _describe_catch_up(row))]
+    missed = f"all, {schedule.bound} at most" if schedule.catch_up == "all" else schedule.catch_up
+    facts = [("If the run before goes on", schedule.overlap), ("Missed runs", missed)]
     if schedule.jitter:
         facts.append(("Jitter", f"up to {schedule.jitter} s"))
     return facts
-
-
-def _describe_catch_up(row: Row) -> str:
-    return f"all, {row.schedule.bound} at most" if row.schedule.catch_up == "all" else row.schedule.catch_up

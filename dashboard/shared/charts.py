@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import Http404, HttpRequest
@@ -203,7 +203,12 @@ def _make_charts(
         Figure(
             chart,
             series,
-            [_rename_line(line, names if chart.what != "instances" else _name_instances) for line in series.lines],
+            [
+                line
+                if line.rest
+                else replace(line, name=names(line.name) if chart.what != "instances" else "instances")
+                for line in series.lines
+            ],
         )
         for chart, series in zip(wanted, found, strict=True)
     ]
@@ -215,15 +220,6 @@ def _make_span_url(request: HttpRequest, span: str) -> str:
     terms = request.GET.copy()
     terms["span"] = span
     return f"{request.path}?{terms.urlencode()}#charts"
-
-
-def _rename_line(line: Line, names: Names) -> Line:
-    return line if line.rest else Line(names(line.name), line.values, line.total)
-
-
-def _name_instances(name: str) -> str:
-    """Name the line of a machine on its own page."""
-    return "instances"
 
 
 def _choose_shapes(lines: list[Line]) -> list[str]:

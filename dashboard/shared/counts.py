@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,11 +44,6 @@ class StateCount:
     @property
     def steps_in(self) -> range:
         return range(self.depth)
-
-    @property
-    def leaves_json(self) -> str:
-        """Return the leaves for the page's script."""
-        return json.dumps(self.leaves, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,16 +276,16 @@ def _estimate_times(counted: Mapping[int, int]) -> tuple[float | None, float | N
 
 def rank_depths(depths: Sequence[Depth], fits: int) -> list[Depth]:
     """Order queues as they are where ``fits`` suffices; else those with dead jobs first, then those that wait."""
-    return list(depths) if len(depths) <= fits else sorted(depths, key=_weigh_depth)
+    return (
+        list(depths)
+        if len(depths) <= fits
+        else sorted(depths, key=lambda depth: (-depth.dead, -depth.ready, depth.route))
+    )
 
 
 def name_topic(kind: str, page: Page[Any], machines: Iterable[str]) -> str:
     """Return the live topic of a page: of all machines, or of ``machines``, those on this page of several."""
     return kind if page.paginator.num_pages == 1 else f"{kind}:{','.join(sorted(set(machines)))}"
-
-
-def _weigh_depth(depth: Depth) -> tuple[int, int, str]:
-    return -depth.dead, -depth.ready, depth.route
 
 
 NEWEST = 3  # versions without instances that the switch lists beside those with instances

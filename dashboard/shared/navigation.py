@@ -75,8 +75,7 @@ NAVIGATION_LINKS = (  # those that come first stay in the bar at more widths
 def list_navigation_links(user: Any) -> list[NavigationLink]:
     """List the links that the user may open, with one small query for pending approvals."""
     open_to = [place for place in NAVIGATION_LINKS if place.is_open_to(user)]
-    return [replace(place, waiting=_count_waiting(user)) if place.name == "approvals" else place for place in open_to]
-
-
-def _count_waiting(user: Any) -> int:
-    return approval_queries.count_open(scope_of(user))
+    return [
+        replace(place, waiting=approval_queries.count_open(scope_of(user))) if place.name == "approvals" else place
+        for place in open_to
+    ]

@@ -326,6 +326,12 @@ def address(of: InstanceList | Replay, **terms: Any) -> str:
 
 
 @register.filter
+def as_json(value: Any) -> str:
+    """Write a value for a script of the page."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+@register.filter
 def of_version(listing: InstanceList, version: int | None) -> str:
     """Return the address of the same list and diagram for one version, in all its states; None: for all versions."""
     return listing.url(version=version, state=None, cursor=None, fold=None, view=None)

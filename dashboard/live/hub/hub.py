@@ -211,7 +211,7 @@ class Hub:
         await self._take(seen)
         self._rest_until = now + self._compute_rest(len(wanted), took, link.take_busy())
         if reconcile:
-            self._reconcile_at = now + self._choose_interval(link)
+            self._reconcile_at = now + (self._limits.reconcile if link.hints else self._limits.reconcile_without_hints)
             self._mark_live()
 
     def _choose_first(self) -> set[Source]:
@@ -246,9 +246,6 @@ class Hub:
         if self._run_ids and link.run_ids - self._run_ids:  # a server that is only away changes nothing
             self._feeds.turn()
         self._run_ids |= link.run_ids
-
-    def _choose_interval(self, link: HubConnections) -> float:
-        return self._limits.reconcile if link.hints else self._limits.reconcile_without_hints
 
     async def _wait(self) -> None:
         """Wait until something is due or the hub is woken."""

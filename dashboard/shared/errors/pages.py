@@ -124,7 +124,9 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     if is_api_request(request):
         return problems.answer_problem(request, NO_PAGE)
-    given = str(exception) if isinstance(exception, Http404) and exception.args and _has_message(exception) else ""
+    # Django's own resolver puts a dict into its Http404.
+    own = isinstance(exception, Http404) and exception.args and isinstance(exception.args[0], str)
+    given = str(exception) if own else ""
     message = given or "This page does not exist. It may have been deleted, or the link is incomplete."
     return render_error(request, 404, title="Page not found", code=NO_PAGE, message=message)
 
@@ -145,8 +147,3 @@ def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
         message="The form was not submitted. Go back, reload the page and submit it again.",
         hint="If this happens again, check that cookies are enabled.",
     )  # fmt: skip
-
-
-def _has_message(exception: Http404) -> bool:
-    """Return whether the exception has a message. Django's own resolver puts a dict into its Http404."""
-    return isinstance(exception.args[0], str)

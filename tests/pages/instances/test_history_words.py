@@ -54,7 +54,7 @@ def test_the_page_says_timers_and_steps_in_words_and_keeps_the_names(as_, late):
 
 
 def test_the_script_gets_the_words_as_data(as_, late):
-    trail = json.loads(as_("viewer").get(PAGE).context["replay"].trail_json)
+    trail = as_("viewer").get(PAGE).context["replay"].trail
     assert [moment["words"] for moment in trail] == ["created", "go", "after 20 ms"]
 
 
