@@ -4,7 +4,7 @@ import { isResting } from "../live/indicator.js";
 import { putMarks } from "./marks.js";
 import { readings, Tempo } from "./modes.js";
 import { putDrawing } from "./overlay.js";
-import { ErrorCounts } from "./errors.js";
+import { follow } from "../shared/fetcher.js";
 import { refresh } from "../shared/regions.js";
 
 const TICK = 2000; // ms: ages grow and rates fall while nothing happens
@@ -66,4 +66,26 @@ function terms() {
 
 function sum(flow) {
   return Object.values(flow).reduce((all, taken) => all + taken, 0);
+}
+
+// Requests how many instances are in error in each state while there may be some. Live values do not report them.
+
+class ErrorCounts {
+  counts = {};
+  #ask;
+
+  /** `url` returns {counts}; `changed` is called when they differ. */
+  constructor(url, counts, changed) {
+    this.counts = counts;
+    this.#ask = follow(() => url, ({ counts: found }) => {
+      if (JSON.stringify(found) === JSON.stringify(this.counts)) return;
+      this.counts = found;
+      changed();
+    });
+  }
+
+  /** Reports a change; `likely`: it may concern errors. */
+  heard(likely) {
+    if (likely || Object.keys(this.counts).length) this.#ask();
+  }
 }

@@ -10,13 +10,14 @@ import { refresh } from "../shared/regions.js";
 import { Rows } from "./instance_rows.js";
 import { SearchCounts } from "./search_counts.js";
 import { completeQueryLine } from "./query_line.js";
-import { watchSelection } from "./selection.js";
 
 const { machine, version, current } = document.body.dataset;
 const isChosen = "chosen" in document.body.dataset; // the diagram is of one version, with its own instances
 const drawing = new Drawing(version);
 const rows = new Rows();
 const figures = new SearchCounts(() => latest && show(latest));
+const form = () => document.querySelector("form.selection");
+const boxes = () => [...form().querySelectorAll("input[name=pick]")];
 const PAUSE = 5000; // ms between two readings of the versions
 let latest = null;
 let seen = "";
@@ -77,4 +78,28 @@ function putOldest(cell, entered) {
   if (!cell) return;
   if (!entered) return cell.replaceChildren("–");
   if (cell.firstElementChild?.dataset.at !== String(entered)) cell.replaceChildren(timeSince(entered));
+}
+
+// Selects rows of the instance list: all of a page by one box, and says how many are selected while the list is replaced.
+function watchSelection() {
+  const region = document.querySelector("[data-region=listing]");
+  region.addEventListener("change", ({ target }) => {
+    if (!form() || target.type !== "checkbox") return;
+    if (target.closest("[data-pick-all]")) for (const box of boxes()) box.checked = target.checked;
+    tell();
+  });
+  new MutationObserver(tell).observe(region, { childList: true });
+  tell();
+}
+
+function tell() {
+  if (!form()) return;
+  const all = form().querySelector("[data-pick-all]");
+  const picked = boxes().filter((box) => box.checked).length;
+  const box = all.querySelector("input");
+  all.hidden = false;
+  box.checked = picked > 0 && picked === boxes().length;
+  box.indeterminate = picked > 0 && !box.checked;
+  form().querySelector("[data-picked]").textContent = picked ? `${picked} selected:` : "Select instances:";
+  for (const button of form().querySelectorAll("button")) button.disabled = !picked;
 }

@@ -3,7 +3,6 @@
 import "./ages.js";
 import "./shortcuts.js";
 import "./menu.js";
-import "./time_zone.js";
 import "./toasts.js";
 
 const AGAIN_AFTER = 8000; // ms; after that a form may be submitted again: its idempotency key makes it count once
@@ -24,3 +23,16 @@ addEventListener("pageshow", ({ persisted }) => {
 
 // Scroll the result of the last request into view.
 document.querySelector(".notice[role=alert]:not(.toast)")?.scrollIntoView({ block: "nearest" });
+
+// Offers the browser's time zone once to a person who has not chosen one.
+const template = document.querySelector("template[data-zone-offer]");
+const guess = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+if (template && guess && guess !== document.body.dataset.zone && guess !== "Etc/UTC") {
+  const offer = document.importNode(template.content, true);
+  offer.querySelector("[data-guess]").textContent = guess.replaceAll("_", " ");
+  const take = offer.querySelector("[data-take]");
+  take.value = guess;
+  take.textContent = `Use ${guess.replaceAll("_", " ")}`;
+  document.body.append(offer);
+}
