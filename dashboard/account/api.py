@@ -126,7 +126,8 @@ def current(request: HttpRequest, response: HttpResponse) -> Session:
 )  # fmt: skip
 def put(request: HttpRequest, response: HttpResponse, body: SessionPutting) -> Session:
     """Replace the whole state. With `If-Match`, only if nobody wrote since."""
-    return set_etag(response, tokens.put_session(_get_current(request), body.state, expect=read_expected(request)))
+    current = _get_current(request).token
+    return set_etag(response, tokens.get_sessions().put(current, body.state, expect=read_expected(request)))
 
 
 @sessions_group.delete(
@@ -149,8 +150,8 @@ def end(request: HttpRequest) -> dict[str, int]:
 )  # fmt: skip
 def rotate(request: HttpRequest, response: HttpResponse) -> SessionMadeOut:
     """Replace the session's text. State, revision and handle stay; the former text opens nothing from here on."""
-    turned, text = tokens.rotate_session(_get_current(request))
-    return SessionMadeOut.build(set_etag(response, turned), session=text)
+    turned = tokens.get_sessions().rotate(_get_current(request).token)
+    return SessionMadeOut.build(set_etag(response, turned), session=tokens.BEGINNING + turned.token)
 
 
 @sessions_group.delete(

@@ -31,7 +31,7 @@ from machines.versions import drafts as services
 
 from .processes import DemoFailed
 
-SAMPLES = (home.SAMPLES, MAP_REDUCE)
+SAMPLES = (home.SAMPLES, Path(mapreduce.__file__).parent / "definitions")
 DRAFTS = home.SAMPLES / "drafts"
 NOTES = {
     "delivery": "An empty shelf is called Back-ordered, the carrier's depot and van are states of their own, the"

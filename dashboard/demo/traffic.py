@@ -17,7 +17,7 @@ from dashboard.examples.handlers import add_up, minutes_watched
 from machines.engine import Engine, Instance
 from machines.engine.errors import EngineUnavailable, InstanceExists, SignalboxError, UnknownInstance
 from machines.mapreduce import MapReduce
-from machines.mapreduce.builtin_machines import RUN
+from machines.mapreduce.store import RUN
 
 log = logging.getLogger(__name__)
 

@@ -33,7 +33,7 @@ from machines.instances.forms import TypedForm
 from machines.instances.queries import redactor_of
 from machines.people.actor import Actor
 from machines.people.errors import GuessedTooOften
-from machines.people.permissions import Groups, is_allowed
+from machines.people.transition_groups import Groups, is_allowed
 
 MAX_CONFLICT_STEPS = 20  # steps shown of what happened since the operator looked
 STATUS = {"refused": 422, "failed": 422, "held": 409, "conflict": 409, "mistake": 400, "preview": 200}

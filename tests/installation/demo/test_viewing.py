@@ -20,7 +20,8 @@ SERVICES = ("ABC", "HBO")
 def figures(engine, monkeypatch):
     monkeypatch.setattr(traffic, "VIEWS", 50)
     monkeypatch.setattr(traffic, "CHUNKS", 4)
-    builtin_machines.publish(engine)
+    for name in ("map_reduce_chunk", "map_reduce"):
+        builtin_machines.publish(engine, name)
     return Viewing(engine, Random(1), lambda random: f"ATV-{random.randrange(9)}", SERVICES)
 
 
