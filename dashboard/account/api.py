@@ -1,4 +1,5 @@
-"""Sessions of API tokens: a short-lived credential in place of the token, with data of its own."""
+"""The caller's account: sessions of API tokens (a short-lived credential in place of the token, with data of its own),
+the handover note, saved views and shared links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Presents the account pages: rights that a person holds, and sessions of their tokens."""
+"""Presents the account pages: rights that a person holds, sessions of their tokens, and shared links.
+
+A shared link opens a filtered page for a week, for everybody who may open the page. Each is a session
+(``machines.patterns.Sessions``) of its creator, and holds the page and its terms. The rules are those of a shared view,
+checked when the link is created and whenever it is opened.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person's own page: preferences, rights, saved views, links and sessions."""
+"""A person's own pages: preferences, rights, saved views, shared links, API tokens and their sessions."""
 
 from __future__ import annotations
 

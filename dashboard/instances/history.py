@@ -1,4 +1,5 @@
-"""The history of an instance as CSV or JSON, redacted as on its page. An archived instance has the same.
+"""The history of an instance: replayed on its page, and as CSV or JSON, redacted as there. An archived instance has the
+same.
 
 Each step has its event twice: by its name (``after.t14``), and in the words of the page (``after 45 s``).
 """

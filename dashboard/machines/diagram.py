@@ -1,4 +1,5 @@
-"""Draws a machine's diagram with the figures of a mode, marks for what is wrong, and links to the lists behind them."""
+"""Draws a machine's diagram with the figures of a mode, marks for what is wrong, and links to the lists behind them;
+counts the instances in error by state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Lists the instances of a machine by a filter, oldest or newest first, one keyset page at a time."""
+"""Lists the instances of a machine by a filter, oldest or newest first, one keyset page at a time: which columns it
+has, how a row is written, and the list as CSV or JSON."""
 
 from __future__ import annotations
 

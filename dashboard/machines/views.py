@@ -1,4 +1,5 @@
-"""One machine: its diagram with live counts, its queues, its instances by state, and the form for a new one."""
+"""One machine: its diagram with live counts, its queues, its instances by state, those that are archived, and the form
+for a new one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All machines together: one search for everything."""
+"""All machines together: one search for everything, activity, and statistics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Searches everything: instances of any machine by id, archived ones too, machines and queues by name, jobs by id.
+"""Searches everything: instances of any machine by id, archived ones too, machines and queues by name, jobs by id. Also
+answers the palette while somebody types.
 
 The search is bounded however much there is: the names of what is published, one command for each machine, and a page of
 the index of ids where a definition declares one. A page counts what it leaves out, or says that there is more.

@@ -1,4 +1,9 @@
-"""Connects the cache (django-redis) to a cluster, or to the master that Sentinels watch, with the engine's clients."""
+"""Connects the cache (django-redis) to a cluster, or to the master that Sentinels watch, with the engine's clients.
+
+``get_shared_cache`` is a cache that all processes of an installation share: what must count once is remembered there.
+It is Django's cache where that is on Redis. A project may keep its cache in the memory of each process, in files, or
+nowhere; there, the engine's Redis is used, under the prefix that cache and sessions have on Signalbox's own site.
+"""
 
 from __future__ import annotations
 

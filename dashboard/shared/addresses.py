@@ -1,4 +1,4 @@
-"""Builds addresses that need more than a name and its arguments."""
+"""Builds and reads addresses: of pages, of an id that a page names, of saved views; and ids and numbers in them."""
 
 from __future__ import annotations
 

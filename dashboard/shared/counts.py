@@ -1,4 +1,4 @@
-"""Counts the instances in each state of a machine, for the row of states, the tabs and the diagram."""
+"""Counts what pages show: instances in each state and version of a machine, jobs in queues, instances that moved."""
 
 from __future__ import annotations
 

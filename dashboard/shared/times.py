@@ -1,6 +1,6 @@
 """Formats times. ``static/signalbox/js/shared/ages.js`` updates them with the same words; ``format.js`` formats alike.
 
-Times are in the zone and on the clock of the person (``time_zones``), with the offset from UTC, since
+Times are in the zone and on the clock of the person (``TimeZoneMiddleware``), with the offset from UTC, since
 abbreviations such as IST name several zones.
 """
 

@@ -1,4 +1,4 @@
-"""Which version new instances get, and the figures of each version."""
+"""Drafts, which version new instances get, and the figures of each version."""
 
 from __future__ import annotations
 

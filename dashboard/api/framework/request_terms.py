@@ -1,5 +1,6 @@
-"""Encodes and decodes the cursors of lists. A cursor is opaque to clients and valid only for the list that it came
-from.
+"""Reads terms that many operations have: cursors of lists, If-Match, and filters of instances.
+
+A cursor is opaque to clients and valid only for the list that it came from.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Admits or refuses a websocket before it is opened: connection attempts of its address, open sockets of its address
-and session.
+"""Admits or refuses a websocket before it is opened: its origin, connection attempts of its address, open sockets of
+its address and session. Limits the topics and commands of those that are open.
 
 This happens before any call to Redis or the database. An address that connects too often gets a 403 instead of the
 handshake, which costs least; a socket over the limit is closed with a code, which a page can read.

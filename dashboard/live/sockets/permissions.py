@@ -1,4 +1,5 @@
-"""Reads which account a session belongs to and what that account may watch, afresh for each command."""
+"""Reads which account a session belongs to and what that account may watch, afresh for each command, and again now and
+then for open sockets; records which sensitive fields a socket shows."""
 
 from __future__ import annotations
 
