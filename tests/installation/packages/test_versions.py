@@ -66,20 +66,26 @@ def test_what_is_essential_holds_on_python(
     paths = [ROOT / path for path in ESSENTIAL]
     command = ("python", "-m", "pytest", "-q", "-p", "no:cacheprovider")
     said = environment.run(*command, f"--rootdir={ROOT}", "-c", ROOT / "pyproject.toml", *paths, PYTHONPATH=str(ROOT))
-    ran = f"Django {django} on Python {version}: {said.splitlines()[-1]}"
+    ran = f"Django {django} on Python {version}: {summarize(said)}"
     if RELEASES[version] != "5.2":
         variables = {"REDIS_URL": redis_url, "SIGNALBOX_PREFIX": prefix, "DJANGO_SETTINGS_MODULE": "dashboard.settings"}
-        tests = fetch_djangos_tests(django, environment.home)
+        tests = fetch_djangos_tests(environment, django)
         said = environment.run(*command, "-p", "no:signalbox", tests, code=1, PYTHONPATH=str(ROOT), **variables)
         assert set(re.findall(r"^(?:SUB)?FAILED.*?\.py::(\S+)", said, re.M)) == DIFFERENT, said
-        ran += f"; of its own tests of tasks {said.splitlines()[-1]}"
+        ran += f"; of its own tests of tasks {summarize(said)}"
     record_property("ran on", ran)
 
 
-def fetch_djangos_tests(django: str, folder: Path) -> Path:
+def summarize(said: str) -> str:
+    """Return the last line of pytest: how many passed, in how many seconds."""
+    return re.findall(r"^\d+ (?:passed|failed).* in [\d.]+s", said, re.M)[-1]
+
+
+def fetch_djangos_tests(environment: Environment, django: str) -> Path:
     """Unpack ``tests/tasks`` of Django's source, with Signalbox in the place of its two backends."""
-    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary=django", "-d", folder]
-    subprocess.run([*command, f"django=={django}"], check=True, capture_output=True)
+    folder, python = environment.home, environment.bin / "python"
+    command = [sys.executable, "-m", "pip", "--python", python, "download", "-q", "--no-deps", "--no-binary=django"]
+    subprocess.run([*command, "-d", folder, f"django=={django}"], check=True, capture_output=True)
     with tarfile.open(folder / f"django-{django}.tar.gz") as source:
         inside = f"django-{django}/tests/tasks/"
         source.extractall(folder, [one for one in source if one.name.startswith(inside)], filter="data")
