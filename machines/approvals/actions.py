@@ -8,13 +8,15 @@ whichever token, and superusers are no exception.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.utils import timezone
 
-from machines.audit.entries import record
+from machines.audit.entries import AuditRecord, record
 from machines.bulks import Bulk
 from machines.bulks import actions as bulks
 from machines.bulks.store import OrderLost
@@ -42,7 +44,12 @@ def ask(actor: Actor, needed: ApprovalNeeded, *, reason: str = "") -> Approval:
     """Ask for what an action needs: its own reason unless another is given. Asked twice, it is one request. Asked
     twice, it is one request."""
     why = _clean_text(reason or needed.reason)
-    about = {"machine": needed.machine, "instance": needed.id, "target": _find_target(needed), "reason": why}
+    about = {
+        "machine": needed.machine,
+        "instance": needed.id,
+        "target": needed.bulk or _describe_detail(needed) or needed.action,
+        "reason": why,
+    }
     with actor.records("approval.ask", **about) as entry:
         if not why.strip() or len(why) > MAX_REASON:
             raise BadInput(f"a request needs a reason of 1 to {MAX_REASON} characters", code="SB404")
@@ -88,10 +95,7 @@ def approve(actor: Actor, id: int, *, note: str = "") -> Approval:
 
     Raises Forbidden, OwnRequest, NotOpen.
     """
-    expire()
-    approval = queries.get(actor, id, action="approval.approve")
-    with actor.records("approval.approve", **_make_facts(approval), reason=note) as entry:
-        entry.note(**approval.facts())
+    with _decide_request(actor, id, "approve", note) as (approval, entry):
         _may(actor, approval)
         _take(approval, State.RUNNING, actor, note)
         _finish(approval, actor)
@@ -101,10 +105,7 @@ def approve(actor: Actor, id: int, *, note: str = "") -> Approval:
 
 def decline(actor: Actor, id: int, *, note: str) -> Approval:
     """Decline it; ``note`` says why. Raises Forbidden, OwnRequest, NotOpen, BadInput."""
-    expire()
-    approval = queries.get(actor, id, action="approval.decline")
-    with actor.records("approval.decline", **_make_facts(approval), reason=note) as entry:
-        entry.note(**approval.facts())
+    with _decide_request(actor, id, "decline", note) as (approval, _):
         _may(actor, approval)
         if not note.strip():
             raise BadInput("a reason is required to decline", code="SB404")
@@ -114,14 +115,21 @@ def decline(actor: Actor, id: int, *, note: str) -> Approval:
 
 def withdraw(actor: Actor, id: int, *, note: str = "") -> Approval:
     """Withdraw a request, by its requester. Raises Forbidden for other accounts, NotOpen."""
-    expire()
-    approval = queries.get(actor, id, action="approval.withdraw")
-    with actor.records("approval.withdraw", **_make_facts(approval), reason=note) as entry:
-        entry.note(**approval.facts())
+    with _decide_request(actor, id, "withdraw", note) as (approval, _):
         if not queries.is_own(actor, approval):
             raise Forbidden(approval.right, approval.machine)
         _take(approval, State.WITHDRAWN, actor, note)
     return approval
+
+
+@contextmanager
+def _decide_request(actor: Actor, id: int, verb: str, note: str) -> Iterator[tuple[Approval, AuditRecord]]:
+    """Find the request that the block decides, and record the block."""
+    expire()
+    approval = queries.get(actor, id, action=f"approval.{verb}")
+    with actor.records(f"approval.{verb}", **_make_facts(approval), reason=note) as entry:
+        entry.note(**approval.facts())
+        yield approval, entry
 
 
 def expire(now: datetime | None = None) -> int:
@@ -226,14 +234,9 @@ def _make_facts(approval: Approval) -> dict[str, str]:
     return {"machine": approval.machine, "instance": approval.instance, "target": of}
 
 
-def _find_target(needed: ApprovalNeeded) -> str:
-    return needed.bulk or _describe_detail(needed) or needed.action
-
-
 def _describe_detail(needed: ApprovalNeeded) -> str:
     if needed.bulk:
-        order = Bulk(get_engine(), needed.bulk).order()
-        return order.target
+        return Bulk(get_engine(), needed.bulk).order().target
     if needed.name in OPERATIONS:
         return needed.target
     return Call(needed.name, needed.machine, needed.id, needed.asked).target

@@ -272,17 +272,9 @@ class RevealAudit(Redactor):
 
 def names_in(value: Any, wanted: frozenset[str]) -> set[str]:
     """Return those of the names under which something stands, at any depth."""
-    return set(_names(value, wanted))
-
-
-def _names(value: Any, wanted: frozenset[str]) -> Iterator[str]:
     if isinstance(value, Mapping):
-        for name, inner in value.items():
-            if name in wanted:
-                if inner is not None:
-                    yield name
-            else:
-                yield from _names(inner, wanted)
-    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        for inner in value:
-            yield from _names(inner, wanted)
+        found = {name for name, inner in value.items() if name in wanted and inner is not None}
+        return found.union(*(names_in(inner, wanted) for name, inner in value.items() if name not in wanted))
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return set().union(*(names_in(inner, wanted) for inner in value))
+    return set()

@@ -42,7 +42,7 @@ def redactor_of(actor: Actor, machine: str, known: SensitiveFields | None = None
 
     ``known``: what is sensitive, where that was read already; else it costs a round trip.
     """
-    reveal = reveals(actor, machine)
+    reveal = actor.may("reveal", machine)
     if reveal and actor.is_person:
         return RevealAudit(Viewer(actor.user, actor.source), machine, hidden=None if known is None else known.names)
     return redaction.redactor_if(reveal, machine, known)
@@ -58,10 +58,6 @@ def redacting(actor: Actor, machine: str, *, strict: bool = False) -> Iterator[N
         redactor = redaction.strict_redactor(machine) if strict else redactor_of(actor, machine)
         with redactor.raising():
             raise
-
-
-def reveals(actor: Actor, machine: str) -> bool:
-    return actor.may("reveal", machine)
 
 
 def seen_by(actor: Actor, instance: Instance) -> Instance:
@@ -182,7 +178,7 @@ def find(actor: Actor, machine: str, /, *, redactor: Redactor | None = None, **t
     """Find instances. ``terms``: those of ``Engine.find``. A field that is hidden is not found by either: that would
     tell its value."""
     actor.demand("view", machine)
-    demand_findable(reveals(actor, machine), machine, terms)
+    demand_findable(actor.may("reveal", machine), machine, terms)
     page, scope = get_engine().find(machine, **terms), actor.scope()
     seen = (redactor or redactor_of(actor, machine)).instances(page.instances)
     return replace(page, instances=[among(instance, scope) for instance in seen])
@@ -191,12 +187,8 @@ def find(actor: Actor, machine: str, /, *, redactor: Redactor | None = None, **t
 def demand_findable(reveal: bool, machine: str, terms: Mapping[str, Any]) -> None:
     """Raise Concealed where terms of ``Engine.find`` would tell what is hidden: values of fields, or what a handler
     said, of which ``error`` finds the beginning."""
-    redaction.demand_findable(reveal, machine, named_by(terms), terms.get("error") or "")
-
-
-def named_by(terms: Mapping[str, Any]) -> list[str]:
-    """Return the data fields that terms of ``Engine.find`` name."""
-    return [*(terms.get("where") or ()), *([terms["by"]] if terms.get("by") else ())]
+    named = [*(terms.get("where") or ()), *([terms["by"]] if terms.get("by") else ())]
+    redaction.demand_findable(reveal, machine, named, terms.get("error") or "")
 
 
 def counts(actor: Actor, machine: str) -> dict[str, int]:

@@ -41,8 +41,9 @@ def prune(now: int | None = None) -> dict[str, int]:
     """Remove rows beyond the bounds, some at a time; return how many of each table. ``now``: ms."""
     policy, now = read_policy(), int(time.time() * 1000) if now is None else now
     gone = {name: _prune_number(model, policy.table(name)) for name, model in MODELS.items()}
-    gone["audit"] += _prune_audit(policy.table("audit"), now)
-    gone["alarms"] += _prune_alarms(policy.table("alarms"), now)
+    gone["audit"] += _prune_age(AuditEntry, policy.table("audit").age, now)
+    alarms = policy.table("alarms").age
+    gone["alarms"] += _prune_age(AlarmEvent, ALARMS_AGE if alarms is None else alarms, now)
     gone["archive"] = _prune_archive(policy.table("archive"), now)
     for name, count in gone.items():
         if count:
@@ -50,15 +51,11 @@ def prune(now: int | None = None) -> dict[str, int]:
     return gone
 
 
-def _prune_audit(bound: TableBound, now: int) -> int:
-    if bound.age is None:
+def _prune_age(model: type[Model], age: int | None, now: int) -> int:
+    if age is None:
         return 0
-    return _delete(AuditEntry.objects.filter(at__lt=_convert_to_date(now - bound.age)), AT_ONCE)
-
-
-def _prune_alarms(bound: TableBound, now: int) -> int:
-    age = ALARMS_AGE if bound.age is None else bound.age
-    return _delete(AlarmEvent.objects.filter(at__lt=_convert_to_date(now - age)), AT_ONCE)
+    before = datetime.fromtimestamp(max(0, now - age) / 1000, UTC)
+    return _delete(model._default_manager.filter(at__lt=before), AT_ONCE)
 
 
 def _prune_number(model: type[Model], bound: TableBound) -> int:
@@ -84,17 +81,10 @@ def _prune_archive(bound: TableBound, now: int) -> int:
     if bound.age is not None:
         if connection.vendor == "postgresql":
             sql.drop_partitions(now - bound.age)
-        gone += _erase_oldest(ArchivedInstance.objects.filter(finished__lt=now - bound.age), AT_ONCE)
+        rows = ArchivedInstance.objects.filter(finished__lt=now - bound.age)
+        gone += sql.remove(rows.order_by("finished")[:AT_ONCE])
     if bound.most is not None:
         excess = ArchivedInstance.objects.count() - bound.most
         if excess > 0:
-            gone += _erase_oldest(ArchivedInstance.objects.all(), min(excess, AT_ONCE))
+            gone += sql.remove(ArchivedInstance.objects.order_by("finished")[: min(excess, AT_ONCE)])
     return gone
-
-
-def _erase_oldest(rows: QuerySet[ArchivedInstance], most: int) -> int:
-    return sql.remove(rows.order_by("finished")[:most])
-
-
-def _convert_to_date(ms: int) -> datetime:
-    return datetime.fromtimestamp(max(0, ms) / 1000, UTC)

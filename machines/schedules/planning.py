@@ -64,7 +64,7 @@ def _take_due(schedule: Schedule, claim: Claim, seconds: int, now: int, check: C
             claim.pending.append({"k": str(planned), "p": planned, "w": "due", "c": now})
         claim.next = None
     if isinstance(schedule.when, Interval) and first is not None:
-        total += _count_passed(schedule, first, seconds)
+        total += _count_missed_seconds(schedule, first, seconds) // schedule.when.seconds
     kept = {"none": 0, "last": 1, "all": schedule.bound}[schedule.catch_up]
     caught = list(missed)[-kept:] if kept else []
     if caught:
@@ -88,11 +88,6 @@ def _count_missed_seconds(schedule: Schedule, planned: int, seconds: int) -> int
     kept = (schedule.bound + 2) * every + LATE + schedule.jitter
     latest = seconds if schedule.end is None else min(seconds, schedule.end)
     return max(0, (latest - planned - kept) // every * every)
-
-
-def _count_passed(schedule: Schedule, first: int, seconds: int) -> int:
-    assert isinstance(schedule.when, Interval)
-    return _count_missed_seconds(schedule, first, seconds) // schedule.when.seconds
 
 
 def _take_requests(schedule: Schedule, claim: Claim, now: int) -> None:

@@ -160,21 +160,19 @@ def several(
 ) -> list[Series]:
     """Return the same of several kinds, with what they are made of read once. ``most``: lines of their own."""
     read = Measured(axis_of(span, now), sorted(set(machines)), most)
-    gaps = _gaps(read.axis, machines)
-    return [_series(read, span, what, queue, gaps) for what in whats]
+    axis, turn = read.axis, read.axis.turn
+    measured, began = (turn.at // 1000, turn.began // 1000) if turn else (0, 0)
+    gaps = _find_gaps(axis, machines)
+    return [
+        Series(what, span, unit, axis.span.step, axis.at, make(read, queue), gaps, measured, began)
+        for what, (make, unit) in ((what, WHATS[what]) for what in whats)
+    ]
 
 
 def rates_by_machine(machines: Collection[str], span: str, *, now: int | None = None) -> dict[str, list[float | None]]:
     """Return machine -> its transitions a minute at each step of the axis, read in one query for all of them."""
     read = Measured(axis_of(span, now), sorted(set(machines)), most=len(machines))
     return {line.name: line.values for line in WHATS["transitions"][0](read, "")}
-
-
-def _series(read: Measured, span: str, what: str, queue: str, gaps: list[Gap]) -> Series:
-    make, unit = WHATS[what]
-    axis, turn = read.axis, read.axis.turn
-    measured, began = (turn.at // 1000, turn.began // 1000) if turn else (0, 0)
-    return Series(what, span, unit, axis.span.step, axis.at, make(read, queue), gaps, measured, began)
 
 
 def recent_times(machines: Collection[str], *, now: int | None = None) -> dict[str, dict[str, Counters]]:
@@ -186,7 +184,7 @@ def recent_times(machines: Collection[str], *, now: int | None = None) -> dict[s
     return found
 
 
-def _gaps(axis: Axis, machines: Collection[str]) -> list[Gap]:
+def _find_gaps(axis: Axis, machines: Collection[str]) -> list[Gap]:
     rows = Measurement.objects.filter(machine__in=list(machines), period=Period.GAP, at__gte=axis.at[0])
     found = rows.order_by("at").values_list("machine", "at", "covered", "transitions")
     return [Gap(machine, at, at + ms // 1000, count) for machine, at, ms, count in found]

@@ -119,7 +119,9 @@ def save(
         if id is None:
             made = _create(actor, machine, text, format, note, base)
         else:
-            made = _update(_open(machine, id), expect, text=text, format=format, note=note, **_writer(actor))
+            draft = Draft.objects.get(pk=id, machine=machine)
+            _demand_open(draft)
+            made = _update(draft, expect, text=text, format=format, note=note, **_writer(actor))
         entry.name(target=f"draft {made.pk}")
         entry.note(base=made.base, revision=made.revision, digest=made.digest)
     return made
@@ -256,9 +258,12 @@ def _compile(actor: Actor, draft: Draft, why: str, charge: Charge | None) -> Com
     submission = read(actor, draft, whole=True, charge=charge)
     if submission.definition is None or submission.errors:
         _refuse(actor, draft, why, DefinitionError(list(submission.findings)))
-    named = (submission.definition or {}).get("id")
-    if named != draft.machine:
-        _refuse(actor, draft, why, _other_machine(draft, named))
+    if submission.name != draft.machine:
+        text = (
+            f"the draft is of {draft.machine!r}, and its text of {submission.name!r}: its `id` has to be the machine's"
+            " name; nothing was published"
+        )
+        _refuse(actor, draft, why, BadInput(text, code="SB643"))
     return submission.compiled
 
 
@@ -301,12 +306,6 @@ def _writer(actor: Actor) -> dict[str, str]:
     return {"editor": actor.name, "editor_id": actor.id}
 
 
-def _open(machine: str, id: int) -> Draft:
-    draft = Draft.objects.get(pk=id, machine=machine)
-    _demand_open(draft)
-    return draft
-
-
 def _demand_open(draft: Draft) -> None:
     if not draft.is_open:
         raise DraftClosed(draft.pk, draft.state)
@@ -339,13 +338,6 @@ def _check_words(text: str, format: str, note: str) -> None:
             raise BadInput(f"the {name} of a draft has {size:,} bytes; at most {most:,} are kept", code="SB643")
     if not text.strip():
         raise BadInput("the text of a draft is empty", code="SB643")
-
-
-def _other_machine(draft: Draft, named: object) -> BadInput:
-    return BadInput(
-        f"the draft is of {draft.machine!r}, and its text of {named!r}: its `id` has to be the machine's name; nothing"
-        " was published", code="SB643",
-    )  # fmt: skip
 
 
 SEEN = timedelta(seconds=45)  # without a word: then the page is closed, or cannot reach us
