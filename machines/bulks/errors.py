@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from machines.engine.errors import SignalboxError
 
 
@@ -11,11 +9,9 @@ class NotNow(SignalboxError):
     """A bulk cannot be run, paused, resumed or stopped in the state it is in."""
 
     code = "SB480"
+    shown = ("bulk", "state")
 
     def __init__(self, bulk: str, what: str, state: str) -> None:
         self.bulk = bulk
         self.state = state
         super().__init__(f"bulk action {bulk} is {state}: cannot {what}")
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"bulk": self.bulk, "state": self.state}

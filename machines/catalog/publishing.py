@@ -34,14 +34,12 @@ class Diverged(SignalboxError):
     """
 
     code = "SB460"
+    shown = ("machine", "version")
 
     def __init__(self, machine: str, version: int) -> None:
         self.machine = machine
         self.version = version
         super().__init__(f"version {version} of {machine!r} is one definition in SQL and another one in Redis")
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"machine": self.machine, "version": self.version}
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ class Concealed(BadInput):
     """Instances were to be found, ordered or selected by a field whose values the person may not see."""
 
     code = "SB439"
+    shown = ("machine", "field")
 
     def __init__(self, machine: str, field: str) -> None:
         self.machine = machine
@@ -64,9 +65,6 @@ class Concealed(BadInput):
             f"the field {field!r} of {machine!r} is sensitive: finding by it would tell its values; "
             "that takes the right to reveal"
         )
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"machine": self.machine, "field": self.field}
 
 
 class Redactor:

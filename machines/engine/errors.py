@@ -87,9 +87,11 @@ UNREADABLE = "SB517"
 
 
 class SignalboxError(Exception):
-    """Base of all engine errors. ``code`` is stable and documented; ``str()`` is for people."""
+    """Base of all engine errors. ``code`` is stable and documented; ``str()`` is for people. ``shown``: names of
+    attributes that are facts of an error, beside those of the classes it is made of."""
 
     code = "SB000"
+    shown: tuple[str, ...] = ()
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)
@@ -99,7 +101,8 @@ class SignalboxError(Exception):
 
     def facts(self) -> dict[str, Any]:
         """Return the error as plain JSON-able data, the same for API, socket and log."""
-        return {"code": self.code, "message": self.message}
+        names = (name for kind in reversed(type(self).__mro__) for name in vars(kind).get("shown", ()))
+        return {"code": self.code, "message": self.message} | {name: getattr(self, name) for name in names}
 
 
 class DefinitionError(SignalboxError):
@@ -126,13 +129,11 @@ class BadPayload(BadInput):
     """A payload or data field is unknown, of the wrong type, too large or not JSON. ``field`` names it if one does."""
 
     code = "SB410"
+    shown = ("field",)
 
     def __init__(self, message: str, *, field: str | None = None, code: str | None = None) -> None:
         super().__init__(message, code=code)
         self.field = field
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"field": self.field}
 
 
 class PlanError(BadInput):
@@ -163,6 +164,7 @@ class UnknownMachine(LookupFailed):
     to see some machines only; a traceback of a program shows them."""
 
     code = "SB420"
+    shown = ("machine", "version")
 
     def __init__(self, machine: str, *, version: int | None = None, known: Sequence[str] = ()) -> None:
         self.machine = machine
@@ -173,9 +175,6 @@ class UnknownMachine(LookupFailed):
         if known:
             self.add_note(f"published here: {shorten_names(self.known)}")
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"machine": self.machine, "version": self.version}
-
 
 def shorten_names(names: Sequence[str]) -> str:
     """Return a list of names as an error tells it, with no more than twenty of them."""
@@ -185,26 +184,22 @@ def shorten_names(names: Sequence[str]) -> str:
 
 class UnknownInstance(LookupFailed):
     code = "SB421"
+    shown = ("machine", "id")
 
     def __init__(self, machine: str, id: str) -> None:
         self.machine = machine
         self.id = id
         super().__init__(f"machine {machine!r} has no instance {id!r}")
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"machine": self.machine, "id": self.id}
-
 
 class InstanceExists(SignalboxError):
     code = "SB422"
+    shown = ("machine", "id")
 
     def __init__(self, machine: str, id: str) -> None:
         self.machine = machine
         self.id = id
         super().__init__(f"machine {machine!r} already has an instance {id!r}")
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"machine": self.machine, "id": self.id}
 
 
 class Refused(SignalboxError):
@@ -248,15 +243,13 @@ class Suspended(SignalboxError):
     """``since`` is ms since the epoch."""
 
     code = "SB432"
+    shown = ("machine", "id", "since")
 
     def __init__(self, machine: str, id: str, *, since: int) -> None:
         self.machine = machine
         self.id = id
         self.since = since
         super().__init__(f"{machine}/{id} is suspended: it takes no event until it is resumed")
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"machine": self.machine, "id": self.id, "since": self.since}
 
 
 class NotAllowed(SignalboxError):
@@ -337,6 +330,7 @@ class Conflict(SignalboxError):
     """``expected`` and ``actual`` are revisions of the instance: numbers of ``Instance.revision``."""
 
     code = "SB440"
+    shown = ("machine", "id", "expected", "actual")
 
     def __init__(self, machine: str, id: str, *, expected: int, actual: int) -> None:
         self.machine = machine
@@ -345,19 +339,12 @@ class Conflict(SignalboxError):
         self.actual = actual
         super().__init__(f"{machine}/{id} is at revision {actual}, not {expected}: the instance changed")
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {
-            "machine": self.machine,
-            "id": self.id,
-            "expected": self.expected,
-            "actual": self.actual,
-        }
-
 
 class Miscounted(SignalboxError):
     """``expected`` and ``actual`` are numbers of jobs in one place of a queue."""
 
     code = "SB441"
+    shown = ("queue", "place", "expected", "actual")
 
     def __init__(self, queue: str, place: str, *, expected: int, actual: int) -> None:
         self.queue = queue
@@ -366,41 +353,29 @@ class Miscounted(SignalboxError):
         self.actual = actual
         super().__init__(f"queue {queue} has {actual} {place} jobs, not {expected}: look at them again")
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {
-            "queue": self.queue,
-            "place": self.place,
-            "expected": self.expected,
-            "actual": self.actual,
-        }
-
 
 class JobHandled(SignalboxError):
     """The job died, and its instance has dealt with that: it no longer waits for the job. Nothing was changed."""
 
     code = "SB443"
+    shown = ("machine", "id")
 
     def __init__(self, machine: str, id: str) -> None:
         self.machine = machine
         self.id = id
         super().__init__(f"job {id} of {machine} is handled: its instance moved on; force the retry to run it again")
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"machine": self.machine, "id": self.id}
-
 
 class VersionRefused(SignalboxError):
     """A roll-out, a pin or a withdrawn version does not allow what was asked. Nothing was changed."""
 
     code = "SB626"
+    shown = ("machine",)
 
     def __init__(self, machine: str, why: str, *, code: str | None = None) -> None:
         self.machine = machine
         self.why = why
         super().__init__(f"{machine}: {why}", code=code)
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"machine": self.machine}
 
 
 class LeaseLost(SignalboxError):
@@ -408,14 +383,12 @@ class LeaseLost(SignalboxError):
     operator took it away) or "gone" (it is finished)."""
 
     code = "SB450"
+    shown = ("job", "why")
 
     def __init__(self, job: str, *, why: str) -> None:
         self.job = job
         self.why = why
         super().__init__(f"job {job} is no longer yours: {why}")
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"job": self.job, "why": self.why}
 
 
 class EngineUnavailable(SignalboxError):
@@ -423,14 +396,12 @@ class EngineUnavailable(SignalboxError):
     of a cluster that does not answer, ``host:port``; empty where that is unknown."""
 
     code = "SB500"
+    shown = ("retry_safe",)
 
     def __init__(self, message: str, *, code: str | None = None, retry_safe: bool = False, node: str = "") -> None:
         self.retry_safe = retry_safe
         self.node = node
         super().__init__(message, code=code)
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"retry_safe": self.retry_safe}
 
 
 class EngineFault(SignalboxError):
@@ -441,14 +412,12 @@ class NotPermitted(EngineFault):
     """``missing``: what the account lacks, as ``ACL SETUSER`` calls it; empty where the server does not say."""
 
     code = "SB511"
+    shown = ("missing",)
 
     def __init__(self, missing: Sequence[str] = ()) -> None:
         self.missing = list(missing)
         lacks = f"it lacks {', '.join(missing)}" if missing else "`manage.py check` names what it lacks"
         super().__init__(f"the account that is used on Redis may not do this: {lacks} (docs/acl.md has its line)")
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"missing": self.missing}
 
 
 class LibraryNotLoaded(NotPermitted):

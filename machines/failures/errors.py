@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from machines.engine import BadInput, LookupFailed
 
 
@@ -20,10 +18,8 @@ class BadFailureAction(BadInput):
     """``field``: the one that does not fit, "" for the action as a whole."""
 
     code = "SB448"
+    shown = ("field",)
 
     def __init__(self, message: str, field: str = "") -> None:
         super().__init__(message)
         self.field = field
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"field": self.field}

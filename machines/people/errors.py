@@ -40,6 +40,8 @@ class NotAccepted(Forbidden):
     """A definition sends to a machine, or invokes it, that does not accept the sender, and its publisher has no right
     there. ``machine``: the receiver; ``sender``; ``path``: where the definition names it."""
 
+    shown = ("sender", "path")
+
     def __init__(self, machine: str, sender: str, path: str, line: str) -> None:
         super().__init__("fire", machine)
         self.sender = sender
@@ -49,9 +51,6 @@ class NotAccepted(Forbidden):
             f" publish there as well, or {line} in the definition of {machine!r}"
         )
         self.args = (self.message,)
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"sender": self.sender, "path": self.path}
 
 
 class ApprovalNeeded(NeedsApproval):
@@ -88,44 +87,39 @@ class ApprovalNeeded(NeedsApproval):
 
 class OwnRequest(SignalboxError):
     code = "SB436"
+    shown = ("approval",)
 
     def __init__(self, approval: int) -> None:
         self.approval = approval
         super().__init__(f"request {approval} is your own: another person has to decide it")
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"approval": self.approval}
 
 
 class NotOpen(SignalboxError):
     """``state``: what became of it."""
 
     code = "SB437"
+    shown = ("approval", "state")
 
     def __init__(self, approval: int, state: str) -> None:
         self.approval = approval
         self.state = state
         super().__init__(f"request {approval} is {state}: it is already decided")
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"approval": self.approval, "state": self.state}
-
 
 class NotMoved(SignalboxError):
     code = "SB705"
+    shown = ("job",)
 
     def __init__(self, job: str, why: str) -> None:
         self.job = job
         super().__init__(why)
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"job": self.job}
 
 
 class DraftConflict(SignalboxError):
     """``base``: the version that the draft was made from, None for a new machine; ``current``: the one there is now."""
 
     code = "SB640"
+    shown = ("draft", "machine", "base", "current")
 
     def __init__(self, draft: int, machine: str, base: int | None, current: int | None) -> None:
         self.draft = draft
@@ -137,30 +131,24 @@ class DraftConflict(SignalboxError):
             " look at what changed and rebase the draft; nothing was published"
         )
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {
-            "draft": self.draft, "machine": self.machine, "base": self.base, "current": self.current,
-        }  # fmt: skip
-
 
 class DraftClosed(SignalboxError):
     """``state``: what became of it."""
 
     code = "SB641"
+    shown = ("draft", "state")
 
     def __init__(self, draft: int, state: str) -> None:
         self.draft = draft
         self.state = state
         super().__init__(f"draft {draft} is {state}: save a new one")
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"draft": self.draft, "state": self.state}
-
 
 class DraftChanged(SignalboxError):
     """``expected``, ``actual``: revisions of the draft, or None where its text was looked at for an approval."""
 
     code = "SB642"
+    shown = ("draft", "expected", "actual")
 
     def __init__(self, draft: int, *, expected: int | None = None, actual: int | None = None) -> None:
         self.draft = draft
@@ -168,9 +156,6 @@ class DraftChanged(SignalboxError):
         self.actual = actual
         seen = "not the text that was to be approved" if expected is None else f"at revision {actual}, not {expected}"
         super().__init__(f"draft {draft} is {seen}: it changed meanwhile, and nothing was done. Look at it again")
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"draft": self.draft, "expected": self.expected, "actual": self.actual}
 
 
 class SecondNeeded(SignalboxError):
@@ -201,31 +186,28 @@ class PlanInUse(SignalboxError):
     """``bulk``: the bulk action that moves instances by it."""
 
     code = "SB645"
+    shown = ("plan", "bulk")
 
     def __init__(self, plan: int, bulk: str, word: str) -> None:
         self.plan = plan
         self.bulk = bulk
         super().__init__(f"plan {plan} {word} by bulk action {bulk}: look at it there, or store the plan again")
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"plan": self.plan, "bulk": self.bulk}
-
 
 class NotMigrated(SignalboxError):
     code = "SB646"
+    shown = ("plan",)
 
     def __init__(self, plan: int) -> None:
         self.plan = plan
         super().__init__(f"plan {plan} has moved no instances: there is nothing to move back")
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"plan": self.plan}
 
 
 class SystemMachine(BadInput):
     """Nothing was done."""
 
     code = "SB449"
+    shown = ("machine",)
 
     def __init__(self, machine: str) -> None:
         self.machine = machine
@@ -234,15 +216,13 @@ class SystemMachine(BadInput):
             " hand; use the page or the operation for what they are (bulk actions, schedules, runs)"
         )
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"machine": self.machine}
-
 
 class TooFast(SignalboxError):
     """Nothing was done. ``rate``: the one that was reached; ``by``: account or address that reached it;
     ``retry_after``: seconds until one more is allowed."""
 
     code = "SB711"
+    shown = ("rate", "by", "retry_after")
 
     def __init__(self, rate: str, by: str, retry_after: float) -> None:
         self.rate = rate
@@ -250,14 +230,12 @@ class TooFast(SignalboxError):
         self.retry_after = retry_after
         super().__init__(f"rate limit of {rate} per {by} exceeded; nothing was done")
 
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"rate": self.rate, "by": self.by, "retry_after": self.retry_after}
-
 
 class GuessedTooOften(TooFast):
     """``fields``: hidden ones that decide or compute what was asked."""
 
     code = "SB717"
+    shown = ("machine", "fields")
 
     def __init__(self, machine: str, fields: Sequence[str], rate: str, retry_after: float) -> None:
         super().__init__(rate, "person and instance", retry_after)
@@ -268,9 +246,6 @@ class GuessedTooOften(TooFast):
             f" from you: {rate} for each person and instance without the right to reveal; nothing was done"
         )
         self.args = (self.message,)
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"machine": self.machine, "fields": self.fields}
 
 
 class TokenNeeded(SignalboxError):

@@ -65,6 +65,7 @@ class Forbidden(SignalboxError, PermissionDenied):
     ``within``: the definition that brings that machine along."""
 
     code = "SB434"
+    shown = ("right", "machine")
 
     def __init__(self, right: str, machine: str = "", *, within: str = "") -> None:
         self.right = right
@@ -74,9 +75,6 @@ class Forbidden(SignalboxError, PermissionDenied):
         if is_refused_of_mirror(right, machine):
             text += ": it mirrors rows of a table, which decide, so call the method of the model"
         super().__init__(text)
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"right": self.right, "machine": self.machine}
 
 
 @dataclass(frozen=True, slots=True)

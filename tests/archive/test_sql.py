@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from django.db import connection
@@ -126,9 +127,8 @@ def partitions() -> dict[str, int]:
 
 def test_the_audit_goes_by_age_and_number(settings):
     for number in range(6):
-        entry = AuditEntry(
-            actor="ann", action="fire", outcome="done", at=tables._convert_to_date(at("2026-03-01") + number)
-        )
+        moment = datetime.fromtimestamp((at("2026-03-01") + number) / 1000, UTC)
+        entry = AuditEntry(actor="ann", action="fire", outcome="done", at=moment)
         entry.save()
     configure(settings, RETAIN="audit_most=4")
     assert tables.prune(at("2026-03-02"))["audit"] == 2

@@ -33,14 +33,12 @@ class Damaged(BadInput):
     """A file of an export is cut, damaged or none. ``chunk`` (from 1) and ``offset``, in bytes, say where."""
 
     code = "SB461"
+    shown = ("chunk", "offset")
 
     def __init__(self, path: Path, what: str, *, chunk: int = 0, offset: int = 0) -> None:
         self.chunk, self.offset = chunk, offset
         where = f" in chunk {chunk}, at byte {offset}" if chunk else ""
         super().__init__(f"{path}: {what}{where}; nothing of it was written")
-
-    def facts(self) -> dict[str, Any]:
-        return super().facts() | {"chunk": self.chunk, "offset": self.offset}
 
 
 @dataclass(frozen=True, slots=True)
