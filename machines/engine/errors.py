@@ -87,10 +87,10 @@ UNREADABLE = "SB517"
 
 
 class SignalboxError(Exception):
-    """Base of all engine errors. ``code`` is stable and documented; ``str()`` is for people. ``shown``: names of
-    attributes that are facts of an error, beside those of the classes it is made of."""
+    """Base of all engine errors. ``code`` is stable and documented; ``str()`` is for people."""
 
     code = "SB000"
+    # Names of attributes that are facts of an error, beside those of the classes it is made of.
     shown: tuple[str, ...] = ()
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
